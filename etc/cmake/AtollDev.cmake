@@ -1,0 +1,20 @@
+# Helpers of this tree's own build: strict warnings and unit tests beside the sources.
+
+add_library(atoll_warnings INTERFACE)
+target_compile_options(atoll_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor
+                                                -Woverloaded-virtual -Wimplicit-fallthrough)
+
+# atoll_unit_test(NAME SOURCES file... [LIBRARIES target...] [LABELS label...] [ENVIRONMENT var=value...])
+# One GoogleTest executable, one ctest entry. Sanitizer options come from etc/dev/sanitizers.
+function(atoll_unit_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} atoll_warnings GTest::gmock GTest::gtest_main Threads::Threads)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
+    ENVIRONMENT "${arg_ENVIRONMENT};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
+endfunction()

@@ -1,0 +1,34 @@
+# atoll_add_plugin(ROLE NAME SOURCES file... [LIBRARIES target...] [RESIDENT_LIBS])
+#
+# Builds the plugin ROLE/NAME as NAME.so under ${ATOLL_PLUGIN_OUTPUT_DIRECTORY}/ROLE (default
+# ${CMAKE_BINARY_DIR}/lib/atoll/plugins/ROLE) with the flags that unloading safely demands:
+#   -z defs, -z now      an undefined symbol fails the link, not the first call (libltdl binds lazily)
+#   version script       one exported symbol, the descriptor
+#   -fno-gnu-unique      template and inline statics do not pin the library in memory after dlclose
+#   hidden visibility    calls inside the plugin stay inside the plugin
+# Target name: atoll_plugin_ROLE_NAME. LIBRARIES are linked PRIVATE.
+set(ATOLL_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/atoll_plugin.map)
+
+function(atoll_add_plugin role name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "atoll_add_plugin(${role} ${name}): SOURCES is empty")
+  endif()
+  set(target atoll_plugin_${role}_${name})
+  if(NOT ATOLL_PLUGIN_OUTPUT_DIRECTORY)
+    set(ATOLL_PLUGIN_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/atoll/plugins)
+  endif()
+  add_library(${target} MODULE ${arg_SOURCES})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_options(${target} PRIVATE -fno-gnu-unique -fvisibility=hidden -fvisibility-inlines-hidden)
+  target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,-z,now
+                      -Wl,--version-script=${ATOLL_PLUGIN_MAP})
+  target_link_libraries(${target} PRIVATE atoll::sdk ${arg_LIBRARIES})
+  if(TARGET atoll_warnings)
+    target_link_libraries(${target} PRIVATE atoll_warnings)
+  endif()
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${name} POSITION_INDEPENDENT_CODE ON
+                        LINK_DEPENDS ${ATOLL_PLUGIN_MAP}
+                        LIBRARY_OUTPUT_DIRECTORY ${ATOLL_PLUGIN_OUTPUT_DIRECTORY}/${role})
+  set_property(GLOBAL APPEND PROPERTY ATOLL_PLUGINS ${target})
+endfunction()

@@ -1,0 +1,149 @@
+/* The binary contract between the kernel and a plugin, in C.
+ *
+ * A plugin is a shared object that exports exactly one symbol, the constant `atoll_plugin_v1`. The kernel
+ * maps the file, reads this data (name, needs, options, build tag) of every plugin in the manifest, decides
+ * whether the whole graph fits together, and only then calls the first function. C++ authors do not fill this
+ * in by hand: see ATOLL_PLUGIN in atoll/plugin.h. The major version is part of the symbol's name; minors
+ * append at the end and are told apart by struct_size. */
+#ifndef ATOLL_ABI_PLUGIN_H_
+#define ATOLL_ABI_PLUGIN_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATOLL_PLUGIN_SYMBOL "atoll_plugin_v1"
+#define ATOLL_PLUGIN_MAGIC 0x314C4F54415F4C50ull /* any other value: not a descriptor */
+#define ATOLL_ABI_MAJOR 1u
+#define ATOLL_ABI_MINOR 0u
+
+/* Interfaces cross the boundary as C++ vtables, so both sides must agree on everything that shapes them: the
+ * compiler's C++ ABI, the standard library's string ABI and debug mode, and the sanitizer's runtime. */
+#define ATOLL_STRINGIFY_(x) #x
+#define ATOLL_STRINGIFY(x) ATOLL_STRINGIFY_(x)
+#ifndef __cplusplus
+#define ATOLL_TAG_STL "c"
+#elif defined(_GLIBCXX_DEBUG)
+#define ATOLL_TAG_STL "libstdc++debug"
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI
+#define ATOLL_TAG_STL "libstdc++cxx11"
+#else
+#define ATOLL_TAG_STL "other-stl"
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define ATOLL_TAG_SANITIZER "address"
+#elif defined(__SANITIZE_THREAD__)
+#define ATOLL_TAG_SANITIZER "thread"
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ATOLL_TAG_SANITIZER "address"
+#elif __has_feature(thread_sanitizer)
+#define ATOLL_TAG_SANITIZER "thread"
+#endif
+#endif
+#ifndef ATOLL_TAG_SANITIZER
+#define ATOLL_TAG_SANITIZER "none"
+#endif
+#define ATOLL_BUILD_TAG \
+  "itanium-abi" ATOLL_STRINGIFY(__GXX_ABI_VERSION) "/" ATOLL_TAG_STL "/sanitizer=" ATOLL_TAG_SANITIZER
+
+/* Flags of a plugin. */
+#define ATOLL_PLUGIN_RESIDENT \
+  1u /* stopped and destroyed, never unmapped (it links a library that cannot be) */
+#define ATOLL_PLUGIN_SINGLETON 2u /* at most one enabled instance a server */
+
+/* One interface that a plugin provides: "atoll.backend/1". The number after the slash is the major. */
+typedef struct atoll_provided_v1 {
+  const char* id;
+  uint32_t minor; /* highest minor implemented */
+  int32_t rank;   /* among providers of one interface the highest rank is bound when nobody names one */
+} atoll_provided_v1;
+
+/* Flags of a need. */
+#define ATOLL_NEED_OPTIONAL 1u /* bring-up goes on without a provider */
+#define ATOLL_NEED_MANY                                                                   \
+  2u /* any number of providers that come and go while the plugin runs; implies OPTIONAL. \
+        A changed provider does not rebuild the holder: it watches ServiceChanged. */
+
+typedef struct atoll_need_v1 {
+  const char* id;
+  uint32_t minor; /* lowest minor that will do */
+  uint32_t flags;
+} atoll_need_v1;
+
+/* Types of an option's value in the manifest. */
+enum atoll_option_type {
+  ATOLL_OPTION_BOOL = 0,
+  ATOLL_OPTION_INT = 1,   /* 64-bit signed */
+  ATOLL_OPTION_FLOAT = 2, /* double */
+  ATOLL_OPTION_STRING = 3,
+  ATOLL_OPTION_DURATION = 4,    /* "250ms", "30s", "5m", "1h", "10us"; read as nanoseconds */
+  ATOLL_OPTION_BYTES = 5,       /* "64MiB", "4KiB", "1GiB" or a plain number of bytes */
+  ATOLL_OPTION_STRING_LIST = 6, /* ["a", "b"] */
+  ATOLL_OPTION_STRING_MAP = 7   /* { key = "value" } */
+};
+
+#define ATOLL_OPTION_REQUIRED 1u
+
+/* One row of a plugin's option table. Keys that are not in the table are errors in a manifest. Default,
+ * minimum and maximum are written as they would be in the manifest ("30s", "0", "true", "[]"); NULL: none. */
+typedef struct atoll_option_v1 {
+  const char* key;
+  uint32_t type; /* enum atoll_option_type */
+  uint32_t flags;
+  const char* default_value; /* NULL and not REQUIRED: empty, 0 or false */
+  const char* minimum;
+  const char* maximum;
+  const char* choices; /* STRING only: "text|json"; NULL: any */
+  const char* help;    /* one sentence, with the unit */
+} atoll_option_v1;
+
+/* The kernel's face towards one plugin instance: really an atl::Host (atoll/host.h). */
+typedef struct atoll_host atoll_host;
+/* NULL is success; otherwise an atl::Status given away with Status::release() and owned by the receiver. */
+typedef struct atoll_status atoll_status;
+
+/* All functions are called on the kernel's one control thread, must not throw and must not block for long. */
+typedef struct atoll_plugin_v1_t {
+  uint64_t magic;       /* ATOLL_PLUGIN_MAGIC */
+  uint32_t struct_size; /* sizeof(atoll_plugin_v1_t) when the plugin was built */
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  uint32_t flags;
+  const char* build_tag; /* ATOLL_BUILD_TAG */
+  const char* name;      /* "role/name", as in the manifest's `use` */
+  const char* version;
+  const char* license; /* SPDX identifier */
+  const char* help;    /* one sentence */
+  const atoll_provided_v1* provides;
+  const atoll_need_v1* needs;
+  const atoll_option_v1* options;
+  uint32_t provides_count;
+  uint32_t needs_count;
+  uint32_t options_count;
+  uint32_t reserved;
+
+  /* Makes one instance. On success *self is set; on failure nothing is left behind. */
+  atoll_status* (*create)(atoll_host* host, void** self);
+  /* Every required need is active. Threads, sockets and calls to other services begin here. */
+  atoll_status* (*start)(void* self);
+  /* No new work comes; begin to finish what is held, and return. The kernel waits until the instance's gate
+   * is empty, at most until the deadline (steady clock, ns). */
+  void (*drain)(void* self, int64_t deadline_ns);
+  /* Undoes start: joins threads, lets go of other services. Not called when start failed: a start that fails
+   * has undone itself. */
+  void (*stop)(void* self);
+  void (*destroy)(void* self);
+  /* The implementation of a provided interface, or NULL. Valid from create to destroy. */
+  void* (*query)(void* self, const char* id);
+  /* Writes into text (capacity bytes, NUL-terminated) what the instance still holds, for a drain that
+   * overran: "2 requests of resnet50". Returns the length. */
+  uint32_t (*holding)(void* self, char* text, uint32_t capacity);
+} atoll_plugin_v1_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* ATOLL_ABI_PLUGIN_H_ */

@@ -1,0 +1,122 @@
+/// Backends: what runs models. A backend makes one BackendModel a loaded model version, and that makes one
+/// BackendInstance for each model instance of the instance groups.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/request.h"
+#include "atoll/statistics.h"
+#include "atoll/status.h"
+
+namespace atl {
+
+/// Numbers of the Triton C ABI.
+enum class InstanceKind : uint32_t { kAuto = 0, kCpu = 1, kGpu = 2, kModel = 3 };
+constexpr std::string_view instance_kind_name(InstanceKind kind) noexcept {
+  constexpr std::string_view kNames[] = {"AUTO", "CPU", "GPU", "MODEL"};
+  auto index = static_cast<uint32_t>(kind);
+  return index < 4 ? kNames[index] : "<invalid>";
+}
+
+/// One batch to run: borrowed until execute() returns.
+struct Batch {
+  std::span<Request* const> requests;  ///< at least one; all of one model version
+  uint32_t total_batch_size = 0;       ///< sum of the requests' batch weights
+  uint32_t reserved = 0;
+  int64_t deadline_ns = 0;  ///< earliest deadline among them, steady clock; 0: none; advisory
+};
+
+/// Runs one batch at a time on one model instance.
+class BackendInstance {
+ public:
+  virtual ~BackendInstance() = default;
+
+  /// [instance] Tensors are packed, row-major. If the model batches, shapes are [B, d1..dn]; the sum of all B
+  /// is at most max_batch_size, and a joined tensor is the concatenation along the first dimension in the
+  /// order of the requests. Outputs go into buffers from Response::allocate, cut per request in the same
+  /// order.
+  ///
+  /// Returning OK means the backend took the requests: it has answered, or will answer later from any thread,
+  /// each of them with exactly one kFinal, and releases each exactly once, reporting statistics before it
+  /// does. One bad request: answer that one with an error and return OK. Returning a failure means no request
+  /// was touched: the caller answers all of them with it and releases them. Errors: INVALID_ARGUMENT shape or
+  /// type outside the configuration; RESOURCE_EXHAUSTED memory; else INTERNAL.
+  virtual Status execute(const Batch& batch) noexcept = 0;
+
+  /// [any] False when the instance can no longer serve (a dead child process).
+  virtual bool ready() const noexcept { return true; }
+};
+
+/// What an instance is made for.
+struct InstanceSpec {
+  std::string name;  ///< "<group>_<n>"
+  InstanceKind kind = InstanceKind::kCpu;
+  int32_t device_id = 0;  ///< GPU ordinal for kGpu, else 0
+  bool passive = false;   ///< created, never executed
+  std::string host_policy;
+  std::vector<std::string> profiles;
+  std::vector<std::pair<std::string, int64_t>> secondary_devices;
+  InferenceReporter* reporter = nullptr;  ///< outlives the instance
+};
+
+/// One loaded model version.
+class BackendModel {
+ public:
+  virtual ~BackendModel() = default;
+  /// [control work] Called from worker threads, one call at a time unless BackendTraits::parallel_instances.
+  virtual Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept = 0;
+  /// Memory the model is known to take, for the statistics.
+  virtual std::vector<MemoryUsage> memory_usage() const noexcept { return {}; }
+};
+
+/// What a model is loaded from.
+struct ModelSource {
+  std::string name;
+  int64_t version = 0;
+  std::string model_directory;    ///< holds config.pbtxt; local
+  std::string version_directory;  ///< holds the model's files; local
+  std::string config;             ///< serialized inference.ModelConfig, normalised
+  bool auto_complete = true;      ///< the backend may fill in what the configuration leaves out
+  std::map<std::string, std::string>
+      settings;  ///< backend settings; "default-max-batch-size" is always there
+};
+
+/// A group a backend would rather have when a configuration names none.
+struct PreferredGroup {
+  InstanceKind kind = InstanceKind::kAuto;
+  uint32_t count = 0;  ///< 0: the server's default
+  std::vector<int32_t> gpus;
+};
+
+struct BackendTraits {
+  std::vector<PreferredGroup> preferred_groups;  ///< best first
+  bool parallel_instances = false;               ///< instances of one model may be created at the same time
+  bool device_blocking = false;                  ///< one thread serves all instances of a model on one GPU
+};
+
+/// A backend: service "atoll.backend/1", found by its instance name, which is the `backend` field of a
+/// configuration. All functions run on worker threads, several at once.
+class Backend {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.backend/1";
+
+  virtual BackendTraits traits() const noexcept = 0;
+  /// Returns the configuration completed from the model's files (max_batch_size, input, output, scheduling if
+  /// none, decoupled); the same bytes if there is nothing to add. Called only with source.auto_complete.
+  /// Errors: INVALID_ARGUMENT the configuration contradicts the files; NOT_FOUND a file is missing; INTERNAL
+  /// unreadable.
+  virtual Result<std::string> complete_config(const ModelSource& source) noexcept = 0;
+  /// source.config is final (completed, normalised, validated).
+  virtual Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept = 0;
+
+ protected:
+  ~Backend() = default;
+};
+
+}  // namespace atl

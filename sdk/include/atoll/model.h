@@ -1,0 +1,162 @@
+/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/events.h"
+#include "atoll/request.h"
+#include "atoll/statistics.h"
+#include "atoll/status.h"
+
+namespace atl {
+
+struct TensorSpec {
+  std::string name;
+  DataType datatype = DataType::kInvalid;
+  std::vector<int64_t> dims;     ///< as configured, without the batch dimension; -1: variable
+  std::vector<int64_t> reshape;  ///< what the backend sees; valid if has_reshape
+  bool has_reshape = false;
+  bool optional = false;  ///< inputs only
+  bool shape_tensor = false;
+  bool allow_ragged = false;  ///< inputs only
+  bool non_linear_format = false;
+  std::vector<std::string> labels;  ///< outputs only: line i labels index i
+};
+
+/// What never changes while a version is served.
+struct ModelInfo {
+  std::string name;
+  int64_t version = 0;
+  std::string version_text;  ///< decimal
+  std::string platform;      ///< of the configuration, else its backend
+  uint32_t max_batch_size = 0;
+  bool decoupled = false;
+  uint32_t required_inputs = 0;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  std::string config;  ///< serialized inference.ModelConfig, completed
+};
+
+/// One served version. Reference counted; held through ModelRef.
+class Model {
+ public:
+  virtual const ModelInfo& info() const noexcept = 0;
+  /// [request] Validates the request against the configuration, fills in the requested outputs and hands it
+  /// to the scheduler. On failure the caller still owns the request. request.model must be this model and
+  /// request.sink set.
+  virtual Status infer(Request& request) noexcept = 0;
+  /// [any]
+  virtual ModelStatistics statistics() const noexcept = 0;
+  /// [any] READY and every instance can serve.
+  virtual bool ready() const noexcept = 0;
+  virtual void add_reference() noexcept = 0;
+  virtual void drop_reference() noexcept = 0;
+
+ protected:
+  ~Model() = default;
+};
+
+/// Keeps a model version alive: an unload waits for it.
+class ModelRef {
+ public:
+  ModelRef() noexcept = default;
+  /// Takes over one reference.
+  explicit ModelRef(Model* model) noexcept : model_(model) {}
+  ModelRef(ModelRef&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
+  ModelRef& operator=(ModelRef&& other) noexcept {
+    if (this != &other) {
+      reset();
+      model_ = std::exchange(other.model_, nullptr);
+    }
+    return *this;
+  }
+  ~ModelRef() { reset(); }
+  explicit operator bool() const noexcept { return model_ != nullptr; }
+  Model* get() const noexcept { return model_; }
+  Model* operator->() const noexcept { return model_; }
+  void reset() noexcept {
+    if (Model* model = std::exchange(model_, nullptr); model != nullptr) model->drop_reference();
+  }
+
+ private:
+  Model* model_ = nullptr;
+};
+
+using ModelState = ModelStateChanged::State;
+/// "READY"
+constexpr std::string_view model_state_name(ModelState state) noexcept {
+  constexpr std::string_view kNames[] = {"UNKNOWN", "LOADING", "READY", "UNLOADING", "UNAVAILABLE"};
+  auto index = static_cast<uint32_t>(state);
+  return index < 5 ? kNames[index] : kNames[0];
+}
+
+/// One line of the repository index. A model directory that was never loaded has only its name.
+struct ModelIndexEntry {
+  std::string name;
+  std::string version;  ///< decimal; empty: none
+  std::string state;    ///< model_state_name; empty: none
+  std::string reason;
+};
+
+/// What was asked of one model and how it ended.
+struct ModelLoadResult {
+  std::string model;
+  Status status;
+};
+
+class ModelCatalog {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.model_catalog/1";
+  static constexpr int64_t kLatest = -1;
+
+  // --- [request] ---
+  /// \param version  kLatest: the highest READY one.
+  /// Errors, byte for byte: NOT_FOUND "Request for unknown model: '<m>' is not found", "... '<m>' version <v>
+  /// is not found", "... '<m>' has no available versions"; UNAVAILABLE "... '<m>' version <v> is not at ready
+  /// state", "Server not ready", "Server exiting".
+  virtual Result<ModelRef> acquire(std::string_view name, int64_t version) noexcept = 0;
+
+  // --- [any] ---
+  /// Initialised and not ended.
+  virtual bool live() const noexcept = 0;
+  /// Live, start-up loads decided and, in strict readiness, every known version READY or deliberately
+  /// unloaded.
+  virtual bool ready() const noexcept = 0;
+  /// True from the moment the server began to drain: health calls then fail with UNAVAILABLE "Server
+  /// exiting".
+  virtual bool exiting() const noexcept = 0;
+  /// Every version of a model that is READY, ascending; empty if there is none. NOT_FOUND as acquire().
+  virtual Result<std::vector<int64_t>> ready_versions(std::string_view name) const noexcept = 0;
+  /// Of all READY versions ordered by name and version; of one model; of one version.
+  /// Errors: INVALID_ARGUMENT "requested model '<m>' is not available", "requested model version is not
+  /// available for model '<m>'".
+  virtual Result<std::vector<ModelStatistics>> statistics(std::string_view name,
+                                                          int64_t version) const noexcept = 0;
+
+  // --- [worker]: may read the repository ---
+  virtual Result<std::vector<ModelIndexEntry>> index(bool ready_only) noexcept = 0;
+
+  // --- [any], used by control plugins ---
+  /// Loads (or reloads) the named models on worker threads and then calls done once, on a worker thread. A
+  /// failed reload leaves the old version serving.
+  virtual void load(std::vector<std::string> models,
+                    std::function<void(std::vector<ModelLoadResult>)> done) noexcept = 0;
+  /// Takes the versions out of service at once and frees them when their requests have ended. done: when the
+  /// state is UNLOADING or UNAVAILABLE.
+  virtual void unload(std::vector<std::string> models,
+                      std::function<void(std::vector<ModelLoadResult>)> done) noexcept = 0;
+  /// The control plugin has decided what shall be served at start and it is loaded or failed: ready() may be
+  /// true.
+  virtual void set_startup_complete() noexcept = 0;
+
+ protected:
+  ~ModelCatalog() = default;
+};
+
+}  // namespace atl

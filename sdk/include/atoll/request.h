@@ -1,0 +1,246 @@
+/// One inference request, from socket to backend, and the responses it gets.
+///
+/// Ownership. A frontend makes a Request inside a context of its own that also implements ResponseSink, and
+/// calls Model::infer(). If that fails, the frontend still owns the request and answers itself. If it
+/// succeeds, the request belongs to the model until release(kAll); the sink gets every response, the last one
+/// with kFinal. The context may be reused when both have happened, in either order, on any thread. The
+/// frontend keeps its ModelRef until then, which is what keeps the model, and every name these structs borrow
+/// from it, alive.
+///
+/// Shape of what is here follows the Triton C API's request, response and response factory, so that a plugin
+/// can serve that API as plain accessors: a factory is the request's sink, which outlives the request until
+/// kFinal.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "atoll/arena.h"
+#include "atoll/cancellation.h"
+#include "atoll/status.h"
+#include "atoll/tensor.h"
+#include "atoll/trace.h"
+
+namespace atl {
+
+class Model;
+class Request;
+class Response;
+
+enum ResponseFlags : uint32_t { kFinal = 1 };
+enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
+enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
+
+/// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
+struct SequenceId {
+  uint64_t number = 0;
+  std::string_view text;
+  bool empty() const noexcept { return number == 0 && text.empty(); }
+};
+
+/// An output the client asked for.
+struct RequestedOutput {
+  std::string_view name;
+  int32_t spec_index = -1;      ///< position in ModelInfo::outputs; set by validation
+  uint32_t classification = 0;  ///< 0: the tensor itself; n: its n highest values with their labels
+  Buffer placement;             ///< where the client wants the bytes (shared memory); data null: anywhere
+};
+
+/// Implicit state of a sequence; null in requests of models without it. [instance]
+class SequenceState {
+ public:
+  /// Gives a buffer for the new value of state `name`. The shape is copied.
+  virtual Status output(std::string_view name, DataType datatype, std::span<const int64_t> shape,
+                        uint64_t size_bytes, MemoryKind preferred_kind, int64_t preferred_device_id,
+                        Buffer* buffer) noexcept = 0;
+  /// The buffer of `name` is complete: it is the input of the sequence's next request.
+  virtual Status commit(std::string_view name) noexcept = 0;
+
+ protected:
+  ~SequenceState() = default;
+};
+
+/// Who gets the responses of one request and gives memory for them: a frontend's context, or a scheduler or
+/// cache that put itself in front of it (Request::sink may be replaced between Model::infer and execution;
+/// the interposer passes everything on). [any], one call at a time for one request.
+class ResponseSink {
+ public:
+  /// An empty response; never null. It lives until it is sent or discarded.
+  virtual Response* new_response() noexcept = 0;
+  /// Gives output.buffer at least size_bytes, of the preferred kind if it can, else of another: the backend
+  /// copes. Called once an output. size 0 is allowed. Errors: RESOURCE_EXHAUSTED; INVALID_ARGUMENT the
+  /// client's own buffer is too small.
+  virtual Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
+                          MemoryKind preferred_kind, int64_t preferred_device_id) noexcept = 0;
+  /// Takes the response, or with null only the flags (a decoupled model's end without data). After kFinal
+  /// nothing may be sent: the sink discards it.
+  virtual void send(Response* response, uint32_t flags) noexcept = 0;
+  /// Drops a response that will not be sent.
+  virtual void discard(Response* response) noexcept = 0;
+  /// The request is no longer used by anybody behind the sink; input bytes may go.
+  virtual void released(Request& request) noexcept = 0;
+
+ protected:
+  ~ResponseSink() = default;
+};
+
+/// Told by release(kReleaseReschedule): the scheduler of an iterative sequence takes the request back.
+class Rescheduler {
+ public:
+  virtual Status reschedule(Request& request) noexcept = 0;
+
+ protected:
+  ~Rescheduler() = default;
+};
+
+/// Steady-clock times of one request, ns; 0: not reached.
+struct RequestTimes {
+  int64_t start_ns = 0;        ///< entry of Model::infer
+  int64_t queue_start_ns = 0;  ///< handed to the scheduler
+  int64_t deadline_ns = 0;     ///< the client's deadline; 0: none
+};
+
+class Request {
+ public:
+  Request() noexcept = default;
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  // --- set by the maker; names and ids are NUL-terminated ---
+  std::string_view id;
+  Model* model = nullptr;
+  SequenceId sequence;
+  uint32_t sequence_flags = 0;  ///< SequenceFlags
+  uint32_t reserved = 0;
+  uint64_t priority = 0;    ///< 0: the model's default level
+  uint64_t timeout_us = 0;  ///< 0: none; a queue policy decides whether it counts
+  std::string_view tenant;  ///< from a header or key; empty: none
+  ArenaList<InputTensor> inputs;
+  ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
+  ArenaList<Parameter> parameters;
+  ResponseSink* sink = nullptr;
+  Trace* trace = nullptr;
+  Cancellation cancellation;
+
+  // --- set on the way ---
+  uint32_t batch_size = 0;  ///< the first dimension of the inputs if the model batches, else 0
+  uint32_t reserved2 = 0;
+  RequestTimes times;
+  SequenceState* state = nullptr;
+  Rescheduler* rescheduler = nullptr;
+  Request* next = nullptr;          ///< link for whoever queues the request
+  uint64_t scheduler_data[4] = {};  ///< free for the scheduler that holds the request
+
+  /// Size in a batch: at least 1.
+  uint32_t batch_weight() const noexcept { return batch_size == 0 ? 1 : batch_size; }
+  bool cancelled() const noexcept { return cancellation.cancelled(); }
+  Arena& arena() noexcept { return arena_; }
+
+  const InputTensor* find_input(std::string_view name) const noexcept {
+    for (const InputTensor& input : inputs) {
+      if (input.name == name) return &input;
+    }
+    return nullptr;
+  }
+  InputTensor& add_input() noexcept { return inputs.add(arena_); }
+  RequestedOutput& add_output() noexcept { return outputs.add(arena_); }
+  Parameter& add_parameter() noexcept { return parameters.add(arena_); }
+
+  /// Ends the holder's use of the request. kReleaseReschedule gives it back to its scheduler (iterative
+  /// sequences only: else INVALID_ARGUMENT and the caller still owns it).
+  Status release(uint32_t flags = kReleaseAll) noexcept {
+    if ((flags & kReleaseReschedule) != 0) {
+      if (rescheduler == nullptr) {
+        return invalid_argument("request '", id,
+                                "' can not be rescheduled: its model's scheduler is not iterative");
+      }
+      return rescheduler->reschedule(*this);
+    }
+    sink->released(*this);
+    return {};
+  }
+
+  /// Ready for the next request; keeps the arena's memory. Only by the maker.
+  void reset() noexcept {
+    id = {};
+    model = nullptr;
+    sequence = {};
+    sequence_flags = 0;
+    priority = timeout_us = 0;
+    tenant = {};
+    inputs.clear();
+    outputs.clear();
+    parameters.clear();
+    trace = nullptr;
+    cancellation.reset();
+    batch_size = 0;
+    times = {};
+    state = nullptr;
+    rescheduler = nullptr;
+    next = nullptr;
+    for (auto& word : scheduler_data) word = 0;
+    arena_.reset();
+  }
+
+ private:
+  Arena arena_;
+};
+
+/// One response being built and sent. [instance], by one thread at a time.
+class Response {
+ public:
+  Response() noexcept = default;
+  Response(const Response&) = delete;
+  Response& operator=(const Response&) = delete;
+
+  ArenaList<OutputTensor> outputs;
+  ArenaList<Parameter> parameters;
+  Status error;                  ///< not OK: an error response, without outputs
+  ResponseSink* sink = nullptr;  ///< set by the sink that made it
+  Response* next = nullptr;      ///< link for whoever queues the response
+
+  Arena& arena() noexcept { return arena_; }
+
+  /// Adds an output; name and shape are copied. Then allocate() its buffer.
+  OutputTensor& add_output(std::string_view name, DataType datatype,
+                           std::span<const int64_t> shape) noexcept {
+    OutputTensor& output = outputs.add(arena_);
+    output.name = arena_.copy_text(name);
+    output.datatype = datatype;
+    output.shape = arena_.copy(shape);
+    return output;
+  }
+  Status allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind = MemoryKind::kCpu,
+                  int64_t preferred_device_id = 0) noexcept {
+    return sink->allocate(*this, output, size_bytes, preferred_kind, preferred_device_id);
+  }
+  /// Gives the response away; do not touch it afterwards.
+  void send(uint32_t flags = kFinal) noexcept { sink->send(this, flags); }
+  void send_error(Status failure, uint32_t flags = kFinal) noexcept {
+    error = std::move(failure);
+    sink->send(this, flags);
+  }
+  void reset() noexcept {
+    outputs.clear();
+    parameters.clear();
+    error = Status();
+    next = nullptr;
+    arena_.reset();
+  }
+
+ private:
+  Arena arena_{1024};
+};
+
+/// Answers a request with a failure and releases it: what every holder does that cannot go on.
+inline void fail_request(Request& request, Status failure) noexcept {
+  ResponseSink* sink = request.sink;
+  Response* response = sink->new_response();
+  response->error = std::move(failure);
+  sink->send(response, kFinal);
+  (void)request.release(kReleaseAll).ok();
+}
+
+}  // namespace atl

@@ -1,0 +1,69 @@
+/// What is counted per model version: the numbers behind the statistics calls and the metrics.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "atoll/tensor.h"
+
+namespace atl {
+
+class Request;
+
+struct StatisticDuration {
+  uint64_t count = 0;
+  uint64_t ns = 0;
+};
+
+/// Steady-clock moments of one execution, ns: start, inputs ready, outputs begun, end.
+struct ExecutionTimes {
+  int64_t execute_start_ns = 0;
+  int64_t compute_start_ns = 0;
+  int64_t compute_end_ns = 0;
+  int64_t execute_end_ns = 0;
+};
+
+/// Why a request failed; labels of nv_inference_request_failure.
+enum class FailureReason : uint32_t { kRejected = 0, kCanceled = 1, kBackend = 2, kOther = 3 };
+
+/// Where schedulers and backends report. Per-thread cells; costs a few nanoseconds. [any]
+class InferenceReporter {
+ public:
+  /// Once for each executed request, before it is released. With success=false only the failure is counted.
+  virtual void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept = 0;
+  /// Once for each executed batch. \param batch_size  sum of the requests' batch weights
+  virtual void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept = 0;
+  /// A request that was not executed.
+  virtual void report_failure(const Request& request, FailureReason reason) noexcept = 0;
+
+ protected:
+  ~InferenceReporter() = default;
+};
+
+struct BatchStatistics {
+  uint64_t batch_size = 0;
+  StatisticDuration compute_input, compute_infer, compute_output;
+};
+
+struct MemoryUsage {
+  MemoryKind kind = MemoryKind::kCpu;
+  int64_t device_id = 0;
+  uint64_t size_bytes = 0;
+};
+
+/// A snapshot for one model version.
+struct ModelStatistics {
+  std::string name;
+  int64_t version = 0;
+  uint64_t last_inference_ms = 0;  ///< wall clock; 0: none yet
+  uint64_t inference_count = 0;
+  uint64_t execution_count = 0;
+  StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss;
+  uint64_t failures[4] = {};             ///< by FailureReason
+  uint64_t pending = 0;                  ///< requests accepted and not yet executing
+  std::vector<BatchStatistics> batches;  ///< ascending by batch size
+  std::vector<MemoryUsage> memory;
+};
+
+}  // namespace atl

@@ -1,0 +1,73 @@
+/// Small text helpers for messages. No allocation happens on the success path of callers, because messages
+/// are only built when something failed.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace atl {
+
+namespace text_detail {
+inline void append(std::string& out, std::string_view text) { out.append(text); }
+inline void append(std::string& out, char c) { out.push_back(c); }
+inline void append(std::string& out, bool value) { out.append(value ? "true" : "false"); }
+template <std::integral T>
+requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append(std::string& out, T value) {
+  char digits[24];
+  auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, end);
+}
+template <std::floating_point T>
+void append(std::string& out, T value) {
+  char digits[32];
+  auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, end);
+}
+}  // namespace text_detail
+
+/// Joins texts, characters, booleans and numbers: cat("got ", n, " inputs").
+template <class... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (text_detail::append(out, std::forward<const Parts&>(parts)), ...);
+  return out;
+}
+
+/// A shape as the protocols print it: [-1,3].
+inline std::string shape_text(std::span<const int64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) out.push_back(',');
+    text_detail::append(out, shape[i]);
+  }
+  out.push_back(']');
+  return out;
+}
+
+/// Text of fixed capacity inside trivially copyable structs (events). Longer texts are cut and end in "...".
+template <size_t kCapacity>
+class FixedText {
+  static_assert(kCapacity > 8);
+
+ public:
+  FixedText() noexcept = default;
+  FixedText(std::string_view text) noexcept {  // NOLINT(google-explicit-constructor): assigned from any text
+    size_t size = text.size() < kCapacity ? text.size() : kCapacity - 1;
+    if (size != 0) std::memcpy(data_, text.data(), size);
+    if (size < text.size()) std::memcpy(data_ + size - 3, "...", 3);
+    size_ = static_cast<uint32_t>(size);
+  }
+  std::string_view view() const noexcept { return {data_, size_}; }
+  friend bool operator==(const FixedText& a, const FixedText& b) noexcept { return a.view() == b.view(); }
+
+ private:
+  uint32_t size_ = 0;
+  char data_[kCapacity] = {};
+};
+
+}  // namespace atl

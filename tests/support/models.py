@@ -1,0 +1,92 @@
+"""Small models written to disk for the tests: identity configurations and ONNX graphs."""
+
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+# Triton's name, ModelConfig's name, ONNX's element type, numpy's type (None: not a type of numpy's own).
+TYPES = [
+    ("BOOL", "TYPE_BOOL", TensorProto.BOOL, np.bool_),
+    ("UINT8", "TYPE_UINT8", TensorProto.UINT8, np.uint8),
+    ("UINT16", "TYPE_UINT16", TensorProto.UINT16, np.uint16),
+    ("UINT32", "TYPE_UINT32", TensorProto.UINT32, np.uint32),
+    ("UINT64", "TYPE_UINT64", TensorProto.UINT64, np.uint64),
+    ("INT8", "TYPE_INT8", TensorProto.INT8, np.int8),
+    ("INT16", "TYPE_INT16", TensorProto.INT16, np.int16),
+    ("INT32", "TYPE_INT32", TensorProto.INT32, np.int32),
+    ("INT64", "TYPE_INT64", TensorProto.INT64, np.int64),
+    ("FP16", "TYPE_FP16", TensorProto.FLOAT16, np.float16),
+    ("FP32", "TYPE_FP32", TensorProto.FLOAT, np.float32),
+    ("FP64", "TYPE_FP64", TensorProto.DOUBLE, np.float64),
+    ("BYTES", "TYPE_STRING", TensorProto.STRING, np.object_),
+    ("BF16", "TYPE_BF16", TensorProto.BFLOAT16, None),
+]
+
+
+def write_model(repository, name, config=None, version=1, files=None):
+    """A model directory with an optional configuration text and files for its version."""
+    folder = pathlib.Path(repository) / name / str(version)
+    folder.mkdir(parents=True, exist_ok=True)
+    if config is not None:
+        (folder.parent / "config.pbtxt").write_text(config)
+    for file, content in (files or {}).items():
+        (folder / file).write_bytes(content)
+    return folder.parent
+
+
+def tensor_config(kind, name, config_type, dims, extra=""):
+    return f'{kind} [ {{ name: "{name}" data_type: {config_type} dims: [ {", ".join(map(str, dims))} ] {extra} }} ]\n'
+
+
+def identity_config(name, config_type="TYPE_FP32", dims=(-1,), max_batch_size=0, pairs=1, extra=""):
+    text = f'name: "{name}" backend: "identity" max_batch_size: {max_batch_size}\n'
+    for i in range(pairs):
+        text += tensor_config("input", f"INPUT{i}", config_type, dims)
+        text += tensor_config("output", f"OUTPUT{i}", config_type, dims)
+    return text + extra
+
+
+def onnx_identity(element_type, shape):
+    """INPUT0 -> OUTPUT0, as serialized bytes."""
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["INPUT0"], ["OUTPUT0"])], "identity",
+        [helper.make_tensor_value_info("INPUT0", element_type, shape)],
+        [helper.make_tensor_value_info("OUTPUT0", element_type, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def onnx_add_sub(shape=("batch", 16)):
+    """OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, FP32."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["INPUT0", "INPUT1"], ["OUTPUT0"]),
+         helper.make_node("Sub", ["INPUT0", "INPUT1"], ["OUTPUT1"])], "add_sub",
+        [value("INPUT0", TensorProto.FLOAT, shape), value("INPUT1", TensorProto.FLOAT, shape)],
+        [value("OUTPUT0", TensorProto.FLOAT, shape), value("OUTPUT1", TensorProto.FLOAT, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def sample(numpy_type, shape, seed=1):
+    """Random values of a type: the whole range for integers, finite and not for floats."""
+    random = np.random.default_rng(seed)
+    if numpy_type is np.bool_:
+        return random.integers(0, 2, shape).astype(np.bool_)
+    if numpy_type is np.object_:
+        count = int(np.prod(shape))
+        texts = [random.bytes(int(random.integers(0, 20))) for _ in range(count)]
+        array = np.empty(count, dtype=np.object_)
+        array[:] = texts
+        return array.reshape(shape)
+    if np.issubdtype(numpy_type, np.integer):
+        info = np.iinfo(numpy_type)
+        return random.integers(info.min, info.max, shape, dtype=numpy_type, endpoint=True)
+    values = random.standard_normal(shape).astype(numpy_type)
+    if values.size > 2:
+        values.flat[0], values.flat[1] = np.nan, np.inf
+    return values

@@ -1,0 +1,124 @@
+"""Starts the built server on free ports and finds out which they are."""
+
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("ATOLL_BUILD_DIR", ROOT / "build" / "release"))
+ATOLL = BUILD / "bin" / "atoll"
+DEFAULT_MANIFEST = ROOT / "etc" / "atoll.toml"
+# Sanitized builds are several times slower; this only bounds how long a failing test waits.
+START_TIMEOUT_S = 60
+
+
+def sanitizer_environment():
+    environment = dict(os.environ)
+    environment["TSAN_OPTIONS"] = f"suppressions={ROOT}/etc/dev/tsan.supp:halt_on_error=1"
+    environment["LSAN_OPTIONS"] = f"suppressions={ROOT}/etc/dev/lsan.supp"
+    environment["ASAN_OPTIONS"] = "detect_leaks=1"
+    return environment
+
+
+class Server:
+    """One process of the server. Use as a context manager; leaving it stops the process and checks its exit code."""
+
+    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST):
+        paths = repository if isinstance(repository, (list, tuple)) else [repository]
+        listed = ", ".join(f'"{path}"' for path in paths)
+        command = [str(ATOLL), "--manifest", str(manifest)]
+        for setting in (f"plugin.repository.paths=[{listed}]", 'plugin.grpc.address="127.0.0.1:0"', *settings):
+            command += ["--set", setting]
+        self.lines = []
+        self._queue = queue.Queue()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.PIPE, text=True, errors="replace",
+                                        env=sanitizer_environment())
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+            self._queue.put(line)
+        self._queue.put(None)
+
+    @property
+    def log(self):
+        return "\n".join(self.lines)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def wait_for_line(self, pattern, timeout=START_TIMEOUT_S):
+        """The match of the next log line, not looked at before, that fits the pattern."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                line = self._queue.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"no log line like {pattern!r} in {timeout} s; the log:\n{self.log}") from None
+            assert line is not None, f"the server ended before a log line like {pattern!r}; the log:\n{self.log}"
+            match = re.search(pattern, line)
+            if match:
+                return match
+
+    def client(self):
+        import tritonclient.grpc
+        return tritonclient.grpc.InferenceServerClient(self.address)
+
+    def wait_ready(self, model=None, timeout=START_TIMEOUT_S):
+        deadline = time.monotonic() + timeout
+        with self.client() as client:
+            while time.monotonic() < deadline:
+                assert self.process.poll() is None, self.log
+                if (model_ready(client, model) if model else client.is_server_ready()):
+                    return self
+                time.sleep(0.02)
+        raise AssertionError(f"not ready in {timeout} s: {model or 'server'}; the log:\n{self.log}")
+
+    def stop(self, signal_number=signal.SIGTERM, timeout=START_TIMEOUT_S):
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+        code = self.process.wait(timeout)
+        self._reader.join(timeout)
+        self.process.stderr.close()
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            print(self.log)
+            self.process.kill()
+            self.process.wait()
+            return
+        code = self.stop()
+        assert code == 0, f"exit code {code}; the log:\n{self.log}"
+
+
+def model_ready(client, model):
+    """Whether a model is ready; one that is unknown or has no version yet is an error to the client and a no here."""
+    from tritonclient.utils import InferenceServerException
+    try:
+        return client.is_model_ready(model)
+    except InferenceServerException as error:
+        if error.status() in ("StatusCode.NOT_FOUND", "StatusCode.UNAVAILABLE"):
+            return False
+        raise
+
+
+def usage(pid):
+    """Threads, open descriptors and resident bytes of a process."""
+    proc = pathlib.Path(f"/proc/{pid}")
+    pages = int((proc / "statm").read_text().split()[1])
+    return {"threads": len(list((proc / "task").iterdir())), "descriptors": len(list((proc / "fd").iterdir())),
+            "resident_bytes": pages * os.sysconf("SC_PAGE_SIZE")}
