@@ -27,7 +27,7 @@ def server(tmp_path_factory):
                       models.tensor_config("output", "OUTPUT0", config_type, [-1] * rank))
             models.write_model(repository, name, config, files={"model.onnx": graph})
     models.write_model(repository, "add_sub", files={"model.onnx": models.onnx_add_sub()})
-    models.write_model(repository, "pairs", models.identity_config("pairs", pairs=3, dims=(-1, 4), max_batch_size=8))
+    models.write_model(repository, "pairs", models.identity_config("pairs", pairs=3, dims=(4,), max_batch_size=8))
     with Server(repository) as running:
         yield running.wait_ready()
 

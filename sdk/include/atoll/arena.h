@@ -110,7 +110,8 @@ class Arena {
   size_t first_block_bytes_;
 };
 
-/// A growable list of trivial items inside an arena.
+/// A growable list of trivial items inside an arena. add() may move the items: a reference from an earlier
+/// add() then points to memory that is still valid but no longer part of the list.
 template <class T>
 class ArenaList {
  public:

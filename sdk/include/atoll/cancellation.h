@@ -18,7 +18,8 @@ class CancelListener {
 };
 
 /// [any] A client's going away (gRPC cancel, deadline, HTTP disconnect) calls cancel(); whoever queues the
-/// request listens while it is queued; backends poll cancelled().
+/// request listens while it is queued; backends poll cancelled(). cancel() touches the object until it
+/// returns: its caller keeps the request's context from being reused meanwhile.
 class Cancellation {
  public:
   bool cancelled() const noexcept { return (state_.load(std::memory_order_acquire) & kCancelled) != 0; }

@@ -48,6 +48,8 @@ class EventBus {
   /// Events lost to kDropOldest by this subscription.
   virtual uint64_t dropped(uint64_t subscription) const noexcept = 0;
 
+  /// With retain (states) the event is kept for later subscribers until forget(); news that is no state says
+  /// false.
   template <class Event>
   void publish(const Event& event, bool retain = true) noexcept {
     static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) <= 4096);

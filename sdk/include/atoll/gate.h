@@ -9,7 +9,9 @@
 
 namespace atl {
 
-/// [any] for every function.
+/// [any] for every function. leave() may still read the gate after its decrement made the count zero, so
+/// whoever waits for zero keeps the gate's memory until that thread has returned (the kernel keeps ended
+/// instances for a while).
 class Gate {
  public:
   static constexpr uint32_t kShards = 16;

@@ -16,7 +16,8 @@ class Memory {
 
   /// The kind this provider serves.
   virtual MemoryKind kind() const noexcept = 0;
-  /// Uninitialised bytes, aligned to 64. size 0 gives a valid, unique address.
+  /// Uninitialised bytes, aligned to 64. size 0 gives a valid, unique address. device_id is the CUDA ordinal
+  /// for kGpu and ignored by CPU kinds.
   /// Errors: RESOURCE_EXHAUSTED the limit is reached or the system has none; INVALID_ARGUMENT no such device.
   virtual Result<Buffer> allocate(uint64_t size_bytes, int64_t device_id) noexcept = 0;
   /// Gives back exactly what allocate() gave.

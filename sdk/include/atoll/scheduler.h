@@ -47,7 +47,8 @@ class Scheduler {
   virtual Status enqueue(Request& request) noexcept = 0;
   /// [any] No new requests from now on (of running sequences excepted); what is queued is still served.
   virtual void stop_accepting() noexcept = 0;
-  /// [any] Requests queued or executing.
+  /// [any] Requests queued or inside an execute() that has not returned. Backends that answer later are not
+  /// counted: the frontend's ModelRef keeps the model for those.
   virtual uint64_t in_flight() const noexcept = 0;
 };
 

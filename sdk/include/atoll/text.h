@@ -15,7 +15,11 @@ namespace atl {
 namespace text_detail {
 inline void append(std::string& out, std::string_view text) { out.append(text); }
 inline void append(std::string& out, char c) { out.push_back(c); }
-inline void append(std::string& out, bool value) { out.append(value ? "true" : "false"); }
+// A template, because a literal would rather become a bool than a string_view.
+template <std::same_as<bool> T>
+void append(std::string& out, T value) {
+  out.append(value ? "true" : "false");
+}
 template <std::integral T>
 requires(!std::same_as<T, bool> && !std::same_as<T, char>) void append(std::string& out, T value) {
   char digits[24];
@@ -34,7 +38,7 @@ void append(std::string& out, T value) {
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
-  (text_detail::append(out, std::forward<const Parts&>(parts)), ...);
+  (text_detail::append(out, parts), ...);
   return out;
 }
 
@@ -56,7 +60,10 @@ class FixedText {
 
  public:
   FixedText() noexcept = default;
-  FixedText(std::string_view text) noexcept {  // NOLINT(google-explicit-constructor): assigned from any text
+  template <class Text>
+  requires std::convertible_to<const Text&, std::string_view> FixedText(const Text& from)
+  noexcept {  // NOLINT(google-explicit-constructor): assigned from any text
+    const std::string_view text = from;
     size_t size = text.size() < kCapacity ? text.size() : kCapacity - 1;
     if (size != 0) std::memcpy(data_, text.data(), size);
     if (size < text.size()) std::memcpy(data_ + size - 3, "...", 3);

@@ -9,6 +9,9 @@
 #define ATOLL_ABI_PLUGIN_H_
 
 #include <stdint.h>
+#ifdef __cplusplus
+#include <cstddef> /* makes the standard library say what ATOLL_TAG_STL asks it */
+#endif
 
 #ifdef __cplusplus
 extern "C" {

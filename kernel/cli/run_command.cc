@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "kernel/cli/command_line.h"
+#include "kernel/log/log_sink.h"
+#include "kernel/server/server.h"
+
+namespace atl::kernel {
+namespace {
+
+/// <folder of the executable>/../lib/atoll/plugins
+std::vector<std::string> installed_plugin_path() {
+  std::error_code error;
+  auto executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  return {(executable.parent_path().parent_path() / "lib/atoll/plugins").string()};
+}
+
+int report(std::ostream& err, const Status& failure) {
+  print_error(err, failure.text());
+  bool is_operators = failure.code() == Code::kInvalidArgument || failure.code() == Code::kNotFound ||
+                      failure.code() == Code::kFailedPrecondition;
+  return is_operators ? kExitUsage : kExitFailure;
+}
+
+int check(const ServerArguments& arguments, LogSink& sink, std::ostream& out, std::ostream& err) {
+  auto manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  if (!manifest.ok()) return report(err, manifest.status());
+  if (auto status = check_server(arguments, sink); !status.ok()) return report(err, status);
+  auto count = std::count_if(manifest->instances.begin(), manifest->instances.end(),
+                             [](const auto& i) { return i.enabled; });
+  out << arguments.manifest_path << ": ok, " << count << " plugin instances\n";
+  return kExitOk;
+}
+
+int list(const ServerArguments& arguments, LogSink& sink, ReferenceFormat format, std::ostream& out,
+         std::ostream& err) {
+  auto status = list_plugins(arguments, sink, [&](std::span<const atoll_plugin_v1_t* const> plugins) {
+    out << render_reference(manifest_sections(), plugins, format) << std::flush;
+  });
+  return status.ok() ? kExitOk : report(err, status);
+}
+
+}  // namespace
+
+int run_command(int argc, const char* const* argv, char** environment, std::ostream& out, std::ostream& err) {
+  int exit_code = kExitOk;
+  auto line = parse_command_line(argc, argv, out, err, exit_code);
+  if (!line) return exit_code;
+  ServerArguments arguments;
+  arguments.manifest_path = line->manifest_path;
+  arguments.overrides = overrides_from_environment(environment);
+  arguments.overrides.insert(arguments.overrides.end(), line->overrides.begin(), line->overrides.end());
+  arguments.default_plugin_path = installed_plugin_path();
+  arguments.version = ATOLL_VERSION;
+  LogSink sink;
+  switch (line->action) {
+    case Action::kCheck:
+      return check(arguments, sink, out, err);
+    case Action::kList:
+      return list(arguments, sink, line->list_format, out, err);
+    case Action::kServe:
+      break;
+  }
+  return run_server(arguments, sink);
+}
+
+}  // namespace atl::kernel

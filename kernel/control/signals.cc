@@ -1,0 +1,56 @@
+#include "kernel/control/signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+namespace atl::kernel {
+namespace {
+
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+
+// Signal handlers reach globals only.
+std::atomic<int> wake_descriptor_now{-1};
+std::atomic<bool> end_now{false};
+std::atomic<bool> reload_now{false};
+struct sigaction previous[4];
+
+void handle(int number) {
+  int saved = errno;
+  if (number == SIGHUP) {
+    reload_now.store(true);
+  } else if (end_now.exchange(true)) {
+    _exit(128 + number);
+  }
+  uint64_t one = 1;
+  [[maybe_unused]] ssize_t written = ::write(wake_descriptor_now.load(), &one, sizeof one);
+  errno = saved;
+}
+
+}  // namespace
+
+SignalWatch::SignalWatch(int wake_descriptor) {
+  wake_descriptor_now.store(wake_descriptor);
+  end_now.store(false);
+  reload_now.store(false);
+  for (int i = 0; i < 4; ++i) {
+    struct sigaction action {};
+    action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : &handle;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    ::sigaction(kSignals[i], &action, &previous[i]);
+  }
+}
+
+SignalWatch::~SignalWatch() {
+  for (int i = 0; i < 4; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+  wake_descriptor_now.store(-1);
+}
+
+bool SignalWatch::end_requested() const noexcept { return end_now.load(); }
+bool SignalWatch::take_reload_request() noexcept { return reload_now.exchange(false); }
+
+}  // namespace atl::kernel

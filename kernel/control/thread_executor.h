@@ -1,0 +1,31 @@
+/// Serial executors over real threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "atoll/clock.h"
+#include "atoll/executor.h"
+
+namespace atl::kernel {
+
+/// Makes executors of one plugin instance and counts them, because a thread that outlives its plugin would
+/// run in unmapped code. [any]
+class ThreadExecutorFactory final : public ExecutorFactory {
+ public:
+  /// \param on_throw  told, on the executor's thread, of a task that let an exception out; may be empty.
+  explicit ThreadExecutorFactory(const Clock& clock, std::function<void()> on_throw = {})
+      : clock_(clock), on_throw_(std::move(on_throw)) {}
+  Result<SerialExecutorPtr> create(std::string_view name, const ThreadPlacement& placement) noexcept override;
+  /// Executors made and not destroyed yet.
+  int64_t live() const noexcept { return live_->load(); }
+
+ private:
+  const Clock& clock_;
+  std::function<void()> on_throw_;
+  std::shared_ptr<std::atomic<int64_t>> live_ = std::make_shared<std::atomic<int64_t>>(0);
+};
+
+}  // namespace atl::kernel

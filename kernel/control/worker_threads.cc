@@ -1,0 +1,91 @@
+#include "kernel/control/worker_threads.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "kernel/control/task_queue.h"
+#include "kernel/control/thread_placement.h"
+
+namespace atl::kernel {
+
+WorkerThreads::~WorkerThreads() {
+  {
+    std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  for (const Task& task : queue_) drop_task(task);
+}
+
+void WorkerThreads::run(Task task) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    queue_.push_back(task);
+    join_ended(lock);
+    add_thread_if_useful();
+  }
+  changed_.notify_one();
+}
+
+void WorkerThreads::resize(uint32_t threads) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    size_ = threads;
+    join_ended(lock);
+    add_thread_if_useful();
+  }
+  changed_.notify_all();
+}
+
+void WorkerThreads::add_thread_if_useful() {
+  while (running_ < size_ && idle_ < queue_.size()) {
+    try {
+      threads_.emplace_back([this] { work(); });
+      ++running_;
+      ++idle_;  // it will take a task before it waits
+    } catch (const std::system_error&) {
+      return;  // the threads there are will do it; with none, the next run() tries again
+    }
+  }
+}
+
+void WorkerThreads::work() {
+  ThreadPlacement placement;
+  placement.nice = kNice;
+  (void)place_this_thread("atoll-worker", OwnedPlacement(placement)).ok();
+  std::unique_lock lock(mutex_);
+  while (!ending_ && running_ <= size_) {
+    if (queue_.empty()) {
+      changed_.wait(lock);
+      continue;
+    }
+    Task task = queue_.front();
+    queue_.pop_front();
+    --idle_;
+    lock.unlock();
+    if (!run_task(task) && on_throw_) on_throw_();
+    lock.lock();
+    ++idle_;
+  }
+  --running_;
+  --idle_;
+  ended_.push_back(std::this_thread::get_id());
+}
+
+void WorkerThreads::join_ended(std::unique_lock<std::mutex>& lock) {
+  std::vector<std::thread> ended;
+  for (std::thread::id id : ended_) {
+    auto found = std::find_if(threads_.begin(), threads_.end(),
+                              [&](const std::thread& t) { return t.get_id() == id; });
+    if (found == threads_.end()) continue;
+    ended.push_back(std::move(*found));
+    threads_.erase(found);
+  }
+  ended_.clear();
+  lock.unlock();
+  for (std::thread& thread : ended) thread.join();
+  lock.lock();
+}
+
+}  // namespace atl::kernel

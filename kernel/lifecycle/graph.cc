@@ -1,0 +1,221 @@
+#include "kernel/lifecycle/graph.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace atl::kernel {
+namespace {
+
+constexpr size_t kNone = SIZE_MAX;
+constexpr uint32_t kSoftFlags = ATOLL_NEED_OPTIONAL | ATOLL_NEED_MANY;
+
+const atoll_provided_v1* provided_row(const GraphNode& node, std::string_view id) {
+  for (const auto& row : node.provides) {
+    if (id == row.id) return &row;
+  }
+  return nullptr;
+}
+
+class Resolver {
+ public:
+  explicit Resolver(std::span<const GraphNode> nodes) : nodes_(nodes), before_(nodes.size()) {
+    graph_.bindings.resize(nodes.size());
+    graph_.required.resize(nodes.size());
+  }
+
+  Result<Graph> run() {
+    check_singletons();
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      check_named(i);
+      for (const auto& need : nodes_[i].needs) bind(i, need);
+    }
+    if (problems_.empty()) find_order();
+    if (!problems_.empty()) return Status(Code::kFailedPrecondition, std::move(problems_));
+    return std::move(graph_);
+  }
+
+ private:
+  std::string text(size_t i) const { return plugin_text(nodes_[i].name, nodes_[i].use); }
+  void problem(std::string line) { problems_ += cat(problems_.empty() ? "" : "\n", line); }
+
+  void check_singletons() {
+    std::map<std::string, size_t> seen;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if ((nodes_[i].flags & ATOLL_PLUGIN_SINGLETON) == 0) continue;
+      auto [first, added] = seen.emplace(nodes_[i].use, i);
+      if (added) continue;
+      problem(cat(text(i), ": the server takes one instance of this plugin, and '",
+                  nodes_[first->second].name, "' is one already"));
+    }
+  }
+
+  void check_named(size_t i) {
+    for (const auto& [id, instance] : nodes_[i].named) {
+      bool known = std::any_of(nodes_[i].needs.begin(), nodes_[i].needs.end(),
+                               [&](const auto& need) { return id == need.id; });
+      if (!known)
+        problem(cat(text(i), ": the manifest binds ", id, " to '", instance,
+                    "', but the plugin does not need it"));
+    }
+  }
+
+  void bind(size_t i, const atoll_need_v1& need) {
+    auto named = nodes_[i].named.find(need.id);
+    size_t provider =
+        named == nodes_[i].named.end() ? best_provider(i, need) : named_provider(i, need, named->second);
+    bool soft = (need.flags & kSoftFlags) != 0;
+    if (provider != kNone && (!soft || named != nodes_[i].named.end())) {
+      graph_.bindings[i][need.id] = nodes_[provider].name;
+    }
+    if (provider != kNone && !soft) {
+      graph_.required[i].push_back(provider);
+      before_[i].insert(provider);
+    }
+    if (!soft) return;
+    for (size_t j = 0; j < nodes_.size(); ++j) {
+      if (j != i && provided_row(nodes_[j], need.id) != nullptr) wishes_.emplace_back(i, j);
+    }
+  }
+
+  size_t named_provider(size_t i, const atoll_need_v1& need, const std::string& name) {
+    for (size_t j = 0; j < nodes_.size(); ++j) {
+      if (nodes_[j].name != name) continue;
+      const atoll_provided_v1* row = provided_row(nodes_[j], need.id);
+      if (row == nullptr) {
+        problem(cat(text(i), ": needs ", need.id, " from '", name, "', which does not provide it"));
+      } else if (row->minor < need.minor) {
+        problem(cat(text(i), ": needs ", need.id, " of minor ", need.minor, " or newer, '", name,
+                    "' provides minor ", row->minor));
+      } else {
+        return j;
+      }
+      return kNone;
+    }
+    problem(cat(text(i), ": needs ", need.id, " from '", name, "', which is not an enabled plugin"));
+    return kNone;
+  }
+
+  // The provider of highest rank that is new enough. Only required needs turn the lack of one into a problem.
+  size_t best_provider(size_t i, const atoll_need_v1& need) {
+    size_t best = kNone;
+    size_t tied = kNone;
+    std::string too_old;
+    int32_t rank = 0;
+    for (size_t j = 0; j < nodes_.size(); ++j) {
+      const atoll_provided_v1* row = j == i ? nullptr : provided_row(nodes_[j], need.id);
+      if (row == nullptr) continue;
+      if (row->minor < need.minor) {
+        too_old += cat(too_old.empty() ? "" : ", ", "'", nodes_[j].name, "' provides minor ", row->minor);
+      } else if (best == kNone || row->rank > rank) {
+        best = j;
+        rank = row->rank;
+        tied = kNone;
+      } else if (row->rank == rank) {
+        tied = j;
+      }
+    }
+    if ((need.flags & kSoftFlags) != 0) return best;
+    if (best == kNone && !too_old.empty()) {
+      problem(cat(text(i), ": needs ", need.id, " of minor ", need.minor, " or newer, ", too_old));
+    } else if (best == kNone) {
+      problem(cat(text(i), ": needs ", need.id, ", no enabled plugin provides it"));
+    } else if (tied != kNone) {
+      problem(cat(text(i), ": needs ", need.id, ", '", nodes_[best].name, "' and '", nodes_[tied].name,
+                  "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
+                  nodes_[best].name, "\" }"));
+      return kNone;
+    }
+    return best;
+  }
+
+  bool reaches(size_t from, size_t to) const {
+    std::vector<size_t> open = {from};
+    std::set<size_t> seen = {from};
+    while (!open.empty()) {
+      size_t at = open.back();
+      open.pop_back();
+      if (at == to) return true;
+      for (size_t next : before_[at]) {
+        if (seen.insert(next).second) open.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  void find_order() {
+    auto by_name = [this](size_t a, size_t b) { return nodes_[a].name < nodes_[b].name; };
+    if (std::optional<std::vector<size_t>> cycle = find_cycle(by_name)) {
+      std::string path;
+      for (size_t i : *cycle) path += cat(path.empty() ? "" : " -> ", nodes_[i].name);
+      problem(cat("cycle of needs: ", path));
+      return;
+    }
+    std::sort(wishes_.begin(), wishes_.end(), [&](const auto& a, const auto& b) {
+      return std::tie(nodes_[a.first].name, nodes_[a.second].name) <
+             std::tie(nodes_[b.first].name, nodes_[b.second].name);
+    });
+    for (auto [holder, provider] : wishes_) {
+      if (!reaches(provider, holder)) before_[holder].insert(provider);
+    }
+    std::set<size_t, decltype(by_name)> waiting(by_name);
+    for (size_t i = 0; i < nodes_.size(); ++i) waiting.insert(i);
+    std::vector<bool> placed(nodes_.size(), false);
+    while (!waiting.empty()) {
+      auto ready = std::find_if(waiting.begin(), waiting.end(), [&](size_t i) {
+        return std::all_of(before_[i].begin(), before_[i].end(), [&](size_t j) { return placed[j]; });
+      });
+      placed[*ready] = true;
+      graph_.order.push_back(*ready);
+      waiting.erase(ready);
+    }
+  }
+
+  // Takes away whoever has all its providers; from a node that stays, following providers that stay ends in a
+  // cycle.
+  template <class ByName>
+  std::optional<std::vector<size_t>> find_cycle(ByName by_name) const {
+    std::set<size_t, ByName> left(by_name);
+    for (size_t i = 0; i < nodes_.size(); ++i) left.insert(i);
+    auto stays = [&](size_t i) {
+      return std::any_of(before_[i].begin(), before_[i].end(), [&](size_t j) { return left.contains(j); });
+    };
+    for (size_t before = 0; before != left.size();) {
+      before = left.size();
+      std::erase_if(left, [&](size_t i) { return !stays(i); });
+    }
+    if (left.empty()) return std::nullopt;
+    std::vector<size_t> path = {*left.begin()};
+    while (true) {
+      const auto& providers = before_[path.back()];
+      size_t next =
+          *std::find_if(providers.begin(), providers.end(), [&](size_t j) { return left.contains(j); });
+      bool seen = std::find(path.begin(), path.end(), next) != path.end();
+      path.push_back(next);
+      if (!seen) continue;
+      path.erase(path.begin(), std::find(path.begin(), path.end(), next));
+      break;
+    }
+    // The cycle begins with its smallest name, so that the message does not depend on where the walk began.
+    path.pop_back();
+    std::rotate(path.begin(), std::min_element(path.begin(), path.end(), by_name), path.end());
+    path.push_back(path.front());
+    return path;
+  }
+
+  std::span<const GraphNode> nodes_;
+  std::vector<std::set<size_t>> before_;           // by node: who must be active first
+  std::vector<std::pair<size_t, size_t>> wishes_;  // holder, provider: first if possible
+  Graph graph_;
+  std::string problems_;
+};
+
+}  // namespace
+
+std::string plugin_text(std::string_view name, std::string_view use) {
+  return cat("plugin '", name, "' (", use, ")");
+}
+
+Result<Graph> resolve_graph(std::span<const GraphNode> nodes) { return Resolver(nodes).run(); }
+
+}  // namespace atl::kernel

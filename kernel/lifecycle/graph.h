@@ -1,0 +1,42 @@
+/// Who needs whom: a pure function from descriptors to bindings and an order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "atoll/abi/plugin.h"
+#include "atoll/status.h"
+
+namespace atl::kernel {
+
+/// One enabled plugin instance.
+struct GraphNode {
+  std::string name;
+  std::string use;
+  uint32_t flags = 0;
+  std::span<const atoll_provided_v1> provides;
+  std::span<const atoll_need_v1> needs;
+  std::map<std::string, std::string> named;  ///< the manifest's `needs`: interface id -> instance
+};
+
+/// By node, in the order of the nodes given.
+struct Graph {
+  std::vector<size_t> order;  ///< providers first; ties by name
+  /// Interface id -> instance that acquire() without a name finds: every required need, and every need that
+  /// the manifest names. Others are looked up when asked for, because their providers come and go.
+  std::vector<std::map<std::string, std::string>> bindings;
+  std::vector<std::vector<size_t>> required;  ///< the nodes that required needs are bound to
+};
+
+/// "plugin 'grpc' (frontends/grpc)"
+std::string plugin_text(std::string_view name, std::string_view use);
+
+/// Binds every need and finds the order in which to start. Providers of optional needs and of NEED_MANY start
+/// before their holders unless that would close a cycle. Errors: FAILED_PRECONDITION with every problem
+/// found, one line each.
+Result<Graph> resolve_graph(std::span<const GraphNode> nodes);
+
+}  // namespace atl::kernel

@@ -1,0 +1,108 @@
+#include "kernel/lifecycle/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <vector>
+
+namespace atl::kernel {
+namespace {
+
+/// Builds nodes; the tables live as long as the builder.
+class GraphTest : public testing::Test {
+ protected:
+  void node(std::string name, std::vector<atoll_provided_v1> provides, std::vector<atoll_need_v1> needs,
+            std::map<std::string, std::string> named = {}, uint32_t flags = 0) {
+    provided.push_back(std::move(provides));
+    needed.push_back(std::move(needs));
+    nodes.push_back({name, "test/" + name, flags, provided.back(), needed.back(), std::move(named)});
+  }
+  std::string order() {
+    Result<Graph> graph = resolve_graph(nodes);
+    if (!graph.ok()) return graph.status().text();
+    std::string names;
+    for (size_t i : graph->order) names += (names.empty() ? "" : " ") + nodes[i].name;
+    return names;
+  }
+  std::deque<std::vector<atoll_provided_v1>> provided;
+  std::deque<std::vector<atoll_need_v1>> needed;
+  std::vector<GraphNode> nodes;
+};
+
+TEST_F(GraphTest, OrderComesFromNeedsAndTiesFromNames) {
+  node("z", {{"a/1", 0, 0}}, {});
+  node("b", {}, {{"a/1", 0, 0}});
+  node("a", {}, {{"a/1", 0, 0}});
+  node("m", {}, {});
+  EXPECT_EQ(order(), "m z a b");
+}
+
+TEST_F(GraphTest, ManyAndOptionalProvidersStartFirstWherePossible) {
+  node("catalog", {{"catalog/1", 0, 0}},
+       {{"scheduler/1", 0, ATOLL_NEED_MANY}, {"cache/1", 0, ATOLL_NEED_OPTIONAL}});
+  node("dynamic", {{"scheduler/1", 0, 0}}, {});
+  node("ensemble", {{"scheduler/1", 0, 0}}, {{"catalog/1", 0, 0}});
+  node("local", {{"cache/1", 0, 0}}, {});
+  EXPECT_EQ(order(), "dynamic local catalog ensemble");
+}
+
+TEST_F(GraphTest, TwoThatWishForEachOtherAreNoCycle) {
+  node("a", {{"a/1", 0, 0}}, {{"b/1", 0, ATOLL_NEED_MANY}});
+  node("b", {{"b/1", 0, 0}}, {{"a/1", 0, ATOLL_NEED_MANY}});
+  EXPECT_EQ(order(), "b a");
+}
+
+TEST_F(GraphTest, CyclesArePrinted) {
+  node("c", {{"c/1", 0, 0}}, {{"a/1", 0, 0}});
+  node("a", {{"a/1", 0, 0}}, {{"b/1", 0, 0}});
+  node("b", {{"b/1", 0, 0}}, {{"c/1", 0, 0}});
+  node("outside", {}, {{"a/1", 0, 0}});
+  EXPECT_EQ(order(), "cycle of needs: a -> b -> c -> a");
+}
+
+TEST_F(GraphTest, AProviderOfWhatItNeedsItselfNeedsAnother) {
+  node("a", {{"cache/1", 0, 0}}, {{"cache/1", 0, 0}});
+  EXPECT_EQ(order(), "plugin 'a' (test/a): needs cache/1, no enabled plugin provides it");
+  node("b", {{"cache/1", 0, 0}}, {});
+  EXPECT_EQ(order(), "b a");
+}
+
+TEST_F(GraphTest, RanksAndNamesBind) {
+  node("high", {{"x/1", 0, 2}}, {});
+  node("low", {{"x/1", 0, 1}}, {});
+  node("user", {}, {{"x/1", 0, 0}});
+  node("wilful", {}, {{"x/1", 0, 0}}, {{"x/1", "low"}});
+  node("many", {}, {{"x/1", 0, ATOLL_NEED_MANY}});
+  Result<Graph> graph = resolve_graph(nodes);
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  EXPECT_EQ(graph->bindings[2].at("x/1"), "high");
+  EXPECT_EQ(graph->bindings[3].at("x/1"), "low");
+  EXPECT_TRUE(graph->bindings[4].empty());
+  EXPECT_EQ(graph->required[2], std::vector<size_t>{0});
+  EXPECT_TRUE(graph->required[4].empty());
+}
+
+TEST_F(GraphTest, ATooOldProviderIsPassedOver) {
+  node("new", {{"x/1", 3, 0}}, {});
+  node("old", {{"x/1", 1, 9}}, {});
+  node("user", {}, {{"x/1", 2, 0}});
+  Result<Graph> graph = resolve_graph(nodes);
+  ASSERT_TRUE(graph.ok()) << graph.status().text();
+  EXPECT_EQ(graph->bindings[2].at("x/1"), "new");
+}
+
+TEST_F(GraphTest, AllProblemsAreSaidAtOnce) {
+  node("a", {}, {{"x/1", 0, 0}, {"y/1", 0, 0}}, {{"z/1", "b"}});
+  node("b", {}, {{"x/1", 0, 0}}, {{"x/1", "a"}});
+  nodes[0].flags = nodes[1].flags = ATOLL_PLUGIN_SINGLETON;
+  nodes[1].use = nodes[0].use;
+  EXPECT_EQ(order(),
+            "plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already\n"
+            "plugin 'a' (test/a): the manifest binds z/1 to 'b', but the plugin does not need it\n"
+            "plugin 'a' (test/a): needs x/1, no enabled plugin provides it\n"
+            "plugin 'a' (test/a): needs y/1, no enabled plugin provides it\n"
+            "plugin 'b' (test/a): needs x/1 from 'a', which does not provide it");
+}
+
+}  // namespace
+}  // namespace atl::kernel

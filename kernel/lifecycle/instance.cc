@@ -1,0 +1,246 @@
+#include "kernel/lifecycle/instance.h"
+
+#include <exception>
+
+namespace atl::kernel {
+namespace {
+
+using enum PluginStateChanged::State;
+
+constexpr std::string_view kStateNames[] = {"declared", "resolved", "loaded",    "created",  "active",
+                                            "draining", "stopped",  "destroyed", "unloaded", "failed"};
+
+/// Calls into the plugin. Plugins in C++ catch their exceptions themselves; this is for those made by hand.
+template <class Call>
+Status guarded(Call&& call) noexcept {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    return internal_error("threw: ", error.what());
+  } catch (...) {
+    return internal_error("threw something that is not a std::exception");
+  }
+}
+
+std::function<void()> report_throw(LogSink& sink, const std::string& instance) {
+  return [&sink, instance] { sink.write(LogLevel::kError, instance, "a task let an exception out"); };
+}
+
+template <class Call>
+void guarded_void(Log& log, std::string_view step, Call&& call) noexcept {
+  Status status = guarded([&]() -> Status { return call(), Status(); });
+  if (!status.ok()) log.error(step, ": ", status.text());
+}
+
+}  // namespace
+
+std::string_view state_name(InstanceState state) { return kStateNames[static_cast<uint32_t>(state)]; }
+
+bool may_follow(InstanceState from, InstanceState to) {
+  switch (to) {
+    case kDeclared:
+      return false;
+    case kResolved:
+      return from == kDeclared;
+    case kLoaded:
+      return from == kResolved;
+    case kCreated:
+      return from == kLoaded;
+    case kActive:
+      return from == kCreated;
+    case kDraining:
+      return from == kActive;
+    case kStopped:
+      return from == kDraining;
+    case kDestroyed:
+      return from == kStopped || from == kCreated;
+    case kUnloaded:
+      return from == kDestroyed || from == kLoaded;
+    case kFailed:
+      return from <= kCreated;
+  }
+  return false;
+}
+
+void publish_changes(KernelContext& kernel, const std::vector<ServiceChange>& changes) {
+  for (const ServiceChange& change : changes) {
+    ServiceChanged event;
+    std::string key = cat(change.interface_id, " ", change.instance);
+    event.key_text = std::string_view(key);
+    event.interface_id = std::string_view(change.interface_id);
+    event.instance = std::string_view(change.instance);
+    event.kind = static_cast<ServiceChanged::Kind>(change.kind);
+    bool gone = change.kind == ServiceChange::Kind::kWithdrawn;
+    kernel.events.publish(ServiceChanged::kEventId, event.key(), &event, sizeof event, !gone);
+    if (gone) kernel.events.forget(ServiceChanged::kEventId, event.key());
+  }
+}
+
+Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t generation,
+                   const Instance* predecessor)
+    : kernel_(kernel),
+      planned_(std::move(planned)),
+      generation_(generation),
+      predecessor_runs_(predecessor == nullptr || predecessor->planned_.config.use != planned_.config.use
+                            ? nullptr
+                            : predecessor->runs_),
+      log_(kernel.log_sink.for_instance(planned_.config.name)),
+      registry_(kernel.services),
+      events_(kernel.events),
+      executors_(kernel.clock, report_throw(kernel.log_sink, planned_.config.name)),
+      tasks_(std::make_shared<InstanceTasks>(kernel.loop, kernel.workers, kernel.poke,
+                                             report_throw(kernel.log_sink, planned_.config.name))),
+      gate_([](void* context) { static_cast<Instance*>(context)->kernel_.poke(); }, this),
+      owns_name_(predecessor == nullptr) {
+  std::set<std::string> needs;
+  for (const auto& need : planned_.library->needs()) needs.insert(need.id);
+  registry_.set_owner(kernel.services.add_owner(planned_.config.name, planned_.bindings, std::move(needs)));
+  publish_state({});
+  move_to(kResolved);
+  move_to(kLoaded);
+}
+
+bool Instance::same_as(const PlannedInstance& planned) const {
+  return planned_.config.use == planned.config.use && planned_.library.get() == planned.library.get() &&
+         planned_.config.needs == planned.config.needs && planned_.bindings == planned.bindings &&
+         planned_.options->equals(*planned.options);
+}
+
+void Instance::own_name() {
+  owns_name_ = true;
+  publish_state({});
+}
+
+void Instance::move_to(InstanceState state, std::string_view reason) {
+  if (state_ == kFailed) return;  // what is undone of a failed instance does not hide that it failed
+  if (!may_follow(state_, state)) {
+    kernel_.log.error(text(), ": defect of the kernel: ", state_name(state), " must not follow ",
+                      state_name(state_));
+  }
+  state_ = state;
+  publish_state(reason);
+}
+
+void Instance::publish_state(std::string_view reason) {
+  PluginStateChanged event;
+  event.instance = std::string_view(name());
+  event.plugin = std::string_view(planned_.config.use);
+  event.state = state_;
+  event.generation = generation_;
+  event.reason = reason;
+  std::string key = owns_name_ ? name() : cat(name(), "@", generation_);
+  kernel_.events.publish(event.kEventId, key, &event, sizeof event, owns_name_);
+  kernel_.log.debug(text(), ": ", state_name(state_), ", generation ", generation_);
+}
+
+Status Instance::failed(std::string_view step, Status cause) {
+  Status status(cause.code(), cat(text(), ": ", step, " failed: ", cause.text()));
+  status.set_origin(name());
+  move_to(kFailed, status.message());
+  return status;
+}
+
+Status Instance::create() {
+  Status status = guarded([&] {
+    auto* host = reinterpret_cast<atoll_host*>(static_cast<Host*>(this));
+    return Status::take(calls().create(host, &self_));
+  });
+  if (!status.ok()) {
+    self_ = nullptr;
+    return failed("create", std::move(status));
+  }
+  if (self_ == nullptr) return failed("create", internal_error("it succeeded without making an instance"));
+  if (Status queried = query_services(); !queried.ok()) return failed("query", std::move(queried));
+  move_to(kCreated);
+  return {};
+}
+
+Status Instance::query_services() {
+  for (const auto& row : planned_.library->provides()) {
+    Publication service{owner(), {row.id, name(), planned_.config.use, row.minor, row.rank}, nullptr};
+    ATOLL_RETURN_IF_ERROR(
+        guarded([&]() -> Status { return service.implementation = calls().query(self_, row.id), Status(); }));
+    if (service.implementation == nullptr)
+      return internal_error("it provides ", row.id, ", but gave no implementation");
+    services_.push_back(std::move(service));
+  }
+  return {};
+}
+
+Status Instance::start() {
+  Status status = guarded([&] { return Status::take(calls().start(self_)); });
+  if (!status.ok()) return failed("start", std::move(status));
+  started_ = true;
+  runs_->store(true);
+  move_to(kActive);
+  for (const Publication& service : services_) kernel_.services.publish(service);
+  return {};
+}
+
+void Instance::begin_drain(int64_t deadline_ns) {
+  draining_ = true;
+  tasks_->watch_idle();
+  if (started_) move_to(kDraining);
+  publish_changes(kernel_, kernel_.services.withdraw(owner()));
+  gate_.close();
+  if (started_) {
+    guarded_void(*log_, "drain", [&] { calls().drain(self_, deadline_ns); });
+  } else {
+    tasks_->close();
+  }
+}
+
+bool Instance::quiescent() const {
+  return draining_ && gate_.count() == 0 && tasks_->pending() == 0 && holders().empty();
+}
+
+std::string Instance::held_by() const {
+  std::string held;
+  auto add = [&](std::string_view what) { held += cat(held.empty() ? "" : "; ", what); };
+  if (std::string holders_text = holdings_text(holders()); !holders_text.empty())
+    add(cat("services held by ", holders_text));
+  if (int64_t inside = gate_.count(); inside != 0) add(cat(inside, " passes through its gate"));
+  if (int64_t pending = tasks_->pending(); pending != 0) add(cat(pending, " tasks"));
+  if (self_ != nullptr) {
+    char said[512] = {};
+    guarded_void(*log_, "holding", [&] { calls().holding(self_, said, sizeof said); });
+    said[sizeof said - 1] = '\0';
+    if (said[0] != '\0') add(cat("it says: ", said));
+  }
+  return held.empty() ? "nothing any more" : held;
+}
+
+void Instance::finish() {
+  finished_ = true;
+  if (started_) {
+    guarded_void(*log_, "stop", [&] { calls().stop(self_); });
+    runs_->store(false);
+    move_to(kStopped);
+  }
+  tasks_->close();
+  if (self_ != nullptr) {
+    guarded_void(*log_, "destroy", [&] { calls().destroy(self_); });
+    self_ = nullptr;
+    move_to(kDestroyed);
+  }
+  report_leftovers();
+  // What other instances still use, or what stays mapped, ends as destroyed: it is not unloaded.
+  if (planned_.library.close() == PluginLoader::Closed::kUnloaded) move_to(kUnloaded);
+  if (leaving_ && owns_name_) kernel_.events.forget(PluginStateChanged::kEventId, name());
+}
+
+void Instance::report_leftovers() {
+  if (size_t left = events_.end_all(); left != 0) {
+    kernel_.log.warning(text(), ": left ", left, " event subscriptions open; they were ended");
+  }
+  if (std::vector<Holding> left = kernel_.services.remove_owner(owner()); !left.empty()) {
+    kernel_.log.warning(text(), ": left services held, which were given back: ", holdings_text(left));
+  }
+  if (executors_.live() != 0 || tasks_->pending() != 0) {
+    kernel_.log.error(text(), ": left ", executors_.live(), " executors and ", tasks_->pending(),
+                      " tasks running; its file stays mapped");
+    planned_.library.pin();
+  }
+}
+
+}  // namespace atl::kernel

@@ -1,0 +1,116 @@
+/// One plugin instance of one generation, from declared to unloaded.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "atoll/events.h"
+#include "atoll/host.h"
+#include "kernel/control/thread_executor.h"
+#include "kernel/lifecycle/instance_tasks.h"
+#include "kernel/lifecycle/kernel_context.h"
+#include "kernel/lifecycle/plan.h"
+
+namespace atl::kernel {
+
+using InstanceState = PluginStateChanged::State;
+
+std::string_view state_name(InstanceState state);
+/// The lifecycle as a table: may `from` be followed by `to`?
+bool may_follow(InstanceState from, InstanceState to);
+
+/// [control], but for the Host it hands its plugin.
+class Instance final : private Host {
+ public:
+  /// \param predecessor  the running instance of the same name that this one will replace; may be null.
+  Instance(KernelContext& kernel, PlannedInstance planned, uint64_t generation, const Instance* predecessor);
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  virtual ~Instance() = default;
+
+  const std::string& name() const { return planned_.config.name; }
+  std::string text() const { return planned_.text(); }
+  InstanceState state() const { return state_; }
+  OwnerId owner() const { return registry_.owner(); }
+  /// Nothing that shapes this instance is different in the plan: plugin, file, options, bindings.
+  bool same_as(const PlannedInstance& planned) const;
+
+  /// On failure the instance is failed and its status names it and the step.
+  Status create();
+  Status start();  ///< and publishes the services
+
+  /// Withdraws, closes the gate, tells the plugin. For an instance that was not started: only lets go of its
+  /// tasks.
+  void begin_drain(int64_t deadline_ns);
+  bool draining() const { return draining_; }
+  /// Nobody is inside or holds a service, no task is queued or runs.
+  bool quiescent() const;
+  /// Stop, destroy, unload, as far as they apply. Only when quiescent.
+  void finish();
+  bool finished() const { return finished_; }
+
+  /// Of two generations under one name only one tells its state as the name's; the other's events have the
+  /// key "NAME@GENERATION" and are not retained.
+  void own_name();
+  void disown_name() { owns_name_ = false; }
+  /// Its present state is forgotten when it is gone.
+  void leave_manifest() { leaving_ = true; }
+  std::vector<Holding> holders() const { return kernel_.services.holders_of(owner()); }
+  /// What keeps it from being quiescent, for operators.
+  std::string held_by() const;
+
+ private:
+  std::string_view instance_name() const noexcept override { return planned_.config.name; }
+  std::string_view server_version() const noexcept override { return kernel_.version; }
+  const Options& options() const noexcept override { return *planned_.options; }
+  Log& log() noexcept override { return *log_; }
+  Registry& registry() noexcept override { return registry_; }
+  EventBus& events() noexcept override { return events_; }
+  Clock& clock() noexcept override { return kernel_.clock; }
+  ExecutorFactory& executors() noexcept override { return executors_; }
+  WorkerPool& workers() noexcept override { return *tasks_; }
+  Gate& gate() noexcept override { return gate_; }
+  void post_control(Task task) noexcept override { tasks_->post_control(task); }
+  bool replaces_running_instance() const noexcept override {
+    return predecessor_runs_ && predecessor_runs_->load();
+  }
+
+  void move_to(InstanceState state, std::string_view reason = {});
+  void publish_state(std::string_view reason);
+  Status failed(std::string_view step, Status cause);
+  Status query_services();
+  void report_leftovers();
+  const atoll_plugin_v1_t& calls() const { return planned_.library->descriptor(); }
+
+  KernelContext& kernel_;
+  PlannedInstance planned_;
+  const uint64_t generation_;
+  const std::shared_ptr<std::atomic<bool>> runs_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<std::atomic<bool>> predecessor_runs_;
+  std::unique_ptr<InstanceLog> log_;
+  InstanceRegistry registry_;
+  InstanceEvents events_;
+  ThreadExecutorFactory executors_;
+  std::shared_ptr<InstanceTasks> tasks_;
+  Gate gate_;
+  std::vector<Publication> services_;
+  void* self_ = nullptr;
+  InstanceState state_ = InstanceState::kDeclared;
+  bool started_ = false;
+  bool draining_ = false;
+  bool finished_ = false;
+  bool owns_name_;
+  bool leaving_ = false;
+};
+
+/// ServiceChanged for each change.
+void publish_changes(KernelContext& kernel, const std::vector<ServiceChange>& changes);
+
+template <class Event>
+void publish_event(EventQueue& events, const Event& event) {
+  events.publish(Event::kEventId, event.key(), &event, sizeof event, true);
+}
+
+}  // namespace atl::kernel

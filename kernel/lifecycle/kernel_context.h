@@ -1,0 +1,31 @@
+/// What the parts of the kernel share; made once, by Kernel.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "atoll/clock.h"
+#include "kernel/control/control_loop.h"
+#include "kernel/control/worker_threads.h"
+#include "kernel/events/event_queue.h"
+#include "kernel/loader/plugin_loader.h"
+#include "kernel/log/log_sink.h"
+#include "kernel/registry/service_registry.h"
+
+namespace atl::kernel {
+
+struct KernelContext {
+  Clock& clock;
+  LogSink& log_sink;
+  Log& log;  ///< the kernel's own
+  ControlLoop& loop;
+  WorkerThreads& workers;
+  EventQueue& events;
+  ServiceRegistry& services;
+  PluginLoader& loader;
+  std::string version;
+  std::function<void()>
+      poke;  ///< [any] an instance may have become quiescent: look again, on the control thread
+};
+
+}  // namespace atl::kernel

@@ -1,0 +1,137 @@
+#include "kernel/lifecycle/lifecycle.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <set>
+
+#include "kernel/control/system_clock.h"
+
+namespace atl::kernel {
+
+/// A generation under construction.
+struct Lifecycle::Build {
+  std::vector<std::shared_ptr<Instance>> next;               // in start order, carried ones included
+  std::vector<std::shared_ptr<Instance>> fresh;              // of those, the new ones
+  std::vector<std::shared_ptr<Instance>> leaving;            // of the running ones, in start order
+  std::map<std::string, std::shared_ptr<Instance>> running;  // all of the running generation, by name
+};
+
+void Lifecycle::match(Build& build, GenerationPlan plan) {
+  for (const auto& instance : current_) build.running[instance->name()] = instance;
+  std::set<std::string> carried;
+  // Providers come first in the plan, so whether a required provider is carried over is known when its holder
+  // is asked.
+  for (const PlannedInstance& planned : plan) {
+    auto old = build.running.find(planned.config.name);
+    bool same = old != build.running.end() && old->second->same_as(planned);
+    bool providers_stay = std::all_of(planned.required.begin(), planned.required.end(),
+                                      [&](const std::string& name) { return carried.contains(name); });
+    if (same && providers_stay) carried.insert(planned.config.name);
+  }
+  std::set<OwnerId> leaving;
+  for (const auto& instance : current_) {
+    if (carried.contains(instance->name())) continue;
+    leaving.insert(instance->owner());
+    build.leaving.push_back(instance);
+  }
+  kernel_.services.open_next(leaving);
+  for (PlannedInstance& planned : plan) {
+    auto old = build.running.find(planned.config.name);
+    if (carried.contains(planned.config.name)) {
+      build.next.push_back(old->second);
+      continue;
+    }
+    const Instance* predecessor = old == build.running.end() ? nullptr : old->second.get();
+    build.fresh.push_back(
+        std::make_shared<Instance>(kernel_, std::move(planned), generation_ + 1, predecessor));
+    build.next.push_back(build.fresh.back());
+  }
+}
+
+Status Lifecycle::bring_up(Build& build, const std::function<bool()>& interrupted) {
+  auto stop_here = [&] { return interrupted && interrupted(); };
+  for (const auto& instance : build.fresh) {
+    if (stop_here()) return Status(Code::kCancelled, "interrupted by a signal");
+    ATOLL_RETURN_IF_ERROR(instance->create());
+  }
+  for (const auto& instance : build.fresh) {
+    if (stop_here()) return Status(Code::kCancelled, "interrupted by a signal");
+    ATOLL_RETURN_IF_ERROR(instance->start());
+  }
+  return {};
+}
+
+Status Lifecycle::apply(GenerationPlan plan, int64_t drain_timeout_ns,
+                        const std::function<bool()>& interrupted) {
+  assert(kernel_.loop.is_current());
+  Build build;
+  match(build, std::move(plan));
+  if (Status status = bring_up(build, interrupted); !status.ok()) {
+    kernel_.services.abandon_next();
+    for (const auto& instance : build.fresh) instance->leave_manifest();
+    retire(std::move(build.fresh), drain_timeout_ns);
+    return status;
+  }
+  swap(build);
+  retire(std::move(build.leaving), drain_timeout_ns);
+  return {};
+}
+
+void Lifecycle::swap(Build& build) {
+  std::vector<ServiceChange> changes = kernel_.services.commit_next();
+  ++generation_;
+  current_ = std::move(build.next);
+  std::set<std::string> fresh;
+  for (const auto& instance : build.fresh) fresh.insert(instance->name());
+  for (const auto& instance : build.leaving) {
+    if (fresh.contains(instance->name())) {
+      instance->disown_name();
+    } else {
+      instance->leave_manifest();
+    }
+  }
+  for (const auto& instance : build.fresh) {
+    if (build.running.contains(instance->name())) instance->own_name();
+  }
+  publish_changes(kernel_, changes);
+}
+
+void Lifecycle::shut_down(int64_t drain_timeout_ns) {
+  std::vector<std::shared_ptr<Instance>> all;
+  all.swap(current_);
+  retire(std::move(all), drain_timeout_ns);
+}
+
+void Lifecycle::retire(std::vector<std::shared_ptr<Instance>> instances, int64_t drain_timeout_ns) {
+  if (instances.empty()) return;
+  retirements_.emplace_back(kernel_, std::move(instances),
+                            deadline_after(kernel_.clock.now_ns(), drain_timeout_ns));
+  kernel_.poke();
+}
+
+void Lifecycle::step() {
+  assert(kernel_.loop.is_current());
+  if (stepping_) return;  // a plugin's function ran tasks of the loop
+  stepping_ = true;
+  // What one retirement ends may be what another waits for.
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Retirement& retirement : retirements_) {
+      for (auto& ended : retirement.step()) {
+        ended_.push_back(std::move(ended));
+        progress = true;
+      }
+    }
+    retirements_.remove_if([](const Retirement& retirement) { return retirement.done(); });
+  }
+  while (ended_.size() > kEndedKept) ended_.pop_front();
+  stepping_ = false;
+}
+
+bool Lifecycle::retiring() const {
+  return std::any_of(retirements_.begin(), retirements_.end(),
+                     [](const Retirement& r) { return !r.overrun(); });
+}
+
+}  // namespace atl::kernel

@@ -1,0 +1,59 @@
+/// The running generation of instances, and the transaction that replaces it with the next.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "kernel/lifecycle/instance.h"
+#include "kernel/lifecycle/retirement.h"
+
+namespace atl::kernel {
+
+/// Bring-up is a reload from nothing, and the end a reload to nothing. [control]
+class Lifecycle {
+ public:
+  explicit Lifecycle(KernelContext& kernel) : kernel_(kernel) {}
+
+  /// Builds the planned generation beside the running one and swaps. Instances that do not differ are carried
+  /// over, the others created and started; then the registry is swapped, and what is not carried over is
+  /// retired while the loop goes on. On failure only what is new is undone and the running generation never
+  /// noticed. \param interrupted  asked between steps; true: give up, as for a failure (CANCELLED). Errors:
+  /// one line naming the instance, the plugin, the step and the cause.
+  Status apply(GenerationPlan plan, int64_t drain_timeout_ns, const std::function<bool()>& interrupted = {});
+
+  /// Retires everything.
+  void shut_down(int64_t drain_timeout_ns);
+
+  /// Goes on with retirements; run when the kernel was poked.
+  void step();
+  /// Nothing is being retired.
+  bool idle() const { return retirements_.empty(); }
+  /// A retirement runs whose deadline has not passed: no moment for a reload.
+  bool retiring() const;
+
+  const std::vector<std::shared_ptr<Instance>>& instances() const { return current_; }
+  uint64_t generation() const { return generation_; }
+
+ private:
+  struct Build;
+  void match(Build& build, GenerationPlan plan);
+  Status bring_up(Build& build, const std::function<bool()>& interrupted);
+  void swap(Build& build);
+  void retire(std::vector<std::shared_ptr<Instance>> instances, int64_t drain_timeout_ns);
+
+  KernelContext& kernel_;
+  std::vector<std::shared_ptr<Instance>> current_;  // in start order
+  std::list<Retirement> retirements_;
+  // A pass is left on threads that the kernel does not know. The last one to leave may still be on its way
+  // out of Gate::leave() when its instance has ended, so the memory of the latest ended instances is kept.
+  static constexpr size_t kEndedKept = 32;
+  std::deque<std::shared_ptr<Instance>> ended_;
+  uint64_t generation_ = 0;
+  bool stepping_ = false;
+};
+
+}  // namespace atl::kernel

@@ -1,0 +1,40 @@
+/// A generation as it shall be: every enabled plugin mapped, its options and needs checked, nothing of it
+/// called.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/lifecycle/graph.h"
+#include "kernel/loader/plugin_loader.h"
+#include "kernel/manifest/manifest.h"
+#include "kernel/manifest/option_values.h"
+
+namespace atl::kernel {
+
+struct PlannedInstance {
+  InstanceConfig config;
+  LibraryUse library;
+  std::unique_ptr<OptionValues> options;
+  std::map<std::string, std::string> bindings;  ///< interface id -> instance, for acquire() without a name
+  std::set<std::string> required;               ///< instances that required needs are bound to
+  std::string text() const { return plugin_text(config.name, config.use); }
+};
+
+/// In start order.
+using GenerationPlan = std::vector<PlannedInstance>;
+
+/// Errors: every problem found, one line each. INVALID_ARGUMENT if the manifest's options are all that is
+/// wrong; FAILED_PRECONDITION if a plugin or the graph is.
+Result<GenerationPlan> plan_generation(const Manifest& manifest,
+                                       const std::vector<std::string>& default_plugin_path,
+                                       PluginLoader& loader);
+
+/// Where plugins are searched: the manifest's folders, then the default ones.
+std::vector<std::string> search_path(const Manifest& manifest,
+                                     const std::vector<std::string>& default_plugin_path);
+
+}  // namespace atl::kernel

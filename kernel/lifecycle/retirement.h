@@ -1,0 +1,43 @@
+/// Taking instances down, without waiting: what cannot be undone yet is looked at again when something was
+/// let go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernel/lifecycle/instance.h"
+
+namespace atl::kernel {
+
+/// [control]
+class Retirement {
+ public:
+  /// \param instances    in start order; the last one goes first.
+  /// \param deadline_ns  for all of them together, on the kernel's clock.
+  Retirement(KernelContext& kernel, std::vector<std::shared_ptr<Instance>> instances, int64_t deadline_ns);
+  ~Retirement() { kernel_.loop.cancel(timer_); }
+  Retirement(const Retirement&) = delete;
+  Retirement& operator=(const Retirement&) = delete;
+
+  /// Goes as far as possible now. Called again by Lifecycle whenever the kernel is poked, and at the
+  /// deadline. \returns the instances that ended.
+  std::vector<std::shared_ptr<Instance>> step();
+  bool done() const { return instances_.empty(); }
+  /// The deadline has passed with somebody left: their holders have been logged.
+  bool overrun() const { return overrun_; }
+
+ private:
+  std::shared_ptr<Instance> end_one();
+  bool waits_for_earlier(size_t at) const;
+  void report_overrun();
+
+  KernelContext& kernel_;
+  std::vector<std::shared_ptr<Instance>> instances_;
+  const int64_t begun_ns_;
+  const int64_t deadline_ns_;
+  const TimerId timer_;
+  bool overrun_ = false;
+};
+
+}  // namespace atl::kernel

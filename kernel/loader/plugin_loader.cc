@@ -1,0 +1,164 @@
+#include "kernel/loader/plugin_loader.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+
+#include "kernel/loader/descriptor_check.h"
+
+namespace atl::kernel {
+namespace {
+
+std::string linker_message(const std::string& spelled, const std::string& path) {
+  const char* raw = ::dlerror();
+  std::string text = raw == nullptr ? "the dynamic linker gave no reason" : raw;
+  if (size_t at = text.find(spelled); at != std::string::npos) text.replace(at, spelled.size(), path);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+size_t symbol_size(const void* symbol) {
+  Dl_info info;
+  void* entry = nullptr;
+  if (::dladdr1(symbol, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == nullptr) return 0;
+  return static_cast<const ElfW(Sym)*>(entry)->st_size;
+}
+
+}  // namespace
+
+PluginLoader::PluginLoader(Log& log) : log_(log) {
+  ::lt_dlinit();
+  ::lt_dladvise_init(&advise_);
+  ::lt_dladvise_local(&advise_);
+  if (kPluginsStayMapped) ::lt_dladvise_resident(&advise_);
+}
+
+PluginLoader::~PluginLoader() {
+  for (auto& [key, library] : libraries_) close_now(*library);
+  ::lt_dladvise_destroy(&advise_);
+  // No lt_dlexit(): it would lose the handles of resident files, which are needed when the process loads
+  // again.
+}
+
+// The dynamic linker and libltdl both answer a path they have seen with what they mapped for it then, even
+// after the file was replaced. So a path in use is spelled differently, "dir/./name" or "dir//name" (bits of
+// a counter), which both take for a new file and which, unlike a private copy or /proc/self/fd, keeps
+// $ORIGIN, debuggers and profilers working and the pages shared. The counter starts at 0 again once the
+// earlier spellings are unmapped.
+std::string PluginLoader::unused_spelling(const std::string& path) const {
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  for (uint64_t number = 0;; ++number) {
+    std::string spelled = folder + "/";
+    for (uint64_t bits = number; bits != 0; bits >>= 1) spelled += (bits & 1) != 0 ? "./" : "/";
+    spelled += name;
+    bool used = kept_spellings_.contains(spelled);
+    for (const auto& [key, library] : libraries_) used |= library->spelled_ == spelled;
+    if (!used) return spelled;
+  }
+}
+
+Result<std::shared_ptr<PluginLibrary>> PluginLoader::map_file(const std::string& path,
+                                                              const FileIdentity& identity) {
+  auto library = std::make_shared<PluginLibrary>();
+  library->path_ = path;
+  library->identity_ = identity;
+  library->spelled_ = unused_spelling(path);
+  const char* spelled = library->spelled_.c_str();
+  // libltdl binds lazily and answers every failure with "file not found"; this probe binds now and says why
+  // not.
+  void* probe = ::dlopen(spelled, RTLD_NOW | RTLD_LOCAL);
+  if (probe == nullptr)
+    return make_status(Code::kFailedPrecondition, linker_message(library->spelled_, path));
+  library->handle_ = ::lt_dlopenadvise(spelled, advise_);
+  ::dlclose(probe);
+  if (library->handle_ == nullptr) {
+    const char* why = ::lt_dlerror();
+    return make_status(Code::kFailedPrecondition, path, ": ",
+                       why == nullptr ? "libltdl gave no reason" : why);
+  }
+  return library;
+}
+
+Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view use) {
+  auto* symbol = static_cast<const atoll_plugin_v1_t*>(::lt_dlsym(library.handle_, ATOLL_PLUGIN_SYMBOL));
+  if (symbol == nullptr) {
+    for (uint32_t major = 2; major < 100; ++major) {
+      if (::lt_dlsym(library.handle_, cat("atoll_plugin_v", major).c_str()) == nullptr) continue;
+      return make_status(Code::kFailedPrecondition, library.path_, ": its plugin ABI is ", major,
+                         ", this server's is ", ATOLL_ABI_MAJOR);
+    }
+    return make_status(Code::kFailedPrecondition, library.path_, ": not a plugin: it does not export ",
+                       ATOLL_PLUGIN_SYMBOL);
+  }
+  library.mapped_ = mapped_file_at(symbol).value_or("");
+  Status checked = check_descriptor(symbol, symbol_size(symbol), use);
+  if (!checked.ok()) return make_status(Code::kFailedPrecondition, library.path_, ": ", checked.message());
+  library.descriptor_ = symbol;
+  if (library.has(ATOLL_PLUGIN_RESIDENT)) ::lt_dlmakeresident(library.handle_);
+  return {};
+}
+
+Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& path, std::string_view use) {
+  Result<FileIdentity> identity = inspect_plugin_file(path);
+  if (!identity.ok()) return std::move(identity).status();
+  std::pair key(identity->device, identity->inode);
+  if (auto known = libraries_.find(key); known != libraries_.end()) {
+    if (known->second->identity_ != identity.value()) {
+      return make_status(
+          Code::kFailedPrecondition, path,
+          ": was written to while it is mapped; replace a plugin by renaming a new file over it");
+    }
+    Status checked = check_descriptor(known->second->descriptor_, 0, use);
+    if (!checked.ok()) return make_status(Code::kFailedPrecondition, path, ": ", checked.message());
+    return known->second;
+  }
+  Result<std::shared_ptr<PluginLibrary>> library = map_file(path, identity.value());
+  if (!library.ok()) return library;
+  Status status = find_descriptor(*library.value(), use);
+  Result<FileIdentity> after = inspect_plugin_file(path);
+  if (status.ok() && (!after.ok() || after.value() != identity.value())) {
+    status = make_status(Code::kFailedPrecondition, path, ": was replaced while it was being loaded");
+  }
+  if (!status.ok()) {
+    close_now(*library.value());
+    return status;
+  }
+  libraries_.emplace(key, library.value());
+  return library;
+}
+
+void PluginLoader::pin(PluginLibrary& library) {
+  library.pinned_ = true;
+  ::lt_dlmakeresident(library.handle_);
+}
+
+PluginLoader::Closed PluginLoader::close_now(PluginLibrary& library) {
+  bool stays = kPluginsStayMapped || library.pinned_ ||
+               (library.descriptor_ != nullptr && library.has(ATOLL_PLUGIN_RESIDENT));
+  if (stays) {
+    kept_spellings_.insert(library.spelled_);
+    return Closed::kResident;
+  }
+  ::lt_dlclose(library.handle_);
+  if (library.mapped_.empty() || !is_mapped(library.mapped_)) return Closed::kUnloaded;
+  kept_spellings_.insert(library.spelled_);
+  log_.warning(library.path_,
+               ": was closed but is still mapped (unique symbols or thread locals keep it); it counts as "
+               "resident until the server is restarted");
+  return Closed::kStillMapped;
+}
+
+PluginLoader::Closed PluginLoader::close(std::shared_ptr<PluginLibrary> library) {
+  if (library == nullptr) return Closed::kUnloaded;
+  auto known = libraries_.find({library->identity_.device, library->identity_.inode});
+  if (library.use_count() > 2) return Closed::kShared;
+  Closed closed = close_now(*library);
+  // A resident file stays known: opened again, it must be the same mapping.
+  if (closed != Closed::kResident && known != libraries_.end()) libraries_.erase(known);
+  return closed;
+}
+
+}  // namespace atl::kernel

@@ -1,0 +1,83 @@
+#include "kernel/log/log_sink.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "atoll/runtime/escape.h"
+
+namespace atl::kernel {
+namespace {
+
+constexpr size_t kMessageBytesMax = 32 * 1024;
+constexpr std::string_view kLevelNames[] = {"trace", "debug", "info", "warning", "error"};
+constexpr std::string_view kLevelColumns[] = {"TRACE", "DEBUG", "INFO ", "WARN ", "ERROR"};
+
+std::shared_ptr<spdlog::sinks::sink> make_sink(const std::string& file, LogFormat format) {
+  std::shared_ptr<spdlog::sinks::sink> sink;
+  if (file.empty()) {
+    sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
+  } else {
+    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(file);
+  }
+  std::string pattern = format == LogFormat::kJson
+                            ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","instance":"%n","message":"%v"})"
+                            : "%Y-%m-%dT%H:%M:%S.%fZ %n %v";
+  sink->set_formatter(
+      std::make_unique<spdlog::pattern_formatter>(std::move(pattern), spdlog::pattern_time_type::utc));
+  return sink;
+}
+
+}  // namespace
+
+LogSink::LogSink(const Clock* clock) : clock_(clock), sink_(make_sink("", LogFormat::kText)) {}
+
+Status LogSink::configure(const LogConfig& config) noexcept {
+  const auto* name = std::find(std::begin(kLevelNames), std::end(kLevelNames), config.level);
+  if (name == std::end(kLevelNames)) {
+    return invalid_argument("log level: found '", config.level,
+                            "', expected trace, debug, info, warning or error");
+  }
+  try {
+    auto sink = make_sink(config.file, config.format);
+    std::lock_guard lock(mutex_);
+    sink_.swap(sink);
+    format_ = config.format;
+    level_.store(static_cast<LogLevel>(name - kLevelNames), std::memory_order_relaxed);
+    return {};
+  } catch (const std::exception& error) {
+    return unavailable("log file '", config.file, "' cannot be opened for appending: ", error.what());
+  }
+}
+
+std::unique_ptr<InstanceLog> LogSink::for_instance(std::string_view name) {
+  return std::make_unique<InstanceLog>(*this, name);
+}
+
+void LogSink::write(LogLevel level, std::string_view instance, std::string_view message) noexcept {
+  if (!enabled(level)) return;
+  try {
+    std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
+    if (clock_ != nullptr) time = decltype(time)(std::chrono::nanoseconds(clock_->wall_ns()));
+    auto index = std::min<size_t>(static_cast<size_t>(level), std::size(kLevelNames) - 1);
+    std::lock_guard lock(mutex_);
+    bool json = format_ == LogFormat::kJson;
+    auto escape = json ? runtime::append_json_escaped : runtime::append_escaped;
+    std::string name, text;
+    if (!json) name = cat(kLevelColumns[index], " [");
+    escape(name, instance);
+    if (!json) name.push_back(']');
+    escape(text, message.substr(0, kMessageBytesMax));
+    if (message.size() > kMessageBytesMax) text.append("...");
+    sink_->log({time, {}, name, static_cast<spdlog::level::level_enum>(index), text});
+    // A flush per record: the control plane writes few, and none may be missing after a crash.
+    sink_->flush();
+  } catch (...) {
+    dropped_records_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace atl::kernel

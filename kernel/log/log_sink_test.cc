@@ -1,0 +1,222 @@
+#include "kernel/log/log_sink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace atl::kernel {
+namespace {
+
+class FixedClock final : public Clock {
+ public:
+  virtual ~FixedClock() = default;
+  int64_t now_ns() const noexcept override { return 0; }
+  int64_t wall_ns() const noexcept override {
+    return 1'795'241'588'000'456'789;
+  }  // 2026-11-21 06:13:08.000456789
+};
+
+/// Reads one flat JSON object whose values are strings, strictly; null: it is none.
+std::optional<std::map<std::string, std::string>> parse_json(std::string_view text) {
+  size_t at = 0;
+  auto take = [&](char c) { return at < text.size() && text[at] == c && ++at != 0; };
+  auto read_string = [&]() -> std::optional<std::string> {
+    std::string out;
+    if (!take('"')) return std::nullopt;
+    while (at < text.size() && text[at] != '"') {
+      if (static_cast<unsigned char>(text[at]) < 0x20) return std::nullopt;
+      if (!take('\\')) {
+        out.push_back(text[at++]);
+        continue;
+      }
+      size_t kind = at < text.size() ? std::string_view("\"\\nrt").find(text[at]) : std::string_view::npos;
+      if (kind != std::string_view::npos) {
+        out.push_back("\"\\\n\r\t"[kind]);
+        ++at;
+      } else if (take('u') && at + 4 <= text.size()) {
+        out.push_back(static_cast<char>(std::stoi(std::string(text.substr(at, 4)), nullptr, 16)));
+        at += 4;
+      } else {
+        return std::nullopt;
+      }
+    }
+    return take('"') ? std::optional<std::string>(out) : std::nullopt;
+  };
+  std::map<std::string, std::string> out;
+  if (!take('{')) return std::nullopt;
+  do {
+    auto key = read_string();
+    if (!key || !take(':')) return std::nullopt;
+    auto value = read_string();
+    if (!value || !out.emplace(*key, *value).second) return std::nullopt;
+  } while (take(','));
+  return take('}') && at == text.size() ? std::optional(out) : std::nullopt;
+}
+
+class LogSinkTest : public testing::Test {
+ protected:
+  LogSinkTest() : sink_(&clock_) {
+    std::string pattern = testing::TempDir() + "atoll_log_" + std::string(6, 'X');
+    folder_ = mkdtemp(pattern.data());
+    config_.file = folder_ + "/a.log";
+  }
+  ~LogSinkTest() override { std::filesystem::remove_all(folder_); }
+
+  static std::vector<std::string> lines(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<std::string> out;
+    for (std::string line; std::getline(file, line);) out.push_back(line);
+    return out;
+  }
+  std::vector<std::string> lines() const { return lines(config_.file); }
+
+  FixedClock clock_;
+  LogSink sink_;
+  LogConfig config_;
+  std::string folder_;
+};
+
+TEST_F(LogSinkTest, TextRecords) {
+  config_.level = "trace";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  auto log = sink_.for_instance("grpc");
+  log->info("message ", 5);
+  log->write(LogLevel::kTrace, "t");
+  log->debug("d");
+  log->warning("w");
+  log->error("e");
+  EXPECT_THAT(lines(), testing::ElementsAre("2026-11-21T06:13:08.000456Z INFO  [grpc] message 5",
+                                            "2026-11-21T06:13:08.000456Z TRACE [grpc] t",
+                                            "2026-11-21T06:13:08.000456Z DEBUG [grpc] d",
+                                            "2026-11-21T06:13:08.000456Z WARN  [grpc] w",
+                                            "2026-11-21T06:13:08.000456Z ERROR [grpc] e"));
+}
+
+TEST_F(LogSinkTest, FakeRecordStaysInItsLine) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  sink_.for_instance("http")->info("model 'x\n2026-11-21T06:13:08.000456Z ERROR [kernel] gone\x1b[2J\r'");
+  EXPECT_THAT(lines(),
+              testing::ElementsAre("2026-11-21T06:13:08.000456Z INFO  [http] model "
+                                   "'x\\n2026-11-21T06:13:08.000456Z ERROR [kernel] gone\\x1b[2J\\r'"));
+}
+
+TEST_F(LogSinkTest, JsonRecordsParse) {
+  config_.format = LogFormat::kJson;
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  const std::string nasty = "\"},\n{\"a\\\":\"\x01\x1b[0m\t\xff";
+  sink_.for_instance("grpc")->warning("plain");
+  sink_.for_instance("grpc")->info(nasty);
+  auto written = lines();
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0],
+            R"({"ts":"2026-11-21T06:13:08.000456Z","level":"warning","instance":"grpc","message":"plain"})");
+  auto record = parse_json(written[1]);
+  ASSERT_TRUE(record.has_value()) << written[1];
+  EXPECT_EQ(record->at("message"), "\"},\n{\"a\\\":\"\x01\x1b[0m\t\xef\xbf\xbd");
+  EXPECT_EQ(record->at("level"), "info");
+  EXPECT_EQ(record->size(), 4u);
+}
+
+TEST_F(LogSinkTest, LevelChangesWhileInUse) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  auto log = sink_.for_instance("a");
+  EXPECT_FALSE(log->enabled(LogLevel::kDebug));
+  log->debug("not written");
+  config_.level = "debug";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  EXPECT_TRUE(log->enabled(LogLevel::kDebug));
+  log->debug("written");
+  config_.level = "error";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  log->warning("not written");
+  EXPECT_THAT(lines(), testing::ElementsAre(testing::EndsWith(" written")));
+}
+
+TEST_F(LogSinkTest, ConfigureOpensARotatedFileAgain) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  auto log = sink_.for_instance("a");
+  log->info("one");
+  std::filesystem::rename(config_.file, folder_ + "/old.log");
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  log->info("two");
+  EXPECT_THAT(lines(folder_ + "/old.log"), testing::ElementsAre(testing::EndsWith("one")));
+  EXPECT_THAT(lines(), testing::ElementsAre(testing::EndsWith("two")));
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  log->info("three");
+  EXPECT_EQ(lines().size(), 2u) << "an existing file is appended to";
+}
+
+TEST_F(LogSinkTest, FailedConfigureChangesNothing) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  LogConfig bad = config_;
+  bad.level = "error";
+  bad.file = folder_;  // a folder cannot be opened for writing
+  Status status = sink_.configure(bad);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.text(),
+              testing::HasSubstr("log file '" + folder_ + "' cannot be opened for appending: "));
+  bad = config_;
+  bad.level = "loud";
+  EXPECT_EQ(sink_.configure(bad).text(),
+            "log level: found 'loud', expected trace, debug, info, warning or error");
+  sink_.for_instance("a")->info("still here");
+  EXPECT_EQ(lines().size(), 1u);
+}
+
+TEST_F(LogSinkTest, LongMessagesAreCut) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  sink_.for_instance("a")->info(std::string(1'000'000, 'x'));
+  auto written = lines();
+  ASSERT_EQ(written.size(), 1u);
+  EXPECT_EQ(written[0].size(), std::string("2026-11-21T06:13:08.000456Z INFO  [a] ").size() + 32 * 1024 + 3);
+}
+
+TEST_F(LogSinkTest, FullDiskIsCountedAndSurvived) {
+  if (!std::filesystem::exists("/dev/full")) FAIL() << "this machine has no /dev/full";
+  LogConfig full = config_;
+  full.file = "/dev/full";
+  ASSERT_TRUE(sink_.configure(full).ok());
+  auto log = sink_.for_instance("a");
+  log->info("lost");
+  log->info("lost too");
+  EXPECT_EQ(sink_.dropped_records(), 2u);
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  log->info("kept");
+  EXPECT_EQ(sink_.dropped_records(), 2u);
+  EXPECT_THAT(lines(), testing::ElementsAre(testing::EndsWith("kept")));
+}
+
+TEST_F(LogSinkTest, StandardErrorIsTheDefault) {
+  testing::internal::CaptureStderr();
+  LogSink sink(&clock_);
+  sink.for_instance("kernel")->info("hello");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "2026-11-21T06:13:08.000456Z INFO  [kernel] hello\n");
+}
+
+TEST_F(LogSinkTest, ThreadsWriteWholeRecordsWhileItIsReconfigured) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  constexpr int kThreads = 4, kRecords = 200;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      auto log = sink_.for_instance(cat("t", t));
+      for (int i = 0; i < kRecords; ++i) log->info("record ", i, " end");
+    });
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(sink_.configure(config_).ok());
+  for (auto& thread : threads) thread.join();
+  auto written = lines();
+  EXPECT_EQ(written.size(), static_cast<size_t>(kThreads * kRecords));
+  for (const auto& line : written) {
+    EXPECT_THAT(line, testing::MatchesRegex("2026-11-21T06:13:08.000456Z INFO  .t[0-9]. record [0-9]+ end"));
+  }
+}
+
+}  // namespace
+}  // namespace atl::kernel

@@ -1,0 +1,175 @@
+#include "kernel/manifest/manifest.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "atoll/runtime/option_table.h"
+#include "atoll/runtime/option_values.h"
+#include "kernel/manifest/overrides.h"
+#include "kernel/manifest/text_scan.h"
+#include "kernel/manifest/toml_text.h"
+
+namespace atl::kernel {
+namespace {
+
+using runtime::OptionSection;
+using runtime::OptionValues;
+using runtime::Problems;
+using runtime::RawValue;
+
+constexpr size_t kInstancesMax = 1024;
+constexpr size_t kNameBytesMax = 64;
+
+constexpr atoll_option_v1 kServerOptions[] = {
+    {"drain_timeout", ATOLL_OPTION_DURATION, 0, "30s", "0s", "24h", nullptr,
+     "How long an instance that is stopped or replaced may take to finish what it holds."},
+    {"plugin_path", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
+     "Folders searched for ROLE/NAME.so, before the folder of the installed plugins."},
+    {"worker_threads", ATOLL_OPTION_INT, 0, "4", "1", "64", nullptr,
+     "Threads for long control work, such as loading models."},
+};
+
+constexpr atoll_option_v1 kLogOptions[] = {
+    {"level", ATOLL_OPTION_STRING, 0, "info", nullptr, nullptr, "trace|debug|info|warning|error",
+     "Records below this level are not written."},
+    {"format", ATOLL_OPTION_STRING, 0, "text", nullptr, nullptr, "text|json",
+     "One line of text or one JSON object a record."},
+    {"file", ATOLL_OPTION_STRING, 0, nullptr, nullptr, nullptr, nullptr,
+     "File that records are appended to, opened again by a reload; empty: standard error."},
+};
+
+bool is_name(std::string_view text) {
+  constexpr char kAllowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !text.empty() && text.size() <= kNameBytesMax && text != "." && text != ".." &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+bool is_role_and_name(std::string_view text) {
+  size_t slash = text.find('/');
+  return slash != std::string_view::npos && is_name(text.substr(0, slash)) && is_name(text.substr(slash + 1));
+}
+
+/// Reads at most one byte more than a manifest may have, whatever the path leads to.
+Result<std::string> read_text(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kManifestBytesMax + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) {
+    const char* reason = errno != 0 ? std::strerror(errno) : "unknown error";
+    return make_status(errno == ENOENT ? Code::kNotFound : Code::kInvalidArgument, path,
+                       ": cannot be read: ", reason);
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+/// A table's members; none, and a problem, if it is no table.
+RawValue::Table members_of(std::string_view name, const RawValue& value, Problems& problems) {
+  if (value.table() != nullptr) return *value.table();
+  problems.add(value.where, name, ": found ", found_text(value), ", expected table [", name, "]");
+  return {};
+}
+
+std::unique_ptr<OptionValues> read_section(const RawValue& root, const OptionSection& section,
+                                           Problems& problems) {
+  const auto* member = root.find(section.name);
+  auto options = member == nullptr ? RawValue::Table() : members_of(section.name, member->value, problems);
+  return read_options(section.name, {}, options, section.options, {}, problems);
+}
+
+InstanceConfig read_instance(const RawValue::Member& member, Problems& problems) {
+  InstanceConfig instance;
+  instance.name = member.key;
+  instance.where = member.where;
+  const std::string title = cat("plugin.", member.key);
+  auto members = members_of(title, member.value, problems);
+  auto foreign = std::stable_partition(members.begin(), members.end(), [](const auto& option) {
+    auto reserved = runtime::reserved_options();
+    return std::any_of(reserved.begin(), reserved.end(), [&](const auto& r) { return option.key == r.key; });
+  });
+  instance.options.assign(std::move_iterator(foreign), std::move_iterator(members.end()));
+  members.erase(foreign, members.end());
+  auto values = read_options(title, member.where, members, runtime::reserved_options(), {}, problems);
+  instance.enabled = values->get_bool("enabled");
+  instance.file = values->get_string("file");
+  instance.needs = values->get_map("needs");
+  const auto* use = member.value.find("use");
+  instance.use = use == nullptr ? instance.name : values->get_string("use");
+  if (use == nullptr ? instance.file.empty() : !is_role_and_name(instance.use)) {
+    problems.add(use == nullptr ? member.where : use->value.where, title, ".use: found ",
+                 use == nullptr ? "nothing" : cat('\'', instance.use, '\''),
+                 ", expected role/name (\"frontends/grpc\")");
+  }
+  return instance;
+}
+
+std::vector<InstanceConfig> read_instances(const RawValue& root, Problems& problems) {
+  std::vector<InstanceConfig> instances;
+  const auto* plugins = root.find("plugin");
+  if (plugins == nullptr) return instances;
+  auto members = members_of("plugin", plugins->value, problems);
+  if (members.size() > kInstancesMax) {
+    problems.add(plugins->where, "found ", members.size(), " plugin instances, expected at most ",
+                 kInstancesMax);
+    return instances;
+  }
+  for (const auto& member : members) {
+    if (!is_name(member.key)) {
+      problems.add(member.where, "found instance name '", member.key, "', expected [A-Za-z0-9_.-]{1,64}");
+    } else if (member.value.table() == nullptr) {
+      (void)members_of(cat("plugin.", member.key), member.value, problems);  // says that it is no table
+    } else {
+      instances.push_back(read_instance(member, problems));
+    }
+  }
+  std::sort(instances.begin(), instances.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return instances;
+}
+
+Manifest read_tables(const RawValue& root, Problems& problems) {
+  constexpr std::string_view kSections[] = {"atoll", "log", "plugin"};
+  for (const auto& member : *root.table()) {
+    if (std::find(std::begin(kSections), std::end(kSections), member.key) == std::end(kSections)) {
+      problems.add(member.where, "unknown key '", member.key, "' at the top level",
+                   runtime::suggestion(member.key, kSections));
+    }
+  }
+  Manifest manifest;
+  auto server = read_section(root, manifest_sections()[0], problems);
+  manifest.server.drain_timeout_ns = server->get_duration_ns("drain_timeout");
+  manifest.server.plugin_path = server->get_strings("plugin_path");
+  manifest.server.worker_threads = static_cast<uint32_t>(server->get_int("worker_threads"));
+  auto log = read_section(root, manifest_sections()[1], problems);
+  manifest.log.level = log->get_string("level");
+  manifest.log.format = log->get_string("format") == "json" ? LogFormat::kJson : LogFormat::kText;
+  manifest.log.file = log->get_string("file");
+  manifest.instances = read_instances(root, problems);
+  return manifest;
+}
+
+}  // namespace
+
+std::span<const OptionSection> manifest_sections() {
+  static const OptionSection kSections[] = {
+      {"atoll", "", kServerOptions},
+      {"log", "", kLogOptions},
+      {"plugin.NAME", "Keys of every instance; the others are its plugin's.", runtime::reserved_options()}};
+  return kSections;
+}
+
+Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides) {
+  auto text = path.empty() ? Result<std::string>(std::string()) : read_text(path);
+  if (!text.ok()) return std::move(text).status();
+  Problems problems;
+  auto root = parse_toml(text.value(), path, problems);
+  if (!root) return problems.status();
+  apply_overrides(overrides, *root, problems);
+  Manifest manifest = read_tables(*root, problems);
+  if (!problems.empty()) return problems.status();
+  return manifest;
+}
+
+}  // namespace atl::kernel

@@ -1,0 +1,78 @@
+/// The manifest: the TOML file that says which plugin instances exist and how the server behaves.
+///
+/// Reading it runs no plugin code. Options of instances stay raw here, because their types are known only
+/// when the plugins' option tables are (option_values.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "atoll/runtime/raw_value.h"
+#include "atoll/runtime/reference.h"
+#include "atoll/status.h"
+
+namespace atl::kernel {
+
+using runtime::location_text;
+using runtime::SourceLocation;
+
+/// One [plugin.NAME] table.
+struct InstanceConfig {
+  std::string name;  ///< "grpc"
+  std::string use;   ///< "frontends/grpc"; default: the name
+  bool enabled = true;
+  std::string file;                          ///< path of the shared object; empty: searched in plugin_path
+  std::map<std::string, std::string> needs;  ///< interface id -> name of the instance that shall provide it
+  runtime::RawValue::Table options;          ///< the plugin's own keys
+  SourceLocation where;
+};
+
+struct ServerConfig {
+  int64_t drain_timeout_ns = 30'000'000'000;  ///< [atoll] drain_timeout
+  std::vector<std::string> plugin_path;       ///< [atoll] plugin_path: folders searched for ROLE/NAME.so
+  uint32_t worker_threads = 4;                ///< [atoll] worker_threads, 1..64
+};
+
+enum class LogFormat : uint32_t { kText = 0, kJson = 1 };
+
+struct LogConfig {
+  std::string level = "info";  ///< trace, debug, info, warning, error
+  LogFormat format = LogFormat::kText;
+  std::string file;  ///< empty: standard error
+};
+
+struct Manifest {
+  ServerConfig server;
+  LogConfig log;
+  std::vector<InstanceConfig> instances;  ///< ordered by name, disabled ones included
+};
+
+/// A key set from outside the file: "plugin.grpc.address" = "127.0.0.1:0". The text is read as a TOML value,
+/// and as a string if it is not one. `origin` is said in errors: "--set" or the name of the environment
+/// variable.
+struct Override {
+  std::string key;
+  std::string text;
+  std::string origin;
+};
+
+/// Overrides from variables ATOLL__SECTION__KEY (ATOLL__PLUGIN__GRPC__ADDRESS -> plugin.grpc.address),
+/// lower-cased.
+std::vector<Override> overrides_from_environment(char** environment);
+
+/// Reads and checks a manifest. Later overrides win over earlier ones and all of them over the file; an empty
+/// path means that there is no file, so the overrides stand alone. Every problem found is in the message, one
+/// line each: file:line:column, what was found, what was expected and, for an unknown key, the nearest known
+/// one. Limits: 1 MiB of text, 64 levels of nesting, 1,024 instances; an array or inline table holds at most
+/// 4,096 elements in 64 KiB.
+///
+/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT all others.
+Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides);
+
+/// The tables that the kernel reads itself, for the reference: [atoll], [log], [plugin.NAME].
+std::span<const runtime::OptionSection> manifest_sections();
+
+}  // namespace atl::kernel

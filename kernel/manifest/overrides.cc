@@ -1,0 +1,83 @@
+#include "kernel/manifest/overrides.h"
+
+#include <algorithm>
+
+#include "kernel/manifest/text_scan.h"
+#include "kernel/manifest/toml_text.h"
+
+namespace atl::kernel {
+namespace {
+
+using runtime::RawValue;
+
+constexpr std::string_view kEnvironmentPrefix = "ATOLL__";
+constexpr size_t kKeyPartsMax = 16;
+
+/// plugin."a.b".paths -> plugin, a.b, paths; empty for a text that is no key.
+std::vector<std::string> split_key(const std::string& key) {
+  std::vector<std::string> parts;
+  runtime::Problems unused;
+  auto document = parse_toml(cat(key, "=0"), "", unused);
+  if (!document) return {};
+  const RawValue* value = &*document;
+  for (; value->table() != nullptr && value->table()->size() == 1; value = &value->table()->front().value) {
+    parts.push_back(value->table()->front().key);
+  }
+  bool good = parts.size() <= kKeyPartsMax && std::holds_alternative<int64_t>(value->data) &&
+              std::find(parts.begin(), parts.end(), "") == parts.end();
+  return good ? parts : std::vector<std::string>();
+}
+
+void apply(const Override& item, RawValue& root, runtime::Problems& problems) {
+  bool is_flag = item.origin.starts_with('-');
+  SourceLocation where{is_flag ? cat(item.origin, ' ', item.key) : item.origin, 0, 0};
+  bool too_long = item.text.size() > kManifestBytesMax;
+  auto parts = split_key(item.key);
+  if (parts.empty() || too_long) {
+    problems.add(where, too_long ? "found more than 1 MiB of text" : cat("found key '", item.key, "'"),
+                 ", expected KEY=VALUE with a key such as plugin.grpc.address");
+    return;
+  }
+  RawValue* value = &root;
+  for (const std::string& part : parts) {
+    RawValue::Member* member = value->find(part);
+    if (member == nullptr) {
+      value->table()->push_back({part, where, RawValue{RawValue::Table(), where}});
+      member = &value->table()->back();
+    }
+    value = &member->value;
+    if (&part == &parts.back()) {
+      member->where = where;
+    } else if (value->table() == nullptr) {
+      problems.add(where, "'", part, "' is ", found_text(*value), " at ", location_text(value->where),
+                   ", expected a table to set a key in");
+      return;
+    }
+  }
+  *value = parse_toml_value(item.text, where).value_or(RawValue{item.text, where});
+}
+
+}  // namespace
+
+void apply_overrides(const std::vector<Override>& overrides, RawValue& root, runtime::Problems& problems) {
+  for (const auto& item : overrides) apply(item, root, problems);
+}
+
+std::vector<Override> overrides_from_environment(char** environment) {
+  std::vector<Override> out;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    std::string_view variable = *environment;
+    size_t equals = variable.find('=');
+    if (!variable.starts_with(kEnvironmentPrefix) || equals == std::string_view::npos) continue;
+    std::string name(variable.substr(0, equals));
+    std::string key = name.substr(kEnvironmentPrefix.size());
+    for (size_t at; (at = key.find("__")) != std::string::npos;) key.replace(at, 2, ".");
+    for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    out.push_back({std::move(key), std::string(variable.substr(equals + 1)), std::move(name)});
+  }
+  // The environment has no order of its own; this one sets a table before the keys in it.
+  std::sort(out.begin(), out.end(), [](const Override& a, const Override& b) { return a.origin < b.origin; });
+  return out;
+}
+
+}  // namespace atl::kernel

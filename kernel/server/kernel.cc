@@ -1,0 +1,37 @@
+#include "kernel/server/kernel.h"
+
+namespace atl::kernel {
+
+Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
+    : sink_(sink),
+      log_(sink.for_instance("kernel")),
+      loop_(clock_),
+      events_([this] { wake_events(); }, *log_),
+      services_([this] { poke(); }),
+      loader_(*log_),
+      workers_(worker_threads),
+      context_{clock_,
+               sink_,
+               *log_,
+               loop_,
+               workers_,
+               events_,
+               services_,
+               loader_,
+               std::move(version),
+               [this] { poke(); }},
+      lifecycle_(context_) {}
+
+void Kernel::poke() noexcept {
+  if (poked_.exchange(true)) return;
+  loop_.post(make_task([this] {
+    poked_.store(false);
+    lifecycle_.step();
+  }));
+}
+
+void Kernel::wake_events() noexcept {
+  loop_.post(make_task([this] { events_.deliver(); }));
+}
+
+}  // namespace atl::kernel

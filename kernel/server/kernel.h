@@ -1,0 +1,54 @@
+/// The kernel put together: the parts in the order in which they depend on each other.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernel/control/control_loop.h"
+#include "kernel/control/system_clock.h"
+#include "kernel/control/worker_threads.h"
+#include "kernel/events/event_queue.h"
+#include "kernel/lifecycle/lifecycle.h"
+#include "kernel/loader/plugin_loader.h"
+#include "kernel/log/log_sink.h"
+#include "kernel/registry/service_registry.h"
+
+namespace atl::kernel {
+
+/// Made and used on one thread, the control thread. Before it is destroyed, lifecycle().idle() without
+/// instances, or the process ends.
+class Kernel {
+ public:
+  Kernel(LogSink& sink, std::string version, uint32_t worker_threads);
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  ControlLoop& loop() { return loop_; }
+  EventQueue& events() { return events_; }
+  ServiceRegistry& services() { return services_; }
+  PluginLoader& loader() { return loader_; }
+  WorkerThreads& workers() { return workers_; }
+  Lifecycle& lifecycle() { return lifecycle_; }
+  Clock& clock() { return clock_; }
+  Log& log() { return *log_; }
+
+ private:
+  void poke() noexcept;  // [any]
+  void wake_events() noexcept;
+
+  SystemClock clock_;
+  LogSink& sink_;
+  std::unique_ptr<InstanceLog> log_;
+  std::atomic<bool> poked_{false};
+  ControlLoop loop_;
+  EventQueue events_;
+  ServiceRegistry services_;
+  PluginLoader loader_;
+  WorkerThreads workers_;
+  KernelContext context_;
+  Lifecycle lifecycle_;
+};
+
+}  // namespace atl::kernel

@@ -1,0 +1,216 @@
+#include "kernel/server/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "kernel/control/signals.h"
+#include "kernel/server/kernel.h"
+
+namespace atl::kernel {
+namespace {
+
+constexpr int kExitClean = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitManifest = 2;
+
+void log_lines(Log& log, std::string_view lines) {
+  for (size_t end = 0; !lines.empty(); lines.remove_prefix(std::min(end + 1, lines.size()))) {
+    end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) log.error(lines.substr(0, end));
+  }
+}
+
+std::string on_one_line(std::string lines) {
+  for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) lines.replace(at, 1, "; ");
+  return lines;
+}
+
+/// One run of the server. [control]
+class Server {
+ public:
+  Server(const ServerArguments& arguments, LogSink& sink, Manifest manifest)
+      : arguments_(arguments),
+        sink_(sink),
+        manifest_(std::move(manifest)),
+        kernel_(sink, arguments.version, manifest_.server.worker_threads),
+        signals_(kernel_.loop().wake_descriptor()) {
+    kernel_.loop().on_throw(
+        [this] { kernel_.log().error("a task on the control thread let an exception out"); });
+  }
+
+  int run() {
+    int64_t begun_ns = kernel_.clock().now_ns();
+    publish(ServerStateChanged::State::kStarting);
+    Result<GenerationPlan> plan =
+        plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader());
+    if (!plan.ok()) {
+      log_lines(kernel_.log(), plan.status().text());
+      return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;
+    }
+    Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
+                                              [this] { return signals_.end_requested(); });
+    if (!status.ok()) {
+      log_lines(kernel_.log(), status.text());
+      int code = wait_for_end();
+      return status.code() == Code::kCancelled ? code : kExitFailed;
+    }
+    publish(ServerStateChanged::State::kActive);
+    kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
+                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
+    kernel_.loop().on_turn([this] { look_at_reload(); });
+    kernel_.loop().run_until([this] { return signals_.end_requested(); });
+    return shut_down();
+  }
+
+ private:
+  int64_t drain_timeout_ns() const { return manifest_.server.drain_timeout_ns; }
+
+  void publish(ServerStateChanged::State state) {
+    ServerStateChanged event;
+    event.state = state;
+    event.generation = kernel_.lifecycle().generation();
+    publish_event(kernel_.events(), event);
+  }
+
+  // A reload waits while an earlier one still retires within its deadline.
+  void look_at_reload() {
+    if (reloading_ || kernel_.lifecycle().retiring() || signals_.end_requested()) return;
+    if (!signals_.take_reload_request()) return;
+    reloading_ = true;
+    Status status = reload();
+    reloading_ = false;
+    uint64_t generation = kernel_.lifecycle().generation();
+    if (!status.ok()) {
+      kernel_.log().error("reload refused: ", on_one_line(status.text()), "; generation ", generation,
+                          " goes on");
+    }
+  }
+
+  Status reload() {
+    int64_t begun_ns = kernel_.clock().now_ns();
+    Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides);
+    if (!manifest.ok()) return std::move(manifest).status();
+    Result<GenerationPlan> plan =
+        plan_generation(manifest.value(), arguments_.default_plugin_path, kernel_.loader());
+    if (!plan.ok()) return std::move(plan).status();
+    ATOLL_RETURN_IF_ERROR(sink_.configure(manifest->log));
+    Status status = kernel_.lifecycle().apply(std::move(plan).value(), manifest->server.drain_timeout_ns,
+                                              [this] { return signals_.end_requested(); });
+    if (!status.ok()) {
+      (void)sink_.configure(manifest_.log).ok();  // as it was; if that file is gone, the new one stays
+      return status;
+    }
+    manifest_ = std::move(manifest).value();
+    kernel_.workers().resize(manifest_.server.worker_threads);
+    publish(ServerStateChanged::State::kActive);
+    kernel_.log().info("reloaded: generation ", kernel_.lifecycle().generation(), ", ",
+                       kernel_.lifecycle().instances().size(), " plugin instances in ",
+                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
+    return {};
+  }
+
+  int shut_down() {
+    kernel_.loop().on_turn({});
+    kernel_.log().info("draining for at most ", drain_timeout_ns() / kNsPerMs, " ms");
+    publish(ServerStateChanged::State::kDraining);
+    kernel_.events().deliver();
+    kernel_.lifecycle().shut_down(drain_timeout_ns());
+    return wait_for_end();
+  }
+
+  // Runs the loop until all that retires is gone. What overran can be neither stopped nor unmapped under its
+  // holders, so the process ends here.
+  int wait_for_end() {
+    Lifecycle& lifecycle = kernel_.lifecycle();
+    int64_t deadline_ns = deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
+    kernel_.loop().post_at(deadline_ns, make_task([] {}));
+    kernel_.loop().run_until([&] { return lifecycle.idle() || kernel_.clock().now_ns() >= deadline_ns; });
+    lifecycle.step();
+    if (lifecycle.idle()) {
+      kernel_.log().info("ended");
+      return kExitClean;
+    }
+    kernel_.log().error("ended with plugins still draining");
+    _exit(kExitFailed);
+  }
+
+  const ServerArguments& arguments_;
+  LogSink& sink_;
+  Manifest manifest_;
+  Kernel kernel_;
+  SignalWatch signals_;
+  bool reloading_ = false;
+};
+
+std::vector<std::string> files_in(const std::vector<std::string>& folders) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
+      std::error_code inner;
+      for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
+        if (file->path().extension() == ".so") files.push_back(file->path().string());
+      }
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Status check_server(const ServerArguments& arguments, LogSink& sink) {
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  if (!manifest.ok()) return std::move(manifest).status();
+  std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
+  PluginLoader loader(*log);
+  return plan_generation(manifest.value(), arguments.default_plugin_path, loader).status().clone();
+}
+
+Status list_plugins(const ServerArguments& arguments, LogSink& sink,
+                    const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render) {
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  if (!manifest.ok()) return std::move(manifest).status();
+  std::vector<std::string> files = files_in(search_path(manifest.value(), arguments.default_plugin_path));
+  for (const InstanceConfig& config : manifest->instances) {
+    if (!config.file.empty()) files.push_back(config.file);
+  }
+  std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
+  PluginLoader loader(*log);
+  std::vector<LibraryUse> libraries;
+  std::string problems;
+  for (const std::string& file : files) {
+    Result<std::shared_ptr<PluginLibrary>> library = loader.open(file, {});
+    if (library.ok()) {
+      libraries.emplace_back(loader, std::move(library).value());
+    } else {
+      problems += cat(problems.empty() ? "" : "\n", library.status().text());
+    }
+  }
+  std::vector<const atoll_plugin_v1_t*> plugins;
+  for (const LibraryUse& library : libraries) plugins.push_back(&library->descriptor());
+  std::sort(plugins.begin(), plugins.end(), [](const auto* a, const auto* b) {
+    return std::string_view(a->name) < std::string_view(b->name);
+  });
+  plugins.erase(std::unique(plugins.begin(), plugins.end()), plugins.end());
+  render(plugins);
+  return problems.empty() ? Status() : Status(Code::kFailedPrecondition, std::move(problems));
+}
+
+int run_server(const ServerArguments& arguments, LogSink& sink) {
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
+  if (!manifest.ok()) {
+    log_lines(*log, manifest.status().text());
+    return kExitManifest;
+  }
+  if (Status status = sink.configure(manifest->log); !status.ok()) {
+    log_lines(*log, status.text());
+    return kExitManifest;
+  }
+  return Server(arguments, sink, std::move(manifest).value()).run();
+}
+
+}  // namespace atl::kernel

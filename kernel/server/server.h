@@ -1,0 +1,39 @@
+/// The server as main sees it: check, list, run.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "atoll/abi/plugin.h"
+#include "atoll/status.h"
+#include "kernel/log/log_sink.h"
+#include "kernel/manifest/manifest.h"
+
+namespace atl::kernel {
+
+struct ServerArguments {
+  std::string manifest_path;
+  std::vector<Override> overrides;
+  std::vector<std::string> default_plugin_path;  ///< searched after the manifest's own plugin_path
+  std::string version;
+};
+
+/// Checks the manifest and the whole plugin graph without calling any plugin function. Every problem found is
+/// in the message, one line each. Errors: as read_manifest(); FAILED_PRECONDITION a plugin or the graph.
+Status check_server(const ServerArguments& arguments, LogSink& log);
+
+/// Hands `render` the descriptors of every plugin in the plugin path and of every `file` in the manifest,
+/// ordered by name; they are valid during the call. Errors: those that could not be opened, one line each;
+/// the others are rendered.
+Status list_plugins(const ServerArguments& arguments, LogSink& log,
+                    const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render);
+
+/// Serves until SIGTERM or SIGINT; SIGHUP applies the changed manifest. Runs everything on the calling
+/// thread, which is the control thread. At most one call at a time in a process, because signals are the
+/// process's. \returns the exit code: 0 clean, 1 failed start or drain overrun, 2 manifest errors. A drain
+/// that overran ends the process here, without unwinding: a plugin's code may still be running.
+int run_server(const ServerArguments& arguments, LogSink& log);
+
+}  // namespace atl::kernel

@@ -1,0 +1,155 @@
+#include "common/respond.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "atoll/testing/recording_reporter.h"
+#include "atoll/testing/recording_sink.h"
+
+namespace atl::backends {
+namespace {
+
+using test::TestRequest;
+
+class BatchResponderTest : public ::testing::Test {
+ protected:
+  /// A batch of so many requests, each with one requested output and the batch size 2.
+  Batch batch(size_t count) {
+    requests_.clear();
+    pointers_.clear();
+    for (size_t i = 0; i < count; ++i) {
+      requests_.push_back(std::make_unique<TestRequest>(cat("r", i)));
+      requests_.back()->request().batch_size = 2;
+      RequestedOutput& output = requests_.back()->add_output("OUTPUT0");
+      output.spec_index = 3;
+      requests_.back()->mark_accepted();
+      requests_.back()->on_release([this](Request& request) {
+        EXPECT_EQ(reporter_.of(std::string(request.id)).total(), 1u) << "statistics come before the release";
+      });
+      pointers_.push_back(&requests_.back()->request());
+    }
+    return Batch{.requests = pointers_, .total_batch_size = static_cast<uint32_t>(2 * count)};
+  }
+  void write(BatchResponder& responder, uint32_t i, std::string_view bytes) {
+    int64_t shape[] = {static_cast<int64_t>(bytes.size())};
+    OutputTensor* output = responder.add_output(i, 0, DataType::kUint8, shape, bytes.size());
+    ASSERT_NE(output, nullptr);
+    EXPECT_EQ(output->spec_index, 3);
+    EXPECT_EQ(output->request_index, 0u);
+    std::memcpy(output->buffer.data, bytes.data(), bytes.size());
+  }
+  void expect_done() {
+    for (auto& request : requests_) {
+      EXPECT_TRUE(request->done());
+      for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
+    }
+  }
+
+  test::RecordingReporter reporter_;
+  std::vector<std::unique_ptr<TestRequest>> requests_;
+  std::vector<Request*> pointers_;
+};
+
+TEST_F(BatchResponderTest, EachRequestGetsItsOutputs) {
+  BatchResponder responder(&reporter_);
+  for (int round = 0; round < 3; ++round) {
+    responder.begin(batch(3));
+    ASSERT_EQ(responder.size(), 3u);
+    for (uint32_t i = 0; i < 3; ++i) write(responder, i, cat("bytes of ", i));
+    responder.finish({1, 2, 3, 4});
+    expect_done();
+    for (uint32_t i = 0; i < 3; ++i) {
+      const test::ReceivedResponse response = requests_[i]->response();
+      ASSERT_NE(response.find("OUTPUT0"), nullptr);
+      EXPECT_EQ(response.find("OUTPUT0")->bytes, cat("bytes of ", i));
+      EXPECT_TRUE(response.final());
+    }
+    EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{6});
+    reporter_.clear();
+  }
+}
+
+TEST_F(BatchResponderTest, AFailureIsItsRequestsOwnAndTheFirstStays) {
+  BatchResponder responder(&reporter_);
+  responder.begin(batch(3));
+  write(responder, 0, "zero");
+  write(responder, 1, "one");
+  responder.fail(1, invalid_argument("first"));
+  responder.fail(1, internal_error("second"));
+  EXPECT_TRUE(responder.failed(1));
+  EXPECT_FALSE(responder.failed(2));
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(requests_[1]->response().code, Code::kInvalidArgument);
+  EXPECT_EQ(requests_[1]->response().message, "first");
+  EXPECT_TRUE(requests_[1]->response().outputs.empty());
+  EXPECT_EQ(requests_[0]->response().code, Code::kOk);
+  EXPECT_EQ(requests_[2]->response().code, Code::kOk) << "a response without outputs is one";
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{4});
+  EXPECT_EQ(reporter_.all().failed, 1u);
+}
+
+TEST_F(BatchResponderTest, AFailedAllocationFailsTheRequest) {
+  BatchResponder responder(&reporter_);
+  Batch two = batch(2);
+  requests_[0]->fail_allocations(Code::kResourceExhausted, "none left");
+  responder.begin(two);
+  int64_t shape[] = {4};
+  EXPECT_EQ(responder.add_output(0, 0, DataType::kUint8, shape, 4), nullptr);
+  EXPECT_TRUE(responder.failed(0));
+  write(responder, 1, "fine");
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(requests_[0]->response().code, Code::kResourceExhausted);
+}
+
+TEST_F(BatchResponderTest, CancelledRequestsCountAsCancelled) {
+  BatchResponder responder(&reporter_);
+  responder.begin(batch(2));
+  responder.fail(0, Status(Code::kCancelled, ""));
+  write(responder, 1, "x");
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(reporter_.of("r0").not_executed[static_cast<size_t>(FailureReason::kCanceled)], 1u);
+  EXPECT_EQ(reporter_.of("r1").succeeded, 1u);
+}
+
+TEST_F(BatchResponderTest, ABatchThatFailedAltogetherIsNoExecution) {
+  BatchResponder responder(&reporter_);
+  responder.begin(batch(2));
+  responder.fail_all(internal_error("the device is gone"));
+  responder.finish({});
+  expect_done();
+  EXPECT_TRUE(reporter_.batches().empty());
+  EXPECT_EQ(reporter_.all().failed, 2u);
+}
+
+TEST_F(BatchResponderTest, ADecoupledModelSendsTheEndByItself) {
+  BatchResponder responder(&reporter_, true);
+  responder.begin(batch(2));
+  write(responder, 0, "data");
+  responder.fail(1, internal_error("no"));
+  responder.finish({});
+  expect_done();
+  std::vector<test::ReceivedResponse> responses = requests_[0]->responses();
+  ASSERT_EQ(responses.size(), 2u);
+  EXPECT_FALSE(responses[0].final());
+  EXPECT_EQ(responses[0].outputs.size(), 1u);
+  EXPECT_TRUE(responses[1].final() && responses[1].empty);
+  EXPECT_EQ(requests_[1]->responses().size(), 1u);
+}
+
+TEST_F(BatchResponderTest, WhatWasForgottenIsAnsweredAllTheSame) {
+  {
+    BatchResponder responder(&reporter_);
+    responder.begin(batch(2));
+    write(responder, 0, "half done");
+  }
+  expect_done();
+  for (auto& request : requests_) EXPECT_EQ(request->response().code, Code::kInternal);
+}
+
+}  // namespace
+}  // namespace atl::backends

@@ -1,0 +1,228 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "atoll/testing/fake_clock.h"
+#include "atoll/testing/recording_reporter.h"
+#include "atoll/testing/recording_sink.h"
+#include "identity_backend.h"
+#include "identity_test_models.h"
+
+namespace atl::identity {
+namespace {
+
+using test::TestRequest;
+
+class IdentityTest : public ::testing::Test {
+ protected:
+  Status load(const inference::ModelConfig& config) {
+    auto model = backend_.load(source_of(config));
+    if (!model.ok()) return std::move(model).status();
+    model_ = std::move(model).value();
+    InstanceSpec spec;
+    spec.name = "m_0";
+    spec.reporter = &reporter_;
+    auto instance = model_->create_instance(spec);
+    if (!instance.ok()) return std::move(instance).status();
+    instance_ = std::move(instance).value();
+    return {};
+  }
+  void execute(const std::vector<TestRequest*>& requests) {
+    std::vector<Request*> pointers;
+    for (TestRequest* request : requests) {
+      request->mark_accepted();
+      pointers.push_back(&request->request());
+    }
+    Batch batch{.requests = pointers, .total_batch_size = static_cast<uint32_t>(pointers.size())};
+    ASSERT_TRUE(instance_->execute(batch).ok());
+    for (TestRequest* request : requests) {
+      ASSERT_TRUE(request->done());
+      for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
+    }
+  }
+  std::string load_error(const inference::ModelConfig& config) {
+    Status status = load(config);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return std::string(status.message());
+  }
+
+  test::FakeClock clock_;
+  test::RecordingReporter reporter_;
+  IdentityBackend backend_{clock_};
+  std::unique_ptr<BackendModel> model_;
+  std::unique_ptr<BackendInstance> instance_;
+};
+
+TEST_F(IdentityTest, EveryTypeComesBackBitForBit) {
+  for (uint32_t i = 1; i < kDataTypeCount; ++i) {
+    auto type = static_cast<DataType>(i);
+    SCOPED_TRACE(data_type_name(type));
+    ASSERT_TRUE(load(model_config("m", type, {-1, 3})).ok());
+    std::string bytes;
+    for (uint32_t at = 0; at < 6 * std::max(1u, data_type_size_bytes(type)); ++at) {
+      bytes.push_back(static_cast<char>(at * 37 + 11));
+    }
+    TestRequest request("r");
+    request.add_raw_input("INPUT0", type, {2, 3}, bytes, {1, 1, 5});
+    request.add_output("OUTPUT0");
+    execute({&request});
+    auto response = request.response();
+    const test::ReceivedOutput* output = response.find("OUTPUT0");
+    ASSERT_NE(output, nullptr);
+    EXPECT_EQ(output->datatype, type);
+    EXPECT_EQ(output->shape, (std::vector<int64_t>{2, 3}));
+    EXPECT_EQ(output->bytes, bytes);
+  }
+}
+
+TEST_F(IdentityTest, OnlyRequestedOutputsAreWritten) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 3)).ok());
+  TestRequest request("r");
+  for (int i = 0; i < 3; ++i)
+    request.add_input<float>(cat("INPUT", i), DataType::kFp32, {1}, {1.0f * static_cast<float>(i)});
+  request.add_output("OUTPUT2");
+  request.add_output("OUTPUT0");
+  execute({&request});
+  auto response = request.response();
+  ASSERT_EQ(response.outputs.size(), 2u);
+  EXPECT_EQ(response.outputs[0].name, "OUTPUT2");
+  EXPECT_EQ(test::values_of<float>(response.find("OUTPUT2")->bytes), std::vector{2.0f});
+  EXPECT_EQ(test::values_of<float>(response.find("OUTPUT0")->bytes), std::vector{0.0f});
+}
+
+TEST_F(IdentityTest, EmptyTensorsAndMissingOptionalInputs) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 2)).ok());
+  TestRequest request("r");
+  request.add_raw_input("INPUT0", DataType::kFp32, {0}, "");
+  request.add_output("OUTPUT0");
+  request.add_output("OUTPUT1");
+  execute({&request});
+  auto response = request.response();
+  EXPECT_EQ(response.code, Code::kOk);
+  ASSERT_EQ(response.outputs.size(), 1u);
+  EXPECT_EQ(response.outputs[0].shape, std::vector<int64_t>{0});
+  EXPECT_EQ(response.outputs[0].bytes, "");
+}
+
+TEST_F(IdentityTest, GpuMemoryIsRefusedRequestByRequest) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1})).ok());
+  TestRequest gpu("gpu"), cpu("cpu");
+  for (TestRequest* request : {&gpu, &cpu}) {
+    request->add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
+    request->add_output("OUTPUT0");
+  }
+  Buffer there = gpu->inputs[0].buffers[0];
+  there.kind = MemoryKind::kGpu;
+  gpu->inputs[0].buffers = {&there, 1};
+  execute({&gpu, &cpu});
+  EXPECT_EQ(gpu.response().code, Code::kInvalidArgument);
+  EXPECT_NE(gpu.response().message.find("INPUT0"), std::string::npos) << gpu.response().message;
+  EXPECT_EQ(cpu.response().code, Code::kOk);
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{1});
+}
+
+TEST_F(IdentityTest, ACancelledRequestIsAnsweredCancelled) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1})).ok());
+  TestRequest request("r");
+  request.add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
+  request.add_output("OUTPUT0");
+  request.cancel();
+  execute({&request});
+  EXPECT_EQ(request.response().code, Code::kCancelled);
+  EXPECT_EQ(request.response().message, "");
+}
+
+TEST_F(IdentityTest, TheDelayEndsWhenAllRequestsAreCancelled) {
+  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
+  set_parameter(config, "execute_delay_ms", "3600000");
+  ASSERT_TRUE(load(config).ok());
+  TestRequest a("a"), b("b");
+  std::thread canceller([&] {
+    a.cancel();
+    b.cancel();
+  });
+  execute({&a, &b});  // an hour, were it not for the cancellations
+  canceller.join();
+  EXPECT_EQ(a.response().code, Code::kCancelled);
+  EXPECT_EQ(b.response().code, Code::kCancelled);
+}
+
+TEST_F(IdentityTest, TheDelayIsWaitedFor) {
+  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
+  set_parameter(config, "execute_delay_ms", "5");
+  ASSERT_TRUE(load(config).ok());
+  TestRequest request("r");
+  auto start = std::chrono::steady_clock::now();
+  execute({&request});
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(5));
+  EXPECT_EQ(request.response().code, Code::kOk);
+}
+
+TEST_F(IdentityTest, ADecoupledModelAnswersOnceAndThenEnds) {
+  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
+  config.mutable_model_transaction_policy()->set_decoupled(true);
+  ASSERT_TRUE(load(config).ok());
+  TestRequest request("r");
+  request.add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
+  request.add_output("OUTPUT0");
+  execute({&request});
+  ASSERT_EQ(request.responses().size(), 2u);
+  EXPECT_FALSE(request.responses()[0].final());
+  EXPECT_TRUE(request.responses()[1].empty);
+}
+
+TEST_F(IdentityTest, LoadsRefusedNameTheTensor) {
+  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
+  config.mutable_output(0)->set_name("RESULT");
+  EXPECT_EQ(load_error(config),
+            "model 'm': output 'RESULT' of an identity model is expected to be named OUTPUT<i>");
+
+  config = model_config("m", DataType::kFp32, {-1});
+  config.mutable_output(0)->set_name("OUTPUT7");
+  EXPECT_EQ(load_error(config), "model 'm': output 'OUTPUT7' of an identity model has no input 'INPUT7'");
+
+  config = model_config("m", DataType::kFp32, {-1});
+  config.mutable_output(0)->set_data_type(inference::TYPE_INT8);
+  EXPECT_EQ(load_error(config), "model 'm': output 'OUTPUT0' has type INT8, expected FP32 as input 'INPUT0'");
+
+  config = model_config("m", DataType::kFp32, {-1, 4});
+  config.mutable_output(0)->set_dims(0, 4);
+  EXPECT_EQ(load_error(config),
+            "model 'm': output 'OUTPUT0' has dims [4,4], which do not take every [-1,4] of input 'INPUT0'");
+
+  config = model_config("m", DataType::kFp32, {4});
+  config.mutable_output(0)->set_dims(0, -1);
+  EXPECT_TRUE(load(config).ok()) << "-1 takes everything";
+  config.add_input()->set_name("READY");
+  EXPECT_TRUE(load(config).ok()) << "an input that nobody reads";
+}
+
+TEST_F(IdentityTest, ReshapesAreWhatTheBackendSees) {
+  inference::ModelConfig config = model_config("m", DataType::kFp32, {4});
+  config.mutable_output(0)->clear_dims();
+  for (int64_t dim : {2, 2}) config.mutable_output(0)->add_dims(dim);
+  config.mutable_output(0)->mutable_reshape()->add_shape(4);
+  EXPECT_TRUE(load(config).ok());
+}
+
+TEST_F(IdentityTest, ABadDelayIsRefused) {
+  for (const char* bad : {"-1", "3600001", "1s", ""}) {
+    inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
+    set_parameter(config, "execute_delay_ms", bad);
+    EXPECT_EQ(load_error(config), cat("model 'm': parameter 'execute_delay_ms' is '", std::string_view(bad),
+                                      "', expected a whole number from 0 to 3600000"));
+  }
+}
+
+TEST_F(IdentityTest, AGpuInstanceIsRefused) {
+  auto model = backend_.load(source_of(model_config("m", DataType::kFp32, {-1})));
+  ASSERT_TRUE(model.ok());
+  InstanceSpec spec;
+  spec.kind = InstanceKind::kGpu;
+  EXPECT_EQ((*model)->create_instance(spec).status().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace atl::identity

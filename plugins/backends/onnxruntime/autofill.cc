@@ -1,0 +1,198 @@
+#include "autofill.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace atl::ort {
+namespace {
+
+constexpr int64_t kVariable = -1;
+
+bool has_batch_dimension(const std::vector<TensorInfo>& tensors) {
+  return std::ranges::all_of(tensors, [](const TensorInfo& tensor) {
+    // An input with a default can be left out, so it need not follow the batch.
+    return tensor.has_default || (!tensor.dims.empty() && tensor.dims[0] == kVariable);
+  });
+}
+
+Status fill_error(const inference::ModelConfig& config, std::string_view reason) {
+  return invalid_argument("autofill failed for model '", config.name(), "': ", reason);
+}
+
+/// \param tensor  a ModelInput or ModelOutput
+template <class Tensor>
+Status fill_tensor(const inference::ModelConfig& config, const TensorInfo& info, Tensor& tensor) {
+  if (info.datatype == DataType::kInvalid) {
+    return fill_error(config, cat("tensor '", info.name, "' is of type ", info.type_text,
+                                  ", expected a tensor of a type of the protocol"));
+  }
+  bool batches = config.max_batch_size() > 0;
+  tensor.set_name(info.name);
+  tensor.set_data_type(static_cast<inference::DataType>(info.datatype));
+  for (size_t i = batches ? 1 : 0; i < info.dims.size(); ++i) tensor.add_dims(info.dims[i]);
+  if (tensor.dims().empty()) {
+    tensor.add_dims(1);
+    if (batches) tensor.mutable_reshape();
+  }
+  return {};
+}
+
+Status fill_max_batch_size(inference::ModelConfig& config, const Signature& signature,
+                           int64_t default_max_batch_size) {
+  bool can_batch = has_batch_dimension(signature.inputs) && has_batch_dimension(signature.outputs);
+  if (!can_batch) {
+    if (config.max_batch_size() == 0) return {};
+    return fill_error(config, "model does not support batching while non-zero max_batch_size is specified");
+  }
+  if (config.max_batch_size() == 0) {
+    auto size = std::clamp<int64_t>(default_max_batch_size, 0, std::numeric_limits<int32_t>::max());
+    config.set_max_batch_size(static_cast<int32_t>(size));
+  }
+  if (config.max_batch_size() > 1 && !config.has_sequence_batching() && !config.has_dynamic_batching()) {
+    config.mutable_dynamic_batching();
+  }
+  return {};
+}
+
+std::string names_of(const std::vector<TensorInfo>& tensors) {
+  std::string names;
+  for (const TensorInfo& tensor : tensors) names += cat(names.empty() ? "" : ", ", tensor.name);
+  return names;
+}
+
+Status check_datatype(const char* kind, std::string_view name, inference::DataType written,
+                      const TensorInfo& info) {
+  if (info.datatype != DataType::kInvalid && static_cast<int>(written) == static_cast<int>(info.datatype)) {
+    return {};
+  }
+  return invalid_argument("unexpected datatype ",
+                          data_type_name(static_cast<DataType>(static_cast<uint32_t>(written))), " for ",
+                          kind, " '", name, "', expecting ", info.type_text);
+}
+
+/// \param dims  what the backend sees of the tensor, without the batch dimension
+Status check_shape(const inference::ModelConfig& config, std::string_view name, std::vector<int64_t> dims,
+                   const TensorInfo& info) {
+  // Rank 0 is a scalar, or the model says nothing about the shape: there is nothing to compare with.
+  bool batches = config.max_batch_size() > 0;
+  if (batches && !info.dims.empty() && info.dims[0] != kVariable) {
+    return invalid_argument("tensor '", name,
+                            "': for the model to support batching the shape should have at least 1 dimension "
+                            "and the first dimension must be -1; but shape expected by the model is ",
+                            shape_text(info.dims));
+  }
+  if (info.dims.empty()) return {};
+  if (batches) dims.insert(dims.begin(), kVariable);
+  bool fits = dims.size() == info.dims.size();
+  for (size_t i = 0; fits && i < dims.size(); ++i) {
+    fits = dims[i] == info.dims[i] || dims[i] == kVariable || info.dims[i] == kVariable;
+  }
+  if (fits) return {};
+  return invalid_argument("tensor '", name, "': the model expects ", info.dims.size(), " dimensions (shape ",
+                          shape_text(info.dims), ") but the model configuration specifies ", dims.size(),
+                          " dimensions (",
+                          batches ? "an initial batch dimension because max_batch_size > 0 followed by the "
+                                    "explicit tensor shape, making complete shape "
+                                  : "shape ",
+                          shape_text(dims), ")");
+}
+
+template <class Tensor>
+std::vector<int64_t> dims_at_backend(const Tensor& tensor) {
+  const auto& dims = tensor.has_reshape() ? tensor.reshape().shape() : tensor.dims();
+  return {dims.begin(), dims.end()};
+}
+
+Status check_input(const inference::ModelConfig& config, const Signature& signature, std::string_view name,
+                   inference::DataType datatype, const std::vector<int64_t>* dims) {
+  const TensorInfo* info = signature.find_input(name);
+  if (info == nullptr) {
+    return invalid_argument("unexpected inference input '", name,
+                            "', allowed inputs are: ", names_of(signature.inputs));
+  }
+  if (datatype != inference::TYPE_INVALID) {
+    ATOLL_RETURN_IF_ERROR(check_datatype("input", name, datatype, *info));
+  }
+  return dims == nullptr ? Status() : check_shape(config, name, *dims, *info);
+}
+
+/// Tensors that a scheduler or the backend adds: the names of those that reach the model.
+Status check_added_inputs(const inference::ModelConfig& config, const Signature& signature,
+                          std::vector<std::string_view>& given) {
+  for (const auto& control : config.sequence_batching().control_input()) {
+    ATOLL_RETURN_IF_ERROR(check_input(config, signature, control.name(), inference::TYPE_INVALID, nullptr));
+    given.push_back(control.name());
+  }
+  for (const auto& state : config.sequence_batching().state()) {
+    std::vector<int64_t> dims(state.dims().begin(), state.dims().end());
+    ATOLL_RETURN_IF_ERROR(check_input(config, signature, state.input_name(), state.data_type(), &dims));
+    given.push_back(state.input_name());
+    const TensorInfo* output = signature.find_output(state.output_name());
+    if (output == nullptr) {
+      return invalid_argument("unexpected state output '", state.output_name(),
+                              "', allowed outputs are: ", names_of(signature.outputs));
+    }
+    ATOLL_RETURN_IF_ERROR(check_datatype("state output", state.output_name(), state.data_type(), *output));
+  }
+  for (const auto& batch_input : config.batch_input()) {
+    for (const std::string& target : batch_input.target_name()) {
+      ATOLL_RETURN_IF_ERROR(check_input(config, signature, target, batch_input.data_type(), nullptr));
+      given.push_back(target);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_complete(const inference::ModelConfig& config) noexcept {
+  return (config.input_size() != 0 || config.batch_input_size() != 0) && config.output_size() != 0;
+}
+
+Status complete(inference::ModelConfig& config, const Signature& signature,
+                int64_t default_max_batch_size) noexcept {
+  ATOLL_RETURN_IF_ERROR(fill_max_batch_size(config, signature, default_max_batch_size));
+  if (config.input_size() == 0 && config.batch_input_size() == 0) {
+    for (size_t i = 0; i < signature.required_inputs; ++i) {
+      ATOLL_RETURN_IF_ERROR(fill_tensor(config, signature.inputs[i], *config.add_input()));
+    }
+  }
+  if (config.output_size() == 0) {
+    for (const TensorInfo& output : signature.outputs) {
+      ATOLL_RETURN_IF_ERROR(fill_tensor(config, output, *config.add_output()));
+    }
+  }
+  return {};
+}
+
+Status check_against_model(const inference::ModelConfig& config, const Signature& signature) noexcept {
+  std::vector<std::string_view> given;
+  for (const auto& input : config.input()) {
+    std::vector<int64_t> dims = dims_at_backend(input);
+    // A ragged input arrives as one flat tensor of all requests' elements.
+    bool ragged = input.allow_ragged_batch();
+    ATOLL_RETURN_IF_ERROR(
+        check_input(config, signature, input.name(), input.data_type(), ragged ? nullptr : &dims));
+    given.push_back(input.name());
+  }
+  ATOLL_RETURN_IF_ERROR(check_added_inputs(config, signature, given));
+  for (size_t i = 0; i < signature.required_inputs; ++i) {
+    const std::string& name = signature.inputs[i].name;
+    if (std::ranges::find(given, name) == given.end()) {
+      return invalid_argument("configuration expects ", given.size(), " inputs, model provides ",
+                              signature.required_inputs, ": input '", name, "' is missing");
+    }
+  }
+  for (const auto& output : config.output()) {
+    const TensorInfo* info = signature.find_output(output.name());
+    if (info == nullptr) {
+      return invalid_argument("unexpected inference output '", output.name(),
+                              "', allowed outputs are: ", names_of(signature.outputs));
+    }
+    ATOLL_RETURN_IF_ERROR(check_datatype("output", output.name(), output.data_type(), *info));
+    ATOLL_RETURN_IF_ERROR(check_shape(config, output.name(), dims_at_backend(output), *info));
+  }
+  return {};
+}
+
+}  // namespace atl::ort

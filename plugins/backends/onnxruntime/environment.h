@@ -1,0 +1,45 @@
+/// The environment of ONNX Runtime, and where its log goes.
+#pragma once
+
+#include <string_view>
+
+#include "atoll/log.h"
+#include "ort_api.h"
+
+namespace atl::ort {
+
+/// ONNX Runtime has one environment a process: who asks for a second one gets the first, with the first's log
+/// function. Several plugin instances, or two generations of one, therefore share it, and it writes to the
+/// log of any instance that still lives.
+class Environment {
+ public:
+  /// \param log  must outlive the environment.
+  static Result<std::unique_ptr<Environment>> open(Log& log, OrtLoggingLevel level) noexcept;
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  const OrtEnv& env() const noexcept { return *env_; }
+  Log& log() const noexcept { return log_; }
+  OrtLoggingLevel level() const noexcept { return level_; }
+
+ private:
+  Environment(Log& log, OrtLoggingLevel level) noexcept;
+
+  Log& log_;
+  OrtLoggingLevel level_;
+  Environment* next_ = nullptr;
+  Handle<OrtEnv> env_;
+
+  friend class LogTargets;
+};
+
+/// An OrtLoggingFunction whose parameter is a Log. [any]
+void ORT_API_CALL write_log(void* log, OrtLoggingLevel severity, const char* category, const char* logid,
+                            const char* code_location, const char* message) noexcept;
+
+/// The severity of an option's text; the caller has checked that it is one of
+/// verbose|info|warning|error.
+OrtLoggingLevel severity_from_text(std::string_view text) noexcept;
+
+}  // namespace atl::ort

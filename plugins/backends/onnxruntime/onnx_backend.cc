@@ -1,0 +1,95 @@
+#include "onnx_backend.h"
+
+#include <charconv>
+#include <utility>
+
+#include "autofill.h"
+#include "common/config_view.h"
+#include "model_file.h"
+
+namespace atl::ort {
+namespace {
+
+constexpr int64_t kDefaultMaxBatchSize = 4;
+
+Result<int64_t> default_max_batch_size(const ModelSource& source) {
+  auto setting = source.settings.find("default-max-batch-size");
+  if (setting == source.settings.end()) return kDefaultMaxBatchSize;
+  const std::string& text = setting->second;
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return invalid_argument("backend setting 'default-max-batch-size': found '", text,
+                            "', expected an integer");
+  }
+  return value;
+}
+
+/// A session that is only asked what it takes and gives: nothing is optimised and no thread is started.
+SessionSettings settings_for_inspection() {
+  SessionSettings settings;
+  settings.graph_level = ORT_DISABLE_ALL;
+  return settings;
+}
+
+Status check_supported(const inference::ModelConfig& config) {
+  for (const auto& input : config.input()) {
+    if (!input.allow_ragged_batch()) continue;
+    return unimplemented("input '", input.name(),
+                         "': found allow_ragged_batch: true, expected false: this backend "
+                         "joins requests of equal shapes only");
+  }
+  if (config.batch_input_size() == 0 && config.batch_output_size() == 0) return {};
+  return unimplemented(config.batch_input_size() != 0 ? "batch_input" : "batch_output",
+                       ": found one, expected none: this backend does not make them");
+}
+
+}  // namespace
+
+BackendTraits OnnxBackend::traits() const noexcept {
+  BackendTraits traits;
+  traits.preferred_groups = {{InstanceKind::kCpu, 0, {}}};
+  return traits;
+}
+
+Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noexcept {
+  auto view = backends::ConfigView::parse(source.config);
+  if (!view.ok()) return std::move(view).status();
+  inference::ModelConfig config = view->message();
+  if (is_complete(config)) return source.config;
+  auto default_size = default_max_batch_size(source);
+  if (!default_size.ok()) return std::move(default_size).status();
+  auto file = find_model_file(source.version_directory, config.default_model_filename());
+  if (!file.ok()) return std::move(file).status();
+  auto session =
+      open_session(*surroundings_.environment, settings_for_inspection(), config.name(), file->path);
+  if (!session.ok()) return std::move(session).status();
+  auto signature = read_signature(**session);
+  if (!signature.ok()) return std::move(signature).status();
+  ATOLL_RETURN_IF_ERROR(complete(config, *signature, *default_size));
+  return config.SerializeAsString();
+}
+
+Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& source) noexcept {
+  auto view = backends::ConfigView::parse(source.config);
+  if (!view.ok()) return std::move(view).status();
+  const inference::ModelConfig& config = view->message();
+  auto settings = read_session_settings(*view, source.settings, defaults_, surroundings_.environment->log());
+  if (!settings.ok()) return std::move(settings).status();
+  auto file = find_model_file(source.version_directory, config.default_model_filename());
+  if (!file.ok()) return std::move(file).status();
+  auto session = open_session(*surroundings_.environment, *settings, config.name(), file->path);
+  if (!session.ok()) return std::move(session).status();
+  auto signature = read_signature(**session);
+  if (!signature.ok()) return std::move(signature).status();
+  Status status = check_supported(config);
+  if (status.ok()) status = check_against_model(config, *signature);
+  if (!status.ok()) {
+    return make_status(status.code(), "unable to load model '", config.name(), "', ", status.message());
+  }
+  return std::unique_ptr<BackendModel>(new OnnxModel(surroundings_, make_plan(config, *signature),
+                                                     std::move(settings).value(), std::move(file->path),
+                                                     file->size_bytes, std::move(session).value()));
+}
+
+}  // namespace atl::ort

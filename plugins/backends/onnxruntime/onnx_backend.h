@@ -1,0 +1,30 @@
+/// ONNX Runtime as a backend.
+#pragma once
+
+#include <memory>
+
+#include "atoll/backend.h"
+#include "environment.h"
+#include "onnx_model.h"
+#include "session_settings.h"
+
+namespace atl::ort {
+
+class OnnxBackend final : public Backend {
+ public:
+  /// Before any model is loaded. \param surroundings  outlive every model
+  void open(const Surroundings& surroundings, const SessionDefaults& defaults) noexcept {
+    surroundings_ = surroundings;
+    defaults_ = defaults;
+  }
+
+  BackendTraits traits() const noexcept override;
+  Result<std::string> complete_config(const ModelSource& source) noexcept override;
+  Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+
+ private:
+  Surroundings surroundings_;
+  SessionDefaults defaults_;
+};
+
+}  // namespace atl::ort

@@ -1,0 +1,93 @@
+/// Runs batches on a session.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "atoll/backend.h"
+#include "common/respond.h"
+#include "onnx_model.h"
+#include "ort_api.h"
+#include "scratch.h"
+#include "string_tensor.h"
+
+namespace atl::ort {
+
+/// A batch of one request is run on the request's own buffers and into the response's, where alignment and
+/// the model's shapes allow it; more requests are gathered into one tensor an input and the outputs cut.
+///
+/// Requests that can not be joined (different shapes, different optional inputs, or a model that does not
+/// batch) run one after the other within the same execution.
+class OnnxInstance final : public BackendInstance {
+ public:
+  OnnxInstance(const Surroundings& surroundings, std::shared_ptr<const ModelPlan> plan,
+               std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
+               Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter) noexcept;
+
+  Status execute(const Batch& batch) noexcept override;
+
+ private:
+  /// An input of the run that is being prepared.
+  struct BoundInput {
+    const InputPlan* plan = nullptr;
+    std::vector<int64_t> shape;
+    uint64_t size_bytes = 0;
+    bool in_place = false;
+    Handle<OrtValue> value;
+  };
+  struct BoundOutput {
+    const OutputPlan* plan = nullptr;
+    bool direct = false;  ///< the response's buffer is there before the run
+    Buffer late;          ///< that buffer if the result has to be copied to it after all; else data is null
+    Handle<OrtValue> value;
+  };
+  /// A result to cut parts from.
+  struct Source {
+    const std::byte* data = nullptr;
+    StringElements strings;  ///< for BYTES
+  };
+
+  void take_group(std::vector<uint32_t>& pending) noexcept;
+  void run_group(ExecutionTimes& times) noexcept;
+  void fail_group(const Status& failure) noexcept;
+
+  Status bind_inputs() noexcept;
+  void describe_input(const InputPlan& plan, BoundInput& bound) noexcept;
+  Status bind_tensor(BoundInput& bound, std::byte* gathered) noexcept;
+  Status bind_strings(BoundInput& bound) noexcept;
+
+  Status bind_outputs() noexcept;
+  Status bind_direct(BoundOutput& bound) noexcept;
+  Status run() noexcept;
+
+  void deliver(const BoundOutput& bound) noexcept;
+  Status copy_late(const BoundOutput& bound) noexcept;
+  Status read_shape(const OrtValue& value) noexcept;
+  Status deliver_parts(const OutputPlan& plan, OrtValue& value) noexcept;
+  void deliver_part(const OutputPlan& plan, const Source& source, uint32_t i, uint64_t from,
+                    uint64_t count) noexcept;
+  static Status write_part(const OutputPlan& plan, const Source& source, uint64_t from, uint64_t count,
+                           const Buffer& to) noexcept;
+  Request& member(size_t i) noexcept { return responder_.request(group_[i]); }
+
+  const Clock& clock_;
+  std::shared_ptr<const ModelPlan> plan_;
+  std::shared_ptr<OrtSession> session_;
+  Handle<OrtRunOptions> run_options_;
+  Handle<OrtMemoryInfo> memory_info_;
+  Scratch scratch_;
+  backends::BatchResponder responder_;
+
+  // Of the batch at hand; members so that their memory is kept.
+  std::vector<uint32_t> pending_, group_, rest_;
+  uint32_t group_weight_ = 0;
+  std::vector<BoundInput> inputs_;
+  std::vector<BoundOutput> outputs_;
+  std::vector<const char*> input_names_, output_names_;
+  std::vector<const OrtValue*> input_values_;
+  std::vector<OrtValue*> output_values_;
+  std::vector<int64_t> shape_;
+};
+
+}  // namespace atl::ort

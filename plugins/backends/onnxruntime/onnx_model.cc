@@ -1,0 +1,105 @@
+#include "onnx_model.h"
+
+#include <algorithm>
+
+#include "onnx_instance.h"
+
+namespace atl::ort {
+namespace {
+
+template <class Tensors>
+auto find_tensor(const Tensors& tensors, const std::string& name) {
+  return std::ranges::find_if(tensors, [&](const auto& tensor) { return tensor.name() == name; });
+}
+
+/// The configuration can not say rank 0 for a model that does not batch; it says [1].
+template <class Tensor>
+bool stands_for_scalar(const Tensor& tensor, const TensorInfo& info, bool batches) {
+  return !batches && info.dims.empty() && !tensor.has_reshape() && tensor.dims_size() == 1 &&
+         tensor.dims(0) == 1;
+}
+
+bool is_fixed(const TensorInfo& info, bool batches) {
+  if (info.dims.empty()) return false;
+  auto from = info.dims.begin() + (batches ? 1 : 0);
+  return std::all_of(from, info.dims.end(), [](int64_t dim) { return dim >= 0; });
+}
+
+}  // namespace
+
+ModelPlan make_plan(const inference::ModelConfig& config, const Signature& signature) {
+  ModelPlan plan;
+  plan.model_name = config.name();
+  plan.batches = config.max_batch_size() > 0;
+  plan.decoupled = config.model_transaction_policy().decoupled();
+  for (const TensorInfo& info : signature.inputs) {
+    InputPlan input{info.name, info.datatype, !info.has_default, false};
+    auto written = find_tensor(config.input(), info.name);
+    if (written != config.input().end()) input.scalar = stands_for_scalar(*written, info, plan.batches);
+    plan.inputs.push_back(std::move(input));
+  }
+  for (const TensorInfo& info : signature.outputs) {
+    OutputPlan output{info.name, info.datatype, info.dims, is_fixed(info, plan.batches)};
+    auto written = find_tensor(config.output(), info.name);
+    if (written != config.output().end()) output.scalar = stands_for_scalar(*written, info, plan.batches);
+    for (const auto& state : config.sequence_batching().state()) {
+      output.state = output.state || state.output_name() == info.name;
+    }
+    plan.outputs.push_back(std::move(output));
+  }
+  return plan;
+}
+
+Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
+                                        const std::string& log_id, const std::string& path) noexcept {
+  auto options = make_session_options(settings, environment, log_id);
+  if (!options.ok()) return std::move(options).status();
+  Handle<OrtSession> session;
+  Status status = make(session, api().CreateSession, &environment.env(), path.c_str(), options->get());
+  if (!status.ok()) return make_status(status.code(), "model file '", path, "': ", status.message());
+  return session;
+}
+
+OnnxModel::OnnxModel(Surroundings surroundings, ModelPlan plan, SessionSettings settings, std::string path,
+                     uint64_t file_size_bytes, Handle<OrtSession> session) noexcept
+    : surroundings_(surroundings),
+      plan_(std::make_shared<const ModelPlan>(std::move(plan))),
+      settings_(std::move(settings)),
+      path_(std::move(path)),
+      file_size_bytes_(file_size_bytes),
+      session_(std::move(session)) {}
+
+Result<std::shared_ptr<OrtSession>> OnnxModel::session_for_instance() noexcept {
+  // The first instance takes the session that load() made, whether or not it is shared.
+  if (settings_.share_session) return session_;
+  if (session_ != nullptr) return std::exchange(session_, nullptr);
+  auto session = open_session(*surroundings_.environment, settings_, plan_->model_name, path_);
+  if (!session.ok()) return std::move(session).status();
+  return std::shared_ptr<OrtSession>(std::move(session).value());
+}
+
+Result<std::unique_ptr<BackendInstance>> OnnxModel::create_instance(const InstanceSpec& spec) noexcept {
+  if (spec.kind == InstanceKind::kGpu) {
+    return unimplemented("instance '", spec.name,
+                         "': found KIND_GPU, expected KIND_CPU: this backend runs on CPU");
+  }
+  auto session = session_for_instance();
+  if (!session.ok()) return std::move(session).status();
+  Handle<OrtRunOptions> run_options;
+  ATOLL_RETURN_IF_ERROR(make(run_options, api().CreateRunOptions));
+  if (!settings_.arena_shrinkage.empty()) {
+    ATOLL_RETURN_IF_ERROR(check(
+        api().AddRunConfigEntry(run_options.get(), kArenaShrinkageKey, settings_.arena_shrinkage.c_str())));
+  }
+  Handle<OrtMemoryInfo> memory_info;
+  ATOLL_RETURN_IF_ERROR(make(memory_info, api().CreateCpuMemoryInfo, OrtDeviceAllocator, OrtMemTypeDefault));
+  return std::unique_ptr<BackendInstance>(new OnnxInstance(surroundings_, plan_, std::move(session).value(),
+                                                           std::move(run_options), std::move(memory_info),
+                                                           spec.reporter));
+}
+
+std::vector<MemoryUsage> OnnxModel::memory_usage() const noexcept {
+  return {{MemoryKind::kCpu, 0, file_size_bytes_}};
+}
+
+}  // namespace atl::ort

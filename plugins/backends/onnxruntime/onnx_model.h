@@ -1,0 +1,83 @@
+/// One loaded ONNX model version.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "atoll/backend.h"
+#include "atoll/clock.h"
+#include "atoll/memory.h"
+#include "environment.h"
+#include "model_config.pb.h"
+#include "session_settings.h"
+#include "signature.h"
+
+namespace atl::ort {
+
+/// An input of the session as execution needs it.
+struct InputPlan {
+  std::string name;
+  DataType datatype = DataType::kInvalid;
+  bool required = true;  ///< no initializer stands in
+  bool scalar = false;   ///< the model takes rank 0 where the configuration says [1]
+};
+
+/// An output of the session as execution needs it.
+struct OutputPlan {
+  std::string name;
+  DataType datatype = DataType::kInvalid;
+  std::vector<int64_t> dims;  ///< as the model declares, with the batch dimension; -1: variable
+  bool fixed = false;         ///< every dimension but that of the batch is known before the run
+  bool scalar = false;        ///< the model gives rank 0 where the configuration says [1]
+  bool state = false;         ///< the sequence's next request gets it as an input
+};
+
+/// What the instances of one version share. Immutable.
+struct ModelPlan {
+  std::string model_name;
+  bool batches = false;
+  bool decoupled = false;
+  std::vector<InputPlan> inputs;    ///< in the order of the session's signature
+  std::vector<OutputPlan> outputs;  ///< in the order of the session's signature
+};
+
+/// \param config  complete, and checked against the signature
+ModelPlan make_plan(const inference::ModelConfig& config, const Signature& signature);
+
+/// What a backend gives its models; outlives them.
+struct Surroundings {
+  const Environment* environment = nullptr;
+  Clock* clock = nullptr;
+  Memory* memory = nullptr;  ///< null: the heap
+  uint64_t scratch_keep_bytes = 0;
+};
+
+/// \param log_id  what the session's log lines begin with
+/// Errors: those of ONNX Runtime, with the file's path.
+Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
+                                        const std::string& log_id, const std::string& path) noexcept;
+
+/// Holds the session that its instances share. A session may run on several threads at once and keeps nothing
+/// between runs, so a second one would only double weights and threads.
+class OnnxModel final : public BackendModel {
+ public:
+  OnnxModel(Surroundings surroundings, ModelPlan plan, SessionSettings settings, std::string path,
+            uint64_t file_size_bytes, Handle<OrtSession> session) noexcept;
+
+  Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept override;
+  /// The size of the model's file, which is mostly weights.
+  std::vector<MemoryUsage> memory_usage() const noexcept override;
+
+ private:
+  Result<std::shared_ptr<OrtSession>> session_for_instance() noexcept;
+
+  Surroundings surroundings_;
+  std::shared_ptr<const ModelPlan> plan_;
+  SessionSettings settings_;
+  std::string path_;
+  uint64_t file_size_bytes_;
+  std::shared_ptr<OrtSession> session_;
+};
+
+}  // namespace atl::ort

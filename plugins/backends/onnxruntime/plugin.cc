@@ -1,0 +1,84 @@
+#include "atoll/plugin.h"
+
+#include <memory>
+
+#include "atoll/backend.h"
+#include "atoll/memory.h"
+#include "environment.h"
+#include "onnx_backend.h"
+
+namespace atl::ort {
+namespace {
+
+constexpr atoll_provided_v1 kProvides[] = {{"atoll.backend/1", 0, 0}};
+constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
+constexpr atoll_option_v1 kOptions[] = {
+    {"intra_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
+     "Threads that work on one operator, for models that do not say; 0: one a CPU of the process."},
+    {"inter_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
+     "Threads that run operators side by side in parallel execution mode, for models that do not say; 0: one "
+     "a CPU."},
+    {"allow_spinning", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
+     "Let a session's idle threads burn CPU for a moment to wake up faster."},
+    {"scratch_keep", ATOLL_OPTION_BYTES, 0, "64MiB", "0", nullptr, nullptr,
+     "Bytes of gather buffer that an instance keeps between batches; a larger one is given back."},
+    {"log_level", ATOLL_OPTION_STRING, 0, "warning", nullptr, nullptr, "verbose|info|warning|error",
+     "Least severe message of ONNX Runtime that reaches the log."},
+};
+
+class OnnxRuntime final : public Plugin {
+ public:
+  explicit OnnxRuntime(Host& host) : host_(host) {}
+
+  Status start() override {
+    const Options& options = host_.options();
+    auto environment = Environment::open(host_.log(), severity_from_text(options.get_string("log_level")));
+    if (!environment.ok()) return std::move(environment).status();
+    environment_ = std::move(environment).value();
+    find_memory();
+    Surroundings surroundings;
+    surroundings.environment = environment_.get();
+    surroundings.clock = &host_.clock();
+    surroundings.memory = memory_.get();
+    surroundings.scratch_keep_bytes = options.get_bytes("scratch_keep");
+    SessionDefaults defaults;
+    defaults.intra_op_threads = options.get_int("intra_op_threads");
+    defaults.inter_op_threads = options.get_int("inter_op_threads");
+    defaults.allow_spinning = options.get_bool("allow_spinning");
+    backend_.open(surroundings, defaults);
+    return {};
+  }
+  void stop() override {
+    memory_.reset();
+    environment_.reset();
+  }
+  void* query(std::string_view id) override { return provide<Backend>(&backend_, id); }
+
+ private:
+  /// Memory services are told apart by their kind, not by their names.
+  void find_memory() {
+    for (const ServiceInfo& info : host_.registry().list(Memory::kInterfaceId)) {
+      auto memory = host_.registry().find<Memory>(info.instance);
+      if (memory.ok() && (*memory)->kind() == MemoryKind::kCpu) {
+        memory_ = std::move(memory).value();
+        return;
+      }
+    }
+  }
+
+  Host& host_;
+  std::unique_ptr<Environment> environment_;
+  Service<Memory> memory_;
+  OnnxBackend backend_;
+};
+
+}  // namespace
+}  // namespace atl::ort
+
+ATOLL_PLUGIN(atl::ort::OnnxRuntime, {.name = "backends/onnxruntime",
+                                     .version = "1.0.0",
+                                     .license = "Apache-2.0",
+                                     .help = "Runs ONNX models on CPU with ONNX Runtime.",
+                                     .provides = atl::ort::kProvides,
+                                     .needs = atl::ort::kNeeds,
+                                     .options = atl::ort::kOptions});

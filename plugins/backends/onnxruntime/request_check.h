@@ -1,0 +1,23 @@
+/// What a request must be like before ONNX Runtime sees any of it.
+#pragma once
+
+#include <cstdint>
+
+#include "atoll/request.h"
+#include "onnx_model.h"
+
+namespace atl::ort {
+
+/// The sum over the input's buffers.
+uint64_t bytes_present(const InputTensor& input) noexcept;
+
+/// Every input that the model needs is there, of its type, in CPU memory, with as many bytes as its shape
+/// says and, if the model batches, the request's batch size as first dimension. Other dimensions are left to
+/// ONNX Runtime. \param check_elements  walk through BYTES, too, instead of finding out when they are
+/// converted Errors: INVALID_ARGUMENT names the input, what was found and what was expected.
+Status check_request(const ModelPlan& model, const Request& request, bool check_elements) noexcept;
+
+/// Whether the inputs of two checked requests can be laid out one after the other in one tensor each.
+bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept;
+
+}  // namespace atl::ort

@@ -1,0 +1,219 @@
+#include "session_settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <thread>
+
+namespace atl::ort {
+namespace {
+
+constexpr int64_t kMaxThreads = 1024;
+constexpr std::string_view kEntryPrefix = "session.";
+
+// A configuration may come from a client (a load call with an override). These would let it name a file for
+// this process to write.
+constexpr std::string_view kRefusedEntries[] = {
+    "session.collect_node_memory_stats_to_file",
+    "session.node_partition_config_file",
+    "session.optimized_model_external_initializers_file_name",
+};
+
+Status unexpected(std::string_view where, std::string_view key, std::string_view found,
+                  std::string_view expected) {
+  return invalid_argument(where, " '", key, "': found '", found, "', expected ", expected);
+}
+
+std::optional<int64_t> to_int(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+int thread_count(int64_t wanted) {
+  if (wanted > 0) return static_cast<int>(std::min(wanted, kMaxThreads));
+  // ONNX Runtime's own choice would also pin the threads, every session to the same CPUs.
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+/// Looks keys up in the model's parameters, then, where allowed, in the backend's settings.
+class Reader {
+ public:
+  Reader(const backends::ConfigView& config, const std::map<std::string, std::string>& backend_settings)
+      : config_(config), backend_settings_(backend_settings) {}
+
+  std::optional<std::string_view> parameter(std::string_view key) {
+    known_.insert(key);
+    return config_.parameter(key);
+  }
+  Status threads(std::string_view key, int64_t fallback, int& out) {
+    known_.insert(key);
+    auto setting = backend_settings_.find(std::string(key));
+    if (setting != backend_settings_.end()) {
+      std::optional<int64_t> value = to_int(setting->second);
+      if (!value || *value < 0 || *value > kMaxThreads) {
+        return unexpected("backend setting", key, setting->second,
+                          cat("a number of threads from 0 to ", kMaxThreads));
+      }
+      fallback = *value;
+    }
+    Result<int64_t> wanted = config_.int_parameter(key, fallback, 0, kMaxThreads);
+    if (!wanted.ok()) return std::move(wanted).status();
+    out = thread_count(*wanted);
+    return {};
+  }
+  Status flag(std::string_view key, bool& out) {
+    known_.insert(key);
+    Result<bool> wanted = config_.bool_parameter(key, out);
+    if (!wanted.ok()) return std::move(wanted).status();
+    out = *wanted;
+    return {};
+  }
+  bool known(std::string_view key) const { return known_.contains(key); }
+
+ private:
+  const backends::ConfigView& config_;
+  const std::map<std::string, std::string>& backend_settings_;
+  std::set<std::string_view> known_;
+};
+
+Status read_graph_level(const inference::ModelConfig& config, GraphOptimizationLevel& level) {
+  int32_t found = config.optimization().graph().level();
+  switch (found) {
+    case 0:
+      level = ORT_ENABLE_ALL;
+      return {};
+    case -1:
+      level = ORT_ENABLE_BASIC;
+      return {};
+    case 1:
+      level = ORT_ENABLE_EXTENDED;
+      return {};
+    case 2:
+      level = ORT_DISABLE_ALL;
+      return {};
+    default:
+      return invalid_argument("optimization.graph.level: found ", found,
+                              ", expected -1 (basic), 0 (all), 1 (extended) or 2 (none)");
+  }
+}
+
+Status read_execution_mode(Reader& reader, ExecutionMode& mode) {
+  std::optional<std::string_view> text = reader.parameter("execution_mode");
+  if (!text) return {};
+  if (*text != "0" && *text != "1") {
+    return unexpected("parameter", "execution_mode", *text, "0 (sequential) or 1 (parallel)");
+  }
+  mode = *text == "1" ? ORT_PARALLEL : ORT_SEQUENTIAL;
+  return {};
+}
+
+Status read_arena(Reader& reader, SessionSettings& settings) {
+  constexpr std::string_view kShrinkage = kArenaShrinkageKey;
+  ATOLL_RETURN_IF_ERROR(reader.flag("enable_mem_arena", settings.memory_arena));
+  ATOLL_RETURN_IF_ERROR(reader.flag("enable_mem_pattern", settings.memory_pattern));
+  std::optional<std::string_view> text = reader.parameter(kShrinkage);
+  if (!text) return {};
+  if (*text != "cpu:0") return unexpected("parameter", kShrinkage, *text, "cpu:0");
+  if (!settings.memory_arena) {
+    return unexpected("parameter", kShrinkage, *text, "nothing, because enable_mem_arena is off");
+  }
+  settings.arena_shrinkage = std::string(*text);
+  return {};
+}
+
+Status read_entries(const inference::ModelConfig& config, const SessionDefaults& defaults,
+                    SessionSettings& settings) {
+  const char* spinning = defaults.allow_spinning ? "1" : "0";
+  std::map<std::string, std::string> entries = {{"session.intra_op.allow_spinning", spinning},
+                                                {"session.inter_op.allow_spinning", spinning}};
+  for (const auto& [key, value] : config.parameters()) {
+    if (!key.starts_with(kEntryPrefix)) continue;
+    const std::string& text = value.string_value();
+    if (std::ranges::find(kRefusedEntries, key) != std::end(kRefusedEntries)) {
+      return unexpected("parameter", key, text, "this key not to be used: it names a file to write");
+    }
+    if (entries.contains(key) && text != "0" && text != "1") {
+      // The map begins with the two spinning keys, whose values ONNX Runtime does not check.
+      return unexpected("parameter", key, text, "0 or 1");
+    }
+    entries[key] = text;
+  }
+  settings.entries.assign(entries.begin(), entries.end());
+  return {};
+}
+
+/// ONNX Runtime keeps a memory plan for each combination of input shapes it has seen and never drops one:
+/// with shapes that clients choose freely, that is a leak.
+bool shapes_are_bounded(const inference::ModelConfig& config) {
+  for (const auto& input : config.input()) {
+    if (std::ranges::find(input.dims(), -1) != input.dims().end()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
+                                              const std::map<std::string, std::string>& backend_settings,
+                                              const SessionDefaults& defaults, Log& log) noexcept {
+  const inference::ModelConfig& config = view.message();
+  SessionSettings settings;
+  settings.memory_pattern = shapes_are_bounded(config);
+  Reader reader(view, backend_settings);
+  ATOLL_RETURN_IF_ERROR(
+      reader.threads("intra_op_thread_count", defaults.intra_op_threads, settings.intra_op_threads));
+  ATOLL_RETURN_IF_ERROR(
+      reader.threads("inter_op_thread_count", defaults.inter_op_threads, settings.inter_op_threads));
+  ATOLL_RETURN_IF_ERROR(read_execution_mode(reader, settings.execution_mode));
+  ATOLL_RETURN_IF_ERROR(read_arena(reader, settings));
+  ATOLL_RETURN_IF_ERROR(reader.flag("share_session_between_instances", settings.share_session));
+  ATOLL_RETURN_IF_ERROR(read_graph_level(config, settings.graph_level));
+  ATOLL_RETURN_IF_ERROR(read_entries(config, defaults, settings));
+  for (const auto& parameter : config.parameters()) {
+    if (!reader.known(parameter.first) && !parameter.first.starts_with(kEntryPrefix)) {
+      log.debug("model '", config.name(), "': parameter '", parameter.first,
+                "' means nothing to ONNX Runtime");
+    }
+  }
+  const auto& accelerators = config.optimization().execution_accelerators();
+  for (const auto& accelerator : accelerators.cpu_execution_accelerator()) {
+    return unimplemented("optimization.execution_accelerators.cpu_execution_accelerator: found '",
+                         accelerator.name(),
+                         "', expected none: models run on ONNX Runtime's own CPU provider");
+  }
+  if (accelerators.gpu_execution_accelerator_size() != 0) {
+    log.warning("model '", config.name(), "': gpu_execution_accelerator is ignored, the model runs on CPU");
+  }
+  return settings;
+}
+
+Result<Handle<OrtSessionOptions>> make_session_options(const SessionSettings& settings,
+                                                       const Environment& environment,
+                                                       const std::string& log_id) noexcept {
+  const OrtApi& ort = api();
+  Handle<OrtSessionOptions> options;
+  ATOLL_RETURN_IF_ERROR(make(options, ort.CreateSessionOptions));
+  OrtSessionOptions* raw = options.get();
+  ATOLL_RETURN_IF_ERROR(check(ort.SetUserLoggingFunction(raw, &write_log, &environment.log())));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogSeverityLevel(raw, environment.level())));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogId(raw, log_id.c_str())));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetIntraOpNumThreads(raw, settings.intra_op_threads)));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetInterOpNumThreads(raw, settings.inter_op_threads)));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetSessionExecutionMode(raw, settings.execution_mode)));
+  ATOLL_RETURN_IF_ERROR(check(ort.SetSessionGraphOptimizationLevel(raw, settings.graph_level)));
+  ATOLL_RETURN_IF_ERROR(
+      check(settings.memory_arena ? ort.EnableCpuMemArena(raw) : ort.DisableCpuMemArena(raw)));
+  ATOLL_RETURN_IF_ERROR(
+      check(settings.memory_pattern ? ort.EnableMemPattern(raw) : ort.DisableMemPattern(raw)));
+  for (const auto& [key, value] : settings.entries) {
+    Status status = check(ort.AddSessionConfigEntry(raw, key.c_str(), value.c_str()));
+    if (!status.ok()) return std::move(status.note(cat("parameter '", key, "'")));
+  }
+  return options;
+}
+
+}  // namespace atl::ort

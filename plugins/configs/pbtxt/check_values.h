@@ -1,0 +1,14 @@
+/// What the wire format and the text format let through but nobody downstream could handle.
+#pragma once
+
+#include "atoll/status.h"
+#include "model_config.pb.h"
+#include "source_map.h"
+
+namespace atl::pbtxt {
+
+/// Every string (keys of maps too) must be UTF-8, or the message could not be serialized; every enum must
+/// have a known value. Errors: INVALID_ARGUMENT "<field> ..." with the field's place as note.
+Status check_values(const inference::ModelConfig& config, const SourceMap& source);
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,157 @@
+#include "derive.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace atl::pbtxt {
+
+namespace {
+
+using inference::ModelConfig;
+
+/// The files of the version directory that decides.
+class VersionFiles {
+ public:
+  explicit VersionFiles(const RepositoryModel& model) {
+    auto first = std::min_element(model.versions.begin(), model.versions.end(),
+                                  [](const RepositoryVersion& a, const RepositoryVersion& b) {
+                                    return std::to_string(a.version) < std::to_string(b.version);
+                                  });
+    if (first != model.versions.end()) path_ = first->path;
+  }
+
+  bool exists(const char* name) const { return type_of(name) != std::filesystem::file_type::not_found; }
+  bool directory(const char* name) const { return type_of(name) == std::filesystem::file_type::directory; }
+  bool file(const char* name) const { return exists(name) && !directory(name); }
+
+ private:
+  std::filesystem::file_type type_of(const char* name) const {
+    if (path_.empty()) return std::filesystem::file_type::not_found;
+    std::error_code error;
+    auto type = std::filesystem::status(std::filesystem::path(path_) / name, error).type();
+    return type == std::filesystem::file_type::none ? std::filesystem::file_type::not_found : type;
+  }
+
+  std::string path_;
+};
+
+bool all_empty(const ModelConfig& config) {
+  return config.backend().empty() && config.platform().empty() && config.default_model_filename().empty();
+}
+
+void default_file(ModelConfig* config, const char* name) {
+  if (config->default_model_filename().empty()) config->set_default_model_filename(name);
+}
+
+void default_platform(ModelConfig* config, const char* platform) {
+  if (config->platform().empty()) config->set_platform(platform);
+}
+
+bool derive_tensorflow(const VersionFiles& files, ModelConfig* config) {
+  const std::string& name = config->default_model_filename();
+  if (config->platform().empty() && (config->backend().empty() || config->backend() == "tensorflow")) {
+    bool saved_model = name == "model.savedmodel" || (name.empty() && files.directory("model.savedmodel"));
+    bool graph = name == "model.graphdef" || (name.empty() && files.file("model.graphdef"));
+    if (graph) {
+      config->set_platform("tensorflow_graphdef");
+    } else if (saved_model) {
+      config->set_platform("tensorflow_savedmodel");
+    }
+  }
+  bool graph = config->platform() == "tensorflow_graphdef";
+  if (!graph && config->platform() != "tensorflow_savedmodel") return false;
+  if (config->backend().empty()) config->set_backend("tensorflow");
+  default_file(config, graph ? "model.graphdef" : "model.savedmodel");
+  return true;
+}
+
+bool derive_tensorrt(const VersionFiles& files, ModelConfig* config) {
+  bool named = config->platform() == "tensorrt_plan" || config->default_model_filename() == "model.plan";
+  if (config->backend().empty() && (named || (all_empty(*config) && files.file("model.plan")))) {
+    config->set_backend("tensorrt");
+  }
+  if (config->backend() != "tensorrt") return false;
+  default_platform(config, "tensorrt_plan");
+  default_file(config, "model.plan");
+  return true;
+}
+
+bool derive_onnxruntime(const VersionFiles& files, ModelConfig* config) {
+  bool named = config->platform() == "onnxruntime_onnx" || config->default_model_filename() == "model.onnx";
+  if (config->backend().empty() && (named || (all_empty(*config) && files.exists("model.onnx")))) {
+    config->set_backend("onnxruntime");
+  }
+  if (config->backend() != "onnxruntime") return false;
+  default_platform(config, "onnxruntime_onnx");
+  default_file(config, "model.onnx");
+  return true;
+}
+
+bool derive_openvino(const VersionFiles& files, ModelConfig* config) {
+  bool named = config->default_model_filename() == "model.xml";
+  if (config->backend().empty() && (named || (all_empty(*config) && files.exists("model.xml")))) {
+    config->set_backend("openvino");
+  }
+  if (config->backend() != "openvino") return false;
+  default_file(config, "model.xml");
+  return true;
+}
+
+bool derive_pytorch(const VersionFiles& files, ModelConfig* config) {
+  if (all_empty(*config)) {
+    bool script = files.file("model.pt");
+    if (script || files.file("model.pt2")) {
+      config->set_backend("pytorch");
+      config->set_platform(script ? "pytorch_libtorch" : "torch_aoti");
+    }
+  } else if (config->backend().empty()) {
+    const std::string& platform = config->platform();
+    const std::string& name = config->default_model_filename();
+    bool named = platform == "pytorch_libtorch" || platform == "libtorch" || platform == "torch_aoti" ||
+                 name == "model.pt" || name == "model.pt2";
+    if (named) config->set_backend("pytorch");
+  }
+  if (config->backend() != "pytorch") return false;
+  if (config->platform().empty()) {
+    config->set_platform("pytorch_libtorch");
+    default_file(config, "model.pt");
+  } else if (config->platform() == "torch_aoti") {
+    default_file(config, "model.pt2");
+  }
+  return true;
+}
+
+bool derive_python(const VersionFiles& files, ModelConfig* config) {
+  bool named = config->default_model_filename() == "model.py";
+  if (config->backend().empty() && (named || (all_empty(*config) && files.exists("model.py")))) {
+    config->set_backend("python");
+  }
+  if (config->backend() != "python") return false;
+  default_file(config, "model.py");
+  return true;
+}
+
+}  // namespace
+
+Status derive(const RepositoryModel& model, const SourceMap& source, ModelConfig* config) {
+  if (config->name().empty()) config->set_name(model.entry.name);
+  VersionFiles files(model);
+  bool known = derive_tensorflow(files, config) || derive_tensorrt(files, config) ||
+               derive_onnxruntime(files, config) || derive_openvino(files, config) ||
+               derive_pytorch(files, config) || derive_python(files, config);
+  if (known || !all_empty(*config)) return {};
+  size_t dot = config->name().find('.');
+  if (dot == std::string::npos) {
+    return source.invalid("backend", "Invalid model name: Could not determine backend for model '",
+                          config->name(),
+                          "' with no backend in model configuration. Expected model name of the form "
+                          "'model.<backend_name>'.");
+  }
+  config->set_backend(config->name().substr(dot + 1));
+  config->set_default_model_filename(cat("model.", config->backend()));
+  return {};
+}
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,120 @@
+#include "derive.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "atoll/testing/temporary_directory.h"
+#include "config_fixture.h"
+
+namespace atl::pbtxt {
+namespace {
+
+/// "backend platform file" of a model whose version directories hold files; those ending in '/' are
+/// directories.
+class DeriveTest : public ::testing::Test {
+ protected:
+  std::string derived(const std::string& text, const std::vector<std::string>& files = {},
+                      const std::string& name = "m") {
+    RepositoryModel model;
+    model.entry = {name, root_.path(), root_.path() / name};
+    for (const std::string& file : files) {
+      std::filesystem::path path = std::filesystem::path(model.entry.path) / file;
+      std::filesystem::create_directories(file.ends_with('/') ? path : path.parent_path());
+      if (!file.ends_with('/')) std::ofstream(path) << "x";
+      int64_t version = std::stoll(file);
+      bool known = false;
+      for (const auto& other : model.versions) known |= other.version == version;
+      if (!known) model.versions.push_back({version, model.entry.path + "/" + std::to_string(version)});
+    }
+    auto config = config_of(text);
+    Status status = derive(model, SourceMap(), &config);
+    std::filesystem::remove_all(model.entry.path);
+    if (!status.ok()) return std::string(status.message());
+    EXPECT_FALSE(config.name().empty());
+    return cat(config.backend(), " ", config.platform(), " ", config.default_model_filename());
+  }
+
+  test::TemporaryDirectory root_;
+};
+
+TEST_F(DeriveTest, NameFromTheDirectory) {
+  auto config = config_of("backend: \"python\"");
+  ASSERT_TRUE(derive(model_with(""), SourceMap(), &config).ok());
+  EXPECT_EQ(config.name(), "m");
+  config = config_of("backend: \"python\" name: \"other\"");
+  ASSERT_TRUE(derive(model_with(""), SourceMap(), &config).ok());
+  EXPECT_EQ(config.name(), "other");
+}
+
+TEST_F(DeriveTest, FromWhatIsWritten) {
+  struct Case {
+    const char* text;
+    const char* expected;
+  } cases[] = {
+      {"platform: 'tensorflow_graphdef'", "tensorflow tensorflow_graphdef model.graphdef"},
+      {"platform: 'tensorflow_savedmodel'", "tensorflow tensorflow_savedmodel model.savedmodel"},
+      {"platform: 'tensorflow_savedmodel' default_model_filename: 'f'", "tensorflow tensorflow_savedmodel f"},
+      {"default_model_filename: 'model.graphdef'", "tensorflow tensorflow_graphdef model.graphdef"},
+      {"backend: 'tensorflow' default_model_filename: 'model.savedmodel'",
+       "tensorflow tensorflow_savedmodel model.savedmodel"},
+      {"backend: 'tensorflow'", "tensorflow  "},
+      {"platform: 'tensorrt_plan'", "tensorrt tensorrt_plan model.plan"},
+      {"backend: 'tensorrt'", "tensorrt tensorrt_plan model.plan"},
+      {"default_model_filename: 'model.plan'", "tensorrt tensorrt_plan model.plan"},
+      {"backend: 'onnxruntime'", "onnxruntime onnxruntime_onnx model.onnx"},
+      {"backend: 'onnxruntime' default_model_filename: 'x.onnx'", "onnxruntime onnxruntime_onnx x.onnx"},
+      {"platform: 'onnxruntime_onnx'", "onnxruntime onnxruntime_onnx model.onnx"},
+      {"default_model_filename: 'model.onnx'", "onnxruntime onnxruntime_onnx model.onnx"},
+      {"backend: 'openvino'", "openvino  model.xml"},
+      {"backend: 'openvino' platform: 'p'", "openvino p model.xml"},
+      {"default_model_filename: 'model.xml'", "openvino  model.xml"},
+      {"backend: 'pytorch'", "pytorch pytorch_libtorch model.pt"},
+      {"platform: 'pytorch_libtorch'", "pytorch pytorch_libtorch "},
+      {"platform: 'libtorch'", "pytorch libtorch "},
+      {"platform: 'torch_aoti'", "pytorch torch_aoti model.pt2"},
+      {"default_model_filename: 'model.pt'", "pytorch pytorch_libtorch model.pt"},
+      {"default_model_filename: 'model.pt2'", "pytorch pytorch_libtorch model.pt2"},
+      {"backend: 'python'", "python  model.py"},
+      {"default_model_filename: 'model.py'", "python  model.py"},
+      {"backend: 'python' default_model_filename: 'x.py'", "python  x.py"},
+      {"backend: 'foo'", "foo  "},
+      {"platform: 'ensemble'", " ensemble "},
+      {"default_model_filename: 'weights'", "  weights"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(derived(c.text), c.expected) << c.text;
+}
+
+TEST_F(DeriveTest, FromTheFiles) {
+  struct Case {
+    std::vector<std::string> files;
+    const char* expected;
+  } cases[] = {
+      {{"1/model.savedmodel/"}, "tensorflow tensorflow_savedmodel model.savedmodel"},
+      {{"1/model.graphdef"}, "tensorflow tensorflow_graphdef model.graphdef"},
+      {{"1/model.savedmodel/", "1/model.graphdef"}, "tensorflow tensorflow_graphdef model.graphdef"},
+      {{"1/model.plan"}, "tensorrt tensorrt_plan model.plan"},
+      {{"1/model.onnx"}, "onnxruntime onnxruntime_onnx model.onnx"},
+      {{"1/model.onnx/"}, "onnxruntime onnxruntime_onnx model.onnx"},
+      {{"1/model.xml"}, "openvino  model.xml"},
+      {{"1/model.pt"}, "pytorch pytorch_libtorch "},
+      {{"1/model.pt2"}, "pytorch torch_aoti model.pt2"},
+      {{"1/model.py"}, "python  model.py"},
+      {{"1/model.plan", "1/model.onnx", "1/model.py"}, "tensorrt tensorrt_plan model.plan"},
+      {{"2/model.plan", "10/model.onnx"}, "onnxruntime onnxruntime_onnx model.onnx"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(derived("", c.files), c.expected) << c.files.front();
+  EXPECT_EQ(derived("backend: 'foo'", {"1/model.onnx"}), "foo  ");
+  EXPECT_EQ(derived("backend: 'tensorflow'", {"1/model.graphdef"}),
+            "tensorflow tensorflow_graphdef model.graphdef");
+}
+
+TEST_F(DeriveTest, FromTheModelsNameAtLast) {
+  EXPECT_EQ(derived("", {}, "a.b.c"), "b.c  model.b.c");
+  EXPECT_EQ(derived("", {"1/model.plan/"}, "x.identity"), "identity  model.identity");
+  EXPECT_EQ(derived("", {"1/weights"}),
+            "Invalid model name: Could not determine backend for model 'm' with no backend in model "
+            "configuration. Expected model name of the form 'model.<backend_name>'.");
+}
+
+}  // namespace
+}  // namespace atl::pbtxt

@@ -1,0 +1,31 @@
+/// Which instances a model gets.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "atoll/backend.h"
+#include "atoll/status.h"
+#include "model_config.pb.h"
+#include "source_map.h"
+
+namespace atl::pbtxt {
+
+/// Ordinals of the GPUs that may be used.
+using GpuSet = std::set<int32_t>;
+
+/// Settles the groups: one if there is none, names, kinds, counts, GPUs. Not for ensembles.
+/// Source: model configuration, "Normalisation", second table.
+void normalise_instance_groups(const BackendTraits& traits, const GpuSet& usable_gpus,
+                               inference::ModelConfig* config);
+
+/// What can be said of the groups before the backend is known: no count below 0 or above instances_max.
+Status validate_instance_counts(const inference::ModelConfig& config, uint32_t instances_max,
+                                const SourceMap& source);
+
+/// The rules for settled groups. \param instances_max  most instances over all groups and GPUs.
+/// Errors: INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
+Status validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
+                                uint32_t instances_max);
+
+}  // namespace atl::pbtxt

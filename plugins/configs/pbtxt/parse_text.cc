@@ -1,0 +1,106 @@
+#include "parse_text.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "check_values.h"
+#include "text_lint.h"
+
+namespace atl::pbtxt {
+
+namespace {
+
+namespace protobuf = google::protobuf;
+
+/// Keeps the first error; unknown fields arrive as warnings.
+class Collector final : public protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (!first_) first_ = TextError{line, column, {}, message};
+  }
+  void AddWarning(int, int, const std::string&) override { warned_ = true; }
+
+  const std::optional<TextError>& first() const { return first_; }
+  bool warned() const { return warned_; }
+
+ private:
+  std::optional<TextError> first_;
+  bool warned_ = false;
+};
+
+std::string leaf(const std::string& field) {
+  std::string name = field.substr(field.rfind('.') + 1);
+  return name.substr(0, name.find('['));
+}
+
+/// Adds the field to the parser's error, and moves it to where the mistake is rather than was noticed.
+TextError complete(TextError error, const TextLint& lint) {
+  error.field = lint.field_at_place;
+  for (const TextError& name : lint.last_names) {
+    bool quoted =
+        !name.field.empty() && error.reason.find(cat('"', leaf(name.field), '"')) != std::string::npos;
+    if (quoted) return {name.line, name.column, name.field, error.reason};
+  }
+  return error;
+}
+
+std::string format(const std::string& path, const TextError& error) {
+  std::string place = cat(path, ":", error.line + 1, ":", error.column + 1, ": ");
+  return error.field.empty() ? place + error.reason : cat(place, "field '", error.field, "': ", error.reason);
+}
+
+Status failure(const std::string& path, std::vector<TextError> errors) {
+  std::stable_sort(errors.begin(), errors.end(), [](const TextError& a, const TextError& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  std::string text;
+  for (size_t i = 0; i < errors.size() && i < kTextErrorsMax; ++i) {
+    if (i != 0) text += "; ";
+    text += format(path, errors[i]);
+  }
+  if (errors.size() > kTextErrorsMax) text += "; and more";
+  return Status(Code::kInvalidArgument, std::move(text));
+}
+
+}  // namespace
+
+Result<ParsedText> parse_text(const std::string& path, const std::string& text,
+                              UnknownFields unknown_fields) {
+  if (text.size() > kTextBytesMax) {
+    return invalid_argument(path, ": has ", text.size(), " bytes, expected at most ", kTextBytesMax);
+  }
+  ParsedText parsed;
+  parsed.source = SourceMap(path);
+  Collector collector;
+  protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&collector);
+  parser.WriteLocationsTo(parsed.source.tree());
+  parser.SetRecursionLimit(kNestingMax);
+  // Unknown fields are let through at first, so that all of them are found in one go.
+  parser.AllowUnknownField(true);
+  protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
+  bool complete_text = parser.Parse(&input, &parsed.config);
+
+  if (!complete_text || collector.warned()) {
+    TextError hard = collector.first().value_or(TextError{-1, -1, {}, {}});
+    TextLint lint = lint_text(text, hard.line, hard.column, kTextErrorsMax + 1);
+    std::vector<TextError> errors = lint.unknown_values;
+    if (unknown_fields == UnknownFields::kRefuse) {
+      errors.insert(errors.end(), lint.unknown_fields.begin(), lint.unknown_fields.end());
+    } else {
+      for (const TextError& error : lint.unknown_fields) parsed.warnings.push_back(format(path, error));
+    }
+    bool is_listed = !lint.unknown_values.empty() && hard.reason.starts_with("Unknown enumeration value");
+    if (!complete_text && !is_listed) errors.push_back(complete(hard, lint));
+    if (!errors.empty()) return failure(path, std::move(errors));
+  }
+  ATOLL_RETURN_IF_ERROR(check_values(parsed.config, parsed.source));
+  return parsed;
+}
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,33 @@
+/// Text format of ModelConfig to message.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "atoll/status.h"
+#include "model_config.pb.h"
+#include "source_map.h"
+
+namespace atl::pbtxt {
+
+inline constexpr size_t kTextBytesMax = 16 * 1024 * 1024;
+/// Deepest nesting of messages; ModelConfig itself needs seven.
+inline constexpr int kNestingMax = 32;
+/// Most errors that one failure lists.
+inline constexpr size_t kTextErrorsMax = 10;
+
+enum class UnknownFields { kRefuse, kWarn };
+
+struct ParsedText {
+  inference::ModelConfig config;
+  SourceMap source;
+  std::vector<std::string> warnings;  ///< unknown fields that were ignored, with their places
+};
+
+/// Parses a configuration. \param path  of the file, for messages only.
+/// Errors: INVALID_ARGUMENT "<path>:<line>:<column>: field '<field>': <reason>"; of several the first
+/// kTextErrorsMax follow each other, joined by "; ". Besides what the text format asks for: every enum value
+/// is a known one, and every string is UTF-8.
+Result<ParsedText> parse_text(const std::string& path, const std::string& text, UnknownFields unknown_fields);
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,159 @@
+#include "parse_text.h"
+
+#include <chrono>
+
+#include "config_fixture.h"
+#include "nearest.h"
+
+namespace atl::pbtxt {
+namespace {
+
+std::string failure(const std::string& text, UnknownFields unknown_fields = UnknownFields::kRefuse) {
+  auto parsed = parse_text("c.pbtxt", text, unknown_fields);
+  return parsed.ok() ? "OK" : parsed.status().text();
+}
+
+TEST(ParseText, TakesTheForms) {
+  auto parsed = parse_text("c.pbtxt",
+                           "# comment\nname: 'm' max_batch_size: 8\n"
+                           "input [ { name: \"a\" dims: [ 1, -1 ] }, < name: \"b\" > ]\n"
+                           "input { name: \"c\" \"d\", dims: 3; dims: 4 }\n"
+                           "parameters { key: \"k\" value: { string_value: \"v\" } }\n",
+                           UnknownFields::kRefuse);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().text();
+  EXPECT_EQ(parsed->config.input_size(), 3);
+  EXPECT_EQ(parsed->config.input(2).name(), "cd");
+  EXPECT_EQ(parsed->config.input(0).dims(1), -1);
+  EXPECT_EQ(failure(""), "OK");
+}
+
+TEST(ParseText, NamesUnknownFieldsAllAtOnceWithTheNearest) {
+  EXPECT_EQ(failure("max_batchsize: 8\n"),
+            "c.pbtxt:1:1: field 'max_batchsize': unknown field 'max_batchsize' in ModelConfig, did you mean "
+            "'max_batch_size'?");
+  EXPECT_EQ(
+      failure("name: \"m\"\ninput [\n  { name: \"a\" },\n  { name: \"b\"\n    datatype: TYPE_FP32 }\n]\n"
+              "dynamic_batching { max_queue_delay: 5 }\nzzz { a: 1 b { c: [1, 2] } }\n"),
+      "c.pbtxt:5:5: field 'input[1].datatype': unknown field 'datatype' in ModelInput, did you mean "
+      "'data_type'?; "
+      "c.pbtxt:7:20: field 'dynamic_batching.max_queue_delay': unknown field 'max_queue_delay' in "
+      "ModelDynamicBatching; "
+      "c.pbtxt:8:1: field 'zzz': unknown field 'zzz' in ModelConfig");
+}
+
+TEST(ParseText, WarnsOfUnknownFieldsOnDemand) {
+  auto parsed = parse_text("c.pbtxt", "new_thing { a: 1 }\nmax_batch_size: 8\n", UnknownFields::kWarn);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().text();
+  EXPECT_EQ(parsed->config.max_batch_size(), 8);
+  EXPECT_EQ(parsed->warnings, (std::vector<std::string>{"c.pbtxt:1:1: field 'new_thing': unknown field "
+                                                        "'new_thing' in ModelConfig"}));
+  EXPECT_EQ(failure("new_thing: 1\nmax_batch_size: true", UnknownFields::kWarn),
+            "c.pbtxt:2:17: field 'max_batch_size': Expected integer, got: true");
+}
+
+TEST(ParseText, NamesUnknownEnumValuesWithTheNearest) {
+  EXPECT_EQ(failure("input [ { name: \"a\"\n data_type: TYPE_FP23 } ]\ninstance_group { kind: KIND_CPUS }"),
+            "c.pbtxt:2:13: field 'input[0].data_type': unknown value 'TYPE_FP23' of DataType, did you mean "
+            "'TYPE_FP32'?; "
+            "c.pbtxt:3:24: field 'instance_group[0].kind': unknown value 'KIND_CPUS' of "
+            "ModelInstanceGroup.Kind, did you mean 'KIND_CPU'?");
+  EXPECT_EQ(failure("input { data_type: FP32 }"),
+            "c.pbtxt:1:20: field 'input[0].data_type': unknown value 'FP32' of DataType");
+  EXPECT_EQ(
+      failure("input { data_type: 99 }"),
+      "c.pbtxt:1:9: field 'input[0].data_type': 'input[0].data_type' is 99, expected a value of DataType");
+}
+
+TEST(ParseText, PointsAtTheFieldThatIsWrong) {
+  struct Case {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"max_batch_size: \"x\"", "c.pbtxt:1:17: field 'max_batch_size': Expected integer, got: \"x\""},
+      {"max_batch_size: 2147483648",
+       "c.pbtxt:1:17: field 'max_batch_size': Integer out of range (2147483648)"},
+      {"name: \"a\"\nname: \"b\"\nbackend: \"c\"",
+       "c.pbtxt:2:1: field 'name': Non-repeated field \"name\" is specified multiple times."},
+      {"input { optional: maybe\n }",
+       "c.pbtxt:1:9: field 'input[0].optional': Invalid value for boolean field \"optional\". Value: "
+       "\"maybe\"."},
+      {"input {\n  dims: [ 1, x ]\n}", "c.pbtxt:2:14: field 'input[0].dims[1]': Expected integer, got: x"},
+      {"input { name: \"a\"", "c.pbtxt:1:18: field 'input[0].name': Expected identifier, got: "},
+      {"}", "c.pbtxt:1:1: Expected identifier, got: }"},
+      {"name \"a\"", "c.pbtxt:1:6: field 'name': Expected \":\", found \"\"a\"\"."},
+      {"name: \"a", "c.pbtxt:1:9: field 'name': Unexpected end of string."},
+      {"dynamic_batching { } sequence_batching { }",
+       "c.pbtxt:1:22: field 'sequence_batching': Field \"sequence_batching\" is specified along with field "
+       "\"dynamic_batching\", another member of oneof \"scheduling_choice\"."},
+  };
+  for (const Case& c : cases) EXPECT_EQ(failure(c.text), c.message) << c.text;
+}
+
+TEST(ParseText, RefusesStringsThatAreNotUtf8) {
+  EXPECT_EQ(failure("name: \"m\"\nbackend: \"\\377\""),
+            "c.pbtxt:2:1: field 'backend': 'backend' holds bytes that are not valid UTF-8");
+  EXPECT_EQ(failure("parameters { key: \"\xc3\" value { } }"),
+            "c.pbtxt:1:14: field 'parameters.key': 'parameters.key' holds bytes that are not valid UTF-8");
+}
+
+TEST(ParseText, BoundsSizeNestingAndNumberOfErrors) {
+  EXPECT_EQ(failure(std::string(kTextBytesMax + 1, ' ')),
+            "c.pbtxt: has 16777217 bytes, expected at most 16777216");
+  EXPECT_EQ(failure(std::string(kTextBytesMax, '\n')), "OK");
+  for (const char* open : {"a { ", "input { ", "a: < ", "a: [ { "}) {
+    std::string deep;
+    for (int i = 0; i < 100'000; ++i) deep += open;
+    std::string message = failure(deep);
+    EXPECT_NE(message, "OK");
+    EXPECT_LT(message.size(), 20'000u) << open;
+  }
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += "x: 1\n";
+  std::string message = failure(many);
+  EXPECT_TRUE(message.ends_with("c.pbtxt:10:1: field 'x': unknown field 'x' in ModelConfig; and more"))
+      << message;
+}
+
+TEST(ParseText, LongListsTakeLinearTime) {
+  std::string text = "input { dims: [ 1";
+  for (int i = 0; i < 1'000'000; ++i) text += ",1";
+  text += " ] unknown: 1 }";
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(failure(text), cat("c.pbtxt:1:", text.size() - 11,
+                               ": field 'input[0].unknown': unknown field 'unknown' in ModelInput"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST(Nearest, PrefersFewestChanges) {
+  std::vector<std::string> known = {"max_batch_size", "model_warmup", "name", "input", "output"};
+  EXPECT_EQ(nearest("max_batch_sise", known), "max_batch_size");
+  EXPECT_EQ(nearest("MAX_BATCH_SIZE", known), "max_batch_size");
+  EXPECT_EQ(nearest("nmae", known), "name");
+  EXPECT_EQ(nearest("inputs", known), "input");
+  EXPECT_EQ(nearest("completely_different", known), std::nullopt);
+  EXPECT_EQ(nearest("", known), std::nullopt);
+  EXPECT_EQ(nearest(std::string(10'000, 'x'), known), std::nullopt);
+  EXPECT_EQ(nearest("name", {}), std::nullopt);
+}
+
+TEST(Places, OfRulesPointIntoTheText) {
+  Status status = read_status(
+      "backend: \"b\"\n\nmax_batch_size: 4\ndynamic_batching {\n"
+      "  preferred_batch_size: [ 2, 8 ]\n}\n");
+  EXPECT_EQ(status.message(), "dynamic batching preferred size must be <= max batch size for m");
+  EXPECT_EQ(status.text(),
+            "/models/m/config.pbtxt:5:3: field 'dynamic_batching.preferred_batch_size[1]': dynamic batching "
+            "preferred size must be <= max batch size for m");
+  EXPECT_EQ(read_status("max_batch_size: -1 backend: \"b\"").text(),
+            "/models/m/config.pbtxt:1:1: field 'max_batch_size': 'max_batch_size' must be non-negative value "
+            "for m");
+  // Nothing was written: the file alone.
+  EXPECT_EQ(
+      read_status("platform: \"\"").text(),
+      "/models/m/config.pbtxt: field 'backend': Invalid model name: Could not determine backend for model "
+      "'m' with no backend in model configuration. Expected model name of the form "
+      "'model.<backend_name>'.");
+}
+
+}  // namespace
+}  // namespace atl::pbtxt

@@ -1,0 +1,124 @@
+#include "pbtxt_model_configs.h"
+
+#include <exception>
+#include <limits>
+
+#include "check_values.h"
+#include "derive.h"
+#include "instance_groups.h"
+#include "json.h"
+#include "normalise.h"
+#include "serialize.h"
+#include "validate.h"
+#include "versions.h"
+
+namespace atl::pbtxt {
+
+namespace {
+
+using inference::ModelConfig;
+
+/// Runs a step that may throw for want of memory.
+template <class T, class Step>
+Result<T> guarded(Step&& step) noexcept {
+  try {
+    return step();
+  } catch (const std::exception& error) {
+    return internal_error("model configuration: ", error.what());
+  }
+}
+
+Result<ModelConfig> from_bytes(std::string_view bytes) {
+  ModelConfig config;
+  bool fits = bytes.size() <= std::numeric_limits<int32_t>::max();
+  if (!fits || !config.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return invalid_argument("the configuration is not a serialized inference.ModelConfig");
+  }
+  return config;
+}
+
+}  // namespace
+
+Result<ParsedText> PbtxtModelConfigs::parse(const RepositoryModel& model, bool strict) const {
+  if (!model.config_path.empty()) {
+    return parse_text(model.config_path, model.config_text, settings_.unknown_fields);
+  }
+  if (strict) {
+    return not_found("model configuration is not provided for model '", model.entry.name, "'");
+  }
+  return ParsedText();
+}
+
+Status PbtxtModelConfigs::validate(const ModelConfig& config, const SourceMap& source) const {
+  ATOLL_RETURN_IF_ERROR(validate_model(config, source));
+  return validate_instance_counts(config, settings_.instances_max, source);
+}
+
+Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool strict) noexcept {
+  return guarded<std::string>([&]() -> Result<std::string> {
+    auto parsed = parse(model, strict);
+    if (!parsed.ok()) return std::move(parsed).status();
+    if (log_ != nullptr) {
+      for (const std::string& warning : parsed->warnings) log_->warning(warning, ", ignored");
+    }
+    ModelConfig& config = parsed->config;
+    const SourceMap& source = parsed->source;
+    ATOLL_RETURN_IF_ERROR(derive(model, source, &config));
+    ATOLL_RETURN_IF_ERROR(check_values(config, source));  // the directory's name came in
+    normalise(&config);
+    ATOLL_RETURN_IF_ERROR(validate(config, source));
+    if (config.name() != model.entry.name) {
+      return source.invalid("name", "unexpected directory name '", model.entry.name, "' for model '",
+                            config.name(), "', directory name must equal model name");
+    }
+    if (strict) ATOLL_RETURN_IF_ERROR(validate_complete(config, source));
+    return serialize(config);
+  });
+}
+
+Result<std::string> PbtxtModelConfigs::finish(std::string_view bytes) noexcept {
+  return guarded<std::string>([&]() -> Result<std::string> {
+    auto config = from_bytes(bytes);
+    if (!config.ok()) return std::move(config).status();
+    const SourceMap nowhere;
+    ATOLL_RETURN_IF_ERROR(check_values(*config, nowhere));
+    normalise(&*config);
+    ATOLL_RETURN_IF_ERROR(validate(*config, nowhere));
+    ATOLL_RETURN_IF_ERROR(validate_complete(*config, nowhere));
+    return serialize(*config);
+  });
+}
+
+Result<std::string> PbtxtModelConfigs::finish_instance_groups(std::string_view bytes,
+                                                              const BackendTraits& traits,
+                                                              std::span<const int32_t> usable_gpus) noexcept {
+  return guarded<std::string>([&]() -> Result<std::string> {
+    auto config = from_bytes(bytes);
+    if (!config.ok()) return std::move(config).status();
+    if (config->platform() == "ensemble") return std::string(bytes);
+    GpuSet gpus(usable_gpus.begin(), usable_gpus.end());
+    normalise_instance_groups(traits, gpus, &*config);
+    ATOLL_RETURN_IF_ERROR(validate_instance_groups(*config, gpus, settings_.instances_max));
+    return serialize(*config);
+  });
+}
+
+Result<std::vector<RepositoryVersion>> PbtxtModelConfigs::select_versions(
+    std::string_view bytes, const RepositoryModel& model, std::vector<std::string>* warnings) noexcept {
+  using Versions = std::vector<RepositoryVersion>;
+  return guarded<Versions>([&]() -> Result<Versions> {
+    auto config = from_bytes(bytes);
+    if (!config.ok()) return std::move(config).status();
+    return pbtxt::select_versions(*config, model.versions, warnings);
+  });
+}
+
+Result<std::string> PbtxtModelConfigs::to_json(std::string_view bytes) noexcept {
+  return guarded<std::string>([&]() -> Result<std::string> {
+    auto config = from_bytes(bytes);
+    if (!config.ok()) return std::move(config).status();
+    return pbtxt::to_json(*config);
+  });
+}
+
+}  // namespace atl::pbtxt

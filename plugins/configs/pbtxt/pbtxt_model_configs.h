@@ -1,0 +1,45 @@
+/// Model configurations in protobuf text format.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/log.h"
+#include "atoll/model_config.h"
+#include "parse_text.h"
+
+namespace atl::pbtxt {
+
+struct Settings {
+  UnknownFields unknown_fields = UnknownFields::kRefuse;
+  uint32_t instances_max = 1024;  ///< over all groups and GPUs of a model
+};
+
+/// Keeps no state, so everything may run several at once. Failures carry the field's place as their note:
+/// Status::text() is "<path>:<line>:<column>: field '<field>': <message>".
+class PbtxtModelConfigs final : public ModelConfigs {
+ public:
+  /// \param log  gets ignored unknown fields; outlives this object; may be null.
+  PbtxtModelConfigs(Settings settings, Log* log) : settings_(settings), log_(log) {}
+
+  /// With strict and no file: NOT_FOUND "model configuration is not provided for model '<m>'".
+  Result<std::string> read(const RepositoryModel& model, bool strict) noexcept override;
+  Result<std::string> finish(std::string_view config) noexcept override;
+  Result<std::string> finish_instance_groups(std::string_view config, const BackendTraits& traits,
+                                             std::span<const int32_t> usable_gpus) noexcept override;
+  Result<std::vector<RepositoryVersion>> select_versions(
+      std::string_view config, const RepositoryModel& model,
+      std::vector<std::string>* warnings) noexcept override;
+  Result<std::string> to_json(std::string_view config) noexcept override;
+
+ private:
+  Result<ParsedText> parse(const RepositoryModel& model, bool strict) const;
+  Status validate(const inference::ModelConfig& config, const SourceMap& source) const;
+
+  const Settings settings_;
+  Log* const log_;
+};
+
+}  // namespace atl::pbtxt

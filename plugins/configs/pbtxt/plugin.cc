@@ -1,0 +1,45 @@
+/// configs/pbtxt: config.pbtxt, the configuration format of Triton model repositories.
+#include "atoll/plugin.h"
+
+#include <memory>
+
+#include "pbtxt_model_configs.h"
+
+namespace atl::pbtxt {
+namespace {
+
+class PbtxtPlugin final : public Plugin {
+ public:
+  explicit PbtxtPlugin(Host& host) {
+    const Options& options = host.options();
+    bool warns = options.get_string("unknown_fields") == "warn";
+    Settings settings{.unknown_fields = warns ? UnknownFields::kWarn : UnknownFields::kRefuse,
+                      .instances_max = static_cast<uint32_t>(options.get_int("instances_max"))};
+    configs_ = std::make_unique<PbtxtModelConfigs>(settings, &host.log());
+  }
+
+  void* query(std::string_view id) override { return provide<ModelConfigs>(configs_.get(), id); }
+
+ private:
+  std::unique_ptr<PbtxtModelConfigs> configs_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{ModelConfigs::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"unknown_fields", ATOLL_OPTION_STRING, 0, "error", nullptr, nullptr, "error|warn",
+     "Whether a field that this version does not know refuses a model or is logged and ignored."},
+    {"instances_max", ATOLL_OPTION_INT, 0, "1024", "1", "1000000", nullptr,
+     "Most instances that one version of a model may have, over all groups and GPUs."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(PbtxtPlugin, {.name = "configs/pbtxt",
+                           .version = "1.0.0",
+                           .license = "Apache-2.0",
+                           .help = "Reads, completes and checks config.pbtxt.",
+                           .provides = kProvides,
+                           .options = kOptions});
+
+}  // namespace atl::pbtxt

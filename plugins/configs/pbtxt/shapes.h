@@ -1,0 +1,33 @@
+/// Arithmetic on configured shapes, where -1 stands for any extent.
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "atoll/status.h"
+#include "model_config.pb.h"
+#include "source_map.h"
+
+namespace atl::pbtxt {
+
+using Dims = google::protobuf::RepeatedField<int64_t>;
+
+/// Product of the extents that are known (1 for none); nothing if it does not fit into 63 bits.
+std::optional<int64_t> known_elements(const Dims& dims);
+
+/// Elements as the reference counts them: -1 with a variable extent, 0 for an empty shape. The product must
+/// fit.
+int64_t count_elements(const Dims& dims);
+
+/// Bytes of an element; 4 for TYPE_STRING, whose elements have at least a length.
+int64_t element_bytes(inference::DataType type);
+
+/// Errors: INVALID_ARGUMENT "element count for tensor '<t>' exceeds maximum size of 9223372036854775807", the
+/// same for "byte size".
+Status check_shape(const Dims& dims, inference::DataType type, const std::string& tensor,
+                   const std::string& field, const SourceMap& source);
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,212 @@
+#include "text_lint.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <map>
+#include <utility>
+
+#include "atoll/text.h"
+#include "model_config.pb.h"
+#include "nearest.h"
+
+namespace atl::pbtxt {
+
+namespace {
+
+namespace protobuf = google::protobuf;
+using protobuf::io::Tokenizer;
+
+constexpr size_t kLevelsMax = 100;
+
+class IgnoreErrors final : public protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+/// What follows the name in a message's own words: "ModelDynamicBatching", "ModelVersionPolicy.Latest".
+std::string short_name(const std::string& full_name) {
+  constexpr std::string_view kPackage = "inference.";
+  return full_name.starts_with(kPackage) ? full_name.substr(kPackage.size()) : full_name;
+}
+
+std::string with_suggestion(std::string text, std::string_view name, const std::vector<std::string>& known) {
+  if (auto meant = nearest(name, known)) text += cat(", did you mean '", *meant, "'?");
+  return text;
+}
+
+std::string unknown_field(const protobuf::Descriptor* type, const std::string& name) {
+  std::vector<std::string> known;
+  for (int i = 0; i < type->field_count(); ++i) known.push_back(type->field(i)->name());
+  return with_suggestion(cat("unknown field '", name, "' in ", short_name(type->full_name())), name, known);
+}
+
+std::string unknown_value(const protobuf::EnumDescriptor* type, const std::string& name) {
+  std::vector<std::string> known;
+  for (int i = 0; i < type->value_count(); ++i) known.push_back(type->value(i)->name());
+  return with_suggestion(cat("unknown value '", name, "' of ", short_name(type->full_name())), name, known);
+}
+
+class Walker {
+ public:
+  Walker(const std::string& text, int line, int column, size_t errors_max)
+      : input_(text.data(), static_cast<int>(text.size())),
+        tokens_(&input_, &ignore_),
+        line_(line),
+        column_(column),
+        errors_max_(errors_max) {
+    tokens_.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+    tokens_.set_allow_f_after_float(true);
+    tokens_.set_require_space_after_number(false);
+    tokens_.set_allow_multiline_strings(true);
+    levels_.push_back({"", inference::ModelConfig::descriptor(), {}, false});
+  }
+
+  TextLint run() && {
+    while (tokens_.Next() && !levels_.empty() && levels_.size() <= kLevelsMax &&
+           lint_.unknown_fields.size() < errors_max_ && lint_.unknown_values.size() < errors_max_) {
+      const auto& token = tokens_.current();
+      bool reached = std::pair(token.line, token.column) >= std::pair(line_, column_);
+      take(token);
+      if (reached && !placed_) note_place();
+    }
+    if (!placed_) note_place();
+    return std::move(lint_);
+  }
+
+ private:
+  /// A message that is open.
+  struct Level {
+    std::string path;                  ///< "input[0]."
+    const protobuf::Descriptor* type;  ///< null inside an unknown field
+    std::map<std::string, int> seen;   ///< how often each repeated field was written
+    bool in_list;                      ///< it is an element of [...]
+  };
+  enum class Expect { kName, kColonOrMessage, kValue, kListItem };
+
+  void note_place() {
+    placed_ = true;
+    lint_.field_at_place = current_field();
+  }
+
+  std::string current_field() const {
+    if (field_name_.empty()) return levels_.empty() ? "" : levels_.back().path.substr(0, path_size());
+    return (levels_.empty() ? "" : levels_.back().path) + field_name_;
+  }
+  size_t path_size() const { return levels_.back().path.empty() ? 0 : levels_.back().path.size() - 1; }
+
+  void take(const Tokenizer::Token& token) {
+    const std::string& text = token.text;
+    if (text == "{" || text == "<") return open_message();
+    if (text == "}" || text == ">") return close_message();
+    if (text == "[") return open_list();
+    if (text == "]") {
+      in_list_ = false;
+      expect_ = Expect::kName;
+      return;
+    }
+    if (text == "," || text == ";") {
+      if (in_list_) next_item();
+      return;
+    }
+    if (text == ":") {
+      expect_ = in_list_ ? Expect::kListItem : Expect::kValue;
+      return;
+    }
+    if (expect_ == Expect::kName && token.type == Tokenizer::TYPE_IDENTIFIER) return name(token);
+    if (expect_ == Expect::kValue || expect_ == Expect::kListItem) value(token);
+  }
+
+  void name(const Tokenizer::Token& token) {
+    Level& level = levels_.back();
+    field_ = level.type == nullptr ? nullptr : level.type->FindFieldByName(token.text);
+    bare_name_ = token.text;
+    field_name_ = bare_name_;
+    if (field_ != nullptr && field_->is_repeated() && !field_->is_map()) next_index();
+    if (level.type != nullptr && field_ == nullptr) {
+      lint_.unknown_fields.push_back(
+          {token.line, token.column, current_field(), unknown_field(level.type, token.text)});
+    }
+    if (!placed_) {
+      lint_.last_names[1] = std::move(lint_.last_names[0]);
+      lint_.last_names[0] = {token.line, token.column, current_field(), {}};
+    }
+    expect_ = Expect::kColonOrMessage;
+  }
+
+  void next_index() { field_name_ = cat(bare_name_, "[", levels_.back().seen[bare_name_]++, "]"); }
+  void next_item() {
+    if (field_ != nullptr && field_->is_repeated() && !field_->is_map()) next_index();
+    expect_ = Expect::kListItem;
+  }
+
+  void value(const Tokenizer::Token& token) {
+    bool names_value = field_ != nullptr && field_->type() == protobuf::FieldDescriptor::TYPE_ENUM &&
+                       token.type == Tokenizer::TYPE_IDENTIFIER;
+    if (names_value && field_->enum_type()->FindValueByName(token.text) == nullptr) {
+      lint_.unknown_values.push_back(
+          {token.line, token.column, current_field(), unknown_value(field_->enum_type(), token.text)});
+    }
+    if (token.text == "-" || in_list_) return;
+    expect_ = Expect::kName;
+  }
+
+  void open_list() {
+    in_list_ = true;
+    expect_ = Expect::kListItem;
+  }
+
+  void open_message() {
+    const protobuf::Descriptor* type = field_ == nullptr ? nullptr : field_->message_type();
+    levels_.push_back({current_field() + ".", type, {}, in_list_});
+    names_.push_back({field_, bare_name_});
+    in_list_ = false;
+    leave_field();
+  }
+
+  void close_message() {
+    in_list_ = levels_.back().in_list;
+    levels_.pop_back();
+    if (names_.empty()) return;
+    if (in_list_) {
+      field_ = names_.back().first;
+      bare_name_ = names_.back().second;
+      field_name_ = bare_name_;
+    } else {
+      leave_field();
+    }
+    names_.pop_back();
+    expect_ = in_list_ ? Expect::kListItem : Expect::kName;
+  }
+
+  void leave_field() {
+    field_ = nullptr;
+    field_name_.clear();
+    expect_ = Expect::kName;
+  }
+
+  IgnoreErrors ignore_;
+  protobuf::io::ArrayInputStream input_;
+  Tokenizer tokens_;
+  const int line_;
+  const int column_;
+  const size_t errors_max_;
+  TextLint lint_;
+  bool placed_ = false;
+  Expect expect_ = Expect::kName;
+  bool in_list_ = false;
+  std::vector<Level> levels_;
+  std::vector<std::pair<const protobuf::FieldDescriptor*, std::string>> names_;  ///< of the open messages
+  const protobuf::FieldDescriptor* field_ = nullptr;
+  std::string bare_name_;
+  std::string field_name_;  ///< with its index
+};
+
+}  // namespace
+
+TextLint lint_text(const std::string& text, int line, int column, size_t errors_max) {
+  return Walker(text, line, column, errors_max).run();
+}
+
+}  // namespace atl::pbtxt

@@ -1,0 +1,42 @@
+/// The plugin instance: holds the services that the start-up load works with.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "atoll/plugin.h"
+#include "none_control.h"
+
+namespace atl::control {
+
+class NonePlugin final : public Plugin {
+ public:
+  explicit NonePlugin(Host& host) : host_(host) {}
+
+  Status start() override {
+    Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+    if (!catalog.ok()) return std::move(catalog).status();
+    Result<Service<Repository>> repository = host_.registry().find<Repository>();
+    if (!repository.ok()) return std::move(repository).status();
+    catalog_ = std::move(catalog).value();
+    repository_ = std::move(repository).value();
+    Status status = begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_});
+    if (!status.ok()) stop();
+    return status;
+  }
+  void stop() override {
+    catalog_.reset();
+    repository_.reset();
+  }
+  void* query(std::string_view id) override { return provide<ModelControl>(&control_, id); }
+  std::string holding() override { return host_.gate().count() > 0 ? "the start-up load of the models" : ""; }
+
+ private:
+  Host& host_;
+  NoneControl control_;
+  Service<ModelCatalog> catalog_;
+  Service<Repository> repository_;
+};
+
+}  // namespace atl::control

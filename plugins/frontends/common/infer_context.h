@@ -1,0 +1,73 @@
+/// What a frontend keeps for one inference request: the request, its sink, its responses and their memory.
+///
+/// A transport derives from it, says how tensor memory is given and how an answer is written, and reuses the
+/// object through a pool. The object is in use until all of its *parts* are done, each exactly once, in any
+/// order and on any thread: the final response, the release of the request, the return from Model::infer (so
+/// that the model is not let go of inside its own call), and what the transport adds (its own write, its own
+/// end of call). Whoever does the last part calls recycle().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "atoll/model.h"
+#include "atoll/request.h"
+
+namespace atl::frontends {
+
+class InferContext : public ResponseSink {
+ public:
+  /// Bits; a transport's own begin at kTransportPart.
+  enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2, kSubmitPart = 4, kTransportPart = 8 };
+
+  InferContext() noexcept = default;
+  InferContext(const InferContext&) = delete;
+  InferContext& operator=(const InferContext&) = delete;
+  virtual ~InferContext();
+
+  Request request;
+  ModelRef model;
+
+  // --- ResponseSink ---
+  Response* new_response() noexcept final;
+  Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
+                  int64_t preferred_device_id) noexcept final;
+  void send(Response* response, uint32_t flags) noexcept final;
+  void discard(Response* response) noexcept final;
+  void released(Request& released_request) noexcept final;
+
+ protected:
+  /// Starts a use. \param transport_parts  bits from kTransportPart on that must be done as well.
+  void begin(uint32_t transport_parts) noexcept;
+  /// Hands the request to the model; `model` is set. After success the object may be in its next use already.
+  /// On failure the request is ended and the failure is the answer, which the caller writes.
+  Status submit() noexcept;
+  /// Ends a use whose request never reached a model: the same as a submit() that failed.
+  void abandon() noexcept;
+  /// One part is done. A part that is done already, or was not asked for, does not count again.
+  /// \returns true if it was the last one: recycle() has run and this object is not to be touched.
+  bool done(uint32_t part) noexcept;
+  /// Takes back a response that was written or dropped.
+  void reclaim(Response* response) noexcept;
+  /// Empties request, model and responses, for recycle().
+  void reset_request() noexcept;
+
+  /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data.
+  virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept = 0;
+  /// The response's outputs are not going to be sent: frees what allocate_output gave.
+  virtual void drop_outputs(Response& response) noexcept = 0;
+  /// A response came (null: only flags); it is the receiver's until reclaim(). One call at a time, none after
+  /// kFinal.
+  virtual void on_response(Response* response, uint32_t flags) noexcept = 0;
+  /// Every part is done.
+  virtual void recycle() noexcept = 0;
+
+ private:
+  std::atomic<uint32_t> open_parts_{0};
+  bool final_seen_ = false;
+  bool first_in_use_ = false;
+  Response first_;             ///< most requests have one response
+  Response* spare_ = nullptr;  ///< list of further ones that may be used again
+};
+
+}  // namespace atl::frontends

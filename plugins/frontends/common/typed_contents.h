@@ -1,0 +1,28 @@
+/// Typed tensor data (InferTensorContents) into the packed layout that models read.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "atoll/status.h"
+#include "atoll/tensor.h"
+#include "common/v2_infer_request.h"
+#include "common/wire_format.h"
+
+namespace atl::frontends {
+
+/// The `contents` of one input. Lists may be packed or not, and spread over the pieces.
+struct TypedContents {
+  std::span<const WireReader> pieces;
+  std::string_view input;
+  std::string_view model;
+  DataType datatype = DataType::kInvalid;  ///< as declared by the input
+
+  /// Sets the tensor's buffers and size_bytes; an empty `contents` is zero bytes. Memory is taken only after
+  /// everything was checked; it is at most 8 times what the message takes.
+  /// Errors: INVALID_ARGUMENT malformed, a list that does not fit the datatype, a second list;
+  /// RESOURCE_EXHAUSTED no memory.
+  Status convert(Arena& arena, OwnedBytes& owned, InputTensor* tensor) const noexcept;
+};
+
+}  // namespace atl::frontends

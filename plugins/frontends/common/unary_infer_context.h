@@ -1,0 +1,51 @@
+/// A context of a call that has exactly one answer.
+#pragma once
+
+#include <string>
+
+#include "common/infer_context.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends {
+
+/// Keeps the one response until the final flag, then answers once: with it, with its error, or, if there was
+/// none or more than one, with INTERNAL.
+class UnaryInferContext : public InferContext {
+ protected:
+  /// Writes the answer. `response` has no error; it is reclaimed by the caller afterwards. Large output
+  /// buffers are the writer's from here on: drop_outputs() is not called.
+  virtual void answer(Response& response) noexcept = 0;
+  virtual void answer_error(const Status& status) noexcept = 0;
+
+  void on_response(Response* response, uint32_t flags) noexcept final {
+    if (response != nullptr) {
+      ++count_;
+      if (kept_ == nullptr) {
+        kept_ = response;
+      } else {
+        discard(response);
+      }
+    }
+    if ((flags & kFinal) == 0) return;
+    Response* only = kept_;
+    uint32_t count = count_;
+    kept_ = nullptr;
+    count_ = 0;
+    if (count != 1) {
+      answer_error(Status(Code::kInternal, messages::not_single_response(count)));
+      if (only != nullptr) discard(only);
+    } else if (!only->error.ok()) {
+      answer_error(only->error);
+      discard(only);
+    } else {
+      answer(*only);
+      reclaim(only);
+    }
+  }
+
+ private:
+  Response* kept_ = nullptr;
+  uint32_t count_ = 0;
+};
+
+}  // namespace atl::frontends

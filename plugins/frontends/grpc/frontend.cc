@@ -1,0 +1,47 @@
+#include "frontend.h"
+
+#include <utility>
+
+namespace atl::frontends::grpc_frontend {
+
+GrpcFrontend::~GrpcFrontend() { stop(); }
+
+Status GrpcFrontend::init() {
+  Result<Settings> settings = read_settings(host_.options());
+  if (!settings.ok()) return std::move(settings).status();
+  settings_ = std::move(settings).value();
+  return {};
+}
+
+Status GrpcFrontend::start() {
+  Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+  if (!catalog.ok()) return std::move(catalog).status();
+  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(catalog).value(), {}});
+  if (Result<Service<ModelControl>> control = host_.registry().find<ModelControl>(); control.ok()) {
+    backplane_->control = std::move(control).value();
+  }
+  Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*backplane_, &bound_port_);
+  if (!server.ok()) {
+    backplane_.reset();
+    return std::move(server).status();
+  }
+  server_ = std::move(server).value();
+  host_.log().info("Started GRPCInferenceService at ", settings_.address(bound_port_));
+  return {};
+}
+
+void GrpcFrontend::drain(int64_t deadline_ns) {
+  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->catalog->exiting());
+}
+
+void GrpcFrontend::stop() {
+  server_.reset();
+  backplane_.reset();
+}
+
+std::string GrpcFrontend::holding() {
+  int64_t calls = host_.gate().count();
+  return calls == 0 ? std::string() : cat(calls, calls == 1 ? " gRPC call" : " gRPC calls");
+}
+
+}  // namespace atl::frontends::grpc_frontend

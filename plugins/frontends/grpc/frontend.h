@@ -1,0 +1,35 @@
+/// The plugin: options and services in, a gRPC server out.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "atoll/plugin.h"
+#include "backplane.h"
+#include "grpc_server.h"
+
+namespace atl::frontends::grpc_frontend {
+
+class GrpcFrontend final : public Plugin {
+ public:
+  explicit GrpcFrontend(Host& host) : host_(host) {}
+  ~GrpcFrontend() override;
+
+  Status init() override;
+  Status start() override;
+  void drain(int64_t deadline_ns) override;
+  void stop() override;
+  std::string holding() override;
+
+  /// What the socket got; 0 before start.
+  int bound_port() const noexcept { return bound_port_; }
+
+ private:
+  Host& host_;
+  Settings settings_;
+  std::unique_ptr<Backplane> backplane_;
+  std::unique_ptr<GrpcServer> server_;
+  int bound_port_ = 0;
+};
+
+}  // namespace atl::frontends::grpc_frontend

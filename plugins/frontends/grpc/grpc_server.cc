@@ -1,0 +1,132 @@
+#include "grpc_server.h"
+
+#include <grpcpp/server_builder.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <system_error>
+
+#include "listen_address.h"
+
+namespace atl::frontends::grpc_frontend {
+namespace {
+
+/// ModelInfer calls that wait on each queue, so that a burst finds them ready.
+constexpr int kArmedCalls = 32;
+/// How long stop() lets calls end that hold no pass (health, and writes under way) before it cancels them.
+constexpr auto kStopGrace = std::chrono::seconds(1);
+
+void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& settings) {
+  builder.SetMaxReceiveMessageSize(settings.max_message_bytes);
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.max_streams_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, settings.keepalive_time_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, settings.keepalive_timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS,
+                             settings.keepalive_permit_without_calls ? 1 : 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, settings.http2_max_pings_without_data);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             settings.http2_min_recv_ping_interval_without_data_ms);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, settings.http2_max_ping_strikes);
+  if (settings.max_connection_age_ms > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, settings.max_connection_age_ms);
+  }
+  if (settings.max_connection_age_grace_ms > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, settings.max_connection_age_grace_ms);
+  }
+  // Shared, so that the next generation of this instance can take over the port while this one drains; that
+  // nobody else has it is checked before.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 1);
+}
+
+}  // namespace
+
+GrpcServer::GrpcServer(Backplane& backplane)
+    : backplane_(backplane), methods_(backplane, inference_, health_) {}
+
+GrpcServer::~GrpcServer() { stop(); }
+
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int* bound_port) noexcept {
+  try {
+    std::unique_ptr<GrpcServer> server(new GrpcServer(backplane));
+    ATOLL_RETURN_IF_ERROR(server->build(bound_port));
+    return server;
+  } catch (const std::system_error& error) {
+    return make_status(Code::kResourceExhausted, "can not start the gRPC server: ", error.what());
+  } catch (const std::exception& error) {
+    return internal_error("can not start the gRPC server: ", error.what());
+  }
+}
+
+Status GrpcServer::build(int* bound_port) {
+  const Settings& settings = backplane_.settings;
+  if (!backplane_.host.replaces_running_instance()) {
+    ATOLL_RETURN_IF_ERROR(check_address_is_free(settings.host, settings.port));
+  }
+  grpc::ServerBuilder builder;
+  set_channel_arguments(builder, settings);
+  builder.AddListeningPort(settings.address(settings.port), grpc::InsecureServerCredentials(), bound_port);
+  builder.RegisterService(&inference_);
+  builder.RegisterService(&health_);
+  for (uint32_t i = 0; i < settings.threads; ++i) {
+    queues_.push_back(std::make_unique<InferQueue>(backplane_, inference_, builder.AddCompletionQueue()));
+  }
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || *bound_port == 0) {
+    return internal_error("gRPC can not listen on '", settings.address(settings.port), "'");
+  }
+  for (auto& queue : queues_) {
+    methods_.arm(*queue->queue);
+    for (int i = 0; i < kArmedCalls; ++i) InferCall::arm(*queue);
+  }
+  for (auto& queue : queues_) {
+    threads_.emplace_back([this, completion_queue = queue->queue.get()] { run_queue(*completion_queue); });
+    pthread_setname_np(threads_.back().native_handle(), cat("grpc-", threads_.size() - 1).c_str());
+  }
+  return {};
+}
+
+void GrpcServer::run_queue(grpc::ServerCompletionQueue& queue) noexcept {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue.Next(&tag, &ok)) static_cast<Event*>(tag)->on_event(ok);
+}
+
+void GrpcServer::drain(int64_t deadline_ns, bool keep_listening) {
+  if (server_ == nullptr || drainer_.joinable()) return;
+  const std::chrono::nanoseconds left(std::max<int64_t>(0, deadline_ns - backplane_.host.clock().now_ns()));
+  drainer_ = std::thread([this, left, keep_listening] {
+    if (keep_listening) {
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, left, [this] { return stopping_; })) return;
+      lock.unlock();
+      server_->Shutdown(std::chrono::system_clock::now());
+    } else {
+      server_->Shutdown(std::chrono::system_clock::now() + left);
+    }
+  });
+}
+
+void GrpcServer::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_all();
+  }
+  if (drainer_.joinable()) drainer_.join();
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
+  // Shutdown returns when gRPC has no calls any more; a request may still be with its model.
+  while (server_ != nullptr && backplane_.host.gate().count() > 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (auto& queue : queues_) queue->queue->Shutdown();
+  for (std::thread& thread : threads_) thread.join();
+  if (threads_.empty()) {
+    for (auto& queue : queues_) run_queue(*queue->queue);  // start failed: nobody else empties them
+  }
+  threads_.clear();
+  server_.reset();
+  queues_.clear();
+}
+
+}  // namespace atl::frontends::grpc_frontend

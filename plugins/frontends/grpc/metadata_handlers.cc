@@ -1,0 +1,91 @@
+// Health and metadata.
+#include "common/model_version.h"
+#include "handlers.h"
+
+namespace atl::frontends::grpc_frontend {
+namespace {
+
+/// What this server serves, in the protocol's order.
+constexpr const char* kExtensions[] = {"classification",     "sequence",
+                                       "model_repository",   "model_repository(unload_dependents)",
+                                       "schedule_policy",    "model_configuration",
+                                       "binary_tensor_data", "parameters",
+                                       "statistics"};
+
+Result<ModelRef> find_model(Backplane& backplane, const std::string& name,
+                            const std::string& version) noexcept {
+  Result<int64_t> number = parse_model_version(version);
+  if (!number.ok()) return std::move(number).status();
+  return backplane.catalog->acquire(name, number.value());
+}
+
+template <class Tensor>
+void describe(const TensorSpec& spec, bool batched, Tensor* tensor) {
+  tensor->set_name(spec.name);
+  tensor->set_datatype(std::string(data_type_name(spec.datatype)));
+  if (batched && !spec.shape_tensor) tensor->add_shape(-1);
+  for (int64_t dim : spec.dims) tensor->add_shape(dim);
+}
+
+}  // namespace
+
+Status server_live(Backplane& backplane, inference::ServerLiveResponse* response) noexcept {
+  if (backplane.catalog->exiting()) return unavailable(messages::kServerExiting);
+  response->set_live(backplane.catalog->live());
+  return {};
+}
+
+Status server_ready(Backplane& backplane, inference::ServerReadyResponse* response) noexcept {
+  if (backplane.catalog->exiting()) return unavailable(messages::kServerExiting);
+  response->set_ready(backplane.catalog->ready());
+  return {};
+}
+
+Status model_ready(Backplane& backplane, const inference::ModelReadyRequest& request,
+                   inference::ModelReadyResponse* response) noexcept {
+  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  if (!model.ok()) return std::move(model).status();
+  response->set_ready(model.value()->ready());
+  return {};
+}
+
+Status server_metadata(Backplane& backplane, inference::ServerMetadataResponse* response) noexcept {
+  response->set_name(backplane.settings.server_name);
+  response->set_version(std::string(backplane.host.server_version()));
+  for (const char* extension : kExtensions) response->add_extensions(extension);
+  return {};
+}
+
+Status model_metadata(Backplane& backplane, const inference::ModelMetadataRequest& request,
+                      inference::ModelMetadataResponse* response) noexcept {
+  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  if (!model.ok()) return std::move(model).status();
+  const ModelInfo& info = model.value()->info();
+  if (!request.version().empty()) {
+    response->add_versions(info.version_text);
+  } else {
+    Result<std::vector<int64_t>> versions = backplane.catalog->ready_versions(info.name);
+    if (!versions.ok()) return std::move(versions).status();
+    for (int64_t version : versions.value()) response->add_versions(std::to_string(version));
+  }
+  response->set_name(info.name);
+  response->set_platform(info.platform);
+  const bool batched = info.max_batch_size > 0;
+  for (const TensorSpec& spec : info.inputs) describe(spec, batched, response->add_inputs());
+  for (const TensorSpec& spec : info.outputs) describe(spec, batched, response->add_outputs());
+  return {};
+}
+
+Status model_config(Backplane& backplane, const inference::ModelConfigRequest& request,
+                    inference::ModelConfigResponse* response) noexcept {
+  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  if (!model.ok()) return std::move(model).status();
+  const ModelInfo& info = model.value()->info();
+  if (!response->mutable_config()->ParseFromString(info.config)) {
+    return internal_error("the configuration of model '", info.name, "' version ", info.version,
+                          " is not a valid inference.ModelConfig");
+  }
+  return {};
+}
+
+}  // namespace atl::frontends::grpc_frontend

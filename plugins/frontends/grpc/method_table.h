@@ -1,0 +1,39 @@
+/// Every method but ModelInfer: who answers it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backplane.h"
+#include "services.h"
+
+namespace atl::frontends::grpc_frontend {
+
+/// Owns the methods' descriptions; calls in flight refer to them, so it outlives the completion queues.
+class MethodTable {
+ public:
+  MethodTable(Backplane& backplane, InferenceService& inference, HealthService& health);
+
+  /// Waits for a call of every method on the queue.
+  void arm(grpc::ServerCompletionQueue& queue);
+
+ private:
+  template <class Request, class Response, class Arm, class Handle>
+  void add(Arm arm, Handle handle, Gate* gate);
+  template <class Request, class Response, class Arm>
+  void add_refused(Arm arm, Code code, std::string_view text);
+
+  void add_health();
+  void add_models();
+  void add_repository();
+  void add_shared_memory();
+  void add_settings();
+
+  Backplane& backplane_;
+  InferenceService& inference_;
+  HealthService& health_;
+  std::vector<std::function<void(grpc::ServerCompletionQueue&)>> armers_;
+};
+
+}  // namespace atl::frontends::grpc_frontend

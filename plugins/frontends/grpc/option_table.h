@@ -1,0 +1,39 @@
+/// The frontend's options as the kernel sees them.
+#pragma once
+
+#include "atoll/abi/plugin.h"
+
+namespace atl::frontends::grpc_frontend {
+
+inline constexpr atoll_option_v1 kOptions[] = {
+    {"address", ATOLL_OPTION_STRING, 0, "127.0.0.1:8001", nullptr, nullptr, nullptr,
+     "Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."},
+    {"threads", ATOLL_OPTION_INT, 0, "2", "1", "128", nullptr,
+     "Threads that read requests and run inference, each with its own completion queue."},
+    {"max_message_bytes", ATOLL_OPTION_BYTES, 0, "64MiB", "1KiB", "2147483647", nullptr,
+     "Largest request accepted, in bytes, after decompression."},
+    {"max_streams_per_connection", ATOLL_OPTION_INT, 0, "1024", "1", "2147483647", nullptr,
+     "Calls that one connection may have open at a time."},
+    {"server_name", ATOLL_OPTION_STRING, 0, "triton", nullptr, nullptr, nullptr,
+     "Name of the server in the answer to ServerMetadata."},
+    {"response_compression", ATOLL_OPTION_STRING, 0, "none", nullptr, nullptr, "none|low|medium|high",
+     "Compression level of inference responses."},
+    {"keepalive_time", ATOLL_OPTION_DURATION, 0, "7200s", "1ms", "2147483647ms", nullptr,
+     "Time without traffic after which the server pings a connection."},
+    {"keepalive_timeout", ATOLL_OPTION_DURATION, 0, "20s", "1ms", "2147483647ms", nullptr,
+     "Time to wait for the answer to a ping before the connection is closed."},
+    {"keepalive_permit_without_calls", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
+     "Whether pings are allowed while a connection has no calls."},
+    {"http2_max_pings_without_data", ATOLL_OPTION_INT, 0, "2", "0", "2147483647", nullptr,
+     "Pings sent without data between them; 0: any number."},
+    {"http2_min_recv_ping_interval_without_data", ATOLL_OPTION_DURATION, 0, "300s", "0s", "2147483647ms",
+     nullptr, "Time that must pass between a client's pings without data."},
+    {"http2_max_ping_strikes", ATOLL_OPTION_INT, 0, "2", "0", "2147483647", nullptr,
+     "Too early pings of a client before its connection is closed; 0: any number."},
+    {"max_connection_age", ATOLL_OPTION_DURATION, 0, "0s", "0s", "2147483647ms", nullptr,
+     "Age at which a connection is asked to end; 0: never."},
+    {"max_connection_age_grace", ATOLL_OPTION_DURATION, 0, "0s", "0s", "2147483647ms", nullptr,
+     "Time that calls get to end after max_connection_age; 0: until they are done."},
+};
+
+}  // namespace atl::frontends::grpc_frontend

@@ -1,0 +1,60 @@
+// ModelStatistics.
+#include "common/model_version.h"
+#include "handlers.h"
+
+namespace atl::frontends::grpc_frontend {
+namespace {
+
+void copy(const StatisticDuration& from, inference::StatisticDuration* to) {
+  to->set_count(from.count);
+  to->set_ns(from.ns);
+}
+
+const char* memory_kind_name(MemoryKind kind) {
+  if (kind == MemoryKind::kGpu) return "GPU";
+  return kind == MemoryKind::kCpuPinned ? "CPU_PINNED" : "CPU";
+}
+
+void copy(const ModelStatistics& from, inference::ModelStatistics* to) {
+  to->set_name(from.name);
+  to->set_version(std::to_string(from.version));
+  to->set_last_inference(from.last_inference_ms);
+  to->set_inference_count(from.inference_count);
+  to->set_execution_count(from.execution_count);
+  inference::InferStatistics* totals = to->mutable_inference_stats();
+  copy(from.success, totals->mutable_success());
+  copy(from.fail, totals->mutable_fail());
+  copy(from.queue, totals->mutable_queue());
+  copy(from.compute_input, totals->mutable_compute_input());
+  copy(from.compute_infer, totals->mutable_compute_infer());
+  copy(from.compute_output, totals->mutable_compute_output());
+  copy(from.cache_hit, totals->mutable_cache_hit());
+  copy(from.cache_miss, totals->mutable_cache_miss());
+  for (const BatchStatistics& batch : from.batches) {
+    inference::InferBatchStatistics* added = to->add_batch_stats();
+    added->set_batch_size(batch.batch_size);
+    copy(batch.compute_input, added->mutable_compute_input());
+    copy(batch.compute_infer, added->mutable_compute_infer());
+    copy(batch.compute_output, added->mutable_compute_output());
+  }
+  for (const MemoryUsage& usage : from.memory) {
+    inference::MemoryUsage* added = to->add_memory_usage();
+    added->set_type(memory_kind_name(usage.kind));
+    added->set_id(usage.device_id);
+    added->set_byte_size(usage.size_bytes);
+  }
+}
+
+}  // namespace
+
+Status model_statistics(Backplane& backplane, const inference::ModelStatisticsRequest& request,
+                        inference::ModelStatisticsResponse* response) noexcept {
+  Result<int64_t> version = parse_model_version(request.version());
+  if (!version.ok()) return std::move(version).status();
+  Result<std::vector<ModelStatistics>> all = backplane.catalog->statistics(request.name(), version.value());
+  if (!all.ok()) return std::move(all).status();
+  for (const ModelStatistics& one : all.value()) copy(one, response->add_model_stats());
+  return {};
+}
+
+}  // namespace atl::frontends::grpc_frontend

@@ -1,0 +1,37 @@
+/// memory/host: CPU memory.
+#include "atoll/plugin.h"
+
+#include "host_memory.h"
+
+namespace atl::memory {
+namespace {
+
+class HostMemoryPlugin final : public Plugin {
+ public:
+  explicit HostMemoryPlugin(Host& host) : memory_(host.options().get_bytes("limit")) {}
+  void* query(std::string_view id) override { return provide<Memory>(&memory_, id); }
+  std::string holding() override {
+    return memory_.used_bytes() == 0 ? std::string() : cat(memory_.used_bytes(), " bytes in use");
+  }
+
+ private:
+  HostMemory memory_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{Memory::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"limit", ATOLL_OPTION_BYTES, 0, "0", nullptr, nullptr, nullptr,
+     "Most bytes in use at a time; 0: no limit."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(HostMemoryPlugin, {.name = "memory/host",
+                                .version = "1.0.0",
+                                .license = "Apache-2.0",
+                                .help = "Gives out CPU memory, counted and limited.",
+                                .provides = kProvides,
+                                .options = kOptions});
+
+}  // namespace atl::memory

@@ -1,0 +1,153 @@
+#include "catalog.h"
+
+#include <map>
+#include <utility>
+
+namespace atl::models {
+namespace {
+
+constexpr std::string_view kDuplicateReason = "model appears in two or more repositories";
+
+}  // namespace
+
+Catalog::Catalog(Host& host, CatalogOptions options)
+    : options_(std::move(options)),
+      serving_{shards_, host.clock(), host.workers()},
+      table_(shards_),
+      lifecycle_(host, serving_, table_),
+      host_(host) {}
+
+void Catalog::start(Repository& repository, ModelConfigs& configs) {
+  repository_ = &repository;
+  loader_.emplace(host_, repository, configs, serving_, options_.loader);
+  lifecycle_.use(&*loader_);
+  phase_.store(ServerPhase::kServing, std::memory_order_release);
+}
+
+void Catalog::drain() {
+  phase_.store(ServerPhase::kEnded, std::memory_order_release);
+  lifecycle_.end();
+}
+
+void Catalog::server_state_changed(ServerStateChanged::State state) {
+  if (state != ServerStateChanged::State::kDraining) return;
+  ServerPhase expected = ServerPhase::kServing;
+  if (phase_.compare_exchange_strong(expected, ServerPhase::kExiting)) lifecycle_.stop_accepting();
+}
+
+Status Catalog::check_phase() const {
+  switch (phase_.load(std::memory_order_acquire)) {
+    case ServerPhase::kNotReady:
+      return unavailable("Server not ready");
+    case ServerPhase::kEnded:
+      return unavailable("Server exiting");
+    default:
+      return {};
+  }
+}
+
+Result<ModelRef> Catalog::acquire(std::string_view name, int64_t version) noexcept {
+  if (ModelRef model = table_.acquire(name, version)) return model;
+  ATOLL_RETURN_IF_ERROR(check_phase());
+  return lifecycle_.look([&](const ModelRecords& records) { return records.lookup_failure(name, version); });
+}
+
+bool Catalog::live() const noexcept {
+  ServerPhase phase = phase_.load(std::memory_order_acquire);
+  return phase == ServerPhase::kServing || phase == ServerPhase::kExiting;
+}
+
+bool Catalog::ready() const noexcept {
+  if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing) return false;
+  if (!startup_complete_.load(std::memory_order_acquire)) return false;
+  if (!options_.strict_readiness) return true;
+  return lifecycle_.look([](const ModelRecords& records) { return records.strictly_ready(); });
+}
+
+bool Catalog::exiting() const noexcept {
+  ServerPhase phase = phase_.load(std::memory_order_acquire);
+  return phase == ServerPhase::kExiting || phase == ServerPhase::kEnded;
+}
+
+Result<std::vector<int64_t>> Catalog::ready_versions(std::string_view name) const noexcept {
+  return lifecycle_.look([&](const ModelRecords& records) -> Result<std::vector<int64_t>> {
+    const ModelRecord* record = records.find(name);
+    if (record == nullptr || record->versions.empty()) {
+      return records.lookup_failure(name, ModelCatalog::kLatest);
+    }
+    return record->ready_versions();
+  });
+}
+
+Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
+                                                         int64_t version) const noexcept {
+  // Which versions there are is looked up first and each is counted with a reference held, so that no lock is
+  // held while a backend is asked for its memory.
+  using Versions = std::map<std::string, std::vector<int64_t>>;
+  Versions versions = lifecycle_.look([&](const ModelRecords& records) {
+    Versions ready;
+    for (const auto& [model, record] : records.all()) {
+      if (!name.empty() && model != name) continue;
+      if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
+        ready.emplace(model, std::move(of_model));
+      }
+    }
+    return ready;
+  });
+  if (!name.empty() && versions.empty()) {
+    return invalid_argument("requested model '", name, "' is not available");
+  }
+  std::vector<ModelStatistics> all;
+  for (const auto& [model, ready] : versions) {
+    for (int64_t candidate : ready) {
+      if (version == kLatest || name.empty() || candidate == version)
+        append_statistics(model, candidate, &all);
+    }
+  }
+  if (!name.empty() && version != kLatest && all.empty()) {
+    return invalid_argument("requested model version is not available for model '", name, "'");
+  }
+  return all;
+}
+
+void Catalog::append_statistics(const std::string& name, int64_t version,
+                                std::vector<ModelStatistics>* all) const {
+  if (ModelRef model = table_.acquire(name, version)) all->push_back(model->statistics());
+}
+
+Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
+  ATOLL_RETURN_IF_ERROR(check_phase());
+  Result<std::vector<RepositoryEntry>> listed = repository_->list();
+  if (!listed.ok()) return std::move(listed).status();
+  std::map<std::string, uint32_t> directories;
+  for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+  return lifecycle_.look([&](const ModelRecords& records) {
+    for (const auto& [model, record] : records.all()) directories.try_emplace(model, 0);
+    std::vector<ModelIndexEntry> entries;
+    for (const auto& [model, count] : directories) {
+      if (count > 1) {
+        entries.push_back({model, "", std::string(model_state_name(ModelState::kUnavailable)),
+                           std::string(kDuplicateReason)});
+        // A version that was loaded while the name was unique may still serve.
+        (void)records.append_index(model, true, &entries);
+      } else if (!records.append_index(model, ready_only, &entries) && !ready_only && count == 1) {
+        entries.push_back({model, "", "", ""});
+      }
+    }
+    return entries;
+  });
+}
+
+void Catalog::load(std::vector<std::string> models,
+                   std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
+  lifecycle_.load(std::move(models), std::move(done));
+}
+
+void Catalog::unload(std::vector<std::string> models,
+                     std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
+  lifecycle_.unload(std::move(models), std::move(done));
+}
+
+void Catalog::set_startup_complete() noexcept { startup_complete_.store(true, std::memory_order_release); }
+
+}  // namespace atl::models

@@ -1,0 +1,70 @@
+/// The model catalog as the rest of the server sees it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/host.h"
+#include "atoll/model.h"
+#include "atoll/repository.h"
+#include "lifecycle.h"
+#include "serving_table.h"
+
+namespace atl::models {
+
+/// How far the server is.
+enum class ServerPhase : uint32_t { kNotReady, kServing, kExiting, kEnded };
+
+struct CatalogOptions {
+  bool strict_readiness = true;
+  LoaderOptions loader;
+};
+
+/// Answers questions from the serving table and the records; changes go to the lifecycle.
+class Catalog final : public ModelCatalog {
+ public:
+  Catalog(Host& host, CatalogOptions options);
+
+  /// \param repository, configs  outlive the catalog's use, until stop()
+  void start(Repository& repository, ModelConfigs& configs);
+  /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
+  void drain();
+  void server_state_changed(ServerStateChanged::State state);
+  Lifecycle& lifecycle() noexcept { return lifecycle_; }
+
+  Result<ModelRef> acquire(std::string_view name, int64_t version) noexcept override;
+  bool live() const noexcept override;
+  bool ready() const noexcept override;
+  bool exiting() const noexcept override;
+  Result<std::vector<int64_t>> ready_versions(std::string_view name) const noexcept override;
+  Result<std::vector<ModelStatistics>> statistics(std::string_view name,
+                                                  int64_t version) const noexcept override;
+  Result<std::vector<ModelIndexEntry>> index(bool ready_only) noexcept override;
+  void load(std::vector<std::string> models,
+            std::function<void(std::vector<ModelLoadResult>)> done) noexcept override;
+  void unload(std::vector<std::string> models,
+              std::function<void(std::vector<ModelLoadResult>)> done) noexcept override;
+  void set_startup_complete() noexcept override;
+
+ private:
+  Status check_phase() const;
+  void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
+
+  CatalogOptions options_;
+  ReaderShards shards_;
+  std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
+  std::atomic<bool> startup_complete_{false};
+  ServingContext serving_;
+  mutable ServingTable table_;
+  Lifecycle lifecycle_;
+  Host& host_;
+  Repository* repository_ = nullptr;
+  std::optional<Loader> loader_;
+};
+
+}  // namespace atl::models

@@ -1,0 +1,56 @@
+#include "catalog_plugin.h"
+
+#include <utility>
+
+namespace atl::models {
+namespace {
+
+CatalogOptions read_options(const Options& options) {
+  CatalogOptions catalog;
+  catalog.strict_readiness = options.get_bool("strict_readiness");
+  catalog.loader.auto_complete = options.get_bool("auto_complete_config");
+  catalog.loader.default_max_batch_size = options.get_int("default_max_batch_size");
+  catalog.loader.retries = static_cast<uint32_t>(options.get_int("load_retry_count"));
+  catalog.loader.settings = options.get_map("backend_settings");
+  return catalog;
+}
+
+}  // namespace
+
+CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {}
+
+Status CatalogPlugin::init() {
+  for (const auto& [key, value] : host_.options().get_map("backend_settings")) {
+    if (key.empty() || key.front() == '.' || key.back() == '.') {
+      return invalid_argument("option 'backend_settings' has the key '", key,
+                              "', expected '<backend>.<setting>' or '<setting>'");
+    }
+  }
+  return {};
+}
+
+Status CatalogPlugin::start() {
+  auto repository = host_.registry().find<Repository>();
+  if (!repository.ok()) return std::move(repository).status();
+  auto configs = host_.registry().find<ModelConfigs>();
+  if (!configs.ok()) return std::move(configs).status();
+  catalog_.start(**repository, **configs);
+  ATOLL_RETURN_IF_ERROR(services_changed_.open(host_.events(), {.depth = 4096}));
+  if (Status status = server_state_changed_.open(host_.events()); !status.ok()) {
+    services_changed_.reset();
+    return status;
+  }
+  repository_ = std::move(repository).value();
+  configs_ = std::move(configs).value();
+  return {};
+}
+
+void CatalogPlugin::stop() {
+  services_changed_.reset();
+  server_state_changed_.reset();
+  catalog_.drain();
+  configs_.reset();
+  repository_.reset();
+}
+
+}  // namespace atl::models

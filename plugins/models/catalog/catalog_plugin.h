@@ -1,0 +1,43 @@
+/// The catalog as a plugin: its options, its services, and the events it listens to.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "atoll/plugin.h"
+#include "catalog.h"
+
+namespace atl::models {
+
+class CatalogPlugin final : public Plugin {
+ public:
+  explicit CatalogPlugin(Host& host);
+
+  Status init() override;
+  Status start() override;
+  void drain(int64_t /*deadline_ns*/) override { catalog_.drain(); }
+
+  void stop() override;
+  void* query(std::string_view id) override { return provide<ModelCatalog>(&catalog_, id); }
+  Catalog& catalog() noexcept { return catalog_; }
+  std::string holding() override { return catalog_.lifecycle().holding(); }
+
+ private:
+  struct OnService {
+    Catalog& catalog;
+    void operator()(const ServiceChanged& event) const { catalog.lifecycle().service_changed(event); }
+  };
+  struct OnServerState {
+    Catalog& catalog;
+    void operator()(const ServerStateChanged& event) const { catalog.server_state_changed(event.state); }
+  };
+
+  Host& host_;
+  Service<Repository> repository_;
+  Service<ModelConfigs> configs_;
+  Catalog catalog_;
+  Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
+  Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};
+};
+
+}  // namespace atl::models

@@ -1,0 +1,93 @@
+#include "ensembles.h"
+
+namespace atl::models {
+namespace {
+
+/// Depth first; a model is looked at once.
+bool reaches(const WaitGraph& waits, const std::string& from, const std::string& to,
+             std::set<std::string>* visited, std::string* path) {
+  if (from == to) {
+    *path = from;
+    return true;
+  }
+  auto found = waits.find(from);
+  if (found == waits.end() || !visited->insert(from).second) return false;
+  for (const std::string& next : found->second) {
+    if (!reaches(waits, next, to, visited, path)) continue;
+    *path = cat(from, " -> ", *path);
+    return true;
+  }
+  return false;
+}
+
+bool is_absent(const ModelRecords& records, const std::string& model,
+               const std::map<std::string, Status>& failures) {
+  auto failure = failures.find(model);
+  if (failure == failures.end()) return records.find(model) == nullptr;
+  Code code = failure->second.code();
+  const ModelRecord* record = records.find(model);
+  bool known = record != nullptr && !record->versions.empty();
+  return !known && (code == Code::kNotFound || code == Code::kFailedPrecondition);
+}
+
+Status check_member(const ModelRecords& records, const std::string& ensemble, const EnsembleMember& member,
+                    const std::map<std::string, Status>& failures) {
+  const ModelRecord* record = records.find(member.model);
+  auto failure = failures.find(member.model);
+  if (record == nullptr || !record->has_ready()) {
+    if (failure == failures.end()) {
+      return invalid_argument("ensemble '", ensemble, "' depends on '", member.model,
+                              "' which has no loaded version.");
+    }
+    if (record == nullptr || record->versions.empty()) {
+      return invalid_argument("ensemble '", ensemble, "' depends on '", member.model,
+                              "' which is not valid. Model '", member.model,
+                              "' failed with error: ", failure->second.text());
+    }
+    return invalid_argument("ensemble '", ensemble, "' depends on '", member.model,
+                            "' which has no loaded version. Model '", member.model,
+                            "' loading failed with error: ", failure->second.text());
+  }
+  if (member.version == ModelCatalog::kLatest) return {};
+  auto version = record->versions.find(member.version);
+  if (version != record->versions.end() && version->second.state == ModelState::kReady) return {};
+  return invalid_argument("ensemble '", ensemble, "' depends on '", member.model, "' whose required version ",
+                          member.version, " is not loaded.");
+}
+
+}  // namespace
+
+std::string find_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member) {
+  std::set<std::string> visited;
+  std::string path;
+  if (!reaches(waits, member, ensemble, &visited, &path)) return {};
+  return cat(ensemble, " -> ", path);
+}
+
+std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model) {
+  std::vector<std::string> above;
+  for (const auto& [name, record] : records.all()) {
+    if (record.has_member(model)) above.push_back(name);
+  }
+  return above;
+}
+
+Status check_members(const ModelRecords& records, const std::string& ensemble,
+                     const std::vector<EnsembleMember>& members,
+                     const std::map<std::string, Status>& failures) {
+  std::string absent;
+  for (const EnsembleMember& member : members) {
+    if (!is_absent(records, member.model, failures)) continue;
+    absent += cat(absent.empty() ? "" : ", ", member.model);
+  }
+  if (!absent.empty()) {
+    return invalid_argument("ensemble ", ensemble,
+                            " contains models that are not available or ambiguous: ", absent);
+  }
+  for (const EnsembleMember& member : members) {
+    ATOLL_RETURN_IF_ERROR(check_member(records, ensemble, member, failures));
+  }
+  return {};
+}
+
+}  // namespace atl::models

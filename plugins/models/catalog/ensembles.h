@@ -1,0 +1,32 @@
+/// Rules between ensembles and the models they are made of. Pure functions over the records.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/status.h"
+#include "model_records.h"
+
+namespace atl::models {
+
+/// Which ensembles wait for which members while they load.
+using WaitGraph = std::map<std::string, std::set<std::string>, std::less<>>;
+
+/// The path by which `member` already waits, directly or not, for `ensemble`: "a -> b -> a" starting and
+/// ending with the ensemble. Empty: it does not, so the ensemble may wait for it.
+std::string find_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member);
+
+/// The ensembles that use a model directly.
+std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model);
+
+/// Checks that every member has a READY version, and the one it is asked for.
+/// \param failures  why the load of a member that was tried for this ensemble failed, by name
+/// Errors: INVALID_ARGUMENT with the protocols' texts.
+Status check_members(const ModelRecords& records, const std::string& ensemble,
+                     const std::vector<EnsembleMember>& members,
+                     const std::map<std::string, Status>& failures);
+
+}  // namespace atl::models

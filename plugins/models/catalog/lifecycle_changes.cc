@@ -1,0 +1,138 @@
+// What takes versions out of service: unloads, and services that come and go.
+#include <utility>
+
+#include "failure_text.h"
+#include "lifecycle.h"
+
+namespace atl::models {
+
+bool Lifecycle::current(const Attempt& attempt) const {
+  const ModelRecord* record = records_.find(attempt.model);
+  return !ending_ && record != nullptr && record->operation == attempt.operation;
+}
+
+Status Lifecycle::outdated() const {
+  return internal_error(
+      "Newer operation has been applied to the model lifecycle, current load operation is out-dated.");
+}
+
+void Lifecycle::unload_locked(const std::string& model, const std::string& reason,
+                              std::vector<LoadDone>* cancelled) {
+  ModelRecord* record = records_.find(model);
+  if (record == nullptr) return;
+  record->operation = ++last_operation_;
+  record->failure.clear();
+  record->missing_interface.clear();
+  record->missing_name.clear();
+  record->suspended = false;
+  for (LoadDone& waiting : record->waiting) cancelled->push_back(std::move(waiting));
+  record->waiting.clear();
+
+  bool was_ready = record->has_ready();
+  for (auto& [version, state] : record->versions) {
+    if (state.state == ModelState::kReady) {
+      state.served = nullptr;
+      state.end_reason = reason;
+      records_.set_state(model, version, ModelState::kUnloading, "");
+    } else if (state.state != ModelState::kUnloading && state.reason != reason) {
+      records_.set_state(model, version, ModelState::kUnavailable, reason);
+    }
+  }
+  if (was_ready) table_.publish(model, {});
+  for (const std::string& above : ensembles_above(records_, model)) {
+    ModelRecord* ensemble = records_.find(above);
+    if (!ensemble->has_ready() && !ensemble->loading) continue;
+    unload_locked(above, std::string(kUnloadedReason), cancelled);
+    records_.find(above)->suspended = true;
+  }
+  records_.forget_if_empty(model);
+}
+
+bool Lifecycle::changed_since(const Attempt& attempt, std::string_view interface_id,
+                              std::string_view instance, ServiceChanged::Kind kind) const {
+  if (!instance.empty()) {
+    auto found = changes_.find(FixedText<256>(cat(interface_id, " ", instance)).view());
+    return found != changes_.end() && found->second.number > attempt.services_seen &&
+           found->second.kind == kind;
+  }
+  for (const auto& [key, change] : changes_) {
+    if (change.number > attempt.services_seen && change.kind == kind && key.starts_with(interface_id)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool Lifecycle::wants_published(const ModelRecord& record, const ServiceChanged& event) const {
+  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
+  if (record.missing_interface == event.interface_id.view()) {
+    return scheduler || record.missing_name == event.instance.view();
+  }
+  if (!scheduler) return false;
+  for (const auto& [version, state] : record.versions) {
+    if (state.served == nullptr) continue;
+    const ModelParts& parts = state.served->parts();
+    if (parts.used_scheduler != parts.wanted_scheduler) return true;
+  }
+  return false;
+}
+
+bool Lifecycle::uses(const ModelRecord& record, const ServiceChanged& event) const {
+  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
+  for (const auto& [version, state] : record.versions) {
+    if (state.served == nullptr) continue;
+    const ModelParts& parts = state.served->parts();
+    if ((scheduler ? parts.scheduler_instance : parts.backend_instance) == event.instance.view()) return true;
+  }
+  return false;
+}
+
+void Lifecycle::service_changed(const ServiceChanged& event) {
+  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
+  if (!scheduler && event.interface_id.view() != Backend::kInterfaceId) return;
+  std::vector<std::string> reload;
+  std::vector<std::string> remove;
+  std::vector<LoadDone> cancelled;
+  std::string reason = cat(scheduler ? "scheduler '" : "backend '", event.instance.view(), "' was removed");
+  {
+    std::scoped_lock lock(mutex_);
+    changes_[std::string(event.key())] = {++last_change_, event.kind};
+    if (ending_) return;
+    for (const auto& [model, record] : records_.all()) {
+      if (event.kind == ServiceChanged::Kind::kPublished) {
+        if (!record.loading && wants_published(record, event)) reload.push_back(model);
+      } else if (uses(record, event)) {
+        (event.kind == ServiceChanged::Kind::kReplaced ? reload : remove).push_back(model);
+      }
+    }
+    for (const std::string& model : remove) {
+      unload_locked(model, reason, &cancelled);
+      if (ModelRecord* record = records_.find(model); record != nullptr) {
+        record->missing_interface = event.interface_id.view();
+        record->missing_name = event.instance.view();
+      }
+    }
+  }
+  for (const LoadDone& done : cancelled) done(outdated());
+  for (const std::string& model : remove) {
+    host_.log().warning("model '", model, "' is taken out of service: ", reason);
+  }
+  for (const std::string& model : reload) start_load(model, [](const Status&) {});
+}
+
+void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object, bool destroyed) {
+  if (destroyed) host_.log().info("successfully unloaded '", model, "' version ", version);
+  std::scoped_lock lock(mutex_);
+  if (!destroyed) {
+    live_.erase(object);
+    return;
+  }
+  ModelRecord* record = records_.find(model);
+  if (record == nullptr) return;
+  auto found = record->versions.find(version);
+  if (found == record->versions.end() || found->second.object != object) return;
+  if (found->second.state != ModelState::kUnloading) return;
+  records_.set_state(model, version, ModelState::kUnavailable, found->second.end_reason);
+}
+
+}  // namespace atl::models

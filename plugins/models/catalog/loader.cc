@@ -1,0 +1,262 @@
+#include "loader.h"
+
+#include <utility>
+
+#include "atoll/memory.h"
+#include "instance_specs.h"
+#include "model_config.pb.h"
+#include "parallel_for.h"
+#include "scheduler_choice.h"
+#include "warmup.h"
+
+namespace atl::models {
+namespace {
+
+constexpr int32_t kGpusMax = 64;
+constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
+
+std::vector<EnsembleMember> members_of(const inference::ModelConfig& config) {
+  std::vector<EnsembleMember> members;
+  for (const auto& step : config.ensemble_scheduling().step()) {
+    members.push_back(
+        {step.model_name(), step.model_version() > 0 ? step.model_version() : ModelCatalog::kLatest});
+  }
+  return members;
+}
+
+/// The reference text first, then what there is.
+Status no_backend(Registry& registry, const inference::ModelConfig& config, const Status& cause) {
+  if (cause.code() != Code::kNotFound) return cause.clone();
+  std::string found;
+  for (const ServiceInfo& info : registry.list(Backend::kInterfaceId)) {
+    found += cat(found.empty() ? "" : ", ", "'", info.instance, "'");
+  }
+  return invalid_argument("unable to find backend library for backend '", config.backend(),
+                          "', try specifying runtime on the model configuration. Enabled backends: ",
+                          found.empty() ? std::string_view("none") : std::string_view(found));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> settings_of(const LoaderOptions& options, std::string_view backend) {
+  std::map<std::string, std::string> settings;
+  settings.emplace(kDefaultMaxBatchSize, cat(options.default_max_batch_size));
+  for (const auto& [key, value] : options.settings) {
+    if (key.find('.') == std::string::npos) settings[key] = value;
+  }
+  for (const auto& [key, value] : options.settings) {
+    size_t dot = key.find('.');
+    if (dot != std::string::npos && std::string_view(key).substr(0, dot) == backend) {
+      settings[key.substr(dot + 1)] = value;
+    }
+  }
+  return settings;
+}
+
+Loader::Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
+               LoaderOptions options)
+    : host_(host),
+      repository_(repository),
+      configs_(configs),
+      serving_(serving),
+      options_(std::move(options)) {}
+
+Result<PreparedModel> Loader::prepare(const std::string& model, bool* exists) {
+  Result<RepositoryModel> files = repository_.open(model);
+  *exists = files.ok() || files.status().code() != Code::kNotFound;
+  if (!files.ok()) return std::move(files).status();
+  PreparedModel prepared;
+  prepared.files = std::move(files).value();
+  for (const std::string& warning : prepared.files.ignored) host_.log().warning(warning);
+
+  Result<std::string> bytes = configs_.read(prepared.files, !options_.auto_complete);
+  if (!bytes.ok()) return std::move(bytes).status();
+  prepared.config = std::move(bytes).value();
+  inference::ModelConfig config;
+  ATOLL_RETURN_IF_ERROR(parse_config(prepared.config, &config));
+  prepared.ensemble = config.has_ensemble_scheduling();
+  prepared.members = members_of(config);
+
+  std::vector<std::string> warnings;
+  auto versions = configs_.select_versions(prepared.config, prepared.files, &warnings);
+  for (const std::string& warning : warnings) host_.log().warning(warning);
+  if (!versions.ok()) return std::move(versions).status();
+  prepared.versions = std::move(versions).value();
+  if (prepared.versions.empty()) {
+    return invalid_argument("at least one version must be available under the version policy of model '",
+                            model, "'");
+  }
+  return prepared;
+}
+
+Result<std::unique_ptr<ServedModel>> Loader::build(const PreparedModel& model,
+                                                   const RepositoryVersion& version,
+                                                   MissingService* missing) {
+  for (uint32_t attempt = 0;; ++attempt) {
+    *missing = {};
+    auto built = build_once(model, version, missing);
+    if (built.ok() || attempt == options_.retries) return built;
+    host_.log().warning("attempt ", attempt + 1, " of ", options_.retries + 1, " to load '",
+                        model.files.entry.name, "' version ", version.version,
+                        " failed: ", built.status().text());
+  }
+}
+
+Result<std::unique_ptr<ServedModel>> Loader::build_once(const PreparedModel& model,
+                                                        const RepositoryVersion& version,
+                                                        MissingService* missing) {
+  ModelParts parts;
+  parts.pass = Pass(host_.gate());
+  if (!parts.pass) return unavailable("the server is going down");
+  inference::ModelConfig config;
+  std::string bytes = model.config;
+  ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));
+  if (model.ensemble) {
+    Result<std::string> finished = configs_.finish(bytes);
+    if (!finished.ok()) return std::move(finished).status();
+    bytes = std::move(finished).value();
+    ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));
+  } else {
+    ATOLL_RETURN_IF_ERROR(load_backend(model, version, parts, config, bytes, missing));
+  }
+  Result<ModelInfo> info = make_model_info(config, std::move(bytes), version.version, model.files.entry.path);
+  if (!info.ok()) return std::move(info).status();
+  parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
+  parts.statistics = std::make_unique<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
+  if (!model.ensemble) ATOLL_RETURN_IF_ERROR(create_instances(model, config, parts));
+  ATOLL_RETURN_IF_ERROR(create_scheduler(model, config, parts, missing));
+  auto served = std::make_unique<ServedModel>(serving_, std::move(parts), find_correlation_control(config));
+  ATOLL_RETURN_IF_ERROR(run_warmup(config, model.files.entry.path, *served));
+  return served;
+}
+
+Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion& version, ModelParts& parts,
+                            inference::ModelConfig& config, std::string& bytes, MissingService* missing) {
+  auto backend = host_.registry().find<Backend>(config.backend().empty() ? "(none)" : config.backend());
+  if (!backend.ok()) {
+    *missing = {Backend::kInterfaceId, config.backend()};
+    return no_backend(host_.registry(), config, backend.status());
+  }
+  parts.backend = std::move(backend).value();
+  parts.backend_instance = config.backend();
+
+  ModelSource source;
+  source.name = model.files.entry.name;
+  source.version = version.version;
+  source.model_directory = model.files.entry.path;
+  source.version_directory = version.path;
+  source.config = bytes;
+  source.auto_complete = options_.auto_complete;
+  source.settings = settings_of(options_, config.backend());
+  if (options_.auto_complete) {
+    Result<std::string> completed = parts.backend->complete_config(source);
+    if (!completed.ok()) return std::move(completed).status();
+    source.config = std::move(completed).value();
+  }
+  Result<std::string> finished = configs_.finish(source.config);
+  if (!finished.ok()) return std::move(finished).status();
+  BackendTraits traits = parts.backend->traits();
+  Result<std::string> grouped = configs_.finish_instance_groups(finished.value(), traits, usable_gpus());
+  if (!grouped.ok()) return std::move(grouped).status();
+  bytes = source.config = std::move(grouped).value();
+  ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));
+
+  Result<std::unique_ptr<BackendModel>> loaded = parts.backend->load(source);
+  if (!loaded.ok()) return std::move(loaded).status();
+  parts.backend_model = std::move(loaded).value();
+  if (parts.backend_model == nullptr) {
+    return internal_error("backend '", config.backend(), "' loaded model '", source.name, "' as nothing");
+  }
+  return {};
+}
+
+Status Loader::create_instances(const PreparedModel& model, const inference::ModelConfig& config,
+                                ModelParts& parts) {
+  auto specs = make_instance_specs(config, parts.statistics.get());
+  if (!specs.ok()) return std::move(specs).status();
+  parts.specs = std::move(specs).value();
+  parts.instances.resize(parts.specs.size());
+  std::vector<Status> failures(parts.specs.size());
+  auto create = [&](size_t i) {
+    auto instance = parts.backend_model->create_instance(*parts.specs[i]);
+    if (!instance.ok()) {
+      failures[i] = std::move(instance).status();
+    } else if (*instance == nullptr) {
+      failures[i] = internal_error("backend '", parts.backend_instance, "' created no instance '",
+                                   parts.specs[i]->name, "' of model '", model.files.entry.name, "'");
+    } else {
+      parts.instances[i] = std::make_unique<CountedInstance>(std::move(instance).value());
+    }
+  };
+  if (parts.backend->traits().parallel_instances) {
+    parallel_for(host_.workers(), host_.gate(), parts.specs.size(), create);
+  } else {
+    for (size_t i = 0; i < parts.specs.size(); ++i) {
+      create(i);
+      if (!failures[i].ok()) break;
+    }
+  }
+  for (Status& failure : failures) {
+    if (!failure.ok()) return std::move(failure);
+  }
+  for (size_t i = 0; i < parts.specs.size(); ++i) {
+    if (!parts.specs[i]->passive) parts.scheduled.push_back({parts.instances[i].get(), parts.specs[i].get()});
+  }
+  return {};
+}
+
+Status Loader::create_scheduler(const PreparedModel& model, const inference::ModelConfig& config,
+                                ModelParts& parts, MissingService* missing) {
+  parts.wanted_scheduler = wanted_scheduler_kind(config);
+  auto choice = choose_scheduler(host_.registry(), parts.wanted_scheduler, parts.info->name);
+  if (!choice.ok()) {
+    *missing = {SchedulerProvider::kInterfaceId, parts.wanted_scheduler};
+    return std::move(choice).status();
+  }
+  parts.scheduler_provider = std::move(choice->provider);
+  parts.scheduler_instance = choice->instance;
+  parts.used_scheduler = choice->kind;
+  if (parts.used_scheduler != parts.wanted_scheduler) {
+    host_.log().warning("model '", parts.info->name, "' version ", parts.info->version,
+                        ": no enabled plugin provides a '", parts.wanted_scheduler,
+                        "' scheduler; requests are executed one by one by the '", parts.used_scheduler,
+                        "' scheduler");
+  }
+  SchedulerContext context;
+  context.model_name = parts.info->name;
+  context.model_version = parts.info->version;
+  context.config = parts.info->config;
+  context.model_directory = model.files.entry.path;
+  context.max_batch_size = parts.info->max_batch_size;
+  context.instances = parts.scheduled;
+  context.reporter = parts.statistics.get();
+  context.clock = &host_.clock();
+  context.executors = &host_.executors();
+  Result<std::unique_ptr<Scheduler>> scheduler = parts.scheduler_provider->create(context);
+  if (!scheduler.ok()) return std::move(scheduler).status();
+  parts.scheduler = std::move(scheduler).value();
+  if (parts.scheduler != nullptr) return {};
+  return internal_error("scheduler '", parts.scheduler_instance, "' made nothing for model '",
+                        parts.info->name, "'");
+}
+
+std::vector<int32_t> Loader::usable_gpus() {
+  std::vector<int32_t> gpus;
+  for (const ServiceInfo& info : host_.registry().list(Memory::kInterfaceId)) {
+    auto memory = host_.registry().find<Memory>(info.instance);
+    if (!memory.ok() || (*memory)->kind() != MemoryKind::kGpu) continue;
+    for (int32_t gpu = 0; gpu < kGpusMax; ++gpu) {
+      Result<Buffer> probe = (*memory)->allocate(0, gpu);
+      if (!probe.ok()) {
+        if (probe.status().code() == Code::kInvalidArgument) break;
+        continue;
+      }
+      (*memory)->free(probe.value());
+      gpus.push_back(gpu);
+    }
+    break;
+  }
+  return gpus;
+}
+
+}  // namespace atl::models

@@ -1,0 +1,111 @@
+#include "model_records.h"
+
+#include <utility>
+
+namespace atl::models {
+
+std::vector<int64_t> ModelRecord::ready_versions() const {
+  std::vector<int64_t> ready;
+  for (const auto& [version, record] : versions) {
+    if (record.state == ModelState::kReady) ready.push_back(version);
+  }
+  return ready;
+}
+
+bool ModelRecord::has_ready() const {
+  for (const auto& [version, record] : versions) {
+    if (record.state == ModelState::kReady) return true;
+  }
+  return false;
+}
+
+bool ModelRecord::has_member(std::string_view model) const {
+  for (const EnsembleMember& member : members) {
+    if (member.model == model) return true;
+  }
+  return false;
+}
+
+ModelRecord* ModelRecords::find(std::string_view model) {
+  auto found = records_.find(model);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+const ModelRecord* ModelRecords::find(std::string_view model) const {
+  auto found = records_.find(model);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+void ModelRecords::set_state(const std::string& model, int64_t version, ModelState state,
+                             std::string reason) {
+  VersionRecord& record = records_[model].versions[version];
+  record.state = state;
+  record.reason = std::move(reason);
+  ModelStateChanged event;
+  event.key_text = std::string_view(cat(model, "/", version));
+  event.model = std::string_view(model);
+  event.version = version;
+  event.state = state;
+  event.reason = std::string_view(record.reason);
+  events_.publish(event);
+}
+
+void ModelRecords::forget_if_empty(const std::string& model) {
+  auto found = records_.find(model);
+  if (found == records_.end()) return;
+  const ModelRecord& record = found->second;
+  if (record.versions.empty() && record.failure.empty() && !record.loading && !record.suspended) {
+    records_.erase(found);
+  }
+}
+
+void ModelRecords::forget_events() {
+  for (const auto& [model, record] : records_) {
+    for (const auto& [version, state] : record.versions) {
+      FixedText<288> key(cat(model, "/", version));
+      events_.forget(ModelStateChanged::kEventId, key.view());
+    }
+  }
+}
+
+Status ModelRecords::lookup_failure(std::string_view model, int64_t version) const {
+  constexpr std::string_view kPrefix = "Request for unknown model: '";
+  const ModelRecord* record = find(model);
+  if (record == nullptr || record->versions.empty()) return not_found(kPrefix, model, "' is not found");
+  if (version == ModelCatalog::kLatest) return not_found(kPrefix, model, "' has no available versions");
+  if (!record->versions.contains(version)) {
+    return not_found(kPrefix, model, "' version ", version, " is not found");
+  }
+  return unavailable(kPrefix, model, "' version ", version, " is not at ready state");
+}
+
+bool ModelRecords::strictly_ready() const {
+  for (const auto& [model, record] : records_) {
+    for (const auto& [version, state] : record.versions) {
+      if (state.reason == kUnloadedReason) continue;
+      if (state.state != ModelState::kReady || !state.served->ready()) return false;
+    }
+  }
+  return true;
+}
+
+bool ModelRecords::append_index(std::string_view model, bool ready_only,
+                                std::vector<ModelIndexEntry>* entries) const {
+  const ModelRecord* record = find(model);
+  if (record == nullptr) return false;
+  bool any = false;
+  for (const auto& [version, state] : record->versions) {
+    any = true;
+    if (ready_only && state.state != ModelState::kReady) continue;
+    entries->push_back(
+        {std::string(model), cat(version), std::string(model_state_name(state.state)), state.reason});
+  }
+  if (record->failure.empty() || record->has_ready()) return any;
+  if (!ready_only) {
+    entries->push_back(
+        {std::string(model), "", std::string(model_state_name(ModelState::kUnavailable)), record->failure});
+  }
+  return true;
+}
+
+}  // namespace atl::models

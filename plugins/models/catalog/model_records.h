@@ -1,0 +1,77 @@
+/// What is known of every model that was ever asked for: states, reasons and what it depends on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/event_bus.h"
+#include "atoll/model.h"
+#include "loader.h"
+#include "served_model.h"
+
+namespace atl::models {
+
+/// Reason of a version that was unloaded on purpose; readiness does not mind it.
+inline constexpr std::string_view kUnloadedReason = "unloaded";
+
+using LoadDone = std::function<void(const Status&)>;
+
+struct VersionRecord {
+  ModelState state = ModelState::kUnknown;
+  std::string reason;
+  std::string end_reason;         ///< what reason becomes when an UNLOADING version has ended
+  ServedModel* served = nullptr;  ///< READY only; alive while it is here
+  uint64_t object = 0;            ///< which ServedModel the state is about
+};
+
+struct ModelRecord {
+  std::map<int64_t, VersionRecord> versions;
+  std::string failure;                  ///< of the last load, when it failed before any version was known
+  std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded
+  std::string missing_interface;        ///< the service that the last load failed for want of
+  std::string missing_name;
+  bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
+  uint64_t operation = 0;  ///< the newest; a load of an older one is out of date
+  bool loading = false;
+  std::vector<LoadDone> running;  ///< told when the load that runs has ended
+  std::vector<LoadDone> waiting;  ///< answered by one more load after it
+
+  std::vector<int64_t> ready_versions() const;
+  bool has_ready() const;
+  bool has_member(std::string_view model) const;
+};
+
+/// Not locked: guarded by its owner. Every change of a state is published.
+class ModelRecords {
+ public:
+  explicit ModelRecords(EventBus& events) noexcept : events_(events) {}
+
+  ModelRecord& at(const std::string& model) { return records_[model]; }
+  ModelRecord* find(std::string_view model);
+  const ModelRecord* find(std::string_view model) const;
+  const std::map<std::string, ModelRecord, std::less<>>& all() const noexcept { return records_; }
+  std::map<std::string, ModelRecord, std::less<>>& all() noexcept { return records_; }
+
+  void set_state(const std::string& model, int64_t version, ModelState state, std::string reason);
+  /// Drops the record of a model about which there is nothing to say.
+  void forget_if_empty(const std::string& model);
+  /// Withdraws the published states.
+  void forget_events();
+
+  /// Why a look-up of a READY version found none.
+  Status lookup_failure(std::string_view model, int64_t version) const;
+  /// Every version of every model is READY with all its instances, or deliberately unloaded.
+  bool strictly_ready() const;
+  /// Adds the index lines of a model. \returns false if there is none and the model is not known
+  bool append_index(std::string_view model, bool ready_only, std::vector<ModelIndexEntry>* entries) const;
+
+ private:
+  EventBus& events_;
+  std::map<std::string, ModelRecord, std::less<>> records_;
+};
+
+}  // namespace atl::models

@@ -1,0 +1,216 @@
+#include "filesystem_repository.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <system_error>
+#include <tuple>
+
+#include "directory_reader.h"
+#include "model_scan.h"
+#include "names.h"
+
+namespace atl::filesystem {
+
+namespace {
+
+/// Runs a step that may throw for want of memory.
+template <class T, class Step>
+Result<T> guarded(const char* what, Step&& step) noexcept {
+  try {
+    return step();
+  } catch (const std::exception& error) {
+    return internal_error(what, ": ", error.what());
+  }
+}
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+/// A listing names no missing file: whatever keeps a repository from being read makes it unavailable.
+Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::string(status.message())); }
+
+Status list_root(const Containment& containment, const std::string& repository, const std::string& path,
+                 std::vector<RepositoryEntry>* entries) {
+  auto reader = DirectoryReader::open(containment.root(), path);
+  if (!reader.ok()) return as_unavailable(std::move(reader).status());
+  DirectoryReader::Entry entry;
+  while (true) {
+    auto more = reader->next(&entry);
+    if (!more.ok()) return as_unavailable(std::move(more).status());
+    if (!*more) return {};
+    std::string name(entry.name);
+    if (name.starts_with('.') || !is_utf8(name)) continue;
+    if (entry.type == DT_LNK) {
+      // A link that can not be followed is listed, so that open() says what is wrong with it.
+      struct stat info;
+      bool known = ::fstatat(reader->fd(), name.c_str(), &info, 0) == 0;
+      if (known && !S_ISDIR(info.st_mode)) continue;
+    } else if (entry.type != DT_DIR) {
+      continue;
+    }
+    std::string model_path = cat(path == "/" ? "" : path, "/", name);
+    entries->push_back({std::move(name), repository, std::move(model_path)});
+  }
+}
+
+/// Keeps at most kIgnoredMax warnings, of which the last then counts those left out.
+void limit_warnings(std::string_view model, size_t count, std::vector<std::string>* warnings) {
+  std::sort(warnings->begin(), warnings->end());
+  if (count <= kIgnoredMax) return;
+  warnings->resize(kIgnoredMax - 1);
+  warnings->push_back(cat(count - warnings->size(), " more directories of model '", model, "' are ignored"));
+}
+
+}  // namespace
+
+FilesystemRepository::FilesystemRepository(RepositorySettings settings) : settings_(std::move(settings)) {}
+
+Status FilesystemRepository::check() const {
+  if (settings_.config_name.find('/') != std::string::npos || settings_.config_name.starts_with('.')) {
+    return invalid_argument("option 'config_name' is '", settings_.config_name,
+                            "', expected the name of a file in a model's folder 'configs', without '.pbtxt'");
+  }
+  if (settings_.paths.empty()) return invalid_argument("option 'paths' is empty, expected at least one path");
+  for (const std::string& path : settings_.paths) {
+    if (path.empty()) return invalid_argument("option 'paths' holds an empty path");
+    if (path.find("://") != std::string::npos) {
+      return invalid_argument("option 'paths' holds '", path, "', expected a directory of this machine");
+    }
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) {
+      return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
+    }
+    if (!S_ISDIR(info.st_mode)) {
+      return invalid_argument("repository path is not a valid directory: ", path);
+    }
+    auto containment = Containment::open(path, settings_.follow_links);
+    if (!containment.ok()) return std::move(containment).status();
+    auto reader = DirectoryReader::open(containment->root(), path);
+    if (!reader.ok()) return as_unavailable(std::move(reader).status());
+  }
+  return {};
+}
+
+Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots() const {
+  std::vector<Root> roots;
+  for (const std::string& path : settings_.paths) {
+    auto containment = Containment::open(path, settings_.follow_links);
+    if (!containment.ok()) return as_unavailable(std::move(containment).status());
+    const struct stat& info = containment->info();
+    bool again = std::any_of(roots.begin(), roots.end(), [&](const Root& other) {
+      return other.containment.info().st_dev == info.st_dev && other.containment.info().st_ino == info.st_ino;
+    });
+    if (!again) roots.push_back({without_trailing_slashes(path), std::move(containment).value()});
+  }
+  return roots;
+}
+
+Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
+  using Entries = std::vector<RepositoryEntry>;
+  return guarded<Entries>("listing the repositories", [&]() -> Result<Entries> {
+    auto roots = open_roots();
+    if (!roots.ok()) return std::move(roots).status();
+    Entries entries;
+    for (const Root& root : *roots) {
+      ATOLL_RETURN_IF_ERROR(list_root(root.containment, root.path, root.path, &entries));
+    }
+    std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
+      return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
+    });
+    return entries;
+  });
+}
+
+Result<RepositoryModel> FilesystemRepository::open(std::string_view name) noexcept {
+  return guarded<RepositoryModel>("opening a model", [&] { return open_model(name); });
+}
+
+Result<RepositoryModel> FilesystemRepository::open_model(std::string_view name) const {
+  ATOLL_RETURN_IF_ERROR(check_model_name(name));
+  auto roots = open_roots();
+  if (!roots.ok()) return std::move(roots).status();
+  RepositoryModel model;
+  const Root* home = nullptr;
+  Found directory;
+  for (const Root& root : *roots) {
+    std::string path = cat(root.path == "/" ? "" : root.path, "/", name);
+    auto found = root.containment.find(root.containment.root(), std::string(name), path);
+    if (!found.ok()) {
+      if (found.status().code() == Code::kNotFound) continue;
+      return std::move(found).status();
+    }
+    if (!S_ISDIR(found->mode)) continue;
+    if (home != nullptr) {
+      return make_status(Code::kFailedPrecondition, "model appears in two or more repositories")
+          .note(cat("model '", name, "' in '", home->path, "' and '", root.path, "'"));
+    }
+    home = &root;
+    model.entry = {std::string(name), root.path, std::move(path)};
+    directory = std::move(found).value();
+  }
+  if (home == nullptr) return not_found("model '", name, "' is not found in any model repository");
+  ATOLL_RETURN_IF_ERROR(
+      scan_model_directory(home->containment, directory, model.entry.path, settings_.files_max));
+  ATOLL_RETURN_IF_ERROR(read_config(*home, directory, &model));
+  ATOLL_RETURN_IF_ERROR(read_versions(*home, directory, &model));
+  return model;
+}
+
+Status FilesystemRepository::read_config(const Root& root, const Found& directory,
+                                         RepositoryModel* model) const {
+  std::vector<std::string> names;
+  if (!settings_.config_name.empty()) names.push_back(cat("configs/", settings_.config_name, ".pbtxt"));
+  names.push_back("config.pbtxt");
+  for (const std::string& name : names) {
+    std::string path = cat(model->entry.path, "/", name);
+    auto file = root.containment.find(directory.path_fd.get(), name, path);
+    if (!file.ok()) {
+      if (file.status().code() == Code::kNotFound) continue;
+      return std::move(file).status();
+    }
+    auto text = read_regular_file(file->path_fd.get(), kConfigBytesMax, path);
+    if (!text.ok()) return std::move(text).status();
+    model->config_path = std::move(path);
+    model->config_text = std::move(text).value();
+    return {};
+  }
+  return {};
+}
+
+Status FilesystemRepository::read_versions(const Root& root, const Found& directory,
+                                           RepositoryModel* model) const {
+  auto reader = DirectoryReader::open(directory.path_fd.get(), model->entry.path);
+  if (!reader.ok()) return std::move(reader).status();
+  size_t ignored = 0;
+  DirectoryReader::Entry entry;
+  while (true) {
+    auto more = reader->next(&entry);
+    if (!more.ok()) return std::move(more).status();
+    if (!*more) break;
+    if (entry.type == DT_REG || is_layout_directory(entry.name)) continue;
+    std::string path = cat(model->entry.path, "/", entry.name);
+    auto found = root.containment.find(reader->fd(), std::string(entry.name), path);
+    if (!found.ok()) {
+      if (found.status().code() == Code::kNotFound) continue;  // vanished since it was listed
+      return std::move(found).status();
+    }
+    if (!S_ISDIR(found->mode)) continue;
+    if (auto version = parse_version(entry.name)) {
+      model->versions.push_back({*version, std::move(path)});
+    } else if (++ignored <= kIgnoredMax) {
+      model->ignored.push_back(cat("version directory '", entry.name, "' of model '", model->entry.name,
+                                   "' is ignored: ", version_refusal(entry.name)));
+    }
+  }
+  limit_warnings(model->entry.name, ignored, &model->ignored);
+  std::sort(model->versions.begin(), model->versions.end(),
+            [](const RepositoryVersion& a, const RepositoryVersion& b) { return a.version < b.version; });
+  return {};
+}
+
+}  // namespace atl::filesystem

@@ -1,0 +1,52 @@
+/// Model repositories that are directories of this machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/repository.h"
+#include "containment.h"
+
+namespace atl::filesystem {
+
+/// Longest configuration that is read.
+inline constexpr uint64_t kConfigBytesMax = 16 * 1024 * 1024;
+/// Most warnings that open() returns for one model; the last one then counts the rest.
+inline constexpr size_t kIgnoredMax = 64;
+
+struct RepositorySettings {
+  std::vector<std::string> paths = {};  ///< at least one, local directories
+  bool follow_links = false;            ///< links may lead out of a repository
+  std::string config_name = {};         ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
+  uint64_t files_max = 1'000'000;       ///< most files and directories in one model directory
+};
+
+/// Keeps no state between calls, so several may run at once; every call sees the disk as it is then.
+class FilesystemRepository final : public Repository {
+ public:
+  explicit FilesystemRepository(RepositorySettings settings);
+
+  /// Looks at every repository once. Errors: INTERNAL "failed to stat file <path>: <reason>";
+  /// INVALID_ARGUMENT "repository path is not a valid directory: <path>", a path or configuration name that
+  /// can not be meant; UNAVAILABLE "<path>: <reason>" it can not be listed.
+  Status check() const;
+
+  Result<std::vector<RepositoryEntry>> list() noexcept override;
+  Result<RepositoryModel> open(std::string_view name) noexcept override;
+
+ private:
+  struct Root {
+    std::string path;  ///< as configured, without slashes at the end
+    Containment containment;
+  };
+  Result<std::vector<Root>> open_roots() const;
+  Result<RepositoryModel> open_model(std::string_view name) const;
+  Status read_config(const Root& root, const Found& directory, RepositoryModel* model) const;
+  Status read_versions(const Root& root, const Found& directory, RepositoryModel* model) const;
+
+  const RepositorySettings settings_;
+};
+
+}  // namespace atl::filesystem

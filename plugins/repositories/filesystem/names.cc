@@ -1,0 +1,76 @@
+#include "names.h"
+
+#include <charconv>
+
+namespace atl::filesystem {
+
+namespace {
+constexpr std::string_view kBlanks = " \t\r\n\v\f";
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  size_t i = 0;
+  while (i < text.size()) {
+    auto lead = static_cast<unsigned char>(text[i]);
+    size_t tail = lead < 0x80 ? 0 : lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
+    if (tail == 4 || text.size() - i <= tail) return false;
+    for (size_t k = 1; k <= tail; ++k) {
+      auto byte = static_cast<unsigned char>(text[i + k]);
+      unsigned low = 0x80, high = 0xBF;
+      if (k == 1 && lead == 0xE0) low = 0xA0;   // overlong
+      if (k == 1 && lead == 0xED) high = 0x9F;  // surrogates
+      if (k == 1 && lead == 0xF0) low = 0x90;   // overlong
+      if (k == 1 && lead == 0xF4) high = 0x8F;  // beyond U+10FFFF
+      if (byte < low || byte > high) return false;
+    }
+    i += tail + 1;
+  }
+  return true;
+}
+
+Status check_model_name(std::string_view name) {
+  if (!is_utf8(name)) return invalid_argument("invalid model name: it is not valid UTF-8");
+  if (name.find_first_not_of(kBlanks) == std::string_view::npos) {
+    return invalid_argument("Model name cannot be empty. Please enter a valid name to deploy.");
+  }
+  // Blanks around dots are refused too: no tool further down can then trim a name into a climb.
+  std::string_view trimmed = name.substr(name.find_first_not_of(kBlanks));
+  trimmed = trimmed.substr(0, trimmed.find_last_not_of(kBlanks) + 1);
+  if (trimmed == "." || trimmed == ".." || name.find('/') != std::string_view::npos) {
+    return invalid_argument("invalid model name '", name,
+                            "', model name must not contain path traversal characters");
+  }
+  if (name.find('\0') != std::string_view::npos) {
+    return invalid_argument("invalid model name: it contains a NUL byte");
+  }
+  if (name.size() > kModelNameBytesMax) {
+    return invalid_argument("invalid model name: it has ", name.size(), " bytes, expected at most ",
+                            kModelNameBytesMax);
+  }
+  if (name.front() == '.') {
+    return not_found("model '", name, "' is not found: hidden directories are not models");
+  }
+  return {};
+}
+
+std::optional<int64_t> parse_version(std::string_view name) noexcept {
+  if (name.empty() || name.front() < '1' || name.front() > '9') return std::nullopt;
+  int64_t version = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), version);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return version;
+}
+
+std::string_view version_refusal(std::string_view name) noexcept {
+  bool digits = !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits) return "its name is not a number";
+  if (name == "0") return "versions begin at 1";
+  if (name.front() == '0') return "its name has a leading zero";
+  return "its number is greater than 9223372036854775807";
+}
+
+bool is_layout_directory(std::string_view name) noexcept {
+  return name == "warmup" || name == "initial_state" || name == "configs";
+}
+
+}  // namespace atl::filesystem

@@ -1,0 +1,52 @@
+/// repositories/filesystem: model repositories that are directories of this machine.
+#include "atoll/plugin.h"
+
+#include <memory>
+
+#include "filesystem_repository.h"
+
+namespace atl::filesystem {
+namespace {
+
+class FilesystemPlugin final : public Plugin {
+ public:
+  explicit FilesystemPlugin(Host& host) {
+    const Options& options = host.options();
+    repository_ = std::make_unique<FilesystemRepository>(RepositorySettings{
+        .paths = options.get_strings("paths"),
+        .follow_links = options.get_bool("follow_links"),
+        .config_name = options.get_string("config_name"),
+        .files_max = static_cast<uint64_t>(options.get_int("files_max")),
+    });
+  }
+
+  Status start() override { return repository_->check(); }
+  void* query(std::string_view id) override { return provide<Repository>(repository_.get(), id); }
+
+ private:
+  std::unique_ptr<FilesystemRepository> repository_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr,
+     "Directories that hold one directory for each model; at least one."},
+    {"follow_links", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
+     "Whether links in a repository may lead out of it."},
+    {"config_name", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "Prefer configs/<config_name>.pbtxt in a model directory to config.pbtxt; empty: never."},
+    {"files_max", ATOLL_OPTION_INT, 0, "1000000", "1", "100000000", nullptr,
+     "Most files and directories that one model directory may hold."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
+                                .version = "1.0.0",
+                                .license = "Apache-2.0",
+                                .help = "Finds models in directories of this machine.",
+                                .provides = kProvides,
+                                .options = kOptions});
+
+}  // namespace atl::filesystem

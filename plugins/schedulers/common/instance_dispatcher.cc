@@ -1,0 +1,115 @@
+#include "common/instance_dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace atl::schedulers {
+namespace {
+
+/// Inline runs that this thread is inside of. Of trivial type, so it does not keep the plugin mapped.
+thread_local uint32_t inline_depth = 0;
+
+}  // namespace
+
+void InstanceSlot::clear_batch() noexcept {
+  requests_.clear();
+  total_batch_size_ = 0;
+  deadline_ns_ = 0;
+}
+
+void InstanceSlot::add(Request& request) noexcept {
+  requests_.push_back(&request);
+  total_batch_size_ += request.batch_weight();
+  int64_t deadline_ns = request.times.deadline_ns;
+  if (deadline_ns != 0 && (deadline_ns_ == 0 || deadline_ns < deadline_ns_)) deadline_ns_ = deadline_ns;
+}
+
+InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSource& source,
+                                       const DispatcherLimits& limits) noexcept
+    : source_(source),
+      limits_(limits),
+      clock_(*context.clock),
+      reporter_(context.reporter),
+      slot_count_(context.instances.size()),
+      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())) {
+  for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
+    slots_[i].instance_ = context.instances[i];
+    slots_[i].index_ = static_cast<uint32_t>(i);
+    slots_[i].execution_time_ = ExecutionTime(limits.light_execution_ns);
+    slots_[i].dispatcher_ = this;
+    put_idle(slots_[i]);
+  }
+}
+
+Status InstanceDispatcher::start(const SchedulerContext& context) noexcept {
+  for (InstanceSlot& slot : slots()) {
+    Result<SerialExecutorPtr> executor = context.executors->create(slot.spec().name, ThreadPlacement{});
+    if (!executor.ok()) {
+      return std::move(executor).status().note(cat("thread of instance '", slot.spec().name, "'"));
+    }
+    slot.executor_ = std::move(executor).value();
+  }
+  return {};
+}
+
+InstanceSlot* InstanceDispatcher::take_idle() noexcept {
+  InstanceSlot* slot = idle_;
+  if (slot != nullptr) idle_ = slot->next_idle_;
+  return slot;
+}
+
+void InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
+  slot.next_idle_ = idle_;
+  idle_ = &slot;
+}
+
+bool InstanceDispatcher::may_run_inline(const InstanceSlot& slot) const noexcept {
+  return inline_depth < limits_.inline_depth_max && slot.execution_time_.is_light();
+}
+
+void InstanceDispatcher::dispatch(InstanceSlot& slot) noexcept {
+  if (!may_run_inline(slot)) return hand_over(slot);
+  ++inline_depth;
+  bool more = true;
+  for (uint32_t batches = 0; more; ++batches) {
+    if (batches == limits_.inline_batches_max || !slot.execution_time_.is_light()) {
+      hand_over(slot);
+      break;
+    }
+    uint32_t finished = slot.request_count();
+    execute(slot);
+    more = source_.next_batch(slot, finished);
+  }
+  --inline_depth;
+}
+
+void InstanceDispatcher::hand_over(InstanceSlot& slot) noexcept {
+  slot.executor_->post({&run_on_executor, &slot, nullptr});
+}
+
+void InstanceDispatcher::run_on_executor(void* raw) noexcept {
+  auto& slot = *static_cast<InstanceSlot*>(raw);
+  InstanceDispatcher& self = *slot.dispatcher_;
+  bool more = true;
+  while (more) {
+    uint32_t finished = slot.request_count();
+    self.execute(slot);
+    more = self.source_.next_batch(slot, finished);
+  }
+}
+
+void InstanceDispatcher::execute(InstanceSlot& slot) noexcept {
+  int64_t start_ns = clock_.now_ns();
+  Batch batch{.requests = slot.requests_,
+              .total_batch_size = slot.total_batch_size_,
+              .deadline_ns = slot.deadline_ns_};
+  Status status = slot.backend().execute(batch);
+  slot.execution_time_.add(clock_.now_ns() - start_ns);
+  if (status.ok()) return;
+  for (Request* request : slot.requests_) {
+    if (reporter_ != nullptr) reporter_->report_failure(*request, FailureReason::kBackend);
+    fail_request(*request, status.clone());
+  }
+}
+
+}  // namespace atl::schedulers

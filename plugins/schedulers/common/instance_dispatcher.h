@@ -1,0 +1,116 @@
+/// Runs batches on the instances of one model: who runs them, on which thread, one at a time an instance.
+///
+/// A hand-off between threads costs more than a small model's execution. So an idle instance of a light model
+/// is run on the thread that brought the request; any other on the thread of its own. Whoever finished a
+/// batch asks for the next one and runs it without a hop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "atoll/executor.h"
+#include "atoll/scheduler.h"
+#include "common/execution_time.h"
+
+namespace atl::schedulers {
+
+class InstanceDispatcher;
+
+/// One instance and the batch that it is given. Whoever holds the slot (took it idle, or is inside
+/// BatchSource::next_batch) has it alone.
+class InstanceSlot {
+ public:
+  InstanceSlot() noexcept = default;
+  InstanceSlot(const InstanceSlot&) = delete;
+  InstanceSlot& operator=(const InstanceSlot&) = delete;
+
+  const InstanceSpec& spec() const noexcept { return *instance_.spec; }
+  BackendInstance& backend() const noexcept { return *instance_.backend; }
+  uint32_t index() const noexcept { return index_; }
+  const ExecutionTime& execution_time() const noexcept { return execution_time_; }
+
+  /// The batch to be run next: clear, then add in order. Requests are borrowed.
+  void clear_batch() noexcept;
+  void add(Request& request) noexcept;
+  uint32_t request_count() const noexcept { return static_cast<uint32_t>(requests_.size()); }
+  uint32_t total_batch_size() const noexcept { return total_batch_size_; }
+
+ private:
+  friend class InstanceDispatcher;
+  ScheduledInstance instance_;
+  uint32_t index_ = 0;
+  uint32_t total_batch_size_ = 0;
+  int64_t deadline_ns_ = 0;
+  std::vector<Request*> requests_;  // capacity is kept from batch to batch
+  ExecutionTime execution_time_;
+  InstanceDispatcher* dispatcher_ = nullptr;
+  InstanceSlot* next_idle_ = nullptr;
+  SerialExecutorPtr executor_;
+};
+
+/// The scheduler, as the dispatcher sees it.
+class BatchSource {
+ public:
+  /// The slot's batch has been executed; `finished` requests of it are no longer executing. Fills the slot
+  /// with the next batch and returns true, or gives the slot to put_idle() under the scheduler's lock, does
+  /// not touch it any more and returns false. Called with no lock held, on the thread that ran the batch.
+  virtual bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept = 0;
+
+ protected:
+  ~BatchSource() = default;
+};
+
+struct DispatcherLimits {
+  /// An instance whose executions take less is light and may be run on a request's thread. 0: none is. What
+  /// execute() takes includes handing out its responses, which for a socket costs tens of microseconds.
+  int64_t light_execution_ns = 100'000;
+  /// Batches that a request's thread runs in a row before it hands the rest to the instance's own thread, so
+  /// that one client's thread does not end up serving all others.
+  uint32_t inline_batches_max = 16;
+  /// Inline runs inside one another on one thread: a response may bring the next request at once.
+  uint32_t inline_depth_max = 8;
+};
+
+class InstanceDispatcher {
+ public:
+  InstanceDispatcher(const SchedulerContext& context, BatchSource& source,
+                     const DispatcherLimits& limits) noexcept;
+  InstanceDispatcher(const InstanceDispatcher&) = delete;
+  InstanceDispatcher& operator=(const InstanceDispatcher&) = delete;
+  /// Joins the instances' threads. No slot may be in use but by a thread that is about to return.
+  ~InstanceDispatcher() = default;
+
+  /// Makes the threads. Errors: those of ExecutorFactory::create, with the instance's name.
+  Status start(const SchedulerContext& context) noexcept;
+
+  // --- only under the scheduler's lock, which also guards its queue: so no request is left waiting beside an
+  // idle instance ---
+  /// The instance that was idle last (its caches are warm), or null.
+  InstanceSlot* take_idle() noexcept;
+  void put_idle(InstanceSlot& slot) noexcept;
+
+  // --- without the scheduler's lock ---
+  /// Runs the slot's batch, here or on the instance's thread, and then whatever next_batch() gives. A failure
+  /// of execute() answers every request of the batch.
+  void dispatch(InstanceSlot& slot) noexcept;
+
+  std::span<InstanceSlot> slots() noexcept { return {slots_.get(), slot_count_}; }
+
+ private:
+  static void run_on_executor(void* slot) noexcept;
+  bool may_run_inline(const InstanceSlot& slot) const noexcept;
+  void hand_over(InstanceSlot& slot) noexcept;
+  void execute(InstanceSlot& slot) noexcept;
+
+  BatchSource& source_;
+  const DispatcherLimits limits_;
+  Clock& clock_;
+  InferenceReporter* reporter_;
+  InstanceSlot* idle_ = nullptr;
+  size_t slot_count_;
+  std::unique_ptr<InstanceSlot[]> slots_;
+};
+
+}  // namespace atl::schedulers

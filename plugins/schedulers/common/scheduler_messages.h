@@ -1,0 +1,23 @@
+/// Texts of scheduler refusals that clients compare, byte for byte.
+#pragma once
+
+#include <string_view>
+
+#include "atoll/request.h"
+#include "atoll/status.h"
+
+namespace atl::schedulers {
+
+inline constexpr std::string_view kStopping =
+    "Server is stopping, scheduler for model has stopped accepting new inference requests";
+inline constexpr std::string_view kQueueFull = "Exceeds maximum queue size";
+
+/// UNAVAILABLE "[request id: 7] <text>".
+inline Status unavailable_for(const Request& request, std::string_view text) {
+  return unavailable("[request id: ", request.id.empty() ? std::string_view("<id_unknown>") : request.id,
+                     "] ", text);
+}
+/// What a request gets that is cancelled, or whose deadline has passed, before it was executed.
+inline Status cancelled_in_queue() { return Status(Code::kCancelled, {}); }
+
+}  // namespace atl::schedulers

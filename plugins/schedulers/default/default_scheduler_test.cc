@@ -1,0 +1,250 @@
+#include "default_scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "scheduler_bench.h"
+
+namespace atl::schedulers {
+namespace {
+
+using test::TestRequest;
+
+TEST(DefaultScheduler, ALightInstanceRunsOnTheThreadThatBringsTheRequest) {
+  SchedulerBench bench(1);
+  bench.behavior.busy_ns = 99 * kNsPerUs;
+  for (uint32_t i = 0; i < ExecutionTime::kSamplesMin; ++i) {
+    EXPECT_FALSE(bench.enqueue().done()) << "its speed is not known yet";
+    bench.host.run_until_idle();
+  }
+  EXPECT_TRUE(bench.enqueue().done());
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, AHeavyInstanceRunsOnItsOwnThread) {
+  SchedulerBench bench(1);
+  bench.behavior.busy_ns = 101 * kNsPerUs;
+  bench.warm_up(20);
+  EXPECT_FALSE(bench.enqueue().done());
+  EXPECT_EQ(bench.scheduler->in_flight(), 1u);
+  bench.host.run_until_idle();
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, AnInstanceThatBecomesHeavyIsHandedOver) {
+  SchedulerBench bench(1);
+  bench.behavior.busy_ns = 10 * kNsPerUs;
+  bench.warm_up(10);
+  bench.behavior.busy_ns = 10 * kNsPerMs;
+  int inline_runs = 0;
+  while (bench.enqueue().done()) ++inline_runs;
+  EXPECT_GE(inline_runs, 1) << "known to be light until it has shown otherwise";
+  EXPECT_LE(inline_runs, 3);
+  bench.host.run_until_idle();
+  bench.behavior.busy_ns = 10 * kNsPerUs;
+  bench.warm_up(60);
+  EXPECT_TRUE(bench.enqueue().done()) << "and light again";
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, InlineExecutionCanBeTurnedOff) {
+  DefaultSettings settings;
+  settings.dispatcher.light_execution_ns = 0;
+  SchedulerBench bench(1, settings);
+  bench.warm_up(20);
+  EXPECT_FALSE(bench.enqueue().done());
+  bench.host.run_until_idle();
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, ARequestsThreadDoesNotServeTheOthersForLong) {
+  DefaultSettings settings;
+  SchedulerBench bench(1, settings);
+  bench.warm_up(10);
+  uint64_t before = bench.instances[0]->executions();
+  // Each execution brings the next request, so without a bound this enqueue would go on to the end.
+  int left = 100;
+  bench.behavior.on_execute = [&](const Batch&) {
+    if (left-- > 0) bench.enqueue();
+  };
+  bench.enqueue();
+  EXPECT_EQ(bench.instances[0]->executions() - before, settings.dispatcher.inline_batches_max);
+  bench.host.run_until_idle();
+  EXPECT_EQ(bench.instances[0]->executions() - before, 101u);
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, InlineRunsNestOnlySoDeep) {
+  DefaultSettings settings;
+  SchedulerBench bench(30, settings);
+  // All instances are made known to be light; while one executes, the next idle one is taken.
+  int left = 0;
+  uint32_t depth = 0, deepest = 0;
+  bench.behavior.on_execute = [&](const Batch&) {
+    deepest = std::max(deepest, ++depth);
+    if (left-- > 0) bench.enqueue();
+    --depth;
+  };
+  for (int round = 0; round < 10; ++round) {
+    left = 29;
+    bench.enqueue();
+    bench.host.run_until_idle();
+  }
+  EXPECT_EQ(deepest, settings.dispatcher.inline_depth_max + 1)
+      << "an execution on an instance's thread and the inline ones inside it";
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, OneInstanceServesInTheOrderOfArrival) {
+  SchedulerBench bench(1);
+  for (int i = 0; i < 50; ++i) bench.enqueue();
+  bench.host.run_until_idle();
+  bench.expect_all_done();
+  std::vector<test::RecordedBatch> batches = bench.instances[0]->batches();
+  ASSERT_EQ(batches.size(), 50u);
+  for (size_t i = 0; i < batches.size(); ++i) EXPECT_EQ(batches[i].ids, std::vector{cat("r", i)});
+}
+
+TEST(DefaultScheduler, EveryIdleInstanceIsUsed) {
+  SchedulerBench bench(3);
+  for (int i = 0; i < 3; ++i) bench.enqueue();
+  bench.host.run_until_idle();
+  for (auto& instance : bench.instances) EXPECT_EQ(instance->executions(), 1u);
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, ACancelledRequestIsAnsweredWhileTheInstanceIsBusy) {
+  SchedulerBench bench(1);
+  auto canceller = bench.host.executors().create("canceller", {}).value();
+  TestRequest& running = bench.enqueue();
+  TestRequest& queued = bench.enqueue();
+  bench.behavior.on_execute = [&](const Batch&) {
+    queued.cancel();
+    EXPECT_FALSE(queued.done()) << "not from inside cancel(), which still uses the request";
+    bench.host.simulation().run_ready();  // all other threads go on while this one executes
+    EXPECT_TRUE(queued.done());
+    EXPECT_FALSE(running.done());
+    bench.behavior.on_execute = {};
+  };
+  bench.host.run_until_idle();
+  EXPECT_EQ(queued.response().code, Code::kCancelled);
+  EXPECT_EQ(queued.response().message, "");
+  EXPECT_EQ(bench.instances[0]->executions(), 1u);
+  bench.expect_all_done();
+  canceller.reset();
+}
+
+TEST(DefaultScheduler, ARequestCancelledBeforeItComesIsNotExecuted) {
+  SchedulerBench bench(1);
+  TestRequest& request = bench.add();
+  request.cancel();
+  ASSERT_TRUE(request.enqueue(*bench.scheduler).ok());
+  EXPECT_EQ(request.response().code, Code::kCancelled);
+  EXPECT_EQ(bench.instances[0]->executions(), 0u);
+  bench.expect_all_done();
+  EXPECT_EQ(bench.reporter.all().not_executed[static_cast<size_t>(FailureReason::kCanceled)], 1u);
+}
+
+TEST(DefaultScheduler, ARequestWhoseDeadlinePassedIsNotExecuted) {
+  SchedulerBench bench(1);
+  bench.behavior.busy_ns = 10 * kNsPerMs;
+  int64_t now_ns = bench.host.clock().now_ns();
+  bench.enqueue();
+  TestRequest& late = bench.add();
+  late->times.deadline_ns = now_ns + 9 * kNsPerMs;
+  TestRequest& early = bench.add();
+  early->times.deadline_ns = now_ns + 11 * kNsPerMs;
+  ASSERT_TRUE(late.enqueue(*bench.scheduler).ok());
+  ASSERT_TRUE(early.enqueue(*bench.scheduler).ok());
+  bench.host.run_until_idle();
+  EXPECT_EQ(late.response().code, Code::kCancelled);
+  EXPECT_EQ(early.response().code, Code::kOk);
+  EXPECT_EQ(bench.instances[0]->batches().back().deadline_ns, early->times.deadline_ns);
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, TheLineHasAnEnd) {
+  DefaultSettings settings;
+  settings.queue_size_max = 3;
+  SchedulerBench bench(1, settings);
+  for (int i = 0; i < 4; ++i) bench.enqueue();  // one executing, three in line
+  TestRequest named("7"), nameless;
+  Status status = named.enqueue(*bench.scheduler);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "[request id: 7] Exceeds maximum queue size");
+  EXPECT_EQ(nameless.enqueue(*bench.scheduler).message(),
+            "[request id: <id_unknown>] Exceeds maximum queue size");
+  bench.requests[2]->cancel();  // leaves the line at once, so there is room
+  bench.enqueue();
+  bench.host.run_until_idle();
+  EXPECT_TRUE(named.problems().empty());
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, AfterStopTheTextIsTheSpecifiedOne) {
+  SchedulerBench bench(1);
+  bench.enqueue();
+  bench.scheduler->stop_accepting();
+  TestRequest late("7");
+  Status status = late.enqueue(*bench.scheduler);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(
+      status.message(),
+      "[request id: 7] Server is stopping, scheduler for model has stopped accepting new inference requests");
+  bench.host.run_until_idle();
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, AFailedExecutionCountsAsTheBackends) {
+  SchedulerBench bench(1);
+  bench.behavior.fail_executes = 1;
+  bench.behavior.failure = Code::kResourceExhausted;
+  TestRequest& failed = bench.enqueue();
+  TestRequest& served = bench.enqueue();
+  bench.host.run_until_idle();
+  EXPECT_EQ(failed.response().code, Code::kResourceExhausted);
+  EXPECT_EQ(failed.response().message, "the fake instance was told to fail");
+  EXPECT_EQ(served.response().code, Code::kOk);
+  EXPECT_EQ(bench.reporter.all().not_executed[static_cast<size_t>(FailureReason::kBackend)], 1u);
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, QueueStartIsNoted) {
+  SchedulerBench bench(1);
+  TestRequest& fresh = bench.enqueue();
+  TestRequest& stamped = bench.add();
+  stamped->times.queue_start_ns = 5;
+  ASSERT_TRUE(stamped.enqueue(*bench.scheduler).ok());
+  EXPECT_EQ(fresh->times.queue_start_ns, bench.host.clock().now_ns());
+  EXPECT_EQ(stamped->times.queue_start_ns, 5);
+  bench.host.run_until_idle();
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, AFailedThreadFailsTheCreationAndLeavesNothing) {
+  SchedulerBench bench(3);
+  uint64_t before = bench.host.simulation().executors();
+  bench.host.simulation().refuse_creates(1);
+  auto failed = bench.provider.create(bench.context());
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.status().code(), Code::kResourceExhausted);
+  EXPECT_NE(failed.status().text().find("test_0"), std::string::npos) << failed.status().text();
+  EXPECT_EQ(bench.host.simulation().executors(), before);
+}
+
+TEST(DefaultScheduler, OneAnswerThreadServesAllModelsAndGoesWithTheLast) {
+  SchedulerBench bench(2);
+  EXPECT_EQ(bench.host.simulation().executors(), 3u);
+  auto second = bench.provider.create(bench.context());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(bench.host.simulation().executors(), 5u);
+  bench.scheduler.reset();
+  EXPECT_EQ(bench.host.simulation().executors(), 3u);
+  std::move(second).value().reset();
+  EXPECT_EQ(bench.host.simulation().executors(), 0u);
+}
+
+}  // namespace
+}  // namespace atl::schedulers

@@ -1,0 +1,45 @@
+/// schedulers/default: one request, one execution.
+#include "atoll/plugin.h"
+
+#include "default_provider.h"
+
+namespace atl::schedulers {
+namespace {
+
+DefaultSettings settings_from(const Options& options) {
+  DefaultSettings settings;
+  settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
+  settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
+  return settings;
+}
+
+class DefaultSchedulerPlugin final : public Plugin {
+ public:
+  explicit DefaultSchedulerPlugin(Host& host) : provider_(settings_from(host.options())) {}
+  void* query(std::string_view id) override { return provide<SchedulerProvider>(&provider_, id); }
+
+ private:
+  DefaultProvider provider_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"max_queue_size", ATOLL_OPTION_INT, 0, "65536", "0", "1000000000", nullptr,
+     "Most requests that may wait for one model version; further ones are refused as UNAVAILABLE. 0: any "
+     "number."},
+    {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
+     "An idle instance whose executions take less on average is run on the thread that brought the request. "
+     "0us: always on the instance's own thread."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(DefaultSchedulerPlugin, {.name = "schedulers/default",
+                                      .version = "1.0.0",
+                                      .license = "Apache-2.0",
+                                      .help = "Runs every request of a model as an execution of its own.",
+                                      .provides = kProvides,
+                                      .options = kOptions});
+
+}  // namespace atl::schedulers

@@ -1,0 +1,87 @@
+/// A default scheduler over fake instances in a simulation.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "atoll/testing/fake_backend.h"
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/recording_reporter.h"
+#include "atoll/testing/recording_sink.h"
+#include "default_provider.h"
+
+namespace atl::schedulers {
+
+class SchedulerBench {
+ public:
+  explicit SchedulerBench(uint32_t instance_count, const DefaultSettings& settings = {},
+                          test::FakeHost::Threads threads = test::FakeHost::Threads::kSimulated)
+      : host("scheduler", threads), specs_(instance_count), provider(settings) {
+    for (uint32_t i = 0; i < instance_count; ++i) {
+      specs_[i].name = cat("test_", i);
+      instances.push_back(std::make_unique<test::FakeInstance>(specs_[i].name, behavior, host.clock(),
+                                                               &host.fake_clock(), &reporter));
+      scheduled_.push_back({instances[i].get(), &specs_[i]});
+    }
+    auto made = provider.create(context());
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    scheduler = std::move(made).value();
+  }
+  SchedulerContext context() {
+    SchedulerContext context;
+    context.model_name = "test";
+    context.model_version = 1;
+    context.instances = scheduled_;
+    context.reporter = &reporter;
+    context.clock = &host.clock();
+    context.executors = &host.executors();
+    return context;
+  }
+  /// A request that is not enqueued yet.
+  test::TestRequest& add() {
+    requests.push_back(std::make_unique<test::TestRequest>(cat("r", requests.size())));
+    requests.back()->add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
+    return *requests.back();
+  }
+  test::TestRequest& enqueue() {
+    test::TestRequest& request = add();
+    Status status = request.enqueue(*scheduler);
+    EXPECT_TRUE(status.ok()) << status.text();
+    return request;
+  }
+  /// So many executions one after the other, so that the instances' speed is known.
+  void warm_up(int executions) {
+    for (int i = 0; i < executions; ++i) {
+      enqueue();
+      host.run_until_idle();
+    }
+  }
+  void expect_all_done() {
+    for (auto& request : requests) {
+      EXPECT_TRUE(request->done()) << request->request().id;
+      for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
+      EXPECT_EQ(reporter.of(std::string(request->request().id)).total(), 1u);
+    }
+    EXPECT_EQ(scheduler->in_flight(), 0u);
+    for (auto& instance : instances) EXPECT_EQ(instance->overlaps(), 0u);
+  }
+
+  test::FakeHost host;
+  test::FakeBehavior behavior;
+  test::RecordingReporter reporter;
+
+ private:
+  std::vector<InstanceSpec> specs_;
+  std::vector<ScheduledInstance> scheduled_;
+
+ public:
+  std::vector<std::unique_ptr<test::FakeInstance>> instances;
+  std::vector<std::unique_ptr<test::TestRequest>> requests;
+  DefaultProvider provider;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+}  // namespace atl::schedulers

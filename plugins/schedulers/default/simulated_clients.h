@@ -1,0 +1,96 @@
+/// Clients of a simulated scheduler: request contexts that are reused as a frontend reuses them, so that
+/// whoever touches a request too late is noticed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "atoll/request.h"
+#include "atoll/statistics.h"
+
+namespace atl::schedulers {
+
+/// What happened to one request, and what may happen to it.
+struct SimulatedRequest final : ResponseSink {
+  SimulatedRequest() { request.sink = this; }
+  virtual ~SimulatedRequest() = default;
+
+  Response* new_response() noexcept override {
+    response.reset();
+    response.sink = this;
+    return &response;
+  }
+  Status allocate(Response&, OutputTensor&, uint64_t, MemoryKind, int64_t) noexcept override { return {}; }
+  void send(Response* sent, uint32_t flags) noexcept override {
+    code = sent == nullptr ? Code::kOk : sent->error.code();
+    finals += (flags & kFinal) != 0;
+    EXPECT_EQ(finals, 1u) << "request " << ordinal;
+    EXPECT_TRUE(in_use) << "an answer after the end of request " << ordinal;
+    on_answer(*this);
+    end_if_done();
+  }
+  void discard(Response*) noexcept override {}
+  void released(Request& which) noexcept override {
+    EXPECT_EQ(&which, &request);
+    EXPECT_EQ(++releases, 1u) << "request " << ordinal;
+    EXPECT_EQ(reports, 1u) << "request " << ordinal << " is to be counted once, before its release";
+    end_if_done();
+  }
+  void end_if_done() {
+    if (finals == 0 || releases == 0) return;
+    in_use = false;
+    on_end(*this);
+  }
+  /// Ready for the next request.
+  void begin(uint64_t number) {
+    request.reset();
+    request.sink = this;
+    ordinal = number;
+    in_use = true;
+    finals = releases = reports = 0;
+    executed = failing = was_cancelled = false;
+    code = Code::kOk;
+  }
+
+  Request request;
+  Response response;
+  uint64_t ordinal = 0;
+  uint32_t finals = 0, releases = 0, reports = 0;
+  bool in_use = false, executed = false, failing = false, was_cancelled = false;
+  Code code = Code::kOk;
+  void (*on_answer_function)(void*, SimulatedRequest&) = nullptr;
+  void (*on_end_function)(void*, SimulatedRequest&) = nullptr;
+  void* owner = nullptr;
+
+ private:
+  void on_answer(SimulatedRequest& self) { on_answer_function(owner, self); }
+  void on_end(SimulatedRequest& self) { on_end_function(owner, self); }
+};
+
+inline SimulatedRequest& context_of(const Request& request) {
+  return *static_cast<SimulatedRequest*>(request.sink);
+}
+
+/// Marks each request as it is reported.
+class MarkingReporter final : public InferenceReporter {
+ public:
+  virtual ~MarkingReporter() = default;
+  void report_request(const Request& request, bool success, const ExecutionTimes&) noexcept override {
+    ++context_of(request).reports;
+    EXPECT_TRUE(success);
+  }
+  void report_batch(uint32_t, const ExecutionTimes&) noexcept override {}
+  void report_failure(const Request& request, FailureReason reason) noexcept override {
+    SimulatedRequest& context = context_of(request);
+    ++context.reports;
+    EXPECT_EQ(reason,
+              context.failing && context.executed ? FailureReason::kBackend : FailureReason::kCanceled);
+  }
+};
+
+}  // namespace atl::schedulers

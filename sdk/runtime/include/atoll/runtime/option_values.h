@@ -1,0 +1,54 @@
+/// The options of one table of a manifest, checked against an option table.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/abi/plugin.h"
+#include "atoll/options.h"
+#include "atoll/runtime/typed_value.h"
+
+namespace atl::runtime {
+
+/// The typed options; complete (defaults filled in). [any]
+class OptionValues final : public Options {
+ public:
+  using Values = std::map<std::string, TypedValue, std::less<>>;
+  explicit OptionValues(Values values) : values_(std::move(values)) {}
+  virtual ~OptionValues() = default;
+
+  bool get_bool(std::string_view key) const noexcept override;
+  int64_t get_int(std::string_view key) const noexcept override;
+  double get_float(std::string_view key) const noexcept override;
+  const std::string& get_string(std::string_view key) const noexcept override;
+  int64_t get_duration_ns(std::string_view key) const noexcept override;
+  uint64_t get_bytes(std::string_view key) const noexcept override;
+  const std::vector<std::string>& get_strings(std::string_view key) const noexcept override;
+  const std::map<std::string, std::string>& get_map(std::string_view key) const noexcept override;
+
+  /// Same keys, same values: an instance whose options are equal to its predecessor's is carried over by a
+  /// reload.
+  bool equals(const OptionValues& other) const noexcept { return values_ == other.values_; }
+
+ private:
+  template <class T>
+  const T& get(std::string_view key, uint32_t type) const noexcept;
+  Values values_;
+};
+
+/// Checks keys, types, ranges and choices; the table itself is sound (check_option_table()).
+/// \param section     the table's name in the manifest: "plugin.grpc".
+/// \param where       the table's place, for keys that are missing.
+/// \param other_keys  rows whose keys are read elsewhere, for hints.
+/// \param problems    gets every one found, with its place and, for an unknown key, the nearest known one.
+/// \returns complete values; those with problems hold their default.
+std::unique_ptr<OptionValues> read_options(std::string_view section, const SourceLocation& where,
+                                           const RawValue::Table& options,
+                                           std::span<const atoll_option_v1> table,
+                                           std::span<const atoll_option_v1> other_keys, Problems& problems);
+
+}  // namespace atl::runtime

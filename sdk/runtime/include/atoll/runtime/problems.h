@@ -1,0 +1,45 @@
+/// Collects everything that is wrong with what an operator or a plugin's author wrote, to be told at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "atoll/status.h"
+
+namespace atl::runtime {
+
+/// Where a key or value stands; line 0: not in a file (an override), then `file` says which ("--set
+/// plugin.a.b").
+struct SourceLocation {
+  std::string file;
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+/// "FILE:LINE:COLUMN", or the override's own words.
+std::string location_text(const SourceLocation& where);
+
+/// One line each, safe to print: control characters are escaped, lines are cut at 500 bytes and only the
+/// first 100 are kept.
+class Problems {
+ public:
+  template <class... Parts>
+  void add(const SourceLocation& where, const Parts&... parts) {
+    add_line(cat(location_text(where), ": ", parts...));
+  }
+  void add_line(std::string_view line);
+  bool empty() const { return count_ == 0; }
+  /// INVALID_ARGUMENT with all lines, or OK.
+  Status status() const;
+
+ private:
+  std::string text_;
+  size_t count_ = 0;
+};
+
+/// ", did you mean 'address'?" for a word a few edits away from a known one; else empty.
+std::string suggestion(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace atl::runtime

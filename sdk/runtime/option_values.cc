@@ -1,0 +1,115 @@
+#include "atoll/runtime/option_values.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "atoll/runtime/option_table.h"
+
+namespace atl::runtime {
+namespace {
+
+[[noreturn]] void end_process(std::string_view key, std::string_view problem) noexcept {
+  std::fprintf(stderr, "atoll: a plugin asked for option '%.*s' %.*s\n", static_cast<int>(key.size()),
+               key.data(), static_cast<int>(problem.size()), problem.data());
+  std::abort();
+}
+
+/// The innermost value that does not fit: an element of a list or map, else the value itself.
+const RawValue& culprit(uint32_t type, const RawValue& raw) {
+  auto is_string = [](const RawValue& value) { return std::holds_alternative<std::string>(value.data); };
+  if (const auto* array = std::get_if<RawValue::Array>(&raw.data);
+      array && type == ATOLL_OPTION_STRING_LIST) {
+    for (const auto& element : *array) {
+      if (!is_string(element)) return element;
+    }
+  }
+  if (const auto* table = raw.table(); table && type == ATOLL_OPTION_STRING_MAP) {
+    for (const auto& member : *table) {
+      if (!is_string(member.value)) return member.value;
+    }
+  }
+  return raw;
+}
+
+void read_value(std::string_view section, const atoll_option_v1& row, const RawValue& raw, TypedValue& out,
+                Problems& problems) {
+  auto value = typed_value(row.type, raw);
+  if (value && is_allowed(row, *value)) {
+    out = std::move(*value);
+    return;
+  }
+  const RawValue& wrong = culprit(row.type, raw);
+  const auto* text = std::get_if<std::string>(&raw.data);
+  problems.add(wrong.where, section, '.', row.key, ": found ", found_text(wrong), ", expected ",
+               expected_text(row), text == nullptr ? "" : suggestion(*text, choices_of(row)));
+}
+
+void add_unknown_key(std::string_view section, const RawValue::Member& option,
+                     std::span<const atoll_option_v1> table, std::span<const atoll_option_v1> other_keys,
+                     Problems& problems) {
+  std::vector<std::string_view> known;
+  for (const auto& row : other_keys) known.push_back(row.key);
+  for (const auto& row : table) known.push_back(row.key);
+  problems.add(option.where, "unknown key '", option.key, "' in [", section, "]",
+               suggestion(option.key, known));
+}
+
+}  // namespace
+
+template <class T>
+const T& OptionValues::get(std::string_view key, uint32_t type) const noexcept {
+  auto found = values_.find(key);
+  if (found == values_.end()) end_process(key, "that is not in its option table");
+  if (found->second.type != type) end_process(key, "as another type than its option table's");
+  return *std::get_if<T>(&found->second.data);
+}
+
+bool OptionValues::get_bool(std::string_view key) const noexcept { return get<bool>(key, ATOLL_OPTION_BOOL); }
+int64_t OptionValues::get_int(std::string_view key) const noexcept {
+  return get<int64_t>(key, ATOLL_OPTION_INT);
+}
+double OptionValues::get_float(std::string_view key) const noexcept {
+  return get<double>(key, ATOLL_OPTION_FLOAT);
+}
+const std::string& OptionValues::get_string(std::string_view key) const noexcept {
+  return get<std::string>(key, ATOLL_OPTION_STRING);
+}
+int64_t OptionValues::get_duration_ns(std::string_view key) const noexcept {
+  return get<int64_t>(key, ATOLL_OPTION_DURATION);
+}
+uint64_t OptionValues::get_bytes(std::string_view key) const noexcept {
+  return get<uint64_t>(key, ATOLL_OPTION_BYTES);
+}
+const std::vector<std::string>& OptionValues::get_strings(std::string_view key) const noexcept {
+  return get<std::vector<std::string>>(key, ATOLL_OPTION_STRING_LIST);
+}
+const std::map<std::string, std::string>& OptionValues::get_map(std::string_view key) const noexcept {
+  return get<std::map<std::string, std::string>>(key, ATOLL_OPTION_STRING_MAP);
+}
+
+std::unique_ptr<OptionValues> read_options(std::string_view section, const SourceLocation& where,
+                                           const RawValue::Table& options,
+                                           std::span<const atoll_option_v1> table,
+                                           std::span<const atoll_option_v1> other_keys, Problems& problems) {
+  OptionValues::Values values;
+  for (const auto& row : table) {
+    values[row.key] = default_value(row);
+    bool given = std::any_of(options.begin(), options.end(),
+                             [&](const auto& option) { return option.key == row.key; });
+    if (!given && (row.flags & ATOLL_OPTION_REQUIRED) != 0) {
+      problems.add(where, section, '.', row.key, ": found nothing, expected ", expected_text(row));
+    }
+  }
+  for (const auto& option : options) {
+    auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return option.key == r.key; });
+    if (row == table.end()) {
+      add_unknown_key(section, option, table, other_keys, problems);
+    } else {
+      read_value(section, *row, option.value, values[row->key], problems);
+    }
+  }
+  return std::make_unique<OptionValues>(std::move(values));
+}
+
+}  // namespace atl::runtime

@@ -1,0 +1,71 @@
+#include "atoll/runtime/option_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "atoll/runtime/option_table.h"
+
+namespace atl::runtime {
+namespace {
+
+constexpr atoll_option_v1 kTable[] = {
+    {"flag", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr, "A flag."},
+    {"count", ATOLL_OPTION_INT, 0, "3", "-2", "10", nullptr, "A number."},
+    {"mode", ATOLL_OPTION_STRING, 0, "fast", nullptr, nullptr, "fast|slow", "How."},
+    {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr, "Which."},
+};
+
+RawValue::Member member(std::string key, std::string_view literal) {
+  auto value = parse_literal(literal);
+  EXPECT_TRUE(value.has_value()) << literal;
+  value->where = {"m", 1, 9};
+  return {std::move(key), {"m", 1, 1}, std::move(*value)};
+}
+
+std::string problems_of(const RawValue::Table& options) {
+  Problems problems;
+  (void)read_options("plugin.a", {"m", 8, 1}, options, kTable, reserved_options(), problems);
+  return problems.status().text();
+}
+
+TEST(ReadOptionsTest, GivenValuesAndDefaults) {
+  Problems problems;
+  auto values =
+      read_options("plugin.a", {}, {member("count", "-2"), member("paths", "['x']")}, kTable, {}, problems);
+  EXPECT_EQ(problems.status().text(), "OK");
+  EXPECT_TRUE(values->get_bool("flag"));
+  EXPECT_EQ(values->get_int("count"), -2);
+  EXPECT_EQ(values->get_string("mode"), "fast");
+  EXPECT_THAT(values->get_strings("paths"), testing::ElementsAre("x"));
+}
+
+TEST(ReadOptionsTest, SaysWhatIsWrong) {
+  EXPECT_EQ(problems_of({}),
+            "m:8:1: plugin.a.paths: found nothing, expected list of strings ([\"a\", \"b\"])");
+  auto paths = member("paths", "[]");
+  EXPECT_EQ(problems_of({paths, member("count", "11")}),
+            "m:1:9: plugin.a.count: found integer 11, expected integer, -2..10");
+  EXPECT_EQ(problems_of({paths, member("flg", "true")}),
+            "m:1:1: unknown key 'flg' in [plugin.a], did you mean 'flag'?");
+  EXPECT_EQ(problems_of({paths, member("enable", "true")}),
+            "m:1:1: unknown key 'enable' in [plugin.a], did you mean 'enabled'?");
+}
+
+TEST(ReadOptionsTest, WrongValuesKeepTheirDefault) {
+  Problems problems;
+  auto values = read_options("plugin.a", {}, {member("count", "11")}, kTable, {}, problems);
+  EXPECT_EQ(values->get_int("count"), 3);
+  EXPECT_TRUE(values->get_strings("paths").empty());
+}
+
+TEST(OptionValuesTest, EqualityIsOfValues) {
+  Problems problems;
+  auto plain = read_options("plugin.a", {}, {}, kTable, {}, problems);
+  auto same = read_options("plugin.a", {}, {member("count", "3")}, kTable, {}, problems);
+  auto other = read_options("plugin.a", {}, {member("count", "4")}, kTable, {}, problems);
+  EXPECT_TRUE(plain->equals(*same));
+  EXPECT_FALSE(plain->equals(*other));
+}
+
+}  // namespace
+}  // namespace atl::runtime

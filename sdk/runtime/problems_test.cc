@@ -1,0 +1,36 @@
+#include "atoll/runtime/problems.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace atl::runtime {
+namespace {
+
+TEST(LocationTextTest, OverridesHaveNoLine) {
+  EXPECT_EQ(location_text({"a.toml", 3, 4}), "a.toml:3:4");
+  EXPECT_EQ(location_text({"--set x", 0, 0}), "--set x");
+}
+
+TEST(ProblemsTest, AreToldTogetherAndBounded) {
+  Problems problems;
+  EXPECT_TRUE(problems.empty());
+  EXPECT_TRUE(problems.status().ok());
+  problems.add({"m", 1, 2}, "found ", 5, "\n");
+  EXPECT_EQ(problems.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(problems.status().text(), "m:1:2: found 5\\n");
+  problems.add_line(std::string(600, 'x'));
+  EXPECT_EQ(problems.status().text(), cat("m:1:2: found 5\\n\n", std::string(500, 'x'), "..."));
+  for (int i = 0; i < 100; ++i) problems.add_line("y");
+  EXPECT_THAT(problems.status().text(), testing::EndsWith("\ny\nand 2 more problems"));
+}
+
+TEST(SuggestionTest, OnlyNearWords) {
+  const std::string_view known[] = {"address", "use"};
+  EXPECT_EQ(suggestion("adress", known), ", did you mean 'address'?");
+  EXPECT_EQ(suggestion("xy", known), "");
+  EXPECT_EQ(suggestion("completely else", known), "");
+  EXPECT_EQ(suggestion(std::string(10'000, 'a'), known), "");
+}
+
+}  // namespace
+}  // namespace atl::runtime

@@ -1,0 +1,155 @@
+/// The bench of the backend suite: models to load, batches to execute, answers to judge.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "atoll/backend.h"
+#include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/recording_reporter.h"
+#include "atoll/testing/recording_sink.h"
+
+namespace atl::test {
+
+/// One model and what to send to it.
+struct BackendCase {
+  std::string name;
+  ModelSource source;           ///< its directories exist; config is final
+  uint32_t max_batch_size = 0;  ///< of the configuration
+  /// Adds the inputs of request n, with batch_size rows if the model batches (then it sets nothing else).
+  std::function<void(TestRequest&, uint64_t n)> fill;
+  /// True if the response is right for request n.
+  std::function<::testing::AssertionResult(const ReceivedResponse&, uint64_t n)> right;
+  /// Adds inputs that only the backend can find wrong; may be empty.
+  std::function<void(TestRequest&, uint64_t n)> fill_bad;
+};
+
+struct BackendProvider {
+  std::string name;
+  std::function<std::shared_ptr<Backend>(FakeHost&)> make;
+  std::vector<BackendCase> cases;  ///< FP32, BYTES, ...
+  InstanceKind kind = InstanceKind::kCpu;
+  /// A source whose files are missing; default: the first case's with directories that do not exist.
+  ModelSource broken;
+  std::vector<ConformanceException> exceptions;
+  friend void PrintTo(const BackendProvider& provider, std::ostream* out) { *out << provider.name; }
+};
+
+class BackendConformance : public Conformance<BackendProvider> {
+ protected:
+  using Requests = std::vector<std::unique_ptr<TestRequest>>;
+
+  /// A loaded model with one instance.
+  struct Loaded {
+    std::unique_ptr<BackendModel> model;
+    std::unique_ptr<BackendInstance> instance;
+  };
+  void SetUp() override {
+    host_ = std::make_unique<FakeHost>(GetParam().name, FakeHost::Threads::kReal);
+    backend_ = GetParam().make(*host_);
+    ASSERT_NE(backend_, nullptr);
+  }
+  void TearDown() override {
+    backend_.reset();
+    host_.reset();
+  }
+  InstanceSpec spec(uint32_t n = 0) {
+    InstanceSpec spec;
+    spec.name = cat("test_", n);
+    spec.kind = GetParam().kind;
+    spec.reporter = &reporter_;
+    return spec;
+  }
+  Loaded load(const BackendCase& one) {
+    Loaded loaded;
+    auto model = backend_->load(one.source);
+    EXPECT_TRUE(is_ok(model)) << one.name;
+    if (!model.ok()) return loaded;
+    loaded.model = std::move(model).value();
+    auto instance = loaded.model->create_instance(spec());
+    EXPECT_TRUE(is_ok(instance)) << one.name;
+    if (instance.ok()) loaded.instance = std::move(instance).value();
+    return loaded;
+  }
+  TestRequest& add(Requests& requests, const BackendCase& one, bool bad = false) {
+    uint64_t n = requests.size();
+    requests.push_back(std::make_unique<TestRequest>(cat(one.name, "-", next_id_++)));
+    TestRequest& request = *requests.back();
+    (*request).batch_size = one.max_batch_size == 0 ? 0 : 1;
+    (bad ? one.fill_bad : one.fill)(request, n);
+    request.on_release([this](Request& released) {
+      if (reporter_.of(std::string(released.id)).total() != 1) ++released_uncounted_;
+    });
+    return request;
+  }
+  /// Executes the requests as one batch, and waits for the answers.
+  Status execute(BackendInstance& instance, Requests& requests) {
+    std::vector<Request*> pointers;
+    Batch batch;
+    for (auto& request : requests) {
+      request->mark_accepted();
+      pointers.push_back(&request->request());
+      batch.total_batch_size += request->request().batch_weight();
+    }
+    batch.requests = pointers;
+    if (Status status = instance.execute(batch); !status.ok()) {
+      for (auto& request : requests) {
+        EXPECT_FALSE(request->got_final() || request->got_release())
+            << "execute() failed and touched a request";
+        reporter_.report_failure(request->request(), FailureReason::kBackend);
+        fail_request(request->request(), status.clone());
+      }
+      return status;
+    }
+    for (auto& request : requests) EXPECT_TRUE(request->wait_done());
+    return {};
+  }
+  void expect_clean(const Requests& requests) {
+    for (const auto& request : requests) {
+      for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
+    }
+    EXPECT_EQ(released_uncounted_, 0u) << "statistics are reported before the release, once a request";
+  }
+  static void expect_right(const BackendCase& one, const Requests& requests, size_t n) {
+    ReceivedResponse response = requests[n]->response();
+    EXPECT_EQ(response.code, Code::kOk) << one.name << ", request " << n << ": " << response.message;
+    EXPECT_TRUE(one.right(response, n)) << one.name << ", request " << n;
+  }
+  static size_t batch_of(const BackendCase& one) {
+    return one.max_batch_size == 0 ? 1 : std::min(one.max_batch_size, 4u);
+  }
+  /// Gives every input of the request `pieces` buffers that miss the alignment by `offset` bytes.
+  static void recut(TestRequest& request, size_t pieces, size_t offset) {
+    Arena& arena = request.request().arena();
+    for (InputTensor& input : request.request().inputs) {
+      std::string bytes = input_bytes(input);
+      auto* buffers = arena.make_array<Buffer>(pieces);
+      for (size_t i = 0; i < pieces; ++i) {
+        size_t from = bytes.size() * i / pieces, to = bytes.size() * (i + 1) / pieces;
+        char* data = static_cast<char*>(arena.allocate(to - from + offset + 1, 64)) + offset;
+        if (to > from) std::memcpy(data, bytes.data() + from, to - from);
+        buffers[i].data = data;
+        buffers[i].size_bytes = to - from;
+      }
+      input.buffers = {buffers, pieces};
+    }
+  }
+  void run_case(const BackendCase& one, BackendInstance& instance, size_t pieces, size_t offset) {
+    Requests requests;
+    for (size_t i = 0; i < batch_of(one); ++i) recut(add(requests, one), pieces, offset);
+    EXPECT_TRUE(is_ok(execute(instance, requests)));
+    for (size_t i = 0; i < requests.size(); ++i) expect_right(one, requests, i);
+    expect_clean(requests);
+  }
+
+  std::unique_ptr<FakeHost> host_;
+  std::shared_ptr<Backend> backend_;
+  RecordingReporter reporter_;
+  std::atomic<uint64_t> next_id_{0};
+  std::atomic<uint32_t> released_uncounted_{0};
+};
+
+}  // namespace atl::test

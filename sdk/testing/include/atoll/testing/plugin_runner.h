@@ -1,0 +1,62 @@
+/// Runs a plugin through its descriptor, as the server does, in a unit test that compiles the plugin in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "atoll/plugin.h"
+#include "atoll/testing/fake_host.h"
+
+extern "C" const atoll_plugin_v1_t atoll_plugin_v1;
+
+namespace atl::test {
+
+/// One instance of the plugin that is linked into the test. Steps that were begun are undone at the end. The
+/// options must be set in the host first: those with a default too.
+class PluginRunner {
+ public:
+  explicit PluginRunner(FakeHost& host) : host_(host) {}
+  PluginRunner(const PluginRunner&) = delete;
+  PluginRunner& operator=(const PluginRunner&) = delete;
+  ~PluginRunner() {
+    stop();
+    if (self_ != nullptr) atoll_plugin_v1.destroy(self_);
+  }
+
+  Status create() noexcept {
+    return Status::take(
+        atoll_plugin_v1.create(reinterpret_cast<atoll_host*>(static_cast<Host*>(&host_)), &self_));
+  }
+  Status start() noexcept {
+    Status status = Status::take(atoll_plugin_v1.start(self_));
+    started_ = status.ok();
+    return status;
+  }
+  Status create_and_start() noexcept {
+    ATOLL_RETURN_IF_ERROR(create());
+    return start();
+  }
+  /// Closes the host's gate first, as the server does.
+  void drain(int64_t deadline_ns) noexcept {
+    host_.gate().close();
+    atoll_plugin_v1.drain(self_, deadline_ns);
+  }
+  void stop() noexcept {
+    if (started_) atoll_plugin_v1.stop(self_);
+    started_ = false;
+  }
+  /// Null if the plugin does not provide it.
+  template <class Interface>
+  Interface* query() noexcept {
+    return static_cast<Interface*>(
+        atoll_plugin_v1.query(self_, std::string(Interface::kInterfaceId).c_str()));
+  }
+
+ private:
+  FakeHost& host_;
+  void* self_ = nullptr;
+  bool started_ = false;
+};
+
+}  // namespace atl::test

@@ -1,0 +1,166 @@
+// One source for all fixture plugins that are really plugins. Compile definitions say what one is:
+//   FIXTURE_NAME "fixtures/provider"      FIXTURE_BUILD 1       FIXTURE_FLAGS 0
+//   FIXTURE_PROVIDES {"atoll.fixture/1", 2, 0}                 FIXTURE_NEEDS {"atoll.fixture/1", 1, 0}
+//   FIXTURE_FIND, FIXTURE_FIND_MANY        acquires the first need, or all its providers, when it starts
+//   FIXTURE_TELLER                         logs the server's state
+//   FIXTURE_STUCK                          holds a pass through its own gate for ever
+#include "fixture.h"
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "atoll/events.h"
+#include "atoll/plugin.h"
+
+#ifndef FIXTURE_BUILD
+#define FIXTURE_BUILD 1
+#endif
+#ifndef FIXTURE_FLAGS
+#define FIXTURE_FLAGS 0
+#endif
+
+namespace {
+
+class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
+ public:
+  explicit FixturePlugin(atl::Host& host)
+      : host_(host), replaces_(host.replaces_running_instance()), changed_(CountChanges{&changes_}) {
+    if (host_.options().get_string("throw") == "create") throw std::runtime_error("as told");
+  }
+
+  atl::Status init() override { return step("create"); }
+
+  atl::Status start() override {
+    if (host_.options().get_string("throw") == "start") throw std::runtime_error("as told");
+    ATOLL_RETURN_IF_ERROR(changed_.open(host_.events()));
+#if defined(FIXTURE_TELLER)
+    ATOLL_RETURN_IF_ERROR(server_state_.open(host_.events(), {16, atl::Overflow::kDropOldest}));
+#endif
+    atl::Status status = acquire();
+    if (status.ok()) {
+      auto executor = host_.executors().create("fixture", {});
+      if (executor.ok()) executor_ = std::move(executor).value();
+      status = executor.ok() ? step("start") : std::move(executor).status();
+    }
+    if (!status.ok()) stop();
+    return status;
+  }
+
+  void drain(int64_t) override {
+    if (!host_.options().get_bool("stubborn")) let_go();
+  }
+
+  void stop() override {
+    executor_.reset();
+    let_go();
+    changed_.reset();
+#if defined(FIXTURE_TELLER)
+    server_state_.reset();
+#endif
+  }
+
+  void* query(std::string_view id) override {
+    if (id == kInterfaceId || id == atl::fixture::kWatcherId) return static_cast<atl::fixture::Probe*>(this);
+    return nullptr;
+  }
+
+  std::string holding() override {
+#if defined(FIXTURE_STUCK)
+    return "1 request that never ends";
+#else
+    return {};
+#endif
+  }
+
+  int64_t build() const noexcept override { return FIXTURE_BUILD; }
+  int64_t size() const noexcept override { return host_.options().get_int("size"); }
+  int64_t held() const noexcept override { return static_cast<int64_t>(services_.size()); }
+  void let_go() noexcept override { services_.clear(); }
+  int64_t acquire_all() noexcept override {
+    for (const atl::ServiceInfo& info : host_.registry().list(kInterfaceId)) {
+      auto service = host_.registry().find<atl::fixture::Probe>(info.instance);
+      if (service.ok()) services_.push_back(std::move(service).value());
+    }
+    return held();
+  }
+  int64_t changes() const noexcept override { return changes_.load(); }
+  bool replaced_running_instance() const noexcept override { return replaces_; }
+
+ private:
+  atl::Status step(std::string_view name) {
+    auto* faults = reinterpret_cast<atl::fixture::Faults*>(host_.options().get_int("faults"));
+    if (faults != nullptr && faults->fails_now()) return atl::unavailable("the fault injector says so");
+    if (host_.options().get_string("fail") == name) return atl::unavailable("told to fail");
+    return {};
+  }
+
+  atl::Status acquire() {
+#if defined(FIXTURE_STUCK)
+    for_ever_ = new atl::Pass(host_.gate());
+#endif
+#if defined(FIXTURE_FIND)
+    auto service = host_.registry().find<atl::fixture::Probe>();
+    if (!service.ok()) return std::move(service).status();
+    services_.push_back(std::move(service).value());
+#elif defined(FIXTURE_FIND_MANY)
+    acquire_all();
+#endif
+    return {};
+  }
+
+  atl::Host& host_;
+  const bool replaces_;
+  std::atomic<int64_t> changes_{0};
+  struct CountChanges {
+    std::atomic<int64_t>* count;
+    void operator()(const atl::ServiceChanged&) const { count->fetch_add(1); }
+  };
+  atl::Subscription<atl::ServiceChanged, CountChanges> changed_;
+  std::vector<atl::Service<atl::fixture::Probe>> services_;
+  atl::SerialExecutorPtr executor_;
+#if defined(FIXTURE_TELLER)
+  struct TellState {
+    atl::Log* log;
+    void operator()(const atl::ServerStateChanged& event) const {
+      log->info("server state ", static_cast<uint32_t>(event.state), " generation ", event.generation);
+    }
+  };
+  atl::Subscription<atl::ServerStateChanged, TellState> server_state_{TellState { &host_.log() }};
+#endif
+#if defined(FIXTURE_STUCK)
+  atl::Pass* for_ever_ = nullptr;
+#endif
+};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"fail", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, "|create|start", "the step that fails"},
+    {"throw", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, "|create|start", "the step that throws"},
+    {"size", ATOLL_OPTION_INT, 0, "1", "1", "10", nullptr, "a number"},
+    {"faults", ATOLL_OPTION_INT, 0, "0", nullptr, nullptr, nullptr, "address of the fault injector"},
+    {"stubborn", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr, "keeps services while draining"},
+};
+#ifdef FIXTURE_PROVIDES
+constexpr atoll_provided_v1 kProvides[] = {FIXTURE_PROVIDES};
+#else
+constexpr std::span<const atoll_provided_v1> kProvides;
+#endif
+#ifdef FIXTURE_NEEDS
+constexpr atoll_need_v1 kNeeds[] = {FIXTURE_NEEDS};
+#else
+constexpr std::span<const atoll_need_v1> kNeeds;
+#endif
+
+}  // namespace
+
+ATOLL_PLUGIN(FixturePlugin, {.name = FIXTURE_NAME,
+                             .version = "1.0.0",
+                             .license = "Apache-2.0",
+                             .help = "A fixture of the lifecycle tests.",
+                             .flags = FIXTURE_FLAGS,
+                             .provides = kProvides,
+                             .needs = kNeeds,
+                             .options = kOptions});
