@@ -8,7 +8,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/executor.h"
-#include "kernel/control/task_queue.h"
+#include "atoll/runtime/task_queue.h"
 
 namespace atl::kernel {
 
@@ -49,7 +49,7 @@ class ControlLoop {
   std::function<void()> hook_;
   std::function<void()> threw_;
   std::mutex mutex_;  // guards queue_
-  TaskQueue queue_;
+  runtime::TaskQueue queue_;
 };
 
 }  // namespace atl::kernel

@@ -8,7 +8,7 @@
 
 #include "atoll/events.h"
 #include "atoll/host.h"
-#include "kernel/control/thread_executor.h"
+#include "atoll/runtime/thread_executor.h"
 #include "kernel/lifecycle/instance_tasks.h"
 #include "kernel/lifecycle/kernel_context.h"
 #include "kernel/lifecycle/plan.h"
@@ -91,8 +91,8 @@ class Instance final : private Host {
   const std::shared_ptr<std::atomic<bool>> predecessor_runs_;
   std::unique_ptr<InstanceLog> log_;
   InstanceRegistry registry_;
-  InstanceEvents events_;
-  ThreadExecutorFactory executors_;
+  runtime::InstanceEvents events_;
+  runtime::ThreadExecutorFactory executors_;
   std::shared_ptr<InstanceTasks> tasks_;
   Gate gate_;
   std::vector<Publication> services_;
@@ -109,7 +109,7 @@ class Instance final : private Host {
 void publish_changes(KernelContext& kernel, const std::vector<ServiceChange>& changes);
 
 template <class Event>
-void publish_event(EventQueue& events, const Event& event) {
+void publish_event(runtime::EventQueue& events, const Event& event) {
   events.publish(Event::kEventId, event.key(), &event, sizeof event, true);
 }
 

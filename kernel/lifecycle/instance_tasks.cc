@@ -1,6 +1,6 @@
 #include "kernel/lifecycle/instance_tasks.h"
 
-#include "kernel/control/task_queue.h"
+#include "atoll/runtime/task_queue.h"
 
 namespace atl::kernel {
 
@@ -12,7 +12,7 @@ bool InstanceTasks::add(Queue& queue, const Task& task) noexcept {
       return true;
     }
   }
-  drop_task(task);
+  runtime::drop_task(task);
   return false;
 }
 
@@ -35,7 +35,7 @@ void InstanceTasks::run_next(Queue& queue) noexcept {
     queue.pop_front();
     ++running_;
   }
-  if (!run_task(task) && on_throw_) on_throw_();
+  if (!runtime::run_task(task) && on_throw_) on_throw_();
   bool idle = false;
   {
     std::lock_guard lock(mutex_);
@@ -59,7 +59,7 @@ void InstanceTasks::close() noexcept {
     dropped.insert(dropped.end(), worker_.begin(), worker_.end());
     worker_.clear();
   }
-  for (const Task& task : dropped) drop_task(task);
+  for (const Task& task : dropped) runtime::drop_task(task);
 }
 
 int64_t InstanceTasks::pending() const noexcept {

@@ -7,17 +7,17 @@
 #include <memory>
 #include <stdexcept>
 
-#include "kernel/control/system_clock.h"
-#include "kernel/control/worker_threads.h"
+#include "atoll/runtime/system_clock.h"
+#include "atoll/runtime/worker_threads.h"
 
 namespace atl::kernel {
 namespace {
 
 class InstanceTasksTest : public testing::Test {
  protected:
-  SystemClock clock;
+  runtime::SystemClock clock;
   ControlLoop loop{clock};
-  WorkerThreads workers{1};
+  runtime::WorkerThreads workers{1};
   std::atomic<int> idle{0};
   std::atomic<int> threw{0};
   std::shared_ptr<InstanceTasks> tasks = std::make_shared<InstanceTasks>(

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "atoll/clock.h"
+#include "atoll/runtime/event_queue.h"
+#include "atoll/runtime/worker_threads.h"
 #include "kernel/control/control_loop.h"
-#include "kernel/control/worker_threads.h"
-#include "kernel/events/event_queue.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/registry/service_registry.h"
@@ -19,8 +19,8 @@ struct KernelContext {
   LogSink& log_sink;
   Log& log;  ///< the kernel's own
   ControlLoop& loop;
-  WorkerThreads& workers;
-  EventQueue& events;
+  runtime::WorkerThreads& workers;
+  runtime::EventQueue& events;
   ServiceRegistry& services;
   PluginLoader& loader;
   std::string version;

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "kernel/control/system_clock.h"
+#include "atoll/runtime/system_clock.h"
 
 namespace atl::kernel {
 
@@ -106,7 +106,7 @@ void Lifecycle::shut_down(int64_t drain_timeout_ns) {
 void Lifecycle::retire(std::vector<std::shared_ptr<Instance>> instances, int64_t drain_timeout_ns) {
   if (instances.empty()) return;
   retirements_.emplace_back(kernel_, std::move(instances),
-                            deadline_after(kernel_.clock.now_ns(), drain_timeout_ns));
+                            runtime::deadline_after(kernel_.clock.now_ns(), drain_timeout_ns));
   kernel_.poke();
 }
 

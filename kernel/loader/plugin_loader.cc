@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "kernel/loader/descriptor_check.h"
+#include "atoll/runtime/descriptor_check.h"
 
 namespace atl::kernel {
 namespace {
@@ -94,7 +94,7 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
                        ATOLL_PLUGIN_SYMBOL);
   }
   library.mapped_ = mapped_file_at(symbol).value_or("");
-  Status checked = check_descriptor(symbol, symbol_size(symbol), use);
+  Status checked = runtime::check_descriptor(symbol, symbol_size(symbol), use);
   if (!checked.ok()) return make_status(Code::kFailedPrecondition, library.path_, ": ", checked.message());
   library.descriptor_ = symbol;
   if (library.has(ATOLL_PLUGIN_RESIDENT)) ::lt_dlmakeresident(library.handle_);
@@ -111,7 +111,7 @@ Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& pat
           Code::kFailedPrecondition, path,
           ": was written to while it is mapped; replace a plugin by renaming a new file over it");
     }
-    Status checked = check_descriptor(known->second->descriptor_, 0, use);
+    Status checked = runtime::check_descriptor(known->second->descriptor_, 0, use);
     if (!checked.ok()) return make_status(Code::kFailedPrecondition, path, ": ", checked.message());
     return known->second;
   }

@@ -67,7 +67,7 @@ class PluginLoader {
 
   /// Maps the file and checks its descriptor; the file's static initialisers run, no function of the
   /// descriptor does. \param use  "role/name"; empty: whatever plugin the file holds. Errors: those of
-  /// inspect_plugin_file() and check_descriptor(), and the dynamic linker's own words.
+  /// inspect_plugin_file() and runtime::check_descriptor(), and the dynamic linker's own words.
   Result<std::shared_ptr<PluginLibrary>> open(const std::string& path, std::string_view use);
   /// Lets one use go; the last one closes the file.
   Closed close(std::shared_ptr<PluginLibrary> library);

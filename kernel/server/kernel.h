@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "atoll/runtime/event_queue.h"
+#include "atoll/runtime/system_clock.h"
+#include "atoll/runtime/worker_threads.h"
 #include "kernel/control/control_loop.h"
-#include "kernel/control/system_clock.h"
-#include "kernel/control/worker_threads.h"
-#include "kernel/events/event_queue.h"
 #include "kernel/lifecycle/lifecycle.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/log/log_sink.h"
@@ -26,10 +26,10 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   ControlLoop& loop() { return loop_; }
-  EventQueue& events() { return events_; }
+  runtime::EventQueue& events() { return events_; }
   ServiceRegistry& services() { return services_; }
   PluginLoader& loader() { return loader_; }
-  WorkerThreads& workers() { return workers_; }
+  runtime::WorkerThreads& workers() { return workers_; }
   Lifecycle& lifecycle() { return lifecycle_; }
   Clock& clock() { return clock_; }
   Log& log() { return *log_; }
@@ -38,15 +38,15 @@ class Kernel {
   void poke() noexcept;  // [any]
   void wake_events() noexcept;
 
-  SystemClock clock_;
+  runtime::SystemClock clock_;
   LogSink& sink_;
   std::unique_ptr<InstanceLog> log_;
   std::atomic<bool> poked_{false};
   ControlLoop loop_;
-  EventQueue events_;
+  runtime::EventQueue events_;
   ServiceRegistry services_;
   PluginLoader loader_;
-  WorkerThreads workers_;
+  runtime::WorkerThreads workers_;
   KernelContext context_;
   Lifecycle lifecycle_;
 };

@@ -124,7 +124,7 @@ class Server {
   // holders, so the process ends here.
   int wait_for_end() {
     Lifecycle& lifecycle = kernel_.lifecycle();
-    int64_t deadline_ns = deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
+    int64_t deadline_ns = runtime::deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
     kernel_.loop().post_at(deadline_ns, make_task([] {}));
     kernel_.loop().run_until([&] { return lifecycle.idle() || kernel_.clock().now_ns() >= deadline_ns; });
     lifecycle.step();

@@ -2,7 +2,7 @@
 #include <memory>
 #include <string>
 
-#include "kernel/control/system_clock.h"
+#include "atoll/runtime/system_clock.h"
 #include "kernel_fixture.h"
 
 namespace atl::kernel {
@@ -106,7 +106,7 @@ TEST_F(ReloadTest, AHolderThatStartedBeforeItsProviderIsToldToLetGo) {
 }
 
 TEST_F(ReloadTest, StatesAreToldInOrder) {
-  InstanceEvents bus(kernel_.events());
+  runtime::InstanceEvents bus(kernel_.events());
   std::string told;
   auto note = [&](const PluginStateChanged& event) {
     told += cat(state_name(event.state), event.generation, " ");
@@ -135,7 +135,7 @@ TEST_F(ReloadTest, TheRetainedStateIsTheRunningGenerations) {
   settle();
   expect_ok(apply({{"p", kProvider + "\nsize = 2"}}));
   settle();
-  InstanceEvents bus(kernel_.events());
+  runtime::InstanceEvents bus(kernel_.events());
   std::string told;
   auto note = [&](const PluginStateChanged& event) {
     told += cat(state_name(event.state), event.generation, " ");

@@ -8,7 +8,7 @@
 #include "atoll/executor.h"
 #include "atoll/status.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// A ThreadPlacement that owns its cores.
 struct OwnedPlacement {
@@ -23,4 +23,4 @@ struct OwnedPlacement {
 /// core or node that does not exist or may not be used.
 Status place_this_thread(std::string_view name, const OwnedPlacement& placement);
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -15,7 +15,7 @@
 #include "atoll/event_bus.h"
 #include "atoll/log.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// Semantics as in atoll/event_bus.h; deliver() is what the control thread calls.
 class EventQueue {
@@ -111,4 +111,4 @@ class InstanceEvents final : public EventBus {
   std::vector<uint64_t> open_;
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

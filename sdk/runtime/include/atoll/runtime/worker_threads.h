@@ -11,7 +11,7 @@
 
 #include "atoll/executor.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// A bounded number of threads, niced below those that answer requests. Threads are made when work comes.
 /// [any]
@@ -48,4 +48,4 @@ class WorkerThreads final : public WorkerPool {
   const std::function<void()> on_throw_;
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,6 +1,6 @@
-#include "kernel/control/task_queue.h"
+#include "atoll/runtime/task_queue.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 bool run_task(const Task& task) noexcept {
   try {
@@ -59,4 +59,4 @@ std::vector<Task> TaskQueue::take_all() {
   return all;
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -6,7 +6,7 @@
 
 #include "atoll/clock.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// [any]
 class SystemClock final : public Clock {
@@ -28,4 +28,4 @@ constexpr int64_t deadline_after(int64_t now_ns, int64_t timeout_ns) noexcept {
   return timeout_ns < INT64_MAX - 1 - now_ns ? now_ns + timeout_ns : INT64_MAX - 1;
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

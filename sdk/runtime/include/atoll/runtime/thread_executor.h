@@ -9,7 +9,7 @@
 #include "atoll/clock.h"
 #include "atoll/executor.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// Makes executors of one plugin instance and counts them, because a thread that outlives its plugin would
 /// run in unmapped code. [any]
@@ -28,4 +28,4 @@ class ThreadExecutorFactory final : public ExecutorFactory {
   std::shared_ptr<std::atomic<int64_t>> live_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -12,7 +12,7 @@
 
 #include "atoll/executor.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// Runs a task. An exception, which no task may let out, ends here. \returns false if there was one.
 bool run_task(const Task& task) noexcept;
@@ -41,4 +41,4 @@ class TaskQueue {
   TimerId next_timer_ = 1;
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/events/event_queue.h"
+#include "atoll/runtime/event_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "atoll/text.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 struct Moved {
@@ -209,4 +209,4 @@ TEST_F(EventQueueTest, ManyPublishersLoseNothingWithinTheDepth) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

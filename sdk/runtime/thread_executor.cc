@@ -1,4 +1,4 @@
-#include "kernel/control/thread_executor.h"
+#include "atoll/runtime/thread_executor.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -7,10 +7,10 @@
 #include <system_error>
 #include <thread>
 
-#include "kernel/control/task_queue.h"
-#include "kernel/control/thread_placement.h"
+#include "atoll/runtime/task_queue.h"
+#include "atoll/runtime/thread_placement.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 class ThreadExecutor final : public SerialExecutor {
@@ -124,4 +124,4 @@ Result<SerialExecutorPtr> ThreadExecutorFactory::create(std::string_view name,
   }
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -7,7 +7,7 @@
 #include "atoll/abi/plugin.h"
 #include "atoll/status.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 inline constexpr uint32_t kTableRowsMax = 1024;
 inline constexpr size_t kTextBytesMax = 4096;
@@ -20,4 +20,4 @@ bool is_interface_id(std::string_view id);
 /// Errors: FAILED_PRECONDITION, saying what was found and what was expected.
 Status check_descriptor(const atoll_plugin_v1_t* descriptor, size_t size_bytes, std::string_view use);
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,11 +1,11 @@
-#include "kernel/control/task_queue.h"
+#include "atoll/runtime/task_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 TEST(TaskQueue, DueTimersComeFirstThenTasksInOrder) {
@@ -49,4 +49,4 @@ TEST(RunTask, AnExceptionEndsHere) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,13 +1,13 @@
-#include "kernel/loader/descriptor_check.h"
+#include "atoll/runtime/descriptor_check.h"
 
 #include <cstring>
 #include <set>
 #include <span>
 #include <string>
 
-#include "kernel/manifest/option_values.h"
+#include "atoll/runtime/option_table.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 template <class... Parts>
@@ -111,4 +111,4 @@ Status check_descriptor(const atoll_plugin_v1_t* descriptor, size_t size_bytes, 
   return check_tables(d);
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/control/thread_placement.h"
+#include "atoll/runtime/thread_placement.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 constexpr uint32_t kNodesMax = 1024;
@@ -68,4 +68,4 @@ Status place_this_thread(std::string_view name, const OwnedPlacement& placement)
   return apply_node(placement.numa_node);
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/control/worker_threads.h"
+#include "atoll/runtime/worker_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 TEST(WorkerThreads, RunsSeveralAtOnceButNotMoreThanItsSize) {
@@ -78,4 +78,4 @@ TEST(WorkerThreads, ReportsTasksThatThrow) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

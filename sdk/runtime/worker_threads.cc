@@ -1,12 +1,12 @@
-#include "kernel/control/worker_threads.h"
+#include "atoll/runtime/worker_threads.h"
 
 #include <algorithm>
 #include <system_error>
 
-#include "kernel/control/task_queue.h"
-#include "kernel/control/thread_placement.h"
+#include "atoll/runtime/task_queue.h"
+#include "atoll/runtime/thread_placement.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 WorkerThreads::~WorkerThreads() {
   {
@@ -88,4 +88,4 @@ void WorkerThreads::join_ended(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,10 +1,10 @@
-#include "kernel/loader/descriptor_check.h"
+#include "atoll/runtime/descriptor_check.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 class DescriptorCheckTest : public testing::Test {
@@ -106,4 +106,4 @@ TEST(IsInterfaceId, Forms) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,8 +1,8 @@
-#include "kernel/events/event_queue.h"
+#include "atoll/runtime/event_queue.h"
 
 #include <algorithm>
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 EventQueue::Topic* EventQueue::topic_for(std::string_view event_id, uint32_t size) {
   auto found = topics_.find(event_id);
@@ -209,4 +209,4 @@ size_t InstanceEvents::end_all() noexcept {
   return left.size();
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/control/thread_executor.h"
+#include "atoll/runtime/thread_executor.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "kernel/control/system_clock.h"
+#include "atoll/runtime/system_clock.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 class ThreadExecutorTest : public testing::Test {
@@ -108,4 +108,4 @@ TEST_F(ThreadExecutorTest, RefusesWhatDoesNotExist) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime
