@@ -11,6 +11,7 @@
 
 #include "elf_file.h"
 #include "kernel/loader/plugin_loader.h"
+#include "run_instance.h"
 
 namespace atl::lint {
 namespace {
@@ -48,7 +49,8 @@ void check_file(const ElfFacts& facts, Problems& problems) {
   if (!facts.binds_now) problems.push_back("binds its symbols lazily; link with -z now");
 }
 
-/// Loads, unloads and loads again; runs in a process of its own, because the plugin's initialisers run.
+/// Loads, runs an instance, unloads, and all of it again; in a process of its own, because the plugin's code
+/// runs.
 void check_loading(const std::string& path, const ElfFacts& facts, Problems& problems) {
   NoLog log;
   PluginLoader loader(log);
@@ -66,6 +68,7 @@ void check_loading(const std::string& path, const ElfFacts& facts, Problems& pro
       problems.push_back(
           "has a thread_local with a destructor, which keeps it mapped, but is not flagged RESIDENT");
     }
+    run_instance(library.value()->descriptor(), problems);
     if (loader.close(std::move(library).value()) == PluginLoader::Closed::kStillMapped) {
       problems.push_back("stays mapped after it was closed, but is not flagged RESIDENT");
       return;

@@ -45,6 +45,12 @@ def test_thread_local_with_destructor():
     assert "has a thread_local with a destructor, which keeps it mapped, but is not flagged RESIDENT" in lines
 
 
+def test_an_instance_that_leaves_something_behind():
+    code, lines = lint("stuck.so")
+    assert code == 1
+    assert lines == ["left 1 passes of its gate after destroy"] * 2
+
+
 def test_wrong_descriptor():
     code, lines = lint("wrong_magic.so")
     assert code == 1
