@@ -11,7 +11,7 @@ BUILD = pathlib.Path(os.environ["ATOLL_BUILD_DIR"])
 ATOLL = BUILD / "bin" / "atoll"
 PLUGINS = BUILD / "tests" / "lifecycle" / "plugins"
 FIXTURES = PLUGINS / "fixtures"
-SANITIZED = os.environ.get("ATOLL_SANITIZE", "") != ""
+SANITIZED = re.search(r"^ATOLL_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").read_text(), re.M) is not None
 WAIT_S = 60
 
 

@@ -5,10 +5,9 @@ import signal
 import grpc
 import numpy as np
 from support import models
-from support.server import BUILD, DEFAULT_MANIFEST, Server, usage
+from support.server import DEFAULT_MANIFEST, SANITIZED, Server, usage
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-SANITIZED = "san" in BUILD.name
 # Sanitizers keep freed memory for a while and never unmap plugins, so their builds only have a wide bound.
 MEMORY_SLACK_BYTES = (512 << 20) if SANITIZED else (8 << 20)
 

@@ -12,17 +12,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("ATOLL_BUILD_DIR", ROOT / "build" / "release"))
 ATOLL = BUILD / "bin" / "atoll"
+SANITIZED = re.search(r"^ATOLL_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").read_text(), re.M) is not None
 DEFAULT_MANIFEST = ROOT / "etc" / "atoll.toml"
 # Sanitized builds are several times slower; this only bounds how long a failing test waits.
 START_TIMEOUT_S = 60
-
-
-def sanitizer_environment():
-    environment = dict(os.environ)
-    environment["TSAN_OPTIONS"] = f"suppressions={ROOT}/etc/dev/tsan.supp:halt_on_error=1"
-    environment["LSAN_OPTIONS"] = f"suppressions={ROOT}/etc/dev/lsan.supp"
-    environment["ASAN_OPTIONS"] = "detect_leaks=1"
-    return environment
 
 
 class Server:
@@ -37,8 +30,7 @@ class Server:
         self.lines = []
         self._queue = queue.Queue()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True, errors="replace",
-                                        env=sanitizer_environment())
+                                        stderr=subprocess.PIPE, text=True, errors="replace")
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
