@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace atl::ort {
 namespace {
@@ -80,25 +81,21 @@ class Reader {
   std::set<std::string_view> known_;
 };
 
-Status read_graph_level(const inference::ModelConfig& config, GraphOptimizationLevel& level) {
-  int32_t found = config.optimization().graph().level();
-  switch (found) {
-    case 0:
-      level = ORT_ENABLE_ALL;
+/// The model's parameter, or else the configuration's own field; both with the numbers Triton uses.
+Status read_graph_level(Reader& reader, const inference::ModelConfig& config, GraphOptimizationLevel& level) {
+  constexpr std::string_view kExpected = "-1 (basic), 0 (all), 1 (extended) or 2 (none)";
+  constexpr std::pair<std::string_view, GraphOptimizationLevel> kLevels[] = {
+      {"-1", ORT_ENABLE_BASIC}, {"0", ORT_ENABLE_ALL}, {"1", ORT_ENABLE_EXTENDED}, {"2", ORT_DISABLE_ALL}};
+  std::optional<std::string_view> parameter = reader.parameter("graph_optimization_level");
+  const std::string field = cat(config.optimization().graph().level());
+  for (const auto& [text, value] : kLevels) {
+    if (text == parameter.value_or(field)) {
+      level = value;
       return {};
-    case -1:
-      level = ORT_ENABLE_BASIC;
-      return {};
-    case 1:
-      level = ORT_ENABLE_EXTENDED;
-      return {};
-    case 2:
-      level = ORT_DISABLE_ALL;
-      return {};
-    default:
-      return invalid_argument("optimization.graph.level: found ", found,
-                              ", expected -1 (basic), 0 (all), 1 (extended) or 2 (none)");
+    }
   }
+  if (parameter) return unexpected("parameter", "graph_optimization_level", *parameter, kExpected);
+  return invalid_argument("optimization.graph.level: found ", field, ", expected ", kExpected);
 }
 
 Status read_execution_mode(Reader& reader, ExecutionMode& mode) {
@@ -171,7 +168,7 @@ Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
   ATOLL_RETURN_IF_ERROR(read_execution_mode(reader, settings.execution_mode));
   ATOLL_RETURN_IF_ERROR(read_arena(reader, settings));
   ATOLL_RETURN_IF_ERROR(reader.flag("share_session_between_instances", settings.share_session));
-  ATOLL_RETURN_IF_ERROR(read_graph_level(config, settings.graph_level));
+  ATOLL_RETURN_IF_ERROR(read_graph_level(reader, config, settings.graph_level));
   ATOLL_RETURN_IF_ERROR(read_entries(config, defaults, settings));
   for (const auto& parameter : config.parameters()) {
     if (!reader.known(parameter.first) && !parameter.first.starts_with(kEntryPrefix)) {

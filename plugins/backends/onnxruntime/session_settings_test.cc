@@ -83,6 +83,13 @@ TEST_F(SessionSettingsTest, ModesAndLevels) {
   EXPECT_EQ(read("optimization { graph { level: -1 } }")->graph_level, ORT_ENABLE_BASIC);
   EXPECT_EQ(read("optimization { graph { level: 1 } }")->graph_level, ORT_ENABLE_EXTENDED);
   EXPECT_EQ(read("optimization { graph { level: 2 } }")->graph_level, ORT_DISABLE_ALL);
+  std::string extended = parameter("graph_optimization_level", "1");
+  EXPECT_EQ(read(extended)->graph_level, ORT_ENABLE_EXTENDED);
+  EXPECT_EQ(read(extended + "optimization { graph { level: 2 } }")->graph_level, ORT_ENABLE_EXTENDED);
+  EXPECT_EQ(
+      error(parameter("graph_optimization_level", "all")),
+      "parameter 'graph_optimization_level': found 'all', expected -1 (basic), 0 (all), 1 (extended) or 2 "
+      "(none)");
   EXPECT_TRUE(read("")->share_session);
   EXPECT_FALSE(read(parameter("share_session_between_instances", "false"))->share_session);
 }
