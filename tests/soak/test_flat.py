@@ -1,15 +1,13 @@
 """A thousand connections and a thousand reloads leave threads, descriptors and memory where they were."""
 
+import os
 import signal
 
 import grpc
 import numpy as np
 from support import models
-from support.server import DEFAULT_MANIFEST, SANITIZED, Server, usage
+from support.server import DEFAULT_MANIFEST, MEMORY_SLACK_BYTES, SANITIZED, Server, usage
 from tritonclient.grpc import service_pb2, service_pb2_grpc
-
-# Sanitizers keep freed memory for a while and never unmap plugins, so their builds only have a wide bound.
-MEMORY_SLACK_BYTES = (512 << 20) if SANITIZED else (8 << 20)
 
 
 def request():
@@ -41,10 +39,11 @@ def test_a_thousand_connections(tmp_path):
     models.write_model(tmp_path, "echo", models.identity_config("echo", dims=(4,)))
     with Server(tmp_path) as server:
         server.wait_ready()
-        before = connect_and_ask(server, 100)
+        before = connect_and_ask(server, 200)
         after = connect_and_ask(server, 1000)
         assert after["descriptors"] <= before["descriptors"] + 2
-        assert after["threads"] <= before["threads"] + 2
+        # gRPC's own pools, which depend on the number of CPUs and not of connections, breathe by a few threads.
+        assert after["threads"] <= before["threads"] + 2 * os.cpu_count() + 2
         assert after["resident_bytes"] <= before["resident_bytes"] + MEMORY_SLACK_BYTES
 
 

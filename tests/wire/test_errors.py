@@ -4,7 +4,7 @@ import grpc
 import numpy as np
 import pytest
 from support import models
-from support.server import Server, usage
+from support.server import MEMORY_SLACK_BYTES, Server, usage
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 NOTE = ("NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each "
@@ -191,4 +191,4 @@ def test_errors_leave_nothing_behind(server, channel):
     after = round_of_errors(1000)
     assert after["descriptors"] == before["descriptors"]
     assert after["threads"] <= before["threads"]
-    assert after["resident_bytes"] < before["resident_bytes"] + (8 << 20)
+    assert after["resident_bytes"] < before["resident_bytes"] + MEMORY_SLACK_BYTES

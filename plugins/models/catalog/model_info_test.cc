@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class ModelInfoTest : public ::testing::Test {
  protected:
   ModelInfoTest() {
-    std::string pattern = (fs::temp_directory_path() / "atoll-model-XXXXXX").string();
+    std::string pattern = (fs::temp_directory_path() / "atoll-model-").string() + std::string(6, 'X');
     directory_ = ::mkdtemp(pattern.data());
   }
   ~ModelInfoTest() override { fs::remove_all(directory_); }

@@ -9,9 +9,9 @@
 namespace atl::models {
 namespace {
 
-constexpr size_t kHelpersMax = 7;  // the pool bounds it further
+constexpr size_t kWorkersMax = 7;  // the pool bounds it further
 
-/// Outlives the call: a helper may start when everything is done.
+/// Outlives the call: a worker may start when everything is done.
 struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
@@ -38,7 +38,7 @@ void parallel_for(WorkerPool& workers, Gate& gate, size_t count, const std::func
   auto shared = std::make_shared<Shared>();
   shared->step = &step;
   shared->count = count;
-  for (size_t i = 1; i < std::min(count, kHelpersMax + 1); ++i) {
+  for (size_t i = 1; i < std::min(count, kWorkersMax + 1); ++i) {
     auto pass = std::make_shared<Pass>(gate);
     if (!*pass) break;
     workers.run(make_task([shared, pass] { shared->work(); }));

@@ -11,7 +11,7 @@ namespace atl::models {
 
 /// Runs step(0) to step(count - 1) on the calling thread and, as far as they are free, on worker threads, and
 /// returns when all have ended. The caller never waits for a step that has not begun, so it works in a pool
-/// whose threads all do this. Steps must not throw. \param gate  for which helpers hold passes
+/// whose threads all do this. Steps must not throw. \param gate  for which the worker threads hold passes
 void parallel_for(WorkerPool& workers, Gate& gate, size_t count, const std::function<void(size_t)>& step);
 
 }  // namespace atl::models

@@ -78,7 +78,10 @@ TEST(Torture, RequestsDuringLoadsAndUnloads) {
   for (int i = 0; i < kRequestThreads; ++i) {
     clients.emplace_back([&, i] {
       Client client{catalog, answered, wrong};
-      for (uint64_t round = 0; round < kRequestsEach; ++round) client.send(round + static_cast<uint64_t>(i));
+      // Until a model is loaded for the first time every request is refused, however many there are.
+      for (uint64_t round = 0; round < kRequestsEach || answered == 0; ++round) {
+        client.send(round + static_cast<uint64_t>(i));
+      }
     });
   }
   for (std::thread& thread : clients) thread.join();

@@ -75,13 +75,10 @@ TEST_P(Refusals, SaysWhatIsWrong) {
 
 const std::string kUnknown = "[request id: <id_unknown>] ";
 
-std::vector<Refusal> refusals() {
+std::vector<Refusal> refused_names() {
   ModelInfo two = model(0, {spec("A", DataType::kFp32, {2}), spec("B", DataType::kFp32, {2})});
-  ModelInfo two_batched = model(8, two.inputs);
   ModelInfo with_optional = model(0, {spec("A", DataType::kFp32, {2}), spec("B", DataType::kFp32, {2}),
                                       optional(spec("C", DataType::kFp32, {2}))});
-  ModelInfo variable = model(0, {spec("A", DataType::kFp32, {-1, 3})});
-  ModelInfo huge = model(0, {spec("A", DataType::kFp32, {-1, -1})});
   auto nothing = [](TestRequest&) {};
   return {
       {"UnexpectedOutput", one_float(), [](TestRequest& r) { r.add_output("Z"); },
@@ -123,6 +120,12 @@ std::vector<Refusal> refusals() {
          add_floats(r, "A", {2}, 2);
        },
        kUnknown + "input 'A' already exists in request"},
+  };
+}
+
+std::vector<Refusal> refused_batches() {
+  ModelInfo two_batched = model(8, {spec("A", DataType::kFp32, {2}), spec("B", DataType::kFp32, {2})});
+  return {
       {"NoShape", one_float(), [](TestRequest& r) { add_floats(r, "A", {}, 2); },
        kUnknown + "input 'A' has no shape but model requires batch dimension for 'm'"},
       {"BatchesDiffer", two_batched,
@@ -157,6 +160,13 @@ std::vector<Refusal> refusals() {
          add_floats(r, "A", {-1, 2}, 2);
        },
        kUnknown + "All input dimensions should be specified for input 'A' for model 'm', got [-1,2]"},
+  };
+}
+
+std::vector<Refusal> refused_shapes() {
+  ModelInfo variable = model(0, {spec("A", DataType::kFp32, {-1, 3})});
+  ModelInfo huge = model(0, {spec("A", DataType::kFp32, {-1, -1})});
+  return {
       {"Datatype", one_float(0),
        [](TestRequest& r) {
          r.add_input<int32_t>("A", DataType::kInt32, {2}, {1, 2});
@@ -202,6 +212,11 @@ std::vector<Refusal> refusals() {
        kUnknown +
            "byte size overflow for input 'A' for model 'm': [4,1152921504606846978] of FP32 is more than "
            "2^63 - 1 elements or bytes"},
+  };
+}
+
+std::vector<Refusal> refused_strings() {
+  return {
       {"StringLengthCut", one_text(),
        [](TestRequest& r) { r.add_raw_input("S", DataType::kBytes, {2}, std::string("\1\0\0\0a\1\0", 7)); },
        kUnknown +
@@ -226,6 +241,14 @@ std::vector<Refusal> refusals() {
            "unexpected number of string elements 3 for inference input 'S' for model 'm', expecting 2"},
       {"TooFewStrings", one_text(), [](TestRequest& r) { r.add_bytes_input("S", {2}, {"a"}); },
        kUnknown + "expected 2 string elements for inference input 'S' for model 'm', got 1"},
+  };
+}
+
+std::vector<Refusal> refused_correlations_and_raw_inputs() {
+  ModelInfo two = model(0, {spec("A", DataType::kFp32, {2}), spec("B", DataType::kFp32, {2})});
+  ModelInfo variable = model(0, {spec("A", DataType::kFp32, {-1, 3})});
+  ModelInfo huge = model(0, {spec("A", DataType::kFp32, {-1, -1})});
+  return {
       {"CorrelationNumber",
        one_float(0),
        [](TestRequest& r) {
@@ -266,6 +289,16 @@ std::vector<Refusal> refusals() {
        },
        kUnknown + "input byte size mismatch for input 'A' for model 'm'. Expected 12, got 13"},
   };
+}
+
+std::vector<Refusal> refusals() {
+  std::vector<Refusal> all;
+  for (auto* part : {refused_names, refused_batches, refused_shapes, refused_strings,
+                     refused_correlations_and_raw_inputs}) {
+    std::vector<Refusal> some = part();
+    for (Refusal& refusal : some) all.push_back(std::move(refusal));
+  }
+  return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Validate, Refusals, ::testing::ValuesIn(refusals()),
