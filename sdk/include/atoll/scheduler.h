@@ -31,7 +31,7 @@ struct SchedulerContext {
   std::string_view config;  ///< serialized inference.ModelConfig, final
   std::string model_directory;
   uint32_t max_batch_size = 0;                   ///< 0: the model does not batch
-  std::span<const ScheduledInstance> instances;  ///< not passive ones, at least one
+  std::span<const ScheduledInstance> instances;  ///< not passive; at least one, none for ensembles
   InferenceReporter* reporter = nullptr;
   Clock* clock = nullptr;
   ExecutorFactory* executors = nullptr;

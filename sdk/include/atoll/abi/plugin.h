@@ -35,7 +35,9 @@ extern "C" {
 #else
 #define ATOLL_TAG_STL "other-stl"
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ATOLL_TAG_SANITIZER)
+/* given by the build: sdk/proto hides the thread sanitizer from protobuf's headers */
+#elif defined(__SANITIZE_ADDRESS__)
 #define ATOLL_TAG_SANITIZER "address"
 #elif defined(__SANITIZE_THREAD__)
 #define ATOLL_TAG_SANITIZER "thread"
