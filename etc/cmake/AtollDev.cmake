@@ -19,5 +19,6 @@ function(atoll_unit_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "unit;${arg_LABELS}"
-    ENVIRONMENT "${arg_ENVIRONMENT};TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
+    # A test that asks for absurd sizes wants to see the failure, not the sanitizer's end of the process.
+    ENVIRONMENT "${arg_ENVIRONMENT};ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
 endfunction()
