@@ -1,5 +1,4 @@
 """The real executable under test: writes manifests, starts it, reads its log, sends signals. Nothing sleeps."""
-import os
 import pathlib
 import queue
 import re
@@ -7,11 +6,10 @@ import signal
 import subprocess
 import threading
 
-BUILD = pathlib.Path(os.environ["ATOLL_BUILD_DIR"])
-ATOLL = BUILD / "bin" / "atoll"
+from support.server import ATOLL, BUILD, SANITIZED
+
 PLUGINS = BUILD / "tests" / "lifecycle" / "plugins"
 FIXTURES = PLUGINS / "fixtures"
-SANITIZED = re.search(r"^ATOLL_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").read_text(), re.M) is not None
 WAIT_S = 60
 
 
