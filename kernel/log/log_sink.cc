@@ -14,7 +14,18 @@ namespace {
 
 constexpr size_t kMessageBytesMax = 32 * 1024;
 constexpr std::string_view kLevelNames[] = {"trace", "debug", "info", "warning", "error"};
+constexpr uint32_t kAllLevels = (1U << std::size(kLevelNames)) - 1;
 constexpr std::string_view kLevelColumns[] = {"TRACE", "DEBUG", "INFO ", "WARN ", "ERROR"};
+
+constexpr std::string_view kDefaultTime = "default", kIsoTime = "ISO8601";
+
+std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, std::string_view time_format) {
+  std::string time = time_format == kIsoTime ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%dT%H:%M:%S.%fZ";
+  std::string pattern = format == LogFormat::kJson
+                            ? cat(R"({"ts":")", time, R"(","level":"%l","instance":"%n","message":"%v"})")
+                            : cat(time, " %n %v");
+  return std::make_unique<spdlog::pattern_formatter>(std::move(pattern), spdlog::pattern_time_type::utc);
+}
 
 std::shared_ptr<spdlog::sinks::sink> make_sink(const std::string& file, LogFormat format) {
   std::shared_ptr<spdlog::sinks::sink> sink;
@@ -23,17 +34,13 @@ std::shared_ptr<spdlog::sinks::sink> make_sink(const std::string& file, LogForma
   } else {
     sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(file);
   }
-  std::string pattern = format == LogFormat::kJson
-                            ? R"({"ts":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l","instance":"%n","message":"%v"})"
-                            : "%Y-%m-%dT%H:%M:%S.%fZ %n %v";
-  sink->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>(std::move(pattern), spdlog::pattern_time_type::utc));
+  sink->set_formatter(make_formatter(format, kDefaultTime));
   return sink;
 }
 
 }  // namespace
 
-LogSink::LogSink(const Clock* clock) : clock_(clock), sink_(make_sink("", LogFormat::kText)) {}
+LogSink::LogSink(const Clock* clock) : clock_(clock) { (void)configure({}).ok(); }
 
 Status LogSink::configure(const LogConfig& config) noexcept {
   const auto* name = std::find(std::begin(kLevelNames), std::end(kLevelNames), config.level);
@@ -46,11 +53,27 @@ Status LogSink::configure(const LogConfig& config) noexcept {
     std::lock_guard lock(mutex_);
     sink_.swap(sink);
     format_ = config.format;
-    level_.store(static_cast<LogLevel>(name - kLevelNames), std::memory_order_relaxed);
+    auto lowest = static_cast<uint32_t>(name - kLevelNames);
+    settings_ = {config.file, lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0, "default"};
+    levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
     return {};
   } catch (const std::exception& error) {
     return unavailable("log file '", config.file, "' cannot be opened for appending: ", error.what());
   }
+}
+
+Status LogSink::update(const LogSettings& wanted) noexcept {
+  if (wanted.format != kDefaultTime && wanted.format != kIsoTime) {
+    return invalid_argument("log format: found '", wanted.format, "', expected default or ISO8601");
+  }
+  std::lock_guard lock(mutex_);
+  if (wanted.file != settings_.file) return unimplemented("the log file is changed by the manifest only");
+  sink_->set_formatter(make_formatter(format_, wanted.format));
+  settings_ = wanted;
+  uint32_t levels = wanted.verbose_level > 1 ? 3 : wanted.verbose_level == 1 ? 2 : 0;
+  levels |= (wanted.info ? 4 : 0) | (wanted.warning ? 8 : 0) | (wanted.error ? 16 : 0);
+  levels_.store(levels, std::memory_order_relaxed);
+  return {};
 }
 
 std::unique_ptr<InstanceLog> LogSink::for_instance(std::string_view name) {

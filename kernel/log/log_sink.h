@@ -14,6 +14,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/log.h"
+#include "atoll/log_control.h"
 #include "atoll/status.h"
 #include "kernel/manifest/manifest.h"
 
@@ -26,7 +27,7 @@ namespace atl::kernel {
 class InstanceLog;
 
 /// [any] Every function may be called from any thread.
-class LogSink {
+class LogSink final : public LogControl {
  public:
   /// Text to standard error at level info.
   /// \param clock  for the time of records; must outlive this object; null: the system's.
@@ -42,19 +43,29 @@ class LogSink {
   /// The log of one plugin instance, or of the kernel ("kernel"). The sink must outlive it.
   std::unique_ptr<InstanceLog> for_instance(std::string_view name);
 
-  bool enabled(LogLevel level) const noexcept { return level >= level_.load(std::memory_order_relaxed); }
+  bool enabled(LogLevel level) const noexcept {
+    return ((levels_.load(std::memory_order_relaxed) >> static_cast<uint32_t>(level)) & 1) != 0;
+  }
   /// Writes one record. Texts above 32 KiB are cut.
   void write(LogLevel level, std::string_view instance, std::string_view message) noexcept;
+
+  // --- LogControl ---
+  LogSettings settings() const noexcept override {
+    std::lock_guard lock(mutex_);
+    return settings_;
+  }
+  Status update(const LogSettings& settings) noexcept override;
 
   /// Records lost since the start because writing failed.
   uint64_t dropped_records() const noexcept { return dropped_records_.load(std::memory_order_relaxed); }
 
  private:
   const Clock* clock_;
-  std::atomic<LogLevel> level_{LogLevel::kInfo};
+  std::atomic<uint32_t> levels_{0};  ///< bit n: LogLevel n is shown
   std::atomic<uint64_t> dropped_records_{0};
-  std::mutex mutex_;  // guards the following, and the writes
+  mutable std::mutex mutex_;  // guards the following, and the writes
   LogFormat format_ = LogFormat::kText;
+  LogSettings settings_;
   std::shared_ptr<spdlog::sinks::sink> sink_;
 };
 
@@ -62,7 +73,6 @@ class LogSink {
 class InstanceLog final : public Log {
  public:
   InstanceLog(LogSink& sink, std::string_view name) : sink_(sink), name_(name) {}
-  virtual ~InstanceLog() = default;
   bool enabled(LogLevel level) const noexcept override { return sink_.enabled(level); }
   void write(LogLevel level, std::string_view message) noexcept override {
     sink_.write(level, name_, message);

@@ -218,5 +218,63 @@ TEST_F(LogSinkTest, ThreadsWriteWholeRecordsWhileItIsReconfigured) {
   }
 }
 
+TEST_F(LogSinkTest, SettingsFollowTheManifestsLevel) {
+  struct Row {
+    const char* level;
+    bool info, warning;
+    uint32_t verbose;
+  };
+  for (const Row& row : {Row{"trace", true, true, 2}, Row{"debug", true, true, 1}, Row{"info", true, true, 0},
+                         Row{"warning", false, true, 0}, Row{"error", false, false, 0}}) {
+    config_.level = row.level;
+    ASSERT_TRUE(sink_.configure(config_).ok());
+    LogSettings now = sink_.settings();
+    EXPECT_EQ(now.info, row.info) << row.level;
+    EXPECT_EQ(now.warning, row.warning) << row.level;
+    EXPECT_TRUE(now.error);
+    EXPECT_EQ(now.verbose_level, row.verbose) << row.level;
+    EXPECT_EQ(now.file, config_.file);
+    EXPECT_EQ(now.format, "default");
+  }
+}
+
+TEST_F(LogSinkTest, UpdateSwitchesEachLevelAlone) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  LogSettings wanted = sink_.settings();
+  wanted.info = wanted.error = false;
+  wanted.verbose_level = 1;
+  ASSERT_TRUE(sink_.update(wanted).ok());
+  EXPECT_FALSE(sink_.enabled(LogLevel::kTrace));
+  EXPECT_TRUE(sink_.enabled(LogLevel::kDebug));
+  EXPECT_FALSE(sink_.enabled(LogLevel::kInfo));
+  EXPECT_TRUE(sink_.enabled(LogLevel::kWarning));
+  EXPECT_FALSE(sink_.enabled(LogLevel::kError));
+  wanted.verbose_level = 7;
+  ASSERT_TRUE(sink_.update(wanted).ok());
+  EXPECT_TRUE(sink_.enabled(LogLevel::kTrace));
+  EXPECT_EQ(sink_.settings().verbose_level, 7u);
+}
+
+TEST_F(LogSinkTest, UpdateRefusesWhatItCannotDo) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  LogSettings wanted = sink_.settings();
+  wanted.info = false;
+  wanted.format = "xml";
+  EXPECT_EQ(sink_.update(wanted).code(), Code::kInvalidArgument);
+  wanted.format = "default";
+  wanted.file = "/elsewhere";
+  EXPECT_EQ(sink_.update(wanted).code(), Code::kUnimplemented);
+  EXPECT_TRUE(sink_.settings().info);
+}
+
+TEST_F(LogSinkTest, Iso8601ShowsWholeSeconds) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  LogSettings wanted = sink_.settings();
+  wanted.format = "ISO8601";
+  ASSERT_TRUE(sink_.update(wanted).ok());
+  sink_.for_instance("kernel")->info("hello");
+  EXPECT_EQ(lines().back(), "2026-11-21T06:13:08Z INFO  [kernel] hello");
+}
+
 }  // namespace
 }  // namespace atl::kernel

@@ -20,7 +20,12 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
                loader_,
                std::move(version),
                [this] { poke(); }},
-      lifecycle_(context_) {}
+      lifecycle_(context_) {
+  OwnerId self = services_.add_owner("kernel", {}, {});
+  services_.publish({self,
+                     {std::string(LogControl::kInterfaceId), "kernel", "kernel", 0, 0},
+                     static_cast<LogControl*>(&sink)});
+}
 
 void Kernel::poke() noexcept {
   if (poked_.exchange(true)) return;

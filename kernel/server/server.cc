@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "atoll/runtime/problems.h"
 #include "kernel/control/signals.h"
 #include "kernel/server/kernel.h"
 
@@ -14,18 +15,6 @@ namespace {
 constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
-
-void log_lines(Log& log, std::string_view lines) {
-  for (size_t end = 0; !lines.empty(); lines.remove_prefix(std::min(end + 1, lines.size()))) {
-    end = std::min(lines.find('\n'), lines.size());
-    if (end > 0) log.error(lines.substr(0, end));
-  }
-}
-
-std::string on_one_line(std::string lines) {
-  for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) lines.replace(at, 1, "; ");
-  return lines;
-}
 
 /// One run of the server. [control]
 class Server {
@@ -46,13 +35,13 @@ class Server {
     Result<GenerationPlan> plan =
         plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader());
     if (!plan.ok()) {
-      log_lines(kernel_.log(), plan.status().text());
+      runtime::log_lines(kernel_.log(), plan.status().text());
       return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;
     }
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
                                               [this] { return signals_.end_requested(); });
     if (!status.ok()) {
-      log_lines(kernel_.log(), status.text());
+      runtime::log_lines(kernel_.log(), status.text());
       int code = wait_for_end();
       return status.code() == Code::kCancelled ? code : kExitFailed;
     }
@@ -83,8 +72,8 @@ class Server {
     reloading_ = false;
     uint64_t generation = kernel_.lifecycle().generation();
     if (!status.ok()) {
-      kernel_.log().error("reload refused: ", on_one_line(status.text()), "; generation ", generation,
-                          " goes on");
+      kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
+                          generation, " goes on");
     }
   }
 
@@ -203,11 +192,11 @@ int run_server(const ServerArguments& arguments, LogSink& sink) {
   Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
   if (!manifest.ok()) {
-    log_lines(*log, manifest.status().text());
+    runtime::log_lines(*log, manifest.status().text());
     return kExitManifest;
   }
   if (Status status = sink.configure(manifest->log); !status.ok()) {
-    log_lines(*log, status.text());
+    runtime::log_lines(*log, status.text());
     return kExitManifest;
   }
   return Server(arguments, sink, std::move(manifest).value()).run();

@@ -7,6 +7,8 @@
 #   -fno-gnu-unique      template and inline statics do not pin the library in memory after dlclose
 #   hidden visibility    calls inside the plugin stay inside the plugin
 # Target name: atoll_plugin_ROLE_NAME. LIBRARIES are linked PRIVATE.
+# Only GCC makes unique symbols, and only GCC knows the option against them.
+set(ATOLL_NO_GNU_UNIQUE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 set(ATOLL_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/atoll_plugin.map)
 
 function(atoll_add_plugin role name)
@@ -20,7 +22,7 @@ function(atoll_add_plugin role name)
   endif()
   add_library(${target} MODULE ${arg_SOURCES})
   target_compile_features(${target} PRIVATE cxx_std_20)
-  target_compile_options(${target} PRIVATE -fno-gnu-unique -fvisibility=hidden -fvisibility-inlines-hidden)
+  target_compile_options(${target} PRIVATE ${ATOLL_NO_GNU_UNIQUE} -fvisibility=hidden -fvisibility-inlines-hidden)
   target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,-z,now
                       -Wl,--version-script=${ATOLL_PLUGIN_MAP})
   target_link_libraries(${target} PRIVATE atoll::sdk ${arg_LIBRARIES})

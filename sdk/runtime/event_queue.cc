@@ -36,6 +36,7 @@ void EventQueue::enqueue(uint64_t id, Subscriber& subscriber, std::string_view k
                                [](const auto& entry) { return !entry.second.initial; });
     remove_queued(subscriber, oldest->first);
     ++subscriber.dropped;
+    ++totals_.dropped;
   }
   uint64_t sequence = next_sequence_++;
   subscriber.queue.emplace(sequence, Queued{std::string(key), payload, initial});
@@ -66,6 +67,7 @@ void EventQueue::publish(std::string_view event_id, std::string_view key, const 
           topic->retained.emplace(std::string(key), payload);
         }
       }
+      ++totals_.published;
       bool was_empty = order_.empty();
       for (uint64_t id : topic->subscribers) enqueue(id, subscribers_[id], key, payload, false);
       wake = was_empty && !order_.empty();
@@ -136,6 +138,14 @@ uint64_t EventQueue::dropped(uint64_t subscription) const noexcept {
   return found == subscribers_.end() ? 0 : found->second.dropped;
 }
 
+EventBusStatistics EventQueue::statistics() const noexcept {
+  std::lock_guard lock(mutex_);
+  EventBusStatistics now = totals_;
+  now.queued = order_.size();
+  now.subscriptions = subscribers_.size();
+  return now;
+}
+
 bool EventQueue::deliver_one() {
   std::unique_lock lock(mutex_);
   if (order_.empty()) return false;
@@ -145,6 +155,7 @@ bool EventQueue::deliver_one() {
   EventHandler handler = subscriber.handler;
   void* context = subscriber.context;
   remove_queued(subscriber, sequence);
+  ++totals_.delivered;
   delivering_to_ = id;
   delivering_thread_ = std::this_thread::get_id();
   lock.unlock();

@@ -48,6 +48,18 @@ Status Problems::status() const {
   return invalid_argument(text_, "\nand ", count_ - kLinesMax, " more problems");
 }
 
+void log_lines(Log& log, std::string_view lines) {
+  for (size_t end = 0; !lines.empty(); lines.remove_prefix(std::min(end + 1, lines.size()))) {
+    end = std::min(lines.find('\n'), lines.size());
+    if (end > 0) log.error(lines.substr(0, end));
+  }
+}
+
+std::string on_one_line(std::string lines) {
+  for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) lines.replace(at, 1, "; ");
+  return lines;
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
   if (word.size() > kWordBytesMax) return "";
   std::string_view nearest;

@@ -26,6 +26,15 @@ struct SubscriptionOptions {
   Overflow overflow = Overflow::kCoalesce;
 };
 
+/// What the bus as a whole has done since the start.
+struct EventBusStatistics {
+  uint64_t published = 0;      ///< events given to the bus
+  uint64_t delivered = 0;      ///< handler calls
+  uint64_t dropped = 0;        ///< events lost to full queues, over all subscriptions
+  uint64_t queued = 0;         ///< waiting now, over all subscriptions
+  uint64_t subscriptions = 0;  ///< open now
+};
+
 using EventHandler = void (*)(void* context, const void* event);
 
 /// [any] except that handlers run on the control thread.
@@ -47,6 +56,7 @@ class EventBus {
   virtual void unsubscribe(uint64_t subscription) noexcept = 0;
   /// Events lost to kDropOldest by this subscription.
   virtual uint64_t dropped(uint64_t subscription) const noexcept = 0;
+  virtual EventBusStatistics statistics() const noexcept = 0;
 
   /// With retain (states) the event is kept for later subscribers until forget(); news that is no state says
   /// false.

@@ -57,6 +57,9 @@ class Model {
   virtual bool ready() const noexcept = 0;
   virtual void add_reference() noexcept = 0;
   virtual void drop_reference() noexcept = 0;
+  /// [request] The first response of an accepted request reached its sink. Called once, by the sink's owner,
+  /// while the request is not released or the caller holds it otherwise.
+  virtual void report_first_response(const Request& request) noexcept = 0;
 
  protected:
   ~Model() = default;

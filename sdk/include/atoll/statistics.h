@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/latency_histogram.h"
 #include "atoll/tensor.h"
 
 namespace atl {
@@ -46,6 +47,13 @@ struct BatchStatistics {
   StatisticDuration compute_input, compute_infer, compute_output;
 };
 
+/// Latencies of successful requests by phase.
+struct LatencyHistograms {
+  LatencyHistogram queue, compute_input, compute_infer, compute_output;
+  LatencyHistogram total;           ///< request start to the end of its execution
+  LatencyHistogram first_response;  ///< request start to its first response
+};
+
 struct MemoryUsage {
   MemoryKind kind = MemoryKind::kCpu;
   int64_t device_id = 0;
@@ -64,6 +72,8 @@ struct ModelStatistics {
   uint64_t pending = 0;                  ///< requests accepted and not yet executing
   std::vector<BatchStatistics> batches;  ///< ascending by batch size
   std::vector<MemoryUsage> memory;
+  LatencyHistograms latencies;
+  uint64_t load_duration_ns = 0;  ///< from the start of the load to READY
 };
 
 }  // namespace atl

@@ -35,6 +35,7 @@ class EventQueue {
                              EventHandler handler, void* context) noexcept;  ///< [any]
   void unsubscribe(uint64_t subscription) noexcept;                          ///< [any]
   uint64_t dropped(uint64_t subscription) const noexcept;                    ///< [any]
+  EventBusStatistics statistics() const noexcept;                            ///< [any]
 
   /// Delivers everything queued, and what handlers publish meanwhile up to kTurnMax. [control]
   void deliver();
@@ -84,6 +85,7 @@ class EventQueue {
   uint64_t delivering_to_ = 0;
   std::thread::id delivering_thread_;
   uint64_t handler_throws_ = 0;
+  EventBusStatistics totals_;  ///< queued and subscriptions are counted when asked for
 };
 
 /// The bus as one plugin instance sees it; knows the subscriptions that the instance has open. [any]
@@ -101,6 +103,7 @@ class InstanceEvents final : public EventBus {
                                  EventHandler handler, void* context) noexcept override;
   void unsubscribe(uint64_t subscription) noexcept override;
   uint64_t dropped(uint64_t subscription) const noexcept override { return queue_.dropped(subscription); }
+  EventBusStatistics statistics() const noexcept override { return queue_.statistics(); }
 
   /// Ends what the instance left open. \returns how many.
   size_t end_all() noexcept;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/log.h"
 #include "atoll/status.h"
 
 namespace atl::runtime {
@@ -38,6 +39,11 @@ class Problems {
   std::string text_;
   size_t count_ = 0;
 };
+
+/// An error record for each line.
+void log_lines(Log& log, std::string_view lines);
+/// The lines joined by "; ".
+std::string on_one_line(std::string lines);
 
 /// ", did you mean 'address'?" for a word a few edits away from a known one; else empty.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);

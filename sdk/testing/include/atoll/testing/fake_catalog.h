@@ -54,9 +54,13 @@ class FakeServedModel final : public Model {
   bool ready() const noexcept override { return is_ready; }
   void add_reference() noexcept override { ++references_; }
   void drop_reference() noexcept override { --references_; }
+  void report_first_response(const Request&) noexcept override { ++first_responses_; }
 
   /// ModelRefs that are held.
   int64_t references() const noexcept { return references_; }
+
+  /// Requests of which a first response was reported.
+  uint64_t first_responses() const noexcept { return first_responses_; }
 
   /// Takes over the request: answers, or keeps it and answers later; releases it. Set before requests come.
   std::function<void(Request&)> respond;
@@ -74,6 +78,7 @@ class FakeServedModel final : public Model {
   ModelInfo info_;
   std::atomic<int64_t> references_{0};
   std::atomic<uint64_t> inferences_{0};
+  std::atomic<uint64_t> first_responses_{0};
 };
 
 /// Serves what was added; an unloaded model stays known and is not available. The texts of errors are those

@@ -66,6 +66,18 @@ class FakeEventBus final : public EventBus {
     auto found = subscribers_.find(subscription);
     return found == subscribers_.end() ? 0 : found->second.dropped;
   }
+  EventBusStatistics statistics() const noexcept override {
+    std::lock_guard lock(mutex_);
+    EventBusStatistics now;
+    for (const auto& [event_id, count] : published_) now.published += count;
+    now.delivered = delivered_count_;
+    now.subscriptions = subscribers_.size();
+    for (const auto& [id, subscriber] : subscribers_) {
+      now.dropped += subscriber.dropped;
+      now.queued += subscriber.queue.size();
+    }
+    return now;
+  }
 
   /// Runs handlers on this thread until nothing is queued. \returns the number of events delivered.
   uint64_t deliver() {
@@ -135,6 +147,7 @@ class FakeEventBus final : public EventBus {
     Subscriber& subscriber = subscribers_[first];
     Queued event = std::move(subscriber.queue.front());
     subscriber.queue.pop_front();
+    ++delivered_count_;
     EventHandler handler = subscriber.handler;
     void* context = subscriber.context;
     running_ = first;
@@ -157,6 +170,7 @@ class FakeEventBus final : public EventBus {
   uint64_t last_subscription_ = 0;
   uint64_t last_order_ = 0;
   uint64_t running_ = 0;
+  uint64_t delivered_count_ = 0;
   std::thread::id delivering_thread_;
 };
 
