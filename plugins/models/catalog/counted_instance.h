@@ -7,16 +7,19 @@
 #include <utility>
 
 #include "atoll/backend.h"
+#include "trace_inputs.h"
 
 namespace atl::models {
 
-/// Costs two relaxed stores a batch. Without it nobody could tell queued requests from executing ones.
+/// Costs two relaxed stores a batch and a look at each request's trace. Without it nobody could tell queued
+/// requests from executing ones.
 class CountedInstance final : public BackendInstance {
  public:
   explicit CountedInstance(std::unique_ptr<BackendInstance> instance) noexcept
       : instance_(std::move(instance)) {}
 
   Status execute(const Batch& batch) noexcept override {
+    for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     Status status = instance_->execute(batch);
     executing_.store(0, std::memory_order_relaxed);

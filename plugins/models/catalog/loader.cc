@@ -105,6 +105,7 @@ Result<std::unique_ptr<ServedModel>> Loader::build(const PreparedModel& model,
 Result<std::unique_ptr<ServedModel>> Loader::build_once(const PreparedModel& model,
                                                         const RepositoryVersion& version,
                                                         MissingService* missing) {
+  const int64_t begun_ns = host_.clock().now_ns();
   ModelParts parts;
   parts.pass = Pass(host_.gate());
   if (!parts.pass) return unavailable("the server is going down");
@@ -127,6 +128,7 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const PreparedModel& mod
   ATOLL_RETURN_IF_ERROR(create_scheduler(model, config, parts, missing));
   auto served = std::make_unique<ServedModel>(serving_, std::move(parts), find_correlation_control(config));
   ATOLL_RETURN_IF_ERROR(run_warmup(config, model.files.entry.path, *served));
+  served->set_load_duration_ns(static_cast<uint64_t>(host_.clock().now_ns() - begun_ns));
   return served;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reshape.h"
+#include "trace_inputs.h"
 
 namespace atl::models {
 namespace {
@@ -45,6 +46,7 @@ Status ServedModel::infer(Request& request) noexcept {
   if (request.trace != nullptr) {
     request.trace->report(TraceActivity::kRequestStart, start_ns);
     request.trace->report(TraceActivity::kQueueStart, request.times.queue_start_ns);
+    trace_inputs(request, TraceActivity::kTensorQueueInput);
   }
   if (!reshapes_outputs_) return parts_.scheduler->enqueue(request);
   interpose_output_reshape(request, info_);
@@ -57,6 +59,7 @@ ModelStatistics ServedModel::statistics() const noexcept {
   ModelStatistics statistics = parts_.statistics->snapshot();
   statistics.name = info_.name;
   statistics.version = info_.version;
+  statistics.load_duration_ns = load_duration_ns_;
   uint64_t executing = 0;
   for (const auto& instance : parts_.instances) executing += instance->executing();
   uint64_t in_flight = parts_.scheduler->in_flight();

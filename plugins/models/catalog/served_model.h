@@ -66,6 +66,9 @@ class ServedModel final : public Model {
   /// By a holder of a reference.
   void add_reference() noexcept override;
   void drop_reference() noexcept override;
+  void report_first_response(const Request& request) noexcept override {
+    parts_.statistics->report_first_response(request);
+  }
 
   const ModelParts& parts() const noexcept { return parts_; }
   const Validator& validator() const noexcept { return validator_; }
@@ -79,6 +82,8 @@ class ServedModel final : public Model {
   /// From now on the last reference that goes ends the version. Under a write lock.
   /// \returns true if there is none: the caller calls destroy_later().
   bool retire(const ReaderShards::Write&) noexcept;
+  /// Before publication.
+  void set_load_duration_ns(uint64_t ns) noexcept { load_duration_ns_ = ns; }
   /// Told on the worker thread that destroys. To be set before publication.
   void on_destroyed(OnDestroyed told) { on_destroyed_ = std::move(told); }
   /// Destroys everything and this object on a worker thread.
@@ -95,6 +100,7 @@ class ServedModel final : public Model {
   const ModelInfo& info_;
   Validator validator_;
   bool reshapes_outputs_ = false;
+  uint64_t load_duration_ns_ = 0;
   OnDestroyed on_destroyed_;
   std::array<Count, ReaderShards::kShards> counts_;  ///< each guarded by its shard's lock
   bool retired_ = false;                             ///< guarded by any shard's lock

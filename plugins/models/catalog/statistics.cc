@@ -19,6 +19,27 @@ void add(StatisticDuration& to, uint64_t ns) noexcept {
   to.ns += ns;
 }
 
+void add(StatisticDuration& to, LatencyHistogram& histogram, uint64_t ns) noexcept {
+  add(to, ns);
+  histogram.add(ns);
+}
+
+void report_trace(Trace& trace, const ExecutionTimes& times) noexcept {
+  trace.report(TraceActivity::kComputeStart, times.execute_start_ns);
+  trace.report(TraceActivity::kComputeInputEnd, times.compute_start_ns);
+  trace.report(TraceActivity::kComputeOutputStart, times.compute_end_ns);
+  trace.report(TraceActivity::kComputeEnd, times.execute_end_ns);
+}
+
+void merge(LatencyHistograms& to, const LatencyHistograms& from) noexcept {
+  to.queue.merge(from.queue);
+  to.compute_input.merge(from.compute_input);
+  to.compute_infer.merge(from.compute_infer);
+  to.compute_output.merge(from.compute_output);
+  to.total.merge(from.total);
+  to.first_response.merge(from.first_response);
+}
+
 void merge(StatisticDuration& to, const StatisticDuration& from) noexcept {
   to.count += from.count;
   to.ns += from.ns;
@@ -52,14 +73,25 @@ void StatisticsRecorder::report_request(const Request& request, bool success,
                                         const ExecutionTimes& times) noexcept {
   if (!success) return count_failure(request, FailureReason::kBackend);
   int64_t end_ns = times.execute_end_ns != 0 ? times.execute_end_ns : clock_.now_ns();
+  if (request.trace != nullptr) report_trace(*request.trace, times);
   Cell& mine = cell();
   CellLock lock(mine);
+  LatencyHistograms& histograms = mine.histograms();
   mine.inference_count += request.batch_weight();
-  add(mine.success, elapsed_ns(request.times.start_ns, end_ns));
-  add(mine.queue, elapsed_ns(request.times.queue_start_ns, times.execute_start_ns));
-  add(mine.compute_input, elapsed_ns(times.execute_start_ns, times.compute_start_ns));
-  add(mine.compute_infer, elapsed_ns(times.compute_start_ns, times.compute_end_ns));
-  add(mine.compute_output, elapsed_ns(times.compute_end_ns, times.execute_end_ns));
+  add(mine.success, histograms.total, elapsed_ns(request.times.start_ns, end_ns));
+  add(mine.queue, histograms.queue, elapsed_ns(request.times.queue_start_ns, times.execute_start_ns));
+  add(mine.compute_input, histograms.compute_input,
+      elapsed_ns(times.execute_start_ns, times.compute_start_ns));
+  add(mine.compute_infer, histograms.compute_infer, elapsed_ns(times.compute_start_ns, times.compute_end_ns));
+  add(mine.compute_output, histograms.compute_output,
+      elapsed_ns(times.compute_end_ns, times.execute_end_ns));
+}
+
+void StatisticsRecorder::report_first_response(const Request& request) noexcept {
+  int64_t now_ns = clock_.now_ns();
+  Cell& mine = cell();
+  CellLock lock(mine);
+  mine.histograms().first_response.add(elapsed_ns(request.times.start_ns, now_ns));
 }
 
 void StatisticsRecorder::report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept {
@@ -123,6 +155,7 @@ ModelStatistics StatisticsRecorder::snapshot() const {
     merge(sum.compute_infer, cell.compute_infer);
     merge(sum.compute_output, cell.compute_output);
     for (size_t i = 0; i < std::size(sum.failures); ++i) sum.failures[i] += cell.failures[i];
+    if (cell.latencies != nullptr) merge(sum.latencies, *cell.latencies);
     for (const BatchStatistics& batch : cell.batches) {
       BatchStatistics& merged = by_size[batch.batch_size];
       merged.batch_size = batch.batch_size;

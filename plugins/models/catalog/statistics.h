@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -27,6 +28,9 @@ class StatisticsRecorder final : public InferenceReporter {
   void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept override;
   void report_failure(const Request& request, FailureReason reason) noexcept override;
 
+  /// Once for each request: its first response has reached the sink.
+  void report_first_response(const Request& request) noexcept;
+
   /// Forgets everything: what warm-up counted. Only while nobody reports.
   void reset() noexcept;
   /// Everything but name, version, pending and memory, which the model knows.
@@ -40,6 +44,12 @@ class StatisticsRecorder final : public InferenceReporter {
     StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output;
     uint64_t failures[4] = {};
     std::vector<BatchStatistics> batches;  ///< ascending by size
+    /// Made by the shard's first report: models that nobody asks stay small.
+    std::unique_ptr<LatencyHistograms> latencies;
+    LatencyHistograms& histograms() {
+      if (latencies == nullptr) latencies = std::make_unique<LatencyHistograms>();
+      return *latencies;
+    }
   };
   struct alignas(64) Cell : Counts {
     mutable std::atomic_flag busy;

@@ -1,0 +1,110 @@
+/// One registered region and what all regions together take.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "atoll/shared_memory.h"
+#include "shared_object.h"
+
+namespace atl::memory {
+
+/// Counts regions that are mapped, registered or not, and their bytes. Never over a limit, not even for a
+/// moment. [any]
+class RegionUsage {
+ public:
+  /// \param max_regions, max_bytes  most at a time
+  RegionUsage(uint64_t max_regions, uint64_t max_bytes) noexcept
+      : max_regions_(max_regions), max_bytes_(max_bytes) {}
+
+  bool add_region() noexcept { return add(regions_, 1, max_regions_); }
+  bool add_bytes(uint64_t bytes) noexcept { return add(bytes_, bytes, max_bytes_); }
+  void remove_region() noexcept { regions_.fetch_sub(1, std::memory_order_relaxed); }
+  void remove_bytes(uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  uint64_t regions() const noexcept { return regions_.load(std::memory_order_relaxed); }
+  uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  uint64_t max_regions() const noexcept { return max_regions_; }
+  uint64_t max_bytes() const noexcept { return max_bytes_; }
+
+ private:
+  static bool add(std::atomic<uint64_t>& count, uint64_t more, uint64_t limit) noexcept {
+    uint64_t now = count.load(std::memory_order_relaxed);
+    do {
+      if (more > limit || now > limit - more) return false;
+    } while (!count.compare_exchange_weak(now, now + more, std::memory_order_relaxed));
+    return true;
+  }
+
+  const uint64_t max_regions_;
+  const uint64_t max_bytes_;
+  std::atomic<uint64_t> regions_{0};
+  std::atomic<uint64_t> bytes_{0};
+};
+
+/// What one region has counted in RegionUsage; given back when it goes. Move-only.
+class UsageShare {
+ public:
+  explicit UsageShare(RegionUsage& usage) noexcept : usage_(&usage) {}
+  UsageShare(UsageShare&& other) noexcept
+      : usage_(other.usage_),
+        has_region_(std::exchange(other.has_region_, false)),
+        bytes_(std::exchange(other.bytes_, 0)) {}
+  UsageShare& operator=(UsageShare&&) = delete;
+  UsageShare(const UsageShare&) = delete;
+  UsageShare& operator=(const UsageShare&) = delete;
+  ~UsageShare() {
+    if (has_region_) usage_->remove_region();
+    usage_->remove_bytes(bytes_);
+  }
+  bool add_region() noexcept { return has_region_ = usage_->add_region(); }
+  bool add_bytes(uint64_t bytes) noexcept {
+    if (!usage_->add_bytes(bytes)) return false;
+    bytes_ += bytes;
+    return true;
+  }
+
+ private:
+  RegionUsage* usage_;
+  bool has_region_ = false;
+  uint64_t bytes_ = 0;
+};
+
+/// Lives while it is registered or used: whoever holds it has one of its references. [any]
+class Region {
+ public:
+  Region(SharedMemoryRegion about, UsageShare share, Mapping mapping, int64_t now_ns) noexcept
+      : about_(std::move(about)),
+        share_(std::move(share)),
+        mapping_(std::move(mapping)),
+        last_used_ns_(now_ns) {}
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  const SharedMemoryRegion& about() const noexcept { return about_; }
+  std::byte* data() const noexcept { return mapping_.data(); }
+  bool broken() const noexcept { return mapping_.broken(); }
+
+  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  /// Unmaps and frees the region with the last one.
+  void drop_reference() noexcept {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  /// One is the table's while it is registered.
+  uint32_t references() const noexcept { return references_.load(std::memory_order_acquire); }
+
+  int64_t last_used_ns() const noexcept { return last_used_ns_.load(std::memory_order_relaxed); }
+  void touch(int64_t now_ns) noexcept { last_used_ns_.store(now_ns, std::memory_order_relaxed); }
+
+ private:
+  ~Region() = default;
+
+  const SharedMemoryRegion about_;
+  UsageShare share_;  // before the mapping, so that it is given back after it is unmapped
+  Mapping mapping_;
+  std::atomic<uint32_t> references_{1};
+  std::atomic<int64_t> last_used_ns_;
+};
+
+}  // namespace atl::memory

@@ -1,0 +1,106 @@
+#include "region_table.h"
+
+#include <utility>
+
+namespace atl::memory {
+
+/// Excludes writers while it lives.
+class RegionTable::Read {
+ public:
+  explicit Read(const RegionTable& table) noexcept : mutex_(table.shards_[mine()].mutex) { mutex_.lock(); }
+  Read(const Read&) = delete;
+  Read& operator=(const Read&) = delete;
+  ~Read() { mutex_.unlock(); }
+
+ private:
+  static uint32_t mine() noexcept {
+    static std::atomic<uint32_t> next{0};
+    // Trivially destructible, so it does not keep the plugin mapped.
+    thread_local uint32_t shard = next.fetch_add(1, std::memory_order_relaxed) % kShards;
+    return shard;
+  }
+  std::mutex& mutex_;
+};
+
+/// Excludes readers and writers while it lives.
+class RegionTable::Write {
+ public:
+  explicit Write(RegionTable& table) noexcept : table_(table) {
+    for (Shard& shard : table_.shards_) shard.mutex.lock();
+  }
+  Write(const Write&) = delete;
+  Write& operator=(const Write&) = delete;
+  ~Write() {
+    for (Shard& shard : table_.shards_) shard.mutex.unlock();
+  }
+
+ private:
+  RegionTable& table_;
+};
+
+Region* RegionTable::acquire(std::string_view name) const noexcept {
+  Read lock(*this);
+  auto found = regions_.find(name);
+  if (found == regions_.end()) return nullptr;
+  found->second->add_reference();
+  return found->second;
+}
+
+bool RegionTable::insert(Region* region) noexcept {
+  Write lock(*this);
+  return regions_.emplace(region->about().name, region).second;
+}
+
+void RegionTable::remove(std::string_view name) noexcept {
+  Region* removed = nullptr;
+  {
+    Write lock(*this);
+    auto found = regions_.find(name);
+    if (found == regions_.end()) return;
+    removed = found->second;
+    regions_.erase(found);
+  }
+  removed->drop_reference();
+}
+
+void RegionTable::remove_all() noexcept {
+  std::map<std::string_view, Region*, std::less<>> removed;
+  {
+    Write lock(*this);
+    removed.swap(regions_);
+  }
+  for (const auto& [name, region] : removed) region->drop_reference();
+}
+
+bool RegionTable::remove_unused(const Region* region, int64_t since_ns) noexcept {
+  Region* removed = nullptr;
+  {
+    Write lock(*this);
+    auto found = regions_.find(region->about().name);
+    if (found == regions_.end() || found->second != region) return false;
+    // Nobody can begin to use it while the table is locked. The caller has a reference too.
+    if (region->references() > 2 || region->last_used_ns() > since_ns) return false;
+    removed = found->second;
+    regions_.erase(found);
+  }
+  removed->drop_reference();
+  return true;
+}
+
+std::vector<Region*> RegionTable::all() const noexcept {
+  std::vector<Region*> regions;
+  Read lock(*this);
+  regions.reserve(regions_.size());
+  for (const auto& [name, region] : regions_) {
+    region->add_reference();
+    regions.push_back(region);
+  }
+  return regions;
+}
+
+uint64_t RegionTable::size() const noexcept {
+  Read lock(*this);
+  return regions_.size();
+}
+
+}  // namespace atl::memory

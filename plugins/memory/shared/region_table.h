@@ -1,0 +1,54 @@
+/// The registered regions by name.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "region.h"
+
+namespace atl::memory {
+
+/// Requests look regions up here: a reader locks only its thread's own shard, a writer all of them. Nothing
+/// is opened, mapped or unmapped under these locks. [any]
+class RegionTable {
+ public:
+  RegionTable() noexcept = default;
+  RegionTable(const RegionTable&) = delete;
+  RegionTable& operator=(const RegionTable&) = delete;
+  ~RegionTable() { remove_all(); }
+
+  /// With a reference for the caller; null: no such region.
+  Region* acquire(std::string_view name) const noexcept;
+  /// Takes over the caller's reference if it succeeds. False: the name is taken.
+  bool insert(Region* region) noexcept;
+  /// An unknown name is nothing. The region's memory goes with its last reference.
+  void remove(std::string_view name) noexcept;
+  void remove_all() noexcept;
+  /// Only if `region`, which the caller holds, is still registered, nobody else uses it and nobody has since
+  /// the time. \returns whether it was removed.
+  bool remove_unused(const Region* region, int64_t since_ns) noexcept;
+
+  /// Ordered by name, each with a reference for the caller.
+  std::vector<Region*> all() const noexcept;
+  uint64_t size() const noexcept;
+
+ private:
+  struct alignas(64) Shard {
+    std::mutex mutex;
+  };
+  class Read;
+  class Write;
+
+  static constexpr uint32_t kShards = 16;
+  mutable std::array<Shard, kShards> shards_;
+  // Names are those of the regions. Ordered, because a look-up among a thousand short names is as quick.
+  std::map<std::string_view, Region*, std::less<>> regions_;
+};
+
+}  // namespace atl::memory

@@ -1,0 +1,221 @@
+#include "regions.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace atl::memory {
+namespace {
+
+Status broken(const Region& region) {
+  return invalid_argument("shared memory region '", region.about().name,
+                          "' has lost memory since it was registered: its object is smaller than ",
+                          region.about().offset, " + ", region.about().byte_size, " bytes");
+}
+
+Status taken(std::string_view name) {
+  return make_status(Code::kAlreadyExists, "shared memory region '", name, "' already in manager");
+}
+
+Status invalid_args(std::string_view name) {
+  return invalid_argument("failed to register shared memory region '", name, "': invalid args");
+}
+
+std::string_view kind_name(RegionKind kind) noexcept {
+  return kind == RegionKind::kSystem ? "system" : "cuda";
+}
+
+/// Holds a reference for as long as it lives.
+struct DropReference {
+  void operator()(Region* region) const noexcept { region->drop_reference(); }
+};
+using RegionRef = std::unique_ptr<Region, DropReference>;
+
+/// Lies the part within the region? The texts are the protocol's.
+Status check_part(const SharedMemoryRegion& region, uint64_t offset, uint64_t byte_size) {
+  if (offset >= region.byte_size) {
+    return invalid_argument("Invalid offset for shared memory region: '", region.name, "'");
+  }
+  uint64_t end = 0;
+  if (__builtin_add_overflow(offset, byte_size, &end)) {
+    return invalid_argument("Integer overflow detected: byte_size (", byte_size, ") + offset (", offset,
+                            ") exceeds maximum value (", std::numeric_limits<uint64_t>::max(),
+                            ") for region '", region.name, "'");
+  }
+  if (end > region.byte_size) {
+    return invalid_argument("Invalid offset + byte size for shared memory region: '", region.name, "'");
+  }
+  return {};
+}
+
+}  // namespace
+
+Regions::Regions(RegionSettings settings, Clock& clock) noexcept
+    : settings_(std::move(settings)),
+      clock_(clock),
+      usage_(settings_.max_regions, settings_.max_bytes == 0
+                                        ? RegionSettings::kMaxMappedBytes
+                                        : std::min(settings_.max_bytes, RegionSettings::kMaxMappedBytes)) {}
+
+Status Regions::check_registration(RegionKind kind, std::string_view name) const noexcept {
+  if (!settings_.allow_client_shm) {
+    return unimplemented(
+        "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
+  }
+  if (name.empty()) {
+    return invalid_argument("'region name' is necessary to register ", kind_name(kind),
+                            " shared memory region");
+  }
+  if (name.size() > kMaxNameBytes) {
+    return invalid_argument("cannot register shared memory region '", shown(name), "': its name has ",
+                            name.size(), " bytes, expected at most ", kMaxNameBytes);
+  }
+  return {};
+}
+
+Status Regions::check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept {
+  const auto& allowed = settings_.allowed_owners;
+  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), owner) != allowed.end()) return {};
+  return make_status(Code::kPermissionDenied, "cannot register shared memory region '", name,
+                     "': the object with key '", key, "' belongs to user ", owner,
+                     ", expected a user of the server's allowed_owners");
+}
+
+Status Regions::reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept {
+  if (!share->add_region()) {
+    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
+                       "': the limit of ", usage_.max_regions(), " regions is reached");
+  }
+  if (!share->add_bytes(mapped_bytes)) {
+    return make_status(Code::kResourceExhausted, "cannot register shared memory region '", name,
+                       "': ", mapped_bytes, " bytes asked for, ", usage_.bytes(), " bytes of the limit of ",
+                       usage_.max_bytes(), " bytes are mapped");
+  }
+  return {};
+}
+
+Status Regions::register_system(std::string_view name, std::string_view key, uint64_t offset,
+                                uint64_t byte_size) noexcept {
+  ATOLL_RETURN_IF_ERROR(check_registration(RegionKind::kSystem, name));
+  std::string object_name;
+  ATOLL_RETURN_IF_ERROR(SharedObject::check_key(name, key, &object_name));
+  if (RegionRef present(table_.acquire(name)); present != nullptr) return taken(name);
+  Result<SharedObject> object = SharedObject::open(object_name, shown(key));
+  if (!object.ok()) return std::move(object).status();
+  ATOLL_RETURN_IF_ERROR(check_owner(name, shown(key), object->owner()));
+  const uint64_t size_bytes = object->size_bytes();
+  if (byte_size == 0 || offset > size_bytes || byte_size > size_bytes - offset) return invalid_args(name);
+  UsageShare share(usage_);
+  ATOLL_RETURN_IF_ERROR(reserve(name, Mapping::mapped_bytes(offset, byte_size), &share));
+  Result<Mapping> mapping = object->map(name, offset, byte_size);
+  if (!mapping.ok()) return std::move(mapping).status();
+  SharedMemoryRegion about{.name = std::string(name),
+                           .kind = RegionKind::kSystem,
+                           .key = std::string(key),
+                           .offset = offset,
+                           .byte_size = byte_size};
+  RegionRef region(
+      new Region(std::move(about), std::move(share), std::move(mapping).value(), clock_.now_ns()));
+  if (!table_.insert(region.get())) return taken(name);
+  (void)region.release();  // the table's now
+  return {};
+}
+
+Status Regions::register_cuda(std::string_view name, std::span<const std::byte>, int64_t, uint64_t) noexcept {
+  ATOLL_RETURN_IF_ERROR(check_registration(RegionKind::kCuda, name));
+  return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
+}
+
+Status Regions::unregister(RegionKind kind, std::string_view name) noexcept {
+  if (!settings_.allow_client_shm) return check_registration(kind, name);
+  if (kind != RegionKind::kSystem) return {};
+  if (name.empty()) {
+    table_.remove_all();
+  } else {
+    table_.remove(name);
+  }
+  return {};
+}
+
+Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
+                                                        std::string_view name) const noexcept {
+  std::vector<SharedMemoryRegion> found;
+  if (name.empty()) {
+    for (Region* held : table_.all()) {
+      RegionRef region(held);
+      if (region->about().kind == kind) found.push_back(region->about());
+    }
+    return found;
+  }
+  RegionRef region(table_.acquire(name));
+  if (region == nullptr) {
+    return not_found("Unable to find ", kind_name(kind), " shared memory region: '", shown(name), "'");
+  }
+  if (region->about().kind != kind) {
+    return not_found("The region named '", name,
+                     "' is registered as system shared memory, not CUDA shared memory");
+  }
+  found.push_back(region->about());
+  return found;
+}
+
+Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uint64_t byte_size) noexcept {
+  RegionRef region(table_.acquire(name));
+  if (region == nullptr) return not_found("Unable to find shared memory region: '", shown(name), "'");
+  ATOLL_RETURN_IF_ERROR(check_part(region->about(), offset, byte_size));
+  if (region->broken()) return broken(*region);
+  if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
+  RegionLease lease;
+  lease.buffer.data = region->data() + offset;
+  lease.buffer.size_bytes = byte_size;
+  lease.token = region.release();
+  return lease;
+}
+
+Status Regions::check(const RegionLease& lease) const noexcept {
+  const auto* region = static_cast<const Region*>(lease.token);
+  return region->broken() ? broken(*region) : Status();
+}
+
+void Regions::release(const RegionLease& lease) noexcept {
+  auto* region = static_cast<Region*>(lease.token);
+  if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
+  region->drop_reference();
+}
+
+void Regions::collect(MetricSink& sink) const noexcept {
+  sink.family("atoll_shared_memory_regions", "Shared memory regions that are registered or still in use.",
+              MetricKind::kGauge);
+  sink.sample({}, static_cast<double>(usage_.regions()));
+  sink.family("atoll_shared_memory_bytes", "Bytes of the clients' shared memory that are mapped.",
+              MetricKind::kGauge);
+  sink.sample({}, static_cast<double>(usage_.bytes()));
+}
+
+int64_t Regions::sweep(std::vector<std::string>* removed) noexcept {
+  const int64_t now_ns = clock_.now_ns();
+  const int64_t since_ns = now_ns - settings_.idle_timeout_ns;
+  int64_t next_ns = now_ns + settings_.idle_timeout_ns;
+  for (Region* held : table_.all()) {
+    RegionRef region(held);
+    if (table_.remove_unused(region.get(), since_ns)) {
+      removed->push_back(region->about().name);
+    } else if (region->last_used_ns() > since_ns) {
+      next_ns = std::min(next_ns, region->last_used_ns() + settings_.idle_timeout_ns);
+    }
+  }
+  return next_ns;
+}
+
+uint64_t Regions::in_use() const noexcept {
+  uint64_t unused = 0;
+  for (Region* held : table_.all()) {
+    RegionRef region(held);
+    if (region->references() <= 2) ++unused;
+  }
+  const uint64_t mapped = usage_.regions();
+  return mapped > unused ? mapped - unused : 0;
+}
+
+}  // namespace atl::memory

@@ -1,0 +1,67 @@
+/// The service atoll.shared_memory/1: system regions; this build has no CUDA.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/clock.h"
+#include "atoll/metrics.h"
+#include "atoll/shared_memory.h"
+#include "region_table.h"
+
+namespace atl::memory {
+
+struct RegionSettings {
+  bool allow_client_shm = false;
+  uint64_t max_regions = 1024;
+  uint64_t max_bytes = 0;             ///< of address space; 0: kMaxMappedBytes
+  std::vector<uid_t> allowed_owners;  ///< of objects; empty: everybody
+  int64_t idle_timeout_ns = 0;        ///< 0: regions stay
+
+  /// 16 TiB. Objects may have holes, so the machine's memory is no limit, and the address space, which they
+  /// would fill, is what everything else needs too.
+  static constexpr uint64_t kMaxMappedBytes = uint64_t{1} << 44;
+};
+
+/// While BusErrorGuard is installed. All leases are given back before it is destroyed. [any]
+class Regions final : public SharedMemory, public MetricSource {
+ public:
+  Regions(RegionSettings settings, Clock& clock) noexcept;
+
+  Status register_system(std::string_view name, std::string_view key, uint64_t offset,
+                         uint64_t byte_size) noexcept override;
+  Status register_cuda(std::string_view name, std::span<const std::byte> raw_handle, int64_t device_id,
+                       uint64_t byte_size) noexcept override;
+  Status unregister(RegionKind kind, std::string_view name) noexcept override;
+  Result<std::vector<SharedMemoryRegion>> status(RegionKind kind,
+                                                 std::string_view name) const noexcept override;
+
+  Result<RegionLease> acquire(std::string_view region, uint64_t offset, uint64_t byte_size) noexcept override;
+  Status check(const RegionLease& lease) const noexcept override;
+  void release(const RegionLease& lease) noexcept override;
+
+  void collect(MetricSink& sink) const noexcept override;
+
+  /// Unregisters regions that nobody has used for the idle time. \param removed  their names are appended.
+  /// \returns when to look again, on the clock. Only with an idle time.
+  int64_t sweep(std::vector<std::string>* removed) noexcept;
+  void unregister_all() noexcept { table_.remove_all(); }
+  /// Regions that requests use, registered or not.
+  uint64_t in_use() const noexcept;
+
+ private:
+  Status check_registration(RegionKind kind, std::string_view name) const noexcept;
+  Status check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
+  Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
+
+  const RegionSettings settings_;
+  Clock& clock_;
+  RegionUsage usage_;
+  RegionTable table_;
+};
+
+}  // namespace atl::memory

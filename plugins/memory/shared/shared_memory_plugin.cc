@@ -1,0 +1,88 @@
+#include "shared_memory_plugin.h"
+
+#include <pwd.h>
+
+#include <charconv>
+#include <utility>
+#include <vector>
+
+namespace atl::memory {
+
+Result<std::vector<uid_t>> find_users(const std::vector<std::string>& names) noexcept {
+  std::vector<uid_t> users;
+  std::vector<char> buffer(64 * 1024);
+  for (const std::string& name : names) {
+    uid_t user = 0;
+    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), user);
+    if (name.empty() || error != std::errc() || end != name.data() + name.size()) {
+      passwd entry = {};
+      passwd* found = nullptr;
+      getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+      if (found == nullptr) {
+        return invalid_argument("allowed_owners: '", name, "': expected the name or number of a user");
+      }
+      user = found->pw_uid;
+    }
+    users.push_back(user);
+  }
+  return users;
+}
+
+Status SharedMemoryPlugin::init() {
+  const Options& options = host_.options();
+  settings_.allow_client_shm = options.get_bool("allow_client_shm");
+  settings_.max_regions = static_cast<uint64_t>(options.get_int("max_regions"));
+  settings_.max_bytes = options.get_bytes("max_bytes");
+  settings_.idle_timeout_ns = options.get_duration_ns("idle_timeout");
+  Result<std::vector<uid_t>> owners = find_users(options.get_strings("allowed_owners"));
+  if (!owners.ok()) return std::move(owners).status();
+  settings_.allowed_owners = std::move(owners).value();
+  regions_.emplace(settings_, host_.clock());
+  return {};
+}
+
+Status SharedMemoryPlugin::start() {
+  if (!settings_.allow_client_shm) return {};
+  ATOLL_RETURN_IF_ERROR(BusErrorGuard::install());
+  if (settings_.idle_timeout_ns == 0) return {};
+  Result<SerialExecutorPtr> timer = host_.executors().create("shared-memory", ThreadPlacement{});
+  if (!timer.ok()) {
+    BusErrorGuard::uninstall();
+    return std::move(timer).status().note("thread that unregisters idle shared memory regions");
+  }
+  timer_ = std::move(timer).value();
+  sweep_at(host_.clock().now_ns() + settings_.idle_timeout_ns);
+  return {};
+}
+
+void SharedMemoryPlugin::stop() {
+  timer_.reset();
+  regions_->unregister_all();
+  if (settings_.allow_client_shm) BusErrorGuard::uninstall();
+}
+
+void SharedMemoryPlugin::sweep_at(int64_t time_ns) noexcept {
+  timer_->post_at(time_ns, make_task([this] { sweep(); }));
+}
+
+void SharedMemoryPlugin::sweep() noexcept {
+  std::vector<std::string> removed;
+  const int64_t next_ns = regions_->sweep(&removed);
+  for (const std::string& name : removed) {
+    host_.log().info("shared memory region '", name, "' is unregistered: nobody used it for ",
+                     settings_.idle_timeout_ns / kNsPerMs, " ms");
+  }
+  sweep_at(next_ns);
+}
+
+void* SharedMemoryPlugin::query(std::string_view id) {
+  if (void* found = provide<SharedMemory>(&*regions_, id); found != nullptr) return found;
+  return provide<MetricSource>(&*regions_, id);
+}
+
+std::string SharedMemoryPlugin::holding() {
+  const uint64_t in_use = regions_->in_use();
+  return in_use == 0 ? std::string() : cat(in_use, " shared memory regions that requests use");
+}
+
+}  // namespace atl::memory

@@ -1,0 +1,36 @@
+/// memory/shared as a plugin: its options, its services, the handler for SIGBUS and the idle timer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "atoll/plugin.h"
+#include "regions.h"
+
+namespace atl::memory {
+
+class SharedMemoryPlugin final : public Plugin {
+ public:
+  explicit SharedMemoryPlugin(Host& host) : host_(host) {}
+
+  Status init() override;
+  Status start() override;
+  void stop() override;
+  void* query(std::string_view id) override;
+  std::string holding() override;
+
+ private:
+  void sweep() noexcept;
+  void sweep_at(int64_t time_ns) noexcept;
+
+  Host& host_;
+  RegionSettings settings_;
+  std::optional<Regions> regions_;
+  SerialExecutorPtr timer_;  ///< only with an idle time
+};
+
+/// User names and numbers to user ids. Errors: INVALID_ARGUMENT names a user that does not exist.
+Result<std::vector<uid_t>> find_users(const std::vector<std::string>& names) noexcept;
+
+}  // namespace atl::memory

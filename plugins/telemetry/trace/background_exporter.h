@@ -1,0 +1,83 @@
+/// Takes finished records off the request path: a bounded queue and a thread behind it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "atoll/clock.h"
+#include "atoll/executor.h"
+#include "atoll/log.h"
+#include "record.h"
+#include "recorder.h"
+
+namespace atl::tracing {
+
+/// What has become of traces, since the start.
+struct ExportCounts {
+  std::atomic<uint64_t> exported{0};  ///< written or accepted by the collector
+  std::atomic<uint64_t> dropped{0};   ///< lost: too many waiting, or no way to write them
+};
+
+/// Handing a record over is a push onto a list without a lock; the executor is woken by the first one only.
+class BackgroundExporter : public RecordSink {
+ public:
+  BackgroundExporter(const Clock& clock, Log& log, ExportCounts& counts) noexcept
+      : clock_(clock), log_(log), counts_(counts) {}
+  BackgroundExporter(const BackgroundExporter&) = delete;
+  BackgroundExporter& operator=(const BackgroundExporter&) = delete;
+  virtual ~BackgroundExporter();
+
+  /// Starts the thread. Errors: those of ExecutorFactory::create.
+  Status start(ExecutorFactory& executors) noexcept;
+  /// Nobody submits any more: exports what is left, on this thread, until the deadline of the clock, and
+  /// drops the rest. Does nothing if it was not started.
+  void stop(int64_t deadline_ns) noexcept;
+  /// Looks at scopes that have been retired. [any]
+  void scopes_changed() noexcept { wake(); }
+
+  void submit(std::unique_ptr<Record> record) noexcept final;
+
+ protected:
+  // --- on the executor, or, while it stops, on the thread that stops it ---
+  /// Records came, in the order in which they were submitted, or scopes were retired; the list may be empty.
+  /// Closes each record in its scope and later gives it to done().
+  virtual void take(std::deque<std::unique_ptr<Record>> records) noexcept = 0;
+  /// The last call: export everything now.
+  virtual void flush(int64_t deadline_ns) noexcept = 0;
+  /// stop() begins: a call that waits for something must end by then. [any]
+  virtual void stop_waiting(int64_t /*deadline_ns*/) noexcept {}
+  /// Whether a record may wait; it counts as waiting from then on, until done(). [any]
+  virtual bool admit(const Record& record) noexcept = 0;
+  virtual void forget(const Record& record) noexcept = 0;
+
+  /// A record has been exported or not; frees it.
+  void done(std::unique_ptr<Record> record, bool exported) noexcept;
+  /// Logs a failure unless it is the same as the last one.
+  void report_failure(const Status& failure);
+  void report_success() { last_failure_.clear(); }
+
+  SerialExecutor& executor() noexcept { return *executor_; }
+  /// False while it stops: a timer would never fire.
+  bool may_wait() const noexcept { return !stopping_.load(std::memory_order_relaxed); }
+  const Clock& clock_;
+
+ private:
+  struct Link {
+    std::unique_ptr<Record> record;
+    Link* next;
+  };
+  void wake() noexcept;
+  std::deque<std::unique_ptr<Record>> take_all() noexcept;
+
+  Log& log_;
+  ExportCounts& counts_;
+  std::atomic<Link*> newest_{nullptr};
+  std::atomic<bool> awake_{false};
+  std::atomic<bool> stopping_{false};
+  SerialExecutorPtr executor_;
+  std::string last_failure_;
+};
+
+}  // namespace atl::tracing

@@ -1,0 +1,49 @@
+/// Sending one document to an HTTP server, and waiting for the answer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "atoll/status.h"
+
+namespace atl::tracing {
+
+/// How a collector took a document.
+struct PostResult {
+  Status status;       ///< OK: accepted
+  bool again = false;  ///< failed, but may go well later
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  /// Blocks up to the timeout.
+  virtual PostResult post(std::string_view body, int64_t timeout_ns) noexcept = 0;
+  /// [any] A post() that runs ends at once, and further ones fail, if `refuse` is set.
+  virtual void interrupt(bool refuse) noexcept = 0;
+};
+
+/// By libcurl: http and https, connections are kept. post() by one thread at a time.
+class CurlTransport final : public Transport {
+ public:
+  /// Errors: INVALID_ARGUMENT the address is none that libcurl can use; INTERNAL libcurl can not be set up.
+  static Result<std::unique_ptr<Transport>> create(const std::string& url);
+  virtual ~CurlTransport();
+
+  PostResult post(std::string_view body, int64_t timeout_ns) noexcept override;
+  void interrupt(bool refuse) noexcept override;
+
+ private:
+  CurlTransport() noexcept = default;
+
+  std::string url_;
+  void* curl_ = nullptr;   // the request
+  void* multi_ = nullptr;  // runs it; unlike the request it can be woken by another thread
+  void* headers_ = nullptr;
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace atl::tracing

@@ -1,0 +1,67 @@
+/// telemetry/trace: samples requests and writes down what happened to them.
+#include "atoll/plugin.h"
+
+#include "file_exporter.h"
+#include "option_table.h"
+#include "otlp_exporter.h"
+#include "tracing_service.h"
+
+namespace atl::tracing {
+namespace {
+
+class TracePlugin final : public Plugin {
+ public:
+  explicit TracePlugin(Host& host) : host_(host), ids_(IdSource::from_system()) {}
+
+  Status init() override {
+    Result<Config> config = read_config(host_.options());
+    if (!config.ok()) return std::move(config).status();
+    config_ = std::move(config).value();
+    if (config_.mode == Mode::kTriton) {
+      exporter_ = std::make_unique<FileExporter>(config_, host_.replaces_running_instance(), host_.clock(),
+                                                 host_.log(), counts_);
+    } else {
+      auto transport = CurlTransport::create(config_.url);
+      if (!transport.ok()) return std::move(transport).status();
+      exporter_ = std::make_unique<OtlpExporter>(config_, std::move(transport).value(), ids_, host_.clock(),
+                                                 host_.log(), counts_);
+    }
+    service_ =
+        std::make_unique<TracingService>(config_, *exporter_, counts_, host_.clock(), host_.gate(), ids_);
+    return {};
+  }
+  Status start() override { return exporter_->start(host_.executors()); }
+  void stop() override { exporter_->stop(host_.clock().now_ns() + config_.stop_timeout_ns); }
+  void* query(std::string_view id) override {
+    if (void* tracing = provide<Tracing>(service_.get(), id); tracing != nullptr) return tracing;
+    return provide<MetricSource>(service_.get(), id);
+  }
+  std::string holding() override {
+    int64_t open = host_.gate().count();
+    return open == 0 ? std::string() : cat(open, " traces of requests under way");
+  }
+
+ private:
+  Host& host_;
+  Config config_;
+  IdSource ids_;
+  ExportCounts counts_;
+  std::unique_ptr<BackgroundExporter> exporter_;
+  std::unique_ptr<TracingService> service_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{Tracing::kInterfaceId.data(), 0, 0},
+                                           {MetricSource::kInterfaceId.data(), 0, 0}};
+
+}  // namespace
+
+// Resident: the TLS library below libcurl can not be unmapped while threads that used it live.
+ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
+                           .version = "1.0.0",
+                           .license = "Apache-2.0",
+                           .help = "Samples requests and writes their traces to a file or a collector.",
+                           .flags = ATOLL_PLUGIN_RESIDENT,
+                           .provides = kProvides,
+                           .options = kOptions});
+
+}  // namespace atl::tracing

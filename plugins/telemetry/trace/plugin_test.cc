@@ -1,0 +1,81 @@
+/// The plugin as the server runs it.
+#include "atoll/testing/plugin_runner.h"
+#include "collector.h"
+#include "option_table.h"
+#include "trace_bench.h"
+
+namespace atl::tracing {
+namespace {
+
+class TracePluginTest : public ::testing::Test {
+ protected:
+  TracePluginTest() { set_default_options(host_.options()); }
+  void trace_one(test::PluginRunner& plugin, std::string_view traceparent = {}) {
+    TraceStart start;
+    start.model = "m";
+    start.traceparent = traceparent;
+    Trace* trace = plugin.query<Tracing>()->start(start);
+    ASSERT_NE(trace, nullptr);
+    trace->report(TraceActivity::kRequestStart, 0);
+    trace->release();
+  }
+  test::TemporaryDirectory folder_;
+  test::FakeHost host_{"trace", test::FakeHost::Threads::kReal};
+};
+
+TEST_F(TracePluginTest, WritesAFile) {
+  std::string path = (folder_.path() / "t.json").string();
+  host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 1).set_string("trace_file", path);
+  test::PluginRunner plugin(host_);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  EXPECT_NE(plugin.query<MetricSource>(), nullptr);
+  trace_one(plugin);
+  plugin.drain(0);
+  plugin.stop();
+  EXPECT_EQ(ids_in(path).size(), 1u);
+}
+
+TEST_F(TracePluginTest, PostsToACollector) {
+  Collector collector;
+  host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 0).set_string("mode", "opentelemetry");
+  host_.options().set_string("url", collector.url()).set_duration_ns("bsp_schedule_delay", kNsPerMs);
+  test::PluginRunner plugin(host_);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  trace_one(plugin, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  ASSERT_TRUE(collector.wait_for(1)) << "without a stop";
+  rapidjson::Document document = parse_json(collector.posted()[0].body);
+  EXPECT_EQ(document["resourceSpans"][0]["scopeSpans"][0]["spans"].Size(), 2u);
+}
+
+TEST_F(TracePluginTest, ACollectorThatDoesNotAnswerDelaysTheStopByABound) {
+  Collector silent({0});
+  host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 1).set_string("mode", "opentelemetry");
+  host_.options().set_string("url", silent.url()).set_duration_ns("bsp_schedule_delay", kNsPerMs);
+  host_.options().set_duration_ns("export_timeout", 600 * kNsPerSecond);
+  host_.options().set_duration_ns("stop_timeout", 20 * kNsPerMs);
+  test::PluginRunner plugin(host_);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  trace_one(plugin);
+  ASSERT_TRUE(silent.wait_for(1));
+  plugin.stop();
+  EXPECT_TRUE(host_.log().contains("traces are dropped: "));
+}
+
+TEST_F(TracePluginTest, BadOptionsAreRefusedBeforeAnythingRuns) {
+  host_.options().set_strings("level", {"LOUD"});
+  EXPECT_EQ(test::PluginRunner(host_).create().message(), "invalid value for trace level option: LOUD");
+  host_.options()
+      .set_strings("level", {"OFF"})
+      .set_string("mode", "opentelemetry")
+      .set_string("url", "nowhere");
+  EXPECT_EQ(test::PluginRunner(host_).create().message(),
+            "option 'url' is 'nowhere', expected http://host[:port]/path or https://...");
+}
+
+TEST_F(TracePluginTest, TheTestsSetEveryOption) {
+  EXPECT_EQ(std::size(kOptions), 16u) << "set_default_options() of trace_bench.h needs the new one too";
+  for (const atoll_option_v1& option : kOptions) EXPECT_NE(option.default_value, nullptr) << option.key;
+}
+
+}  // namespace
+}  // namespace atl::tracing

@@ -1,0 +1,120 @@
+#include "tensor_text.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "atoll/text.h"
+#include "json_text.h"
+
+namespace atl::tracing {
+namespace {
+
+void separate(std::string& out) {
+  if (!out.empty()) out.push_back(',');
+}
+
+template <class T, class Shown>
+std::string numbers(std::string_view bytes, Shown shown) {
+  std::string out;
+  for (; bytes.size() >= sizeof(T); bytes.remove_prefix(sizeof(T))) {
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof(T));
+    separate(out);
+    text_detail::append(out, shown(value));
+  }
+  return out;
+}
+
+template <class T>
+std::string numbers(std::string_view bytes) {
+  return numbers<T>(bytes, [](T value) { return value; });
+}
+
+float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+
+float from_fp16(uint16_t bits) {
+  float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
+  int exponent = (bits >> 10) & 31;
+  auto fraction = static_cast<float>(bits & 1023);
+  if (exponent == 31) return fraction == 0 ? sign * INFINITY : NAN;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+std::string texts(std::string_view bytes) {
+  rapidjson::StringBuffer buffer;
+  std::string out;
+  uint32_t size = 0;
+  while (bytes.size() >= sizeof size) {
+    std::memcpy(&size, bytes.data(), sizeof size);
+    bytes.remove_prefix(sizeof size);
+    if (size > bytes.size()) break;  // cut, or not what it says it is
+    buffer.Clear();
+    JsonWriter json(buffer);
+    write_text(json, bytes.substr(0, size));
+    separate(out);
+    out.append(buffer.GetString(), buffer.GetSize());
+    bytes.remove_prefix(size);
+  }
+  return out;
+}
+
+std::string values_text(const RecordedTensor& tensor) {
+  const std::string& bytes = tensor.bytes;
+  switch (tensor.datatype) {
+    case DataType::kBool:
+      return numbers<uint8_t>(bytes, [](uint8_t value) { return value == 0 ? 0 : 1; });
+    case DataType::kUint8:
+      return numbers<uint8_t>(bytes, [](uint8_t value) { return uint32_t{value}; });
+    case DataType::kUint16:
+      return numbers<uint16_t>(bytes);
+    case DataType::kUint32:
+      return numbers<uint32_t>(bytes);
+    case DataType::kUint64:
+      return numbers<uint64_t>(bytes);
+    case DataType::kInt8:
+      return numbers<int8_t>(bytes, [](int8_t value) { return int32_t{value}; });
+    case DataType::kInt16:
+      return numbers<int16_t>(bytes);
+    case DataType::kInt32:
+      return numbers<int32_t>(bytes);
+    case DataType::kInt64:
+      return numbers<int64_t>(bytes);
+    case DataType::kFp16:
+      return numbers<uint16_t>(bytes, from_fp16);
+    case DataType::kBf16:
+      return numbers<uint16_t>(bytes, from_bf16);
+    case DataType::kFp32:
+      return numbers<float>(bytes);
+    case DataType::kFp64:
+      return numbers<double>(bytes);
+    case DataType::kBytes:
+      return texts(bytes);
+    case DataType::kInvalid:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string tensor_text(const RecordedTensor& tensor) {
+  std::string text = values_text(tensor);
+  if (tensor.cut) {
+    separate(text);
+    text += "...";
+  }
+  return text;
+}
+
+std::string dims_text(const RecordedTensor& tensor) {
+  std::string text;
+  for (int64_t dim : tensor.shape) {
+    separate(text);
+    text_detail::append(text, dim);
+  }
+  return text;
+}
+
+}  // namespace atl::tracing

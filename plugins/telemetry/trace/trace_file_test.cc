@@ -1,0 +1,113 @@
+#include "trace_file.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "trace_bench.h"
+
+namespace atl::tracing {
+namespace {
+
+class TraceFileTest : public ::testing::Test {
+ protected:
+  void write(const std::string& path, std::string_view text) { std::ofstream(path) << text; }
+  test::TemporaryDirectory folder_;
+  const std::string path_ = (folder_.path() / "t.json").string();
+};
+
+TEST_F(TraceFileTest, EveryAppendLeavesAnArray) {
+  TraceFile file(path_, false);
+  ASSERT_TRUE(file.append("1").ok());
+  EXPECT_EQ(read_text(path_), "[1]");
+  ASSERT_TRUE(file.append("2,3").ok());
+  EXPECT_EQ(read_text(path_), "[1,2,3]");
+}
+
+TEST_F(TraceFileTest, WhatAnEarlierRunHasLeftIsReplaced) {
+  for (const char* left : {"[9]", "garbage", ""}) {
+    write(path_, left);
+    TraceFile file(path_, false);
+    ASSERT_TRUE(file.append("1").ok());
+    ASSERT_TRUE(file.append("2").ok());
+    EXPECT_EQ(read_text(path_), "[1,2]");
+  }
+}
+
+TEST_F(TraceFileTest, TwoGenerationsShareTheFile) {
+  TraceFile before(path_, false);
+  ASSERT_TRUE(before.append("1").ok());
+  TraceFile next(path_, true);
+  ASSERT_TRUE(next.append("2").ok());
+  ASSERT_TRUE(before.append("3").ok());
+  EXPECT_EQ(read_text(path_), "[1,2,3]");
+  ASSERT_TRUE(before.write_numbered("4").ok());
+  ASSERT_TRUE(next.write_numbered("5").ok());
+  EXPECT_EQ(read_text(path_ + ".0"), "[4]");
+  EXPECT_EQ(read_text(path_ + ".1"), "[5]");
+}
+
+TEST_F(TraceFileTest, AFileThatWasMovedAwayIsBegunAnew) {
+  TraceFile file(path_, false);
+  ASSERT_TRUE(file.append("1").ok());
+  std::filesystem::rename(path_, path_ + ".old");
+  ASSERT_TRUE(file.append("2").ok());
+  EXPECT_EQ(read_text(path_), "[2]");
+}
+
+TEST_F(TraceFileTest, NumberedFilesCount) {
+  write(path_ + ".0", "left by an earlier run");
+  TraceFile file(path_, false);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(file.write_numbered(cat(i)).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(read_text(cat(path_, ".", i)), cat("[", i, "]"));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.path().string().find("partial"), std::string::npos);
+  }
+}
+
+TEST_F(TraceFileTest, FailuresNameThePathAndTheReason) {
+  std::string path = (folder_.path() / "missing/t.json").string();
+  TraceFile file(path, false);
+  EXPECT_EQ(file.append("1").message(),
+            cat("trace file '", path, "' can not be opened: No such file or directory"));
+  EXPECT_EQ(file.write_numbered("1").message(),
+            cat("trace file '", path, ".0.partial' can not be opened: No such file or directory"));
+  std::filesystem::create_directory(folder_.path() / "missing");
+  EXPECT_TRUE(file.append("1").ok()) << "it goes on when the folder is there";
+  TraceFile folder(folder_.path().string(), false);
+  EXPECT_EQ(folder.append("1").code(), Code::kInternal);
+}
+
+TEST_F(TraceFileTest, AFileThatSomebodyElseWritesIsLeftAlone) {
+  TraceFile file(path_, false);
+  ASSERT_TRUE(file.append("1").ok());
+  write(path_, "not ours");
+  EXPECT_EQ(file.append("2").message(),
+            cat("trace file '", path_, "' does not end in ']': somebody else writes to it"));
+  EXPECT_EQ(read_text(path_), "not ours");
+}
+
+TEST_F(TraceFileTest, AFullDiskLeavesWhatWasThere) {
+  TraceFile file(path_, false);
+  ASSERT_TRUE(file.append("1").ok());
+  // A limit on the file's size fails writes in their middle, as a full disk does.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto ignore = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  Status appended = file.append("\"" + std::string(500, 'x') + "\"");
+  Status numbered = file.write_numbered(std::string(500, '1'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, ignore);
+  EXPECT_NE(appended.message().find("can not be written: "), std::string::npos) << appended.message();
+  EXPECT_NE(numbered.message().find("can not be written: "), std::string::npos) << numbered.message();
+  EXPECT_EQ(read_text(path_), "[1]");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".0.partial"));
+  EXPECT_TRUE(file.append("2").ok());
+  EXPECT_EQ(read_text(path_), "[1,2]");
+}
+
+}  // namespace
+}  // namespace atl::tracing

@@ -1,0 +1,55 @@
+/// Services "atoll.tracing/1" and "atoll.metric_source/1".
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "atoll/gate.h"
+#include "atoll/metrics.h"
+#include "atoll/tracing.h"
+#include "background_exporter.h"
+#include "recorder.h"
+#include "scope_table.h"
+#include "settings.h"
+
+namespace atl::tracing {
+
+class TracingService final : public Tracing, public MetricSource {
+ public:
+  /// \param config, exporter, counts, clock, gate  outlive the service, and the service the traces.
+  TracingService(const Config& config, BackgroundExporter& exporter, const ExportCounts& counts,
+                 const Clock& clock, Gate& gate, IdSource& ids);
+
+  Trace* start(const TraceStart& request) noexcept override;
+  Result<std::vector<TraceSetting>> settings(std::string_view model) const noexcept override;
+  /// A model's scope is made anew, and so is that of every model that takes over a changed global value:
+  /// their sampling begins again.
+  Status update(std::string_view model, std::span<const TraceSetting> changes) noexcept override;
+  void collect(MetricSink& sink) const noexcept override;
+
+  /// Models that may have settings of their own at a time; further ones are refused as RESOURCE_EXHAUSTED. To
+  /// be set before use.
+  void limit_models(size_t models_max) noexcept { models_max_ = models_max; }
+
+ private:
+  Result<std::unique_ptr<ScopeSnapshot>> with_global(OwnValues own) const;
+  Result<std::unique_ptr<ScopeSnapshot>> with_model(std::string_view model, OwnValues own) const;
+  void publish(std::unique_ptr<ScopeSnapshot> next);
+
+  const Config& config_;
+  BackgroundExporter& exporter_;
+  const ExportCounts& counts_;
+  Gate& gate_;
+  IdSource& ids_;
+  const bool opentelemetry_;
+  size_t models_max_ = 10'000;
+  std::atomic<bool> on_{false};  ///< some scope may take traces
+  std::atomic<uint64_t> next_id_{1};
+  std::atomic<uint64_t> started_{0};
+  mutable std::mutex mutex_;  ///< one update at a time; never by requests
+  ScopeTable scopes_;
+  RecorderContext recorder_context_;
+};
+
+}  // namespace atl::tracing
