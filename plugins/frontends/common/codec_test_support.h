@@ -45,9 +45,13 @@ class SlicedBytes {
 
 /// A message read by the codec, and the request it made.
 struct ReadMessage {
-  explicit ReadMessage(std::string_view bytes, const std::vector<size_t>& cuts = {}) : slices(bytes, cuts) {
+  /// \param service  where regions come from; null: there are none
+  explicit ReadMessage(std::string_view bytes, const std::vector<size_t>& cuts = {},
+                       SharedMemory* service = nullptr)
+      : slices(bytes, cuts) {
+    regions.set_service(service);
     parse_status = message.parse(slices.spans(), request.arena());
-    if (parse_status.ok()) fill_status = message.fill(request);
+    if (parse_status.ok()) fill_status = message.fill(request, regions);
   }
   bool ok() const { return parse_status.ok() && fill_status.ok(); }
   /// Of the step that failed.
@@ -55,6 +59,7 @@ struct ReadMessage {
 
   SlicedBytes slices;
   Request request;
+  RegionUses regions;
   V2InferRequest message;
   Status parse_status;
   Status fill_status;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/wire_messages.h"
+
 namespace atl::frontends {
 
 InferContext::~InferContext() {
@@ -10,6 +12,7 @@ InferContext::~InferContext() {
 
 void InferContext::begin(uint32_t transport_parts) noexcept {
   final_seen_ = false;
+  responded_ = false;
   open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
 }
 
@@ -56,6 +59,18 @@ Response* InferContext::new_response() noexcept {
 
 Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind,
                               int64_t) noexcept {
+  if (output.request_index < request.outputs.size()) {
+    const Buffer& placement = request.outputs[output.request_index].placement;
+    if (placement.data != nullptr) {
+      if (size_bytes > placement.size_bytes) {
+        return Status(Code::kInternal,
+                      messages::region_too_small(output.name, placement.size_bytes, size_bytes));
+      }
+      output.buffer = placement;
+      output.buffer.size_bytes = size_bytes;
+      return {};
+    }
+  }
   return allocate_output(response, output, size_bytes);
 }
 
@@ -64,13 +79,27 @@ void InferContext::send(Response* response, uint32_t flags) noexcept {
     if (response != nullptr) discard(response);
     return;
   }
+  if (response != nullptr && !responded_) {
+    responded_ = true;
+    model->report_first_response(request);
+  }
+  if (response != nullptr) trace_outputs(*response);
   if ((flags & kFinal) == 0) {
     on_response(response, flags);
     return;
   }
   final_seen_ = true;
+  trace("INFER_RESPONSE_COMPLETE");
   on_response(response, flags);
   done(kFinalPart);
+}
+
+void InferContext::trace_outputs(const Response& response) noexcept {
+  if (request.trace == nullptr || !request.trace->wants_tensors()) return;
+  for (const OutputTensor& output : response.outputs) {
+    request.trace->report_tensor(TraceActivity::kTensorBackendOutput, output.name, output.datatype,
+                                 output.shape, {&output.buffer, 1});
+  }
 }
 
 void InferContext::discard(Response* response) noexcept {
@@ -88,9 +117,14 @@ void InferContext::reclaim(Response* response) noexcept {
   }
 }
 
-void InferContext::released(Request&) noexcept { done(kReleasePart); }
+void InferContext::released(Request&) noexcept {
+  if (request.trace != nullptr) request.trace->report(TraceActivity::kRequestEnd, 0);
+  done(kReleasePart);
+}
 
 void InferContext::reset_request() noexcept {
+  if (request.trace != nullptr) request.trace->release();
+  regions.release();
   request.reset();
   model.reset();
 }

@@ -12,6 +12,7 @@
 
 #include "atoll/model.h"
 #include "atoll/request.h"
+#include "common/region_uses.h"
 
 namespace atl::frontends {
 
@@ -27,6 +28,7 @@ class InferContext : public ResponseSink {
 
   Request request;
   ModelRef model;
+  RegionUses regions;  ///< of inputs and outputs; released when the object is reused
 
   // --- ResponseSink ---
   Response* new_response() noexcept final;
@@ -49,10 +51,16 @@ class InferContext : public ResponseSink {
   bool done(uint32_t part) noexcept;
   /// Takes back a response that was written or dropped.
   void reclaim(Response* response) noexcept;
-  /// Empties request, model and responses, for recycle().
+  /// Empties request, model, regions and trace, for recycle().
   void reset_request() noexcept;
+  /// A moment of the transport's own, if the request is traced. \param name  a literal
+  /// \param timestamp_ns  0: now
+  void trace(const char* name, int64_t timestamp_ns = 0) noexcept {
+    if (request.trace != nullptr) request.trace->report_named(name, timestamp_ns);
+  }
 
-  /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data.
+  /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data. Not asked
+  /// for outputs that the client has placed in a region.
   virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept = 0;
   /// The response's outputs are not going to be sent: frees what allocate_output gave.
   virtual void drop_outputs(Response& response) noexcept = 0;
@@ -63,8 +71,11 @@ class InferContext : public ResponseSink {
   virtual void recycle() noexcept = 0;
 
  private:
+  void trace_outputs(const Response& response) noexcept;
+
   std::atomic<uint32_t> open_parts_{0};
   bool final_seen_ = false;
+  bool responded_ = false;  ///< a first response has come
   bool first_in_use_ = false;
   Response first_;             ///< most requests have one response
   Response* spare_ = nullptr;  ///< list of further ones that may be used again

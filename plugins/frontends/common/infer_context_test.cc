@@ -209,6 +209,34 @@ TEST_F(InferContextTest, PartsOnThreeThreadsRecycleExactlyOnce) {
   }
 }
 
+TEST_F(InferContextTest, AnOutputWithAPlaceIsWrittenThere) {
+  char place[8];
+  context_.request.add_output().name = "O";
+  context_.request.outputs[0].placement.data = place;
+  context_.request.outputs[0].placement.size_bytes = sizeof place;
+  hand_over();
+  const int64_t shape[] = {8};
+  for (uint64_t size : {uint64_t{0}, uint64_t{7}, uint64_t{8}}) {
+    Response* response = context_.new_response();
+    OutputTensor& output = response->add_output("O", DataType::kUint8, shape);
+    ASSERT_TRUE(response->allocate(output, size).ok());
+    EXPECT_EQ(output.buffer.data, place);
+    EXPECT_EQ(output.buffer.size_bytes, size);
+    context_.discard(response);
+  }
+  Response* response = context_.new_response();
+  OutputTensor& output = response->add_output("O", DataType::kUint8, shape);
+  Status small = response->allocate(output, 9);
+  EXPECT_EQ(small.code(), Code::kInternal);
+  EXPECT_EQ(
+      small.message(),
+      "shared memory size specified with the request for output 'O' (8 bytes) should be at least 9 bytes "
+      "to hold the results");
+  response->send_error(std::move(small));
+  (void)request_->release().ok();
+  context_.written();
+}
+
 TEST(ContextPool, KeepsAtMostItsCapacityAndGivesTheLastBack) {
   ContextPool<int> pool(2);
   EXPECT_EQ(pool.take(), nullptr);

@@ -10,8 +10,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are little-endian on the wire");
 
-/// Conversions up to this size live in the request's arena.
-constexpr uint64_t kArenaBytes = 64 * 1024;
 constexpr uint32_t kListCount = 8;
 constexpr uint32_t kBytesList = 8;
 
@@ -160,7 +158,7 @@ Status TypedContents::convert(Arena& arena, OwnedBytes& owned, InputTensor* tens
   const uint32_t element_bytes = list == kBytesList ? sizeof(uint32_t) : data_type_size_bytes(datatype);
   const uint64_t size =
       counted.elements[list] * element_bytes + (list == kBytesList ? counted.text_bytes : 0);
-  void* memory = size <= kArenaBytes ? arena.allocate(size) : owned.allocate(size);
+  void* memory = owned.allocate(arena, size);
   if (memory == nullptr) {
     return make_status(Code::kResourceExhausted, "no memory for the ", size, " bytes of input '", input,
                        "' for model '", model, "'");

@@ -1,6 +1,7 @@
 // The meaning of a ModelInferRequest: what its parameters, inputs and outputs ask for.
 #include <algorithm>
 
+#include "common/region_tensors.h"
 #include "common/typed_contents.h"
 #include "common/v2_infer_request.h"
 #include "common/wire_messages.h"
@@ -36,8 +37,21 @@ Status check_region(std::string_view tensor, const V2TensorParameters& parameter
   return {};
 }
 
-Status unknown_region(const V2TensorParameters& parameters) noexcept {
-  return Status(Code::kNotFound, messages::unknown_region(parameters.region.text));
+Status not_negative(std::string_view key, std::string_view tensor, const V2Value& value,
+                    uint64_t* number) noexcept {
+  if (value.present && value.int_value < 0) {
+    return invalid_argument("invalid value for '", key, "' parameter for tensor '", tensor,
+                            "': ", value.int_value, ", expected >= 0");
+  }
+  *number = value.present ? value.uint_value : 0;
+  return {};
+}
+
+/// Only after check_region() found a region.
+Status read_part(std::string_view tensor, const V2TensorParameters& parameters, RegionPart* part) noexcept {
+  part->region = parameters.region.text;
+  ATOLL_RETURN_IF_ERROR(not_negative("shared_memory_offset", tensor, parameters.offset, &part->offset));
+  return not_negative("shared_memory_byte_size", tensor, parameters.byte_size, &part->byte_size);
 }
 
 template <class List>
@@ -47,12 +61,12 @@ bool has_name(const List& list, std::string_view name) noexcept {
 
 }  // namespace
 
-Status V2InferRequest::fill(Request& request) noexcept {
+Status V2InferRequest::fill(Request& request, RegionUses& regions) noexcept {
   request.id = id_;
   ATOLL_RETURN_IF_ERROR(fill_parameters(request));
   ATOLL_RETURN_IF_ERROR(fill_tensors(request));
-  ATOLL_RETURN_IF_ERROR(fill_data(request));
-  return fill_outputs(request);
+  ATOLL_RETURN_IF_ERROR(fill_data(request, regions));
+  return fill_outputs(request, regions);
 }
 
 Status V2InferRequest::fill_parameters(Request& request) noexcept {
@@ -155,7 +169,7 @@ Status V2InferRequest::fill_tensors(Request& request) noexcept {
   return {};
 }
 
-Status V2InferRequest::fill_data(Request& request) noexcept {
+Status V2InferRequest::fill_data(Request& request, RegionUses& regions) noexcept {
   uint32_t next_raw = 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     V2Input& input = inputs_[i];
@@ -166,7 +180,12 @@ Status V2InferRequest::fill_data(Request& request) noexcept {
       if (has_region && input.has_contents) {
         return refuse(messages::content_and_region(input.name, model_name_));
       }
-      if (has_region) return unknown_region(*input.parameters);
+      if (has_region) {
+        RegionPart part;
+        ATOLL_RETURN_IF_ERROR(read_part(input.name, *input.parameters, &part));
+        ATOLL_RETURN_IF_ERROR(use_region_input(part, *arena_, owned_, regions, tensor));
+        continue;
+      }
     }
     if (input.has_contents) {
       if (!raw_.empty()) return refuse(messages::raw_and_typed(input.name, model_name_));
@@ -183,7 +202,7 @@ Status V2InferRequest::fill_data(Request& request) noexcept {
   return {};
 }
 
-Status V2InferRequest::fill_outputs(Request& request) noexcept {
+Status V2InferRequest::fill_outputs(Request& request, RegionUses& regions) noexcept {
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
     const V2Output& output = outputs_[i];
     if (output.parameters == nullptr) continue;
@@ -197,7 +216,10 @@ Status V2InferRequest::fill_outputs(Request& request) noexcept {
       request.outputs[i].classification =
           static_cast<uint32_t>(std::min<int64_t>(classes.int_value, UINT32_MAX));
     }
-    if (has_region) return unknown_region(*output.parameters);
+    if (!has_region) continue;
+    RegionPart part;
+    ATOLL_RETURN_IF_ERROR(read_part(output.name, *output.parameters, &part));
+    ATOLL_RETURN_IF_ERROR(use_region_output(part, owned_, regions, request, i));
   }
   return {};
 }

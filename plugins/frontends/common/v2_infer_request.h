@@ -5,13 +5,14 @@
 ///     ATOLL_RETURN_IF_ERROR(message.parse(slices, request.arena()));   // structure; names of model and
 ///     version
 ///     ... find the model, so that an unknown one is reported before anything else ...
-///     ATOLL_RETURN_IF_ERROR(message.fill(request));                    // meaning; parameters, inputs,
+///     ATOLL_RETURN_IF_ERROR(message.fill(request, regions));           // meaning; parameters, inputs,
 ///     outputs
 ///
 /// Texts are copied into the request's arena. Entries of raw_input_contents are not copied: they become
 /// borrowed buffers that point into the slices, several if the tensor crosses slices, so the slices must live
 /// until the request is released. Typed `contents` are converted into memory of the arena or of this object,
-/// which must live as long. Fields may come in any order; unknown ones are skipped.
+/// which must live as long. Inputs in shared memory are used in place, BYTES are copied. Fields may come in
+/// any order; unknown ones are skipped.
 ///
 /// Limits (INVALID_ARGUMENT beyond): 1,024 inputs and outputs together, 32 dimensions, 1,024 parameters,
 /// names 255 bytes, id 64 KiB. Not thread safe.
@@ -19,13 +20,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "atoll/request.h"
 #include "atoll/status.h"
+#include "common/owned_bytes.h"
+#include "common/region_uses.h"
 #include "common/wire_format.h"
 
 namespace atl::frontends {
@@ -77,26 +78,16 @@ struct V2Parameter {
   V2Value value;
 };
 
-/// Large conversions of typed contents, which may fail for want of memory where an arena could only give up.
-class OwnedBytes {
- public:
-  /// Null if there is no memory. Aligned to 16.
-  void* allocate(size_t size_bytes) noexcept;
-  void clear() noexcept { blocks_.clear(); }
-
- private:
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
-};
-
 class V2InferRequest {
  public:
   /// Errors: INVALID_ARGUMENT malformed, or over a limit.
   Status parse(std::span<const ByteSpan> slices, Arena& arena) noexcept;
 
   /// Only after parse() succeeded, with the same request's arena. Sets id, sequence, priority, timeout,
-  /// parameters, inputs and outputs. Errors: INVALID_ARGUMENT, NOT_FOUND shared memory region, UNIMPLEMENTED
-  /// sequence id too long, RESOURCE_EXHAUSTED no memory to convert typed contents.
-  Status fill(Request& request) noexcept;
+  /// parameters, inputs and outputs. What is in shared memory is held by `regions` until it releases.
+  /// Errors: INVALID_ARGUMENT, NOT_FOUND shared memory region, UNIMPLEMENTED sequence id too long,
+  /// RESOURCE_EXHAUSTED no memory to convert typed contents or to copy BYTES out of a region.
+  Status fill(Request& request, RegionUses& regions) noexcept;
 
   std::string_view model_name() const noexcept { return model_name_; }
   std::string_view model_version() const noexcept { return model_version_; }
@@ -122,8 +113,8 @@ class V2InferRequest {
   Status fill_sequence_id(const V2Value& value, Request& request) noexcept;
   Status fill_reserved(const V2Parameter& parameter, Request& request, bool* known) noexcept;
   Status fill_tensors(Request& request) noexcept;
-  Status fill_data(Request& request) noexcept;
-  Status fill_outputs(Request& request) noexcept;
+  Status fill_data(Request& request, RegionUses& regions) noexcept;
+  Status fill_outputs(Request& request, RegionUses& regions) noexcept;
 
   Arena* arena_ = nullptr;
   std::string_view model_name_;

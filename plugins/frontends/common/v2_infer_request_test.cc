@@ -362,7 +362,7 @@ TEST(V2InferRequest, IsReusableAfterReset) {
   read.request.reset();
   SlicedBytes empty("");
   ASSERT_TRUE(read.message.parse(empty.spans(), read.request.arena()).ok());
-  ASSERT_TRUE(read.message.fill(read.request).ok());
+  ASSERT_TRUE(read.message.fill(read.request, read.regions).ok());
   EXPECT_EQ(read.message.model_name(), "");
   EXPECT_TRUE(read.request.inputs.empty());
 }

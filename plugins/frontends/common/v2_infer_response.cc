@@ -1,5 +1,7 @@
 #include "common/v2_infer_response.h"
 
+#include "common/region_tensors.h"
+
 namespace atl::frontends {
 namespace {
 
@@ -71,16 +73,20 @@ bool has_wire_form(const Parameter& parameter) noexcept { return parameter.type 
 
 }  // namespace
 
-V2InferResponse::V2InferResponse(std::string_view model, std::string_view version, std::string_view id,
+V2InferResponse::V2InferResponse(std::string_view model, std::string_view version, const Request& request,
                                  Response& response, uint64_t inline_max_bytes) noexcept
-    : model_(model), version_(version), id_(id), response_(response), inline_max_bytes_(inline_max_bytes) {
-  head_bytes_ = text_field_size(model) + text_field_size(version) + text_field_size(id);
+    : model_(model),
+      version_(version),
+      request_(request),
+      response_(response),
+      inline_max_bytes_(inline_max_bytes) {
+  head_bytes_ = text_field_size(model) + text_field_size(version) + text_field_size(request.id);
   for (const Parameter& parameter : response.parameters) {
     if (has_wire_form(parameter)) head_bytes_ += length_field_size(parameter_size(parameter));
   }
   uint64_t external_bytes = 0;
   for (const OutputTensor& output : response.outputs) {
-    uint64_t size = output.buffer.size_bytes;
+    const uint64_t size = sent_bytes(output);
     head_bytes_ += length_field_size(output_size(output)) + 1 + varint_size(size);
     if (size <= inline_max_bytes) {
       head_bytes_ += size;
@@ -92,27 +98,31 @@ V2InferResponse::V2InferResponse(std::string_view model, std::string_view versio
   total_bytes_ = head_bytes_ + external_bytes;
 }
 
+uint64_t V2InferResponse::sent_bytes(const OutputTensor& output) const noexcept {
+  return is_placed(request_, output) ? 0 : output.buffer.size_bytes;
+}
+
 std::span<const V2ResponsePart> V2InferResponse::write(uint8_t* head) noexcept {
   auto* parts = response_.arena().make_array<V2ResponsePart>(2 * external_ + 1);
   size_t count = 0;
   WireWriter to(head);
   if (!model_.empty()) to.text(1, model_);
   if (!version_.empty()) to.text(2, version_);
-  if (!id_.empty()) to.text(3, id_);
+  if (!request_.id.empty()) to.text(3, request_.id);
   for (const Parameter& parameter : response_.parameters) {
     if (has_wire_form(parameter)) write_parameter(to, parameter);
   }
   for (const OutputTensor& output : response_.outputs) write_output(to, output);
   const uint8_t* sent = head;
   for (const OutputTensor& output : response_.outputs) {
-    const Buffer& buffer = output.buffer;
-    to.length(6, buffer.size_bytes);
-    if (buffer.size_bytes <= inline_max_bytes_) {
-      to.bytes(buffer.data, buffer.size_bytes);
+    const uint64_t size = sent_bytes(output);
+    to.length(6, size);
+    if (size <= inline_max_bytes_) {
+      to.bytes(output.buffer.data, size);
       continue;
     }
     parts[count++].bytes = {sent, to.at()};
-    parts[count].bytes = {static_cast<const uint8_t*>(buffer.data), static_cast<size_t>(buffer.size_bytes)};
+    parts[count].bytes = {static_cast<const uint8_t*>(output.buffer.data), static_cast<size_t>(size)};
     parts[count++].tensor = &output;
     sent = to.at();
   }

@@ -1,11 +1,12 @@
 /// Writes an inference.ModelInferResponse without protobuf objects, leaving large tensors where they are.
 ///
-///     V2InferResponse message(model, version, id, response, inline_max_bytes);
+///     V2InferResponse message(model, version, request, response, inline_max_bytes);
 ///     uint8_t* head = ...message.head_bytes()...;
 ///     for (const V2ResponsePart& part : message.write(head)) ...   // send part.bytes, in order
 ///
 /// Everything but the tensors, and tensors of at most inline_max_bytes, is copied into the head; a larger
-/// tensor is a part of its own that points to the backend's buffer. All texts are borrowed until write().
+/// tensor is a part of its own that points to the backend's buffer. A tensor in the shared memory region that
+/// the client named is not sent. All texts are borrowed until write().
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,11 @@ struct V2ResponsePart {
 
 class V2InferResponse {
  public:
+  /// \param request   what is answered: its id and the places of its outputs
   /// \param response  without error; its outputs' buffers are in CPU memory. Parameters of type kBytes have
-  /// no
-  ///                  form on this wire and are left out.
-  V2InferResponse(std::string_view model, std::string_view version, std::string_view id, Response& response,
-                  uint64_t inline_max_bytes) noexcept;
+  ///                  no form on this wire and are left out.
+  V2InferResponse(std::string_view model, std::string_view version, const Request& request,
+                  Response& response, uint64_t inline_max_bytes) noexcept;
 
   /// Memory that write() needs.
   uint64_t head_bytes() const noexcept { return head_bytes_; }
@@ -38,9 +39,12 @@ class V2InferResponse {
   std::span<const V2ResponsePart> write(uint8_t* head) noexcept;
 
  private:
+  /// Bytes of the output that are sent.
+  uint64_t sent_bytes(const OutputTensor& output) const noexcept;
+
   std::string_view model_;
   std::string_view version_;
-  std::string_view id_;
+  const Request& request_;
   Response& response_;
   uint64_t inline_max_bytes_;
   uint64_t head_bytes_ = 0;

@@ -55,7 +55,9 @@ TEST(V2InferResponse, IsReadBackByProtobuf) {
   add_output(response, "empty", {0}, empty);
   add_output(response, "scalar", {}, at_limit);
   add_output(response, "over", {-1}, over_limit);
-  V2InferResponse message("model", "12", "id 7", response, kInlineMax);
+  Request request;
+  request.id = "id 7";
+  V2InferResponse message("model", "12", request, response, kInlineMax);
   inference::ModelInferResponse read;
   ASSERT_TRUE(read.ParseFromString(written(message, response)));
   EXPECT_EQ(read.model_name(), "model");
@@ -90,7 +92,8 @@ TEST(V2InferResponse, WritesParameters) {
   add("text", ParameterType::kString).text = "value";
   add("half", ParameterType::kDouble).double_value = 0.5;
   add("bytes", ParameterType::kBytes).text = "no form on this wire";
-  V2InferResponse message("m", "", "", response, kInlineMax);
+  Request request;
+  V2InferResponse message("m", "", request, response, kInlineMax);
   inference::ModelInferResponse read;
   ASSERT_TRUE(read.ParseFromString(written(message, response)));
   const auto& parameters = read.parameters();
@@ -106,7 +109,8 @@ TEST(V2InferResponse, WritesParameters) {
 
 TEST(V2InferResponse, AnEmptyResponseIsAnEmptyMessage) {
   Response response;
-  V2InferResponse message("", "", "", response, kInlineMax);
+  Request request;
+  V2InferResponse message("", "", request, response, kInlineMax);
   EXPECT_EQ(message.total_bytes(), 0u);
   EXPECT_EQ(written(message, response), "");
 }

@@ -1,34 +1,80 @@
-/// The answers of the ordinary methods: one function a method, from message to message.
+/// What the management calls answer, whatever the transport: one function a call, from message to message.
+/// Transports bring requests into these messages and the answers onto their wire.
 #pragma once
 
-#include "backplane.h"
-#include "grpc_service.pb.h"
-#include "unary_call.h"
+#include <functional>
+#include <string>
+#include <vector>
 
-namespace atl::frontends::grpc_frontend {
+#include "atoll/host.h"
+#include "atoll/log_control.h"
+#include "atoll/model.h"
+#include "atoll/model_control.h"
+#include "atoll/shared_memory.h"
+#include "atoll/tracing.h"
+#include "grpc_service.pb.h"
+
+namespace atl::frontends {
+
+/// Ends a call. [any], once.
+using Finish = std::function<void(Status)>;
+
+/// The services behind a frontend. Lives from start to stop.
+struct ServerAccess {
+  /// Acquires what is there. Errors: no model catalog.
+  static Result<ServerAccess> open(Host& host) noexcept;
+
+  Host* host = nullptr;
+  std::string server_name;  ///< of the metadata; by the frontend's option
+  Service<ModelCatalog> catalog;
+  Service<ModelControl> control;        ///< empty: no plugin lets clients load models
+  Service<SharedMemory> shared_memory;  ///< empty: no such plugin; as if it were switched off
+  Service<Tracing> tracing;             ///< empty: no such plugin
+  Service<LogControl> log_control;      ///< empty only in tests
+};
 
 // --- health and metadata ---
-Status server_live(Backplane& backplane, inference::ServerLiveResponse* response) noexcept;
-Status server_ready(Backplane& backplane, inference::ServerReadyResponse* response) noexcept;
-Status model_ready(Backplane& backplane, const inference::ModelReadyRequest& request,
+Status server_live(ServerAccess& server, inference::ServerLiveResponse* response) noexcept;
+Status server_ready(ServerAccess& server, inference::ServerReadyResponse* response) noexcept;
+Status model_ready(ServerAccess& server, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept;
-Status server_metadata(Backplane& backplane, inference::ServerMetadataResponse* response) noexcept;
-Status model_metadata(Backplane& backplane, const inference::ModelMetadataRequest& request,
+Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* response) noexcept;
+Status model_metadata(ServerAccess& server, const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept;
-Status model_config(Backplane& backplane, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept;
-Status model_statistics(Backplane& backplane, const inference::ModelStatisticsRequest& request,
+Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept;
 
-// --- repository; these answer later ---
-void repository_index(Backplane& backplane, const inference::RepositoryIndexRequest& request,
+// --- repository; these answer later. The caller keeps `server` and `response` until then. ---
+void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept;
-void repository_load(Backplane& backplane, const inference::RepositoryModelLoadRequest& request,
+void repository_load(ServerAccess& server, const inference::RepositoryModelLoadRequest& request,
                      Finish finish) noexcept;
-void repository_unload(Backplane& backplane, const inference::RepositoryModelUnloadRequest& request,
+void repository_unload(ServerAccess& server, const inference::RepositoryModelUnloadRequest& request,
                        Finish finish) noexcept;
 
-// --- shared memory: there is no such service yet, so there are no regions ---
-Status shared_memory_status(const std::string& name, std::string_view kind) noexcept;
+// --- shared memory ---
+Status system_region_status(ServerAccess& server, const inference::SystemSharedMemoryStatusRequest& request,
+                            inference::SystemSharedMemoryStatusResponse* response) noexcept;
+Status register_system_region(ServerAccess& server,
+                              const inference::SystemSharedMemoryRegisterRequest& request) noexcept;
+Status unregister_system_region(ServerAccess& server,
+                                const inference::SystemSharedMemoryUnregisterRequest& request) noexcept;
+Status cuda_region_status(ServerAccess& server, const inference::CudaSharedMemoryStatusRequest& request,
+                          inference::CudaSharedMemoryStatusResponse* response) noexcept;
+Status register_cuda_region(ServerAccess& server,
+                            const inference::CudaSharedMemoryRegisterRequest& request) noexcept;
+Status unregister_cuda_region(ServerAccess& server,
+                              const inference::CudaSharedMemoryUnregisterRequest& request) noexcept;
 
-}  // namespace atl::frontends::grpc_frontend
+// --- settings: apply the changes, if there are any, and answer with what holds then ---
+/// The answer as a list too, because a map has no order and one of the wires does.
+Status trace_setting(ServerAccess& server, const std::string& model, const std::vector<TraceSetting>& changes,
+                     std::vector<TraceSetting>* effective) noexcept;
+Status trace_setting(ServerAccess& server, const inference::TraceSettingRequest& request,
+                     inference::TraceSettingResponse* response) noexcept;
+Status log_settings(ServerAccess& server, const inference::LogSettingsRequest& request,
+                    inference::LogSettingsResponse* response) noexcept;
+
+}  // namespace atl::frontends

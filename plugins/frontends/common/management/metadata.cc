@@ -1,22 +1,24 @@
 // Health and metadata.
 #include "common/model_version.h"
-#include "handlers.h"
+#include "common/management/management.h"
+#include "common/wire_messages.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 namespace {
 
 /// What this server serves, in the protocol's order.
 constexpr const char* kExtensions[] = {"classification",     "sequence",
                                        "model_repository",   "model_repository(unload_dependents)",
                                        "schedule_policy",    "model_configuration",
+                                       "system_shared_memory", "cuda_shared_memory",
                                        "binary_tensor_data", "parameters",
-                                       "statistics"};
+                                       "statistics", "trace", "logging"};
 
-Result<ModelRef> find_model(Backplane& backplane, const std::string& name,
+Result<ModelRef> find_model(ServerAccess& server, const std::string& name,
                             const std::string& version) noexcept {
   Result<int64_t> number = parse_model_version(version);
   if (!number.ok()) return std::move(number).status();
-  return backplane.catalog->acquire(name, number.value());
+  return server.catalog->acquire(name, number.value());
 }
 
 template <class Tensor>
@@ -29,42 +31,42 @@ void describe(const TensorSpec& spec, bool batched, Tensor* tensor) {
 
 }  // namespace
 
-Status server_live(Backplane& backplane, inference::ServerLiveResponse* response) noexcept {
-  if (backplane.catalog->exiting()) return unavailable(messages::kServerExiting);
-  response->set_live(backplane.catalog->live());
+Status server_live(ServerAccess& server, inference::ServerLiveResponse* response) noexcept {
+  if (server.catalog->exiting()) return unavailable(messages::kServerExiting);
+  response->set_live(server.catalog->live());
   return {};
 }
 
-Status server_ready(Backplane& backplane, inference::ServerReadyResponse* response) noexcept {
-  if (backplane.catalog->exiting()) return unavailable(messages::kServerExiting);
-  response->set_ready(backplane.catalog->ready());
+Status server_ready(ServerAccess& server, inference::ServerReadyResponse* response) noexcept {
+  if (server.catalog->exiting()) return unavailable(messages::kServerExiting);
+  response->set_ready(server.catalog->ready());
   return {};
 }
 
-Status model_ready(Backplane& backplane, const inference::ModelReadyRequest& request,
+Status model_ready(ServerAccess& server, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept {
-  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   response->set_ready(model.value()->ready());
   return {};
 }
 
-Status server_metadata(Backplane& backplane, inference::ServerMetadataResponse* response) noexcept {
-  response->set_name(backplane.settings.server_name);
-  response->set_version(std::string(backplane.host.server_version()));
+Status server_metadata(ServerAccess& server, inference::ServerMetadataResponse* response) noexcept {
+  response->set_name(server.server_name);
+  response->set_version(std::string(server.host->server_version()));
   for (const char* extension : kExtensions) response->add_extensions(extension);
   return {};
 }
 
-Status model_metadata(Backplane& backplane, const inference::ModelMetadataRequest& request,
+Status model_metadata(ServerAccess& server, const inference::ModelMetadataRequest& request,
                       inference::ModelMetadataResponse* response) noexcept {
-  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!request.version().empty()) {
     response->add_versions(info.version_text);
   } else {
-    Result<std::vector<int64_t>> versions = backplane.catalog->ready_versions(info.name);
+    Result<std::vector<int64_t>> versions = server.catalog->ready_versions(info.name);
     if (!versions.ok()) return std::move(versions).status();
     for (int64_t version : versions.value()) response->add_versions(std::to_string(version));
   }
@@ -76,9 +78,9 @@ Status model_metadata(Backplane& backplane, const inference::ModelMetadataReques
   return {};
 }
 
-Status model_config(Backplane& backplane, const inference::ModelConfigRequest& request,
+Status model_config(ServerAccess& server, const inference::ModelConfigRequest& request,
                     inference::ModelConfigResponse* response) noexcept {
-  Result<ModelRef> model = find_model(backplane, request.name(), request.version());
+  Result<ModelRef> model = find_model(server, request.name(), request.version());
   if (!model.ok()) return std::move(model).status();
   const ModelInfo& info = model.value()->info();
   if (!response->mutable_config()->ParseFromString(info.config)) {
@@ -88,4 +90,4 @@ Status model_config(Backplane& backplane, const inference::ModelConfigRequest& r
   return {};
 }
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

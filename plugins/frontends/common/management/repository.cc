@@ -1,7 +1,8 @@
-// RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload; and what is known of shared memory.
-#include "handlers.h"
+// RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload.
+#include "common/management/management.h"
+#include "common/wire_messages.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 namespace {
 
 using inference::ModelRepositoryParameter;
@@ -28,15 +29,15 @@ Status read_load_parameter(const std::string& key, const ModelRepositoryParamete
 
 }  // namespace
 
-void repository_index(Backplane& backplane, const inference::RepositoryIndexRequest& request,
+void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept {
   if (!request.repository_name().empty()) {
     finish(unimplemented(messages::kRepositoryName));
     return;
   }
   // A worker, because the catalog may have to look at the disk. The call's pass keeps everything alive.
-  backplane.host.workers().run(make_task([&backplane, response, ready = request.ready(), finish] {
-    Result<std::vector<ModelIndexEntry>> entries = backplane.catalog->index(ready);
+  server.host->workers().run(make_task([&server, response, ready = request.ready(), finish] {
+    Result<std::vector<ModelIndexEntry>> entries = server.catalog->index(ready);
     if (!entries.ok()) {
       finish(std::move(entries).status());
       return;
@@ -52,7 +53,7 @@ void repository_index(Backplane& backplane, const inference::RepositoryIndexRequ
   }));
 }
 
-void repository_load(Backplane& backplane, const inference::RepositoryModelLoadRequest& request,
+void repository_load(ServerAccess& server, const inference::RepositoryModelLoadRequest& request,
                      Finish finish) noexcept {
   if (!request.repository_name().empty()) return finish(unimplemented(messages::kRepositoryName));
   std::vector<ModelControlParameter> parameters;
@@ -61,11 +62,11 @@ void repository_load(Backplane& backplane, const inference::RepositoryModelLoadR
       return finish(std::move(status));
     }
   }
-  if (!backplane.control) return finish(unavailable(messages::kLoadNotAllowed));
-  backplane.control->load(request.model_name(), std::move(parameters), std::move(finish));
+  if (!server.control) return finish(unavailable(messages::kLoadNotAllowed));
+  server.control->load(request.model_name(), std::move(parameters), std::move(finish));
 }
 
-void repository_unload(Backplane& backplane, const inference::RepositoryModelUnloadRequest& request,
+void repository_unload(ServerAccess& server, const inference::RepositoryModelUnloadRequest& request,
                        Finish finish) noexcept {
   if (!request.repository_name().empty()) return finish(unimplemented(messages::kRepositoryName));
   std::vector<ModelControlParameter> parameters;
@@ -79,13 +80,8 @@ void repository_unload(Backplane& backplane, const inference::RepositoryModelUnl
     parameter.type = ParameterType::kBool;
     parameter.bool_value = value.bool_param();
   }
-  if (!backplane.control) return finish(unavailable(messages::kLoadNotAllowed));
-  backplane.control->unload(request.model_name(), std::move(parameters), std::move(finish));
+  if (!server.control) return finish(unavailable(messages::kLoadNotAllowed));
+  server.control->unload(request.model_name(), std::move(parameters), std::move(finish));
 }
 
-Status shared_memory_status(const std::string& name, std::string_view kind) noexcept {
-  if (name.empty()) return {};
-  return not_found("Unable to find ", kind, " shared memory region: '", name, "'");
-}
-
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

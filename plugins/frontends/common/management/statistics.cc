@@ -1,8 +1,8 @@
 // ModelStatistics.
 #include "common/model_version.h"
-#include "handlers.h"
+#include "common/management/management.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 namespace {
 
 void copy(const StatisticDuration& from, inference::StatisticDuration* to) {
@@ -47,14 +47,14 @@ void copy(const ModelStatistics& from, inference::ModelStatistics* to) {
 
 }  // namespace
 
-Status model_statistics(Backplane& backplane, const inference::ModelStatisticsRequest& request,
+Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept {
   Result<int64_t> version = parse_model_version(request.version());
   if (!version.ok()) return std::move(version).status();
-  Result<std::vector<ModelStatistics>> all = backplane.catalog->statistics(request.name(), version.value());
+  Result<std::vector<ModelStatistics>> all = server.catalog->statistics(request.name(), version.value());
   if (!all.ok()) return std::move(all).status();
   for (const ModelStatistics& one : all.value()) copy(one, response->add_model_stats());
   return {};
 }
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

@@ -1,0 +1,28 @@
+#include "common/management/management.h"
+
+namespace atl::frontends {
+namespace {
+
+template <class Interface>
+void find_optional(Host& host, Service<Interface>* service) noexcept {
+  if (Result<Service<Interface>> found = host.registry().find<Interface>(); found.ok()) {
+    *service = std::move(found).value();
+  }
+}
+
+}  // namespace
+
+Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
+  ServerAccess server;
+  server.host = &host;
+  Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
+  if (!catalog.ok()) return std::move(catalog).status();
+  server.catalog = std::move(catalog).value();
+  find_optional(host, &server.control);
+  find_optional(host, &server.shared_memory);
+  find_optional(host, &server.tracing);
+  find_optional(host, &server.log_control);
+  return server;
+}
+
+}  // namespace atl::frontends

@@ -1,0 +1,29 @@
+/// Memory for copies of tensor bytes that one request makes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "atoll/arena.h"
+
+namespace atl::frontends {
+
+/// Large copies, which may fail for want of memory where an arena could only give up. Not thread safe.
+class OwnedBytes {
+ public:
+  /// Null if there is no memory. Aligned to 16. Lives until clear().
+  void* allocate(size_t size_bytes) noexcept;
+  /// The same, small ones from the arena.
+  void* allocate(Arena& arena, size_t size_bytes) noexcept {
+    return size_bytes <= kArenaBytes ? arena.allocate(size_bytes) : allocate(size_bytes);
+  }
+  void clear() noexcept { blocks_.clear(); }
+
+ private:
+  static constexpr size_t kArenaBytes = 64 * 1024;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;
+};
+
+}  // namespace atl::frontends

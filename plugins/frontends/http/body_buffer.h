@@ -1,0 +1,81 @@
+/// Memory of one request's body.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace atl::frontends::http {
+
+/// Contiguous bytes, aligned for vector instructions, with room behind them that parsers may read. Large ones
+/// only take address space until they are filled. Not thread safe.
+class BodyBuffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+  /// Bytes behind the end that may be read.
+  static constexpr size_t kPadding = 64;
+
+  BodyBuffer() noexcept = default;
+  BodyBuffer(BodyBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  BodyBuffer& operator=(BodyBuffer&& other) noexcept {
+    if (this != &other) {
+      std::free(data_);
+      data_ = std::exchange(other.data_, nullptr);
+      size_ = std::exchange(other.size_, 0);
+      capacity_ = std::exchange(other.capacity_, 0);
+    }
+    return *this;
+  }
+  ~BodyBuffer() { std::free(data_); }
+
+  uint8_t* data() noexcept { return data_; }
+  size_t size() const noexcept { return size_; }
+  size_t capacity() const noexcept { return capacity_; }
+  std::span<const uint8_t> bytes() const noexcept { return {data_, size_}; }
+  std::string_view text() const noexcept { return {reinterpret_cast<const char*>(data_), size_}; }
+
+  /// Room for so many bytes in all; keeps what is there. False: there is no memory for it.
+  bool reserve(size_t bytes) noexcept {
+    if (bytes <= capacity_ && data_ != nullptr) return true;
+    size_t rounded = (bytes + kPadding + kAlignment - 1) / kAlignment * kAlignment;
+    if (rounded < bytes) return false;
+    auto* grown = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+    if (grown == nullptr) return false;
+    if (size_ != 0) std::memcpy(grown, data_, size_);
+    // Readers may look at the padding; what it holds does not matter, but it is to be defined.
+    std::memset(grown + rounded - kPadding, 0, kPadding);
+    std::free(data_);
+    data_ = grown;
+    capacity_ = rounded - kPadding;
+    return true;
+  }
+  /// Where the next bytes go; advance() then takes them.
+  uint8_t* space() noexcept { return data_ + size_; }
+  size_t space_bytes() const noexcept { return capacity_ - size_; }
+  void advance(size_t bytes) noexcept { size_ += bytes; }
+  /// False: there is no memory for it.
+  bool append(const void* bytes, size_t count) noexcept {
+    if (size_ + count > capacity_ || data_ == nullptr) {
+      const size_t doubled = capacity_ * 2;
+      if (!reserve(size_ + count > doubled ? size_ + count : doubled)) return false;
+    }
+    if (count != 0) std::memcpy(space(), bytes, count);
+    size_ += count;
+    return true;
+  }
+  void clear() noexcept { size_ = 0; }
+
+ private:
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,32 @@
+#include "call_support.h"
+
+#include <algorithm>
+
+#include "common/model_version.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends::http {
+
+Result<int64_t> route_version(const Route& route) noexcept {
+  if (!route.has_version) return ModelCatalog::kLatest;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (route.version.empty() || !std::all_of(route.version.begin(), route.version.end(), is_digit)) {
+    return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
+  }
+  return parse_model_version(route.version);
+}
+
+Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
+  Result<int64_t> version = route_version(route);
+  if (!version.ok()) return std::move(version).status();
+  return backplane.server.catalog->acquire(route.model, version.value());
+}
+
+Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
+                   const RequestHead& head) noexcept {
+  if (!backplane.server.tracing) return nullptr;
+  return backplane.server.tracing->start(
+      {model.name, model.version, request_id, head.traceparent, head.tracestate});
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,46 @@
+/// The meaning of the JSON of an infer request: its parameters, inputs and outputs. Used by infer_request.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "atoll/model.h"
+#include "atoll/request.h"
+#include "atoll/status.h"
+#include "codec/json_document.h"
+#include "codec/reply_form.h"
+#include "common/region_uses.h"
+
+namespace atl::frontends::http {
+
+struct JsonMember;
+
+/// One request being read.
+struct InferJson {
+  const JsonDocument& document;
+  const ModelInfo& model;
+  Request& request;
+  InferParts& parts;
+  RegionUses& regions;
+  uint64_t max_input_bytes;
+  std::span<const uint8_t> binary;  ///< behind the JSON; what no input has taken yet
+
+  /// Fills the request. Errors: as InferRequestReader::read().
+  Status read() noexcept;
+
+ private:
+  Status read_parameters(JsonObject parameters) noexcept;
+  Status read_parameter(std::string_view key, JsonElement value) noexcept;
+  Status read_sequence_id(JsonElement value) noexcept;
+  Status read_inputs(JsonArray inputs) noexcept;
+  Status read_input(JsonElement element) noexcept;
+  Status read_shape(JsonElement value, InputTensor& input) noexcept;
+  Status read_data(std::span<const JsonMember> parameters, const JsonMember& data,
+                   InputTensor& input) noexcept;
+  Status take_binary(JsonElement size, InputTensor& input) noexcept;
+  Status read_outputs(JsonArray outputs) noexcept;
+  Status read_output(JsonElement element, uint32_t index) noexcept;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,188 @@
+#include "codec/json_document.h"
+
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "common/wire_messages.h"
+
+namespace atl::frontends::http {
+namespace {
+
+static_assert(kJsonPaddingBytes >= simdjson::SIMDJSON_PADDING);
+
+/// Texts up to this size do not make the parser give back memory.
+constexpr size_t kKeptBytes = size_t{1} << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// What stands for a literal in the rewritten text. Objects, because no value that is read as a number, text
+/// or flag can be one: where a number is not wanted a literal is refused with no check of its own.
+constexpr std::string_view kNotANumber = R"({"":0})";
+constexpr std::string_view kInfinity = R"({"+":0})";
+constexpr std::string_view kMinusInfinity = R"({"-":0})";
+
+constexpr unsigned kScanFlags =
+    rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseValidateEncodingFlag;
+
+/// Follows RapidJSON through a text that simdjson refused, and writes it anew with the numbers that simdjson
+/// does not know in another form.
+class Rewriter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rewriter> {
+ public:
+  Rewriter(std::string_view text, const rapidjson::MemoryStream& stream) : text_(text), stream_(stream) {}
+
+  bool StartObject() { return open(); }
+  bool EndObject(rapidjson::SizeType) { return close(); }
+  bool StartArray() { return open(); }
+  bool EndArray(rapidjson::SizeType) { return close(); }
+  bool Double(double number) {
+    const size_t end = stream_.Tell();
+    if (std::isnan(number)) return replace(start_of(end, is_letter_or_sign), end, kNotANumber);
+    if (std::isinf(number)) {
+      return replace(start_of(end, is_letter_or_sign), end, number < 0 ? kMinusInfinity : kInfinity);
+    }
+    // An integer beyond 64 bits: as a fraction it is a number for simdjson as well.
+    const size_t start = start_of(end, is_digit_or_sign);
+    const bool integer =
+        start == 0 || std::string_view(".eE+").find(text_[start - 1]) == std::string_view::npos;
+    return !integer || replace(end, end, ".0");
+  }
+
+  bool too_deep() const noexcept { return too_deep_; }
+  bool has_literals() const noexcept { return has_literals_; }
+  bool changed() const noexcept { return copied_ != 0; }
+  /// The whole text in its new form.
+  std::string& finish() {
+    out_.append(text_.substr(copied_));
+    return out_;
+  }
+
+ private:
+  static bool is_letter_or_sign(char c) noexcept {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+  }
+  static bool is_digit_or_sign(char c) noexcept { return (c >= '0' && c <= '9') || c == '-'; }
+
+  template <class Belongs>
+  size_t start_of(size_t end, Belongs belongs) const noexcept {
+    size_t start = end;
+    while (start > copied_ && belongs(text_[start - 1])) --start;
+    return start;
+  }
+  bool replace(size_t start, size_t end, std::string_view by) {
+    out_.append(text_.substr(copied_, start - copied_)).append(by);
+    copied_ = end;
+    has_literals_ |= by[0] == '{';
+    return true;
+  }
+  bool open() noexcept {
+    too_deep_ = ++depth_ > kMaxJsonDepth;
+    return !too_deep_;
+  }
+  bool close() noexcept {
+    --depth_;
+    return true;
+  }
+
+  std::string_view text_;
+  const rapidjson::MemoryStream& stream_;
+  std::string out_;
+  size_t copied_ = 0;  ///< of text_, into out_
+  uint32_t depth_ = 0;
+  bool too_deep_ = false;
+  bool has_literals_ = false;
+};
+
+Status no_memory(size_t size) noexcept {
+  return make_status(Code::kResourceExhausted, "no memory to parse the request JSON buffer of ", size,
+                     " bytes");
+}
+
+}  // namespace
+
+simdjson::error_code JsonDocument::parse_strict(const char* text, size_t size, uint32_t depth) noexcept {
+  // Grown in steps, so that a row of slowly growing texts does not allocate each time.
+  if (parser_.capacity() < size || parser_.max_depth() != depth + 1) {
+    const size_t capacity = size > kKeptBytes ? size : std::max(std::bit_ceil(size), size_t{4096});
+    if (auto error = parser_.allocate(capacity, depth + 1); error != simdjson::SUCCESS) return error;
+    if (parser_.doc.capacity() < capacity) {
+      if (auto error = parser_.doc.allocate(capacity); error != simdjson::SUCCESS) return error;
+    }
+  }
+  return parser_.parse(text, size, false).get(root_);
+}
+
+Status JsonDocument::parse(std::string_view text) noexcept {
+  has_literals_ = false;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const simdjson::error_code error = parse_strict(text.data(), text.size(), kMaxJsonDepth);
+  if (error == simdjson::SUCCESS) return {};
+  if (error == simdjson::MEMALLOC) return no_memory(text.size());
+  try {
+    return parse_again(text);
+  } catch (const std::bad_alloc&) {
+    return no_memory(text.size());
+  }
+}
+
+Status JsonDocument::parse_again(std::string_view text) {
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  Rewriter rewriter(text, stream);
+  rapidjson::Reader reader;
+  reader.Parse<kScanFlags>(stream, rewriter);
+  if (rewriter.too_deep()) return invalid_argument(messages::kJsonTooDeep);
+  if (reader.HasParseError()) {
+    return invalid_argument(messages::kJsonMalformed, rapidjson::GetParseError_En(reader.GetParseErrorCode()),
+                            " at ", reader.GetErrorOffset());
+  }
+  simdjson::error_code error = simdjson::TAPE_ERROR;
+  if (rewriter.changed()) {
+    std::string& rewritten = rewriter.finish();
+    const size_t size = rewritten.size();
+    rewritten.resize(size + kJsonPaddingBytes);
+    // A literal is one level deeper than the number it stands for.
+    error = parse_strict(rewritten.data(), size, kMaxJsonDepth + 1);
+    if (error == simdjson::MEMALLOC) return no_memory(size);
+    has_literals_ = rewriter.has_literals();
+  }
+  if (error == simdjson::SUCCESS) return {};
+  return invalid_argument(messages::kJsonMalformed, "Invalid value or encoding.");
+}
+
+Status JsonDocument::parse_unpadded(std::string_view text) noexcept {
+  if (copy_bytes_ < text.size() + kJsonPaddingBytes || copy_ == nullptr) {
+    copy_bytes_ = 0;
+    copy_.reset(new (std::nothrow) char[text.size() + kJsonPaddingBytes]);
+    if (copy_ == nullptr) return no_memory(text.size());
+    copy_bytes_ = text.size() + kJsonPaddingBytes;
+  }
+  if (!text.empty()) std::memcpy(copy_.get(), text.data(), text.size());
+  std::memset(copy_.get() + text.size(), 0, kJsonPaddingBytes);
+  return parse({copy_.get(), text.size()});
+}
+
+bool JsonDocument::literal(JsonElement value, double* number) noexcept {
+  JsonObject object;
+  if (value.get_object().get(object) != simdjson::SUCCESS || object.size() != 1) return false;
+  const std::string_view key = (*object.begin()).key;
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (key.size() > 1 || (key.size() == 1 && key != "+" && key != "-")) return false;
+  *number = key.empty() ? std::numeric_limits<double>::quiet_NaN() : key == "+" ? kInf : -kInf;
+  return true;
+}
+
+void JsonDocument::release() noexcept {
+  if (parser_.capacity() > kKeptBytes) parser_ = simdjson::dom::parser();
+  if (copy_bytes_ > kKeptBytes) {
+    copy_.reset();
+    copy_bytes_ = 0;
+  }
+}
+
+}  // namespace atl::frontends::http

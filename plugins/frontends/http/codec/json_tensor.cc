@@ -1,0 +1,242 @@
+#include "codec/json_tensor.h"
+
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "codec/json_values.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends::http {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensor bytes are little-endian on the wire");
+
+/// The smallest double that rounds to infinity as float.
+constexpr double kFloatOverflow = 0x1.ffffffp127;
+
+enum class Fault { kNone, kKind, kRange, kCount };
+
+template <class T>
+constexpr JsonKind kind_of() noexcept {
+  if constexpr (std::is_same_v<T, bool>) return JsonKind::kBool;
+  if constexpr (std::is_floating_point_v<T>) return JsonKind::kNumber;
+  return std::is_signed_v<T> ? JsonKind::kInt : JsonKind::kUint;
+}
+
+template <std::same_as<bool> T>
+Fault store(const JsonDocument&, JsonElement value, T* to) noexcept {
+  return value.get_bool().get(*to) == simdjson::SUCCESS ? Fault::kNone : Fault::kKind;
+}
+
+template <std::floating_point T>
+Fault store(const JsonDocument& document, JsonElement value, T* to) noexcept {
+  double number = 0;
+  if (!document.number(value, &number)) return Fault::kKind;
+  if constexpr (std::is_same_v<T, float>) {
+    if (std::fabs(number) >= kFloatOverflow && !std::isinf(number)) return Fault::kRange;
+  }
+  *to = static_cast<T>(number);
+  return Fault::kNone;
+}
+
+template <std::integral T>
+requires(!std::same_as<T, bool>) Fault store(const JsonDocument&, JsonElement value, T* to)
+noexcept {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  Wide number = 0;
+  if (value.get<Wide>().get(number) != simdjson::SUCCESS) return Fault::kKind;
+  if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) return Fault::kRange;
+  *to = static_cast<T>(number);
+  return Fault::kNone;
+}
+
+/// Where the next element goes, and at the end the element that was refused.
+template <class T>
+struct Cells {
+  const JsonDocument& document;
+  T* at;
+  T* end;
+  JsonElement refused = {};
+};
+
+template <class T>
+Fault fill_one(JsonElement value, Cells<T>& cells) noexcept {
+  // Into a value of its own: the element behind the last one is refused, not written.
+  T element{};
+  const Fault fault = store<T>(cells.document, value, &element);
+  if (fault != Fault::kNone) {
+    cells.refused = value;
+    return fault;
+  }
+  if (cells.at == cells.end) return Fault::kCount;
+  *cells.at++ = element;
+  return Fault::kNone;
+}
+
+/// Recursion is bounded by the depth the parser allows.
+template <class T>
+Fault fill_all(JsonArray array, Cells<T>& cells) noexcept {
+  for (JsonElement value : array) {
+    Fault fault = fill_one(value, cells);
+    if (fault == Fault::kKind && value.is_array()) {
+      JsonArray inner;
+      if (value.get_array().get(inner) == simdjson::SUCCESS) fault = fill_all(inner, cells);
+    }
+    if (fault != Fault::kNone) return fault;
+  }
+  return Fault::kNone;
+}
+
+std::string number_text(JsonElement value) {
+  int64_t whole = 0;
+  uint64_t large = 0;
+  double number = 0;
+  if (value.get_int64().get(whole) == simdjson::SUCCESS) return cat(whole);
+  if (value.get_uint64().get(large) == simdjson::SUCCESS) return cat(large);
+  return value.get_double().get(number) == simdjson::SUCCESS ? cat(number) : std::string("the value");
+}
+
+Status shape_mismatch() noexcept { return invalid_argument(messages::kDataShape); }
+
+template <class T>
+Status fill_numbers(const JsonTensor& tensor, JsonElement data, void* memory, uint64_t elements) noexcept {
+  Cells<T> cells{tensor.document, static_cast<T*>(memory), static_cast<T*>(memory) + elements};
+  JsonArray array;
+  const bool is_array = data.get_array().get(array) == simdjson::SUCCESS;
+  switch (is_array ? fill_all(array, cells) : fill_one(data, cells)) {
+    case Fault::kNone:
+      return cells.at == cells.end ? Status() : shape_mismatch();
+    case Fault::kCount:
+      return shape_mismatch();
+    case Fault::kRange:
+      return invalid_argument("input '", tensor.input, "': ", number_text(cells.refused),
+                              " in 'data' is out of the range of ", data_type_name(tensor.datatype));
+    default:
+      return invalid_argument("Unable to parse 'data': ", wrong_kind_text(kind_of<T>()), " (input '",
+                              tensor.input, "')");
+  }
+}
+
+/// Calls visit(text) for every text; stops at a value that is none. \returns whether all were texts
+template <class Visit>
+bool for_each_text(JsonElement data, Visit& visit) noexcept {
+  std::string_view text;
+  if (data.get_string().get(text) == simdjson::SUCCESS) {
+    visit(text);
+    return true;
+  }
+  JsonArray array;
+  if (data.get_array().get(array) != simdjson::SUCCESS) return false;
+  for (JsonElement value : array) {
+    if (!for_each_text(value, visit)) return false;
+  }
+  return true;
+}
+
+Status texts_size(const JsonTensor& tensor, JsonElement data, uint64_t elements, uint64_t* size) noexcept {
+  uint64_t count = 0;
+  uint64_t bytes = 0;
+  auto add = [&](std::string_view text) {
+    ++count;
+    bytes += sizeof(uint32_t) + text.size();
+  };
+  if (!for_each_text(data, add)) {
+    return invalid_argument("Unable to parse JSON bytes array: ", wrong_kind_text(JsonKind::kString),
+                            " (input '", tensor.input, "')");
+  }
+  if (count != elements) return shape_mismatch();
+  *size = bytes;
+  return {};
+}
+
+void fill_texts(JsonElement data, void* memory) noexcept {
+  auto* to = static_cast<char*>(memory);
+  auto add = [&](std::string_view text) {
+    const auto length = static_cast<uint32_t>(text.size());
+    std::memcpy(to, &length, sizeof length);
+    if (length != 0) std::memcpy(to + sizeof length, text.data(), length);
+    to += sizeof length + length;
+  };
+  (void)for_each_text(data, add);
+}
+
+}  // namespace
+
+Status JsonTensor::size_bytes(JsonElement data, uint64_t* size) const noexcept {
+  if (datatype == DataType::kInvalid) return invalid_argument(messages::invalid_datatype(input));
+  if (datatype == DataType::kFp16 || datatype == DataType::kBf16) {
+    return invalid_argument(messages::no_json_input(data_type_name(datatype), input));
+  }
+  const std::optional<int64_t> elements = element_count(shape);
+  if (!elements) return invalid_argument(messages::too_many_elements(input, shape_text(shape)));
+  if (datatype == DataType::kBytes) return texts_size(*this, data, static_cast<uint64_t>(*elements), size);
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(*elements, static_cast<int64_t>(data_type_size_bytes(datatype)), &bytes)) {
+    return invalid_argument(messages::byte_size_overflow(input, shape_text(shape), data_type_name(datatype)));
+  }
+  *size = static_cast<uint64_t>(bytes);
+  return {};
+}
+
+Status JsonTensor::convert(JsonElement data, Arena& arena, OwnedBytes& owned,
+                           InputTensor* tensor) const noexcept {
+  uint64_t size = 0;
+  ATOLL_RETURN_IF_ERROR(size_bytes(data, &size));
+  if (size > max_bytes) return invalid_argument(messages::json_input_too_large(input, size, max_bytes));
+  const auto elements = static_cast<uint64_t>(*element_count(shape));
+  JsonArray array;
+  const bool is_array = data.get_array().get(array) == simdjson::SUCCESS;
+  // Every element takes a slot of the document at least.
+  if (elements > (is_array ? array.number_of_slots() : 1)) return shape_mismatch();
+
+  void* memory = owned.allocate(arena, size);
+  if (memory == nullptr) {
+    return make_status(Code::kResourceExhausted, "no memory for the ", size, " bytes of input '", input, "'");
+  }
+  ATOLL_RETURN_IF_ERROR(fill(data, memory, elements));
+  tensor->size_bytes = size;
+  tensor->buffers = {};
+  if (size == 0) return {};
+  auto* buffer = arena.make<Buffer>();
+  buffer->data = memory;
+  buffer->size_bytes = size;
+  tensor->buffers = {buffer, 1};
+  return {};
+}
+
+Status JsonTensor::fill(JsonElement data, void* memory, uint64_t elements) const noexcept {
+  switch (datatype) {
+    case DataType::kBool:
+      return fill_numbers<bool>(*this, data, memory, elements);
+    case DataType::kUint8:
+      return fill_numbers<uint8_t>(*this, data, memory, elements);
+    case DataType::kUint16:
+      return fill_numbers<uint16_t>(*this, data, memory, elements);
+    case DataType::kUint32:
+      return fill_numbers<uint32_t>(*this, data, memory, elements);
+    case DataType::kUint64:
+      return fill_numbers<uint64_t>(*this, data, memory, elements);
+    case DataType::kInt8:
+      return fill_numbers<int8_t>(*this, data, memory, elements);
+    case DataType::kInt16:
+      return fill_numbers<int16_t>(*this, data, memory, elements);
+    case DataType::kInt32:
+      return fill_numbers<int32_t>(*this, data, memory, elements);
+    case DataType::kInt64:
+      return fill_numbers<int64_t>(*this, data, memory, elements);
+    case DataType::kFp32:
+      return fill_numbers<float>(*this, data, memory, elements);
+    case DataType::kFp64:
+      return fill_numbers<double>(*this, data, memory, elements);
+    default:
+      fill_texts(data, memory);
+      return {};
+  }
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,106 @@
+/// One client's connection: requests in, answers out, one after the other in the order they came.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call.h"
+#include "dispatch.h"
+#include "request_reader.h"
+
+namespace atl::frontends::http {
+
+class Worker;
+
+/// Lives on its worker's thread. Reading goes on while a call runs, into what room there is, so that a
+/// client's going away is noticed; a client that closes its sending side counts as gone.
+class Connection final : public Channel, public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  Connection(Worker& worker, Socket socket);
+  ~Connection();
+
+  /// Where the worker keeps it.
+  size_t worker_index = 0;
+
+  void start() noexcept;
+  /// Closes the connection if the time for what it waits for is over.
+  void tick(int64_t now_ns) noexcept;
+  /// Closes it now if no call runs, else after the present answer.
+  void drain() noexcept;
+  /// At once; a running call learns that its client is gone.
+  void close() noexcept;
+
+  // --- Channel ---
+  const RequestHead& head() const noexcept override { return reader_.head(); }
+  int64_t received_first_ns() const noexcept override { return first_byte_ns_; }
+  int64_t received_last_ns() const noexcept override { return last_byte_ns_; }
+  BodyBuffer take_body() noexcept override;
+  void answer(const ReplyHead& head, std::span<const iovec> body) noexcept override;
+  void answer_text(ReplyHead head, std::string body) noexcept override;
+  void begin_stream(const ReplyHead& head) noexcept override;
+  void stream(std::string bytes) noexcept override;
+  void end_stream() noexcept override;
+
+ private:
+  enum class State { kHead, kBody, kCall, kLinger, kClosed };
+
+  /// Goes on as far as the bytes that are here allow.
+  void advance() noexcept;
+  bool advance_head();
+  bool advance_body();
+  void start_call();
+  void refuse();
+  void read() noexcept;
+  void on_readable() noexcept;
+  /// \returns bytes received; 0: none are there; -1: the client has gone and the connection is closed.
+  ssize_t receive(std::span<char> space) noexcept;
+  void begin_answer(const ReplyHead& head, Framing framing);
+  void write() noexcept;
+  /// False: the socket takes no more now, or the connection is closed.
+  bool write_parts() noexcept;
+  void queue_stream();
+  void finish_answer() noexcept;
+  void linger() noexcept;
+  /// The client has sent or taken so many bytes; it has time for more if these were enough.
+  void progress(size_t bytes) noexcept;
+  void expect_by(int64_t timeout_ns) noexcept;
+  int64_t now_ns() const noexcept;
+
+  Worker& worker_;
+  Socket socket_;
+  RequestReader reader_;
+  State state_ = State::kHead;
+  bool advancing_ = false;
+  bool reading_ = false;
+  bool waiting_to_write_ = false;
+  bool head_begun_ = false;  ///< the first byte of a request is there
+  bool keep_alive_ = true;   ///< after the present answer
+  int version_ = 11;         ///< of the present request; it may be asked for after the head has gone
+  bool no_body_ = false;     ///< the present answer is to HEAD
+  int64_t deadline_ns_ = 0;
+  size_t progress_bytes_ = 0;  ///< since the deadline was set
+  int64_t first_byte_ns_ = 0;
+  int64_t last_byte_ns_ = 0;
+
+  Verdict verdict_;
+  Call* call_ = nullptr;
+  bool answering_ = false;  ///< an answer was begun and is not finished
+  std::string reply_head_;
+  std::string own_body_;
+  std::vector<iovec> parts_;
+  size_t part_ = 0;  ///< first one that is not written entirely
+  bool streaming_ = false;
+  bool stream_ended_ = false;
+  bool stream_chunked_ = false;
+  size_t stream_data_bytes_ = 0;         ///< of the call's, in what is being written
+  std::vector<std::string> stream_out_;  ///< being written
+  std::deque<std::string> stream_next_;  ///< waits for it
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,75 @@
+#include "frontend.h"
+
+#include <utility>
+
+namespace atl::frontends::http {
+
+HttpFrontend::~HttpFrontend() { stop(); }
+
+Status HttpFrontend::init() {
+  Result<Settings> settings = read_settings(host_.options());
+  if (!settings.ok()) return std::move(settings).status();
+  settings_ = std::move(settings).value();
+  return {};
+}
+
+Status HttpFrontend::start() {
+  Result<ServerAccess> access = ServerAccess::open(host_);
+  if (!access.ok()) return std::move(access).status();
+  access->server_name = settings_.server_name;
+  const ListenAddress address = settings_.address;
+  backplane_ = std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value()});
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::start(*backplane_, &bound_port_);
+  if (!server.ok()) {
+    settings_ = std::move(backplane_->settings);
+    backplane_.reset();
+    return std::move(server).status();
+  }
+  server_ = std::move(server).value();
+  host_.log().info("Started HTTPService at ", address.text(bound_port_));
+  return {};
+}
+
+void HttpFrontend::drain(int64_t deadline_ns) {
+  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->server.catalog->exiting());
+}
+
+void HttpFrontend::stop() {
+  server_.reset();
+  if (backplane_ != nullptr) settings_ = std::move(backplane_->settings);
+  backplane_.reset();
+}
+
+std::string HttpFrontend::holding() {
+  int64_t calls = host_.gate().count();
+  return calls == 0 ? std::string() : cat(calls, calls == 1 ? " HTTP call" : " HTTP calls");
+}
+
+void HttpFrontend::collect(MetricSink& sink) const noexcept {
+  if (server_ == nullptr) return;
+  const std::string instance(host_.instance_name());
+  const MetricLabel of_instance[] = {{"instance", instance}};
+  sink.family("atoll_http_connections", "Open HTTP connections.", MetricKind::kGauge);
+  sink.sample(of_instance, static_cast<double>(server_->open_connections()));
+  sink.family("atoll_http_refused_connections_total", "HTTP connections refused because of max_connections.",
+              MetricKind::kCounter);
+  sink.sample(of_instance, static_cast<double>(server_->refused_connections()));
+  sink.family("atoll_http_requests_total",
+              "HTTP requests answered, by category of the call and class of status.", MetricKind::kCounter);
+  constexpr std::string_view kClassNames[RequestCounters::kClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+  for (uint32_t category = 0; category < RequestCounters::kCategories; ++category) {
+    for (uint32_t status = 0; status < RequestCounters::kClasses; ++status) {
+      uint64_t count = 0;
+      for (const auto& worker : server_->workers()) count += worker->counters.count(category, status);
+      if (count == 0) continue;
+      const std::string_view name = category == RequestCounters::kOther
+                                        ? std::string_view("other")
+                                        : api_category_name(static_cast<ApiCategory>(category));
+      const MetricLabel labels[] = {
+          {"instance", instance}, {"category", name}, {"status", kClassNames[status]}};
+      sink.sample(labels, static_cast<double>(count));
+    }
+  }
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,41 @@
+/// The plugin: options and services in, an HTTP server out.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "atoll/metrics.h"
+#include "atoll/plugin.h"
+#include "backplane.h"
+#include "http_server.h"
+
+namespace atl::frontends::http {
+
+class HttpFrontend final : public Plugin, public MetricSource {
+ public:
+  explicit HttpFrontend(Host& host) : host_(host) {}
+  ~HttpFrontend() override;
+
+  Status init() override;
+  Status start() override;
+  void drain(int64_t deadline_ns) override;
+  void stop() override;
+  void* query(std::string_view interface_id) override { return provide<MetricSource>(this, interface_id); }
+  std::string holding() override;
+
+  // --- MetricSource ---
+  void collect(MetricSink& sink) const noexcept override;
+
+  /// What the socket got; 0 before start.
+  int bound_port() const noexcept { return bound_port_; }
+
+ private:
+  Host& host_;
+  Settings settings_;
+  std::unique_ptr<Backplane> backplane_;
+  std::unique_ptr<HttpServer> server_;
+  int bound_port_ = 0;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,166 @@
+/// A frontend in this process, a catalog of fake models behind it and socket clients before it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "atoll/testing/fake_catalog.h"
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/fake_model_control.h"
+#include "frontend.h"
+#include "http_client.h"
+#include "option_table.h"
+
+namespace atl::frontends::http {
+
+/// Gives every option its default, and the address a free port.
+inline void set_default_options(test::FakeOptions& options) {
+  for (const atoll_option_v1& option : kOptions) {
+    const std::string text = option.default_value;
+    switch (option.type) {
+      case ATOLL_OPTION_INT:
+        options.set_int(option.key, std::stoll(text));
+        break;
+      case ATOLL_OPTION_DURATION:
+        options.set_duration_ns(option.key, std::stoll(text) * kNsPerSecond);  // all defaults are in s
+        break;
+      case ATOLL_OPTION_BYTES:
+        options.set_bytes(option.key, std::stoull(text) << 20);  // all defaults are in MiB
+        break;
+      case ATOLL_OPTION_STRING_LIST:
+        options.set_strings(option.key, {});
+        break;
+      default:
+        options.set_string(option.key, text);
+    }
+  }
+  options.set_string("address", "127.0.0.1:0");
+}
+
+/// True as soon as the condition holds; false if it does not within half a minute.
+inline bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// Keeps the requests of a model until the test answers, and tells when one came or was cancelled.
+class HeldRequests final : public CancelListener {
+ public:
+  explicit HeldRequests(test::FakeServedModel& model) {
+    model.respond = [this](Request& request) {
+      if (!request.cancellation.listen(this, nullptr)) ++cancelled_;
+      request_ = &request;
+    };
+  }
+  Request* wait() {
+    EXPECT_TRUE(eventually([this] { return request_ != nullptr; }));
+    return request_;
+  }
+  bool wait_cancelled() {
+    return eventually([this] { return cancelled_ != 0; });
+  }
+  int cancelled() const { return cancelled_; }
+  void answer() {
+    Request* request = wait();
+    request_ = nullptr;
+    request->cancellation.stop_listening();
+    test::answer_identity(*request);
+    (void)request->release().ok();
+  }
+  void on_cancel(void*) noexcept override { ++cancelled_; }
+
+ private:
+  std::atomic<Request*> request_{nullptr};
+  std::atomic<int> cancelled_{0};
+};
+
+/// Both ends of many connections are in this process.
+inline void raise_descriptor_limit(rlim_t wanted) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  ASSERT_GE(limit.rlim_max, wanted) << "this test needs so many descriptors";
+  limit.rlim_cur = std::max(limit.rlim_cur, wanted);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+class FrontendTest : public ::testing::Test {
+ protected:
+  FrontendTest() : host_("http", test::FakeHost::Threads::kReal) {
+    set_default_options(host_.options());
+    host_.registry().publish<ModelCatalog>("models", catalog_);
+  }
+  ~FrontendTest() override {
+    stop();
+    EXPECT_EQ(host_.gate().count(), 0);
+    EXPECT_EQ(host_.registry().holders(), 0u);
+  }
+
+  void start() {
+    frontend_ = std::make_unique<HttpFrontend>(host_);
+    Status status = frontend_->init();
+    ASSERT_TRUE(status.ok()) << status.text();
+    status = frontend_->start();
+    ASSERT_TRUE(status.ok()) << status.text();
+  }
+  void stop() { frontend_.reset(); }
+  int port() const { return frontend_->bound_port(); }
+  HttpClient client() const { return HttpClient(port()); }
+
+  /// \param headers  complete lines
+  static std::string request(const std::string& method, const std::string& path, const std::string& body = "",
+                             const std::string& headers = "") {
+    std::string text = method + " " + path + " HTTP/1.1\r\nHost: test\r\n" + headers;
+    if (!body.empty() || method == "POST") text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+    return text + "\r\n" + body;
+  }
+  Reply get(const std::string& path) { return client().ask(request("GET", path)); }
+  Reply post(const std::string& path, const std::string& body = "", const std::string& headers = "") {
+    return client().ask(request("POST", path, body, headers));
+  }
+  /// A JSON request for the FP32 [-1] model.
+  static std::string infer_body(const std::string& values = "1.5, -2, 3", size_t count = 3,
+                                const std::string& more = "") {
+    return R"({"id":"7","inputs":[{"name":"INPUT0","datatype":"FP32","shape":[)" + std::to_string(count) +
+           R"(],"data":[)" + values + "]}]" + more + "}";
+  }
+  Reply infer(const std::string& model, const std::string& headers = "") {
+    return post("/v2/models/" + model + "/infer", infer_body(), headers);
+  }
+  static std::string infer_reply(const std::string& model = "m") {
+    return R"({"id":"7","model_name":")" + model +
+           R"(","model_version":"1","outputs":[{"name":"OUTPUT0","datatype":"FP32","shape":[3],"data":[1.5,-2.0,3.0]}]})";
+  }
+  /// The frontend still answers, which every test of bad input ends with.
+  void expect_alive() {
+    EXPECT_EQ(get("/v2/health/live").status, 200);
+    EXPECT_EQ(get("/v2/health/ready").status, 200);
+    const Reply reply = infer("probe");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, infer_reply("probe"));
+  }
+
+  test::FakeModelCatalog catalog_;
+  test::FakeModelControl control_;
+  test::FakeHost host_;
+  std::unique_ptr<HttpFrontend> frontend_;
+};
+
+/// Status, and the text in {"error":...}.
+inline void expect_error(const Reply& reply, int status, const std::string& text) {
+  EXPECT_EQ(reply.status, status);
+  EXPECT_EQ(reply.body, "{\"error\":\"" + text + "\"}");
+  EXPECT_EQ(reply.header("content-type"), "application/json");
+}
+
+}  // namespace atl::frontends::http

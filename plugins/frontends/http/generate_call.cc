@@ -1,0 +1,237 @@
+#include "generate_call.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "call_support.h"
+#include "codec/error_json.h"
+#include "codec/generate.h"
+#include "common/error_map.h"
+#include "common/wire_messages.h"
+#include "http_messages.h"
+
+namespace atl::frontends::http {
+namespace {
+
+enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
+
+constexpr std::string_view kEventStreamType = "text/event-stream; charset=utf-8";
+constexpr uint64_t kInlineBytes = 4096;
+constexpr size_t kTensorAlignment = 64;
+
+std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
+
+}  // namespace
+
+GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
+    : context_(context), streams_(route.endpoint == Endpoint::kGenerateStream), route_(route) {}
+
+void GenerateCall::run(Channel& channel) noexcept {
+  channel_ = &channel;
+  begin(kExchangePart);
+  pass_ = Pass(context_.backplane.host.gate());
+  Status status = pass_ ? start() : unavailable(frontends::messages::kServerExiting);
+  if (!pass_) abandon();
+  if (status.ok()) return;  // the call may be over
+  final_seen_here_ = true;
+  channel.answer_error(status);
+}
+
+Status GenerateCall::start() noexcept {
+  BodyBuffer body = channel_->take_body();
+  Status status;
+  Result<ModelRef> found = find_model(context_.backplane, route_);
+  if (found.ok()) {
+    model = std::move(found).value();
+    const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
+    if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
+      status = invalid_argument(messages::kOnlyIdentity);
+    } else {
+      status = context_.generate_reader.read(body.text(), model->info(), request, parts_);
+    }
+  } else {
+    status = std::move(found).status();
+  }
+  context_.buffers.give(std::move(body));
+  if (!status.ok()) {
+    abandon();
+    return status;
+  }
+  request.trace = start_trace(context_.backplane, model->info(), request.id, channel_->head());
+  trace("HTTP_RECV_START", channel_->received_first_ns());
+  trace("HTTP_RECV_END", channel_->received_last_ns());
+  return submit();
+}
+
+Status GenerateCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
+  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
+  output.buffer = {};
+  if (size_bytes <= kInlineBytes) {
+    output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
+  } else {
+    // What is made into text and kept for a client is bounded by the backlog, so nothing larger is of use.
+    if (size_bytes <= context_.backplane.settings.max_stream_backlog_bytes) {
+      output.buffer.data = std::malloc(size_bytes);
+    }
+    if (output.buffer.data == nullptr) {
+      return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
+                         output.name, "'");
+    }
+    output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
+  }
+  output.buffer.size_bytes = size_bytes;
+  return {};
+}
+
+void GenerateCall::drop_outputs(Response& response) noexcept {
+  for (OutputTensor& output : response.outputs) {
+    std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
+  }
+}
+
+int GenerateCall::write_response(Response& response, std::string* text) noexcept {
+  Status status = std::move(response.error);
+  if (status.ok()) {
+    json_.reset();
+    status = write_generate_response(model->info(), request, response, json_);
+  }
+  *text = status.ok() ? std::string(json_.text()) : error_json(client_text(status));
+  return http_status(status.code());
+}
+
+void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
+  const bool end = (flags & kFinal) != 0;
+  std::string text;
+  if (response != nullptr) {
+    if (!dropping_ && (streams_ || responses_ == 0)) {
+      const int status = write_response(*response, &text);
+      if (responses_ == 0) {
+        std::lock_guard lock(mutex_);
+        http_status_ = status;
+      }
+    }
+    ++responses_;
+    discard(response);
+  }
+  if (!streams_) {
+    if (responses_ == 1 && !text.empty()) only_ = std::move(text);
+    if (!end) return;
+    push(responses_ == 1 ? std::move(only_) : error_json(messages::kGenerateNotOneResponse), true);
+    return;
+  }
+  if (!text.empty()) text = event(text);
+  // A single response may be larger than the limit if nothing else waits.
+  const uint64_t waiting = backlog_bytes_.load(std::memory_order_relaxed);
+  if (!dropping_ && waiting != 0 &&
+      waiting + text.size() > context_.backplane.settings.max_stream_backlog_bytes) {
+    cut();
+    text.clear();
+  }
+  if (!text.empty() || end) push(std::move(text), end);
+}
+
+void GenerateCall::cut() noexcept {
+  dropping_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    cut_ = true;
+  }
+  push(event(error_json(cat("the client takes its stream too slowly: more than ",
+                            context_.backplane.settings.max_stream_backlog_bytes,
+                            " bytes wait for it, and the request was cancelled"))),
+       false);
+  request.cancellation.cancel();
+}
+
+void GenerateCall::push(std::string text, bool end) noexcept {
+  backlog_bytes_.fetch_add(text.size(), std::memory_order_relaxed);
+  {
+    std::lock_guard lock(mutex_);
+    if (!text.empty()) pending_.push_back(std::move(text));
+    ended_ = ended_ || end;
+    if (posted_) return;
+    posted_ = true;
+  }
+  if (context_.is_current()) {
+    flush();
+  } else {
+    context_.post(*this);
+  }
+}
+
+void GenerateCall::flush() noexcept {
+  std::vector<std::string> texts;
+  bool end = false;
+  bool close = false;
+  {
+    std::lock_guard lock(mutex_);
+    texts.swap(pending_);
+    end = ended_;
+    close = ended_ || cut_;
+    posted_ = false;
+  }
+  final_seen_here_ = end;
+  // Answering may end the exchange, and the exchange this object, which the end of this function still needs.
+  const bool was_cancelling = std::exchange(cancelling_, true);
+  if (channel_ != nullptr && !streams_) {
+    if (end) {
+      trace("HTTP_SEND_START");
+      channel_->answer_text({.http_status = http_status_, .content_type = kJsonType},
+                            std::move(texts.front()));
+    }
+  } else if (channel_ != nullptr && !stream_closed_) {
+    answer_stream(std::move(texts), close);
+  }
+  cancelling_ = was_cancelling;
+  end_if_over();
+}
+
+void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexcept {
+  if (!begun_) {
+    begun_ = true;
+    trace("HTTP_SEND_START");
+    channel_->begin_stream({.http_status = http_status_, .content_type = kEventStreamType});
+  }
+  for (std::string& text : texts) {
+    if (channel_ != nullptr) channel_->stream(std::move(text));
+  }
+  if (end && channel_ != nullptr) {
+    stream_closed_ = true;
+    channel_->end_stream();
+  }
+}
+
+void GenerateCall::on_stream_written(size_t bytes) noexcept {
+  backlog_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void GenerateCall::on_written() noexcept {
+  trace("HTTP_SEND_END");
+  channel_ = nullptr;
+  exchange_over_ = true;
+  end_if_over();
+}
+
+void GenerateCall::on_gone() noexcept {
+  channel_ = nullptr;
+  exchange_over_ = true;
+  if (!final_seen_here_) {
+    const bool was_cancelling = std::exchange(cancelling_, true);
+    request.cancellation.cancel();
+    cancelling_ = was_cancelling;
+  }
+  end_if_over();
+}
+
+void GenerateCall::end_if_over() noexcept {
+  if (exchange_over_ && final_seen_here_ && !cancelling_) done(kExchangePart);
+}
+
+void GenerateCall::recycle() noexcept {
+  // The pass goes last: with it the instance may be stopped.
+  Pass pass = std::move(pass_);
+  reset_request();
+  delete this;
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,292 @@
+#include "infer_call.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "call_support.h"
+#include "codec/error_json.h"
+#include "codec/infer_response.h"
+#include "common/classification.h"
+#include "common/error_map.h"
+#include "common/wire_messages.h"
+#include "http_messages.h"
+
+namespace atl::frontends::http {
+namespace {
+
+enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
+
+/// Calls that wait in a thread's pool at most; more in flight make more, which are freed afterwards.
+constexpr size_t kPooledCalls = 256;
+/// Tensors up to this size are copied behind the JSON: cheaper than a piece of their own.
+constexpr uint64_t kInlineBytes = 4096;
+constexpr size_t kTensorAlignment = 64;
+/// Larger answers than this are a defect of the model; also keeps sums of sizes from overflowing.
+constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
+
+void* memory_of(const OutputTensor& output) noexcept { return reinterpret_cast<void*>(output.sink_data); }
+
+iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<void*>(data), bytes}; }
+
+}  // namespace
+
+InferCall::InferCall(ThreadContext& context) : context_(context) {
+  regions.set_service(context.backplane.server.shared_memory.get());
+}
+
+InferCall::~InferCall() { free_tensors(); }
+
+InferCall* InferCall::make(ThreadContext& context, const Route& route) {
+  std::unique_ptr<InferCall> call;
+  if (context.idle_infer_calls.empty()) {
+    call = std::make_unique<InferCall>(context);
+  } else {
+    call = std::move(context.idle_infer_calls.back());
+    context.idle_infer_calls.pop_back();
+  }
+  call->route_ = route;
+  return call.release();
+}
+
+void InferCall::run(Channel& channel) noexcept {
+  channel_ = &channel;
+  begin(kExchangePart);
+  pass_ = Pass(context_.backplane.host.gate());
+  if (!pass_) {
+    abandon();
+    answer_error(unavailable(frontends::messages::kServerExiting));
+    return;
+  }
+  // After success the call may be over and this object in its next use.
+  if (Status status = start(); !status.ok()) answer_error(status);
+}
+
+Status InferCall::start() noexcept {
+  body_ = channel_->take_body();
+  Status status;
+  Result<ModelRef> found = find_model(context_.backplane, route_);
+  if (found.ok()) {
+    model = std::move(found).value();
+    if (model->info().decoupled) status = unimplemented(messages::kDecoupled);
+    if (status.ok()) status = read_body();
+    if (status.ok()) status = forward_headers();
+  } else {
+    status = std::move(found).status();
+  }
+  if (!status.ok()) {
+    abandon();
+    return status;
+  }
+  accepted_ = accepted_encoding(channel_->head().accept_encoding);
+  start_trace();
+  return submit();
+}
+
+Status InferCall::read_body() noexcept {
+  const RequestHead& head = channel_->head();
+  Result<Encoding> encoding = content_encoding(head.content_encoding);
+  if (!encoding.ok()) return std::move(encoding).status();
+  if (encoding.value() != Encoding::kIdentity) {
+    BodyBuffer plain = context_.buffers.take();
+    Status status = decompress(body_.bytes(), context_.backplane.settings.max_input_bytes, &plain);
+    context_.buffers.give(std::exchange(body_, std::move(plain)));
+    ATOLL_RETURN_IF_ERROR(std::move(status));
+  }
+  InferBody infer_body{body_.bytes(), std::nullopt};
+  if (head.has_json_length) {
+    ATOLL_RETURN_IF_ERROR(read_json_bytes(head.json_length, body_.size(), &infer_body.json_bytes));
+  }
+  return context_.infer_reader.read(infer_body, model->info(), request, parts_, regions);
+}
+
+Status InferCall::forward_headers() noexcept {
+  const HeaderForward& forward = context_.backplane.settings.forward;
+  if (!forward.active()) return {};
+  for (const HeaderField& field : channel_->head().fields) {
+    if (!forward.matches(field.name)) continue;
+    if (HeaderForward::reserved(field.name)) {
+      return Status(Code::kInvalidArgument, frontends::messages::reserved_header(field.name));
+    }
+    Parameter& parameter = request.add_parameter();
+    parameter.key = request.arena().copy_text(field.name);
+    parameter.type = ParameterType::kString;
+    parameter.text = request.arena().copy_text(field.value);
+  }
+  return {};
+}
+
+void InferCall::start_trace() noexcept {
+  request.trace = http::start_trace(context_.backplane, model->info(), request.id, channel_->head());
+  if (request.trace == nullptr) return;
+  trace("HTTP_RECV_START", channel_->received_first_ns());
+  trace("HTTP_RECV_END", channel_->received_last_ns());
+}
+
+Status InferCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
+  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
+  output.buffer = {};
+  if (size_bytes <= kInlineBytes) {
+    output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
+  } else {
+    const uint64_t rounded = (size_bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
+    if (size_bytes <= kMaxTensorBytes) output.buffer.data = std::aligned_alloc(kTensorAlignment, rounded);
+    if (output.buffer.data == nullptr) {
+      return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
+                         output.name, "'");
+    }
+    output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
+  }
+  output.buffer.size_bytes = size_bytes;
+  return {};
+}
+
+void InferCall::drop_outputs(Response& response) noexcept {
+  for (OutputTensor& output : response.outputs) {
+    std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
+  }
+}
+
+void InferCall::answer(Response& response) noexcept {
+  Status status = classify_outputs(model->info(), request, response);
+  if (status.ok()) status = regions.check();
+  if (status.ok()) status = write_reply(response);
+  drop_outputs(response);
+  if (status.ok() && encoding_ != Encoding::kIdentity) status = compress_reply();
+  if (!status.ok()) {
+    answer_error(status);
+    return;
+  }
+  deliver();
+}
+
+Status InferCall::write_reply(Response& response) noexcept {
+  Result<InferReply> written = write_infer_response(model->info(), request, parts_.reply, response, json_);
+  if (!written.ok()) return std::move(written).status();
+  const InferReply& reply = written.value();
+  head_ = {.content_type = reply.content_type(), .content_length = reply.total_bytes};
+  if (reply.binary) head_.json_bytes = reply.json_bytes;
+  // First where everything will be: what is copied together may move while it grows.
+  size_t small_bytes = 0;
+  for (const ReplyPart& part : reply.parts) {
+    if (part.tensor != nullptr && memory_of(*part.tensor) != part.bytes.data())
+      small_bytes += part.bytes.size();
+  }
+  small_tensors_.clear();
+  small_tensors_.reserve(small_bytes);
+  for (const ReplyPart& part : reply.parts) {
+    const void* data = part.bytes.data();
+    if (part.tensor != nullptr && memory_of(*part.tensor) == data) {
+      tensors_.push_back(memory_of(*part.tensor));
+      const_cast<OutputTensor*>(part.tensor)->sink_data = 0;
+    } else if (part.tensor != nullptr) {
+      data = small_tensors_.data() + small_tensors_.size();
+      small_tensors_.append(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
+    }
+    if (!part.bytes.empty()) reply_.push_back(to_iovec(data, part.bytes.size()));
+  }
+  encoding_ = accepted_;
+  return {};
+}
+
+Status InferCall::compress_reply() noexcept {
+  ATOLL_RETURN_IF_ERROR(compress(encoding_, reply_, &compressed_));
+  free_tensors();
+  reply_.assign(1, to_iovec(compressed_.data(), compressed_.size()));
+  head_.encoding = encoding_;
+  head_.content_length = compressed_.size();
+  return {};
+}
+
+void InferCall::answer_error(const Status& status) noexcept {
+  free_tensors();
+  error_ = error_json(client_text(status));
+  head_ = {
+      .http_status = http_status(status.code()), .content_type = kJsonType, .content_length = error_.size()};
+  if (status.message() == messages::kUnsupportedCompression)
+    head_.extra = "Accept-Encoding: gzip, deflate\r\n";
+  reply_.assign(1, to_iovec(error_.data(), error_.size()));
+  deliver();
+}
+
+void InferCall::deliver() noexcept {
+  if (context_.is_current()) {
+    send_reply();
+  } else {
+    context_.post(*this);
+  }
+}
+
+void InferCall::on_posted() noexcept {
+  if (!recycled_) {
+    send_reply();
+    return;
+  }
+  recycled_ = false;
+  // The pass goes last: with it the instance may be stopped, and this thread with it.
+  Pass pass = std::move(pass_);
+  context_.buffers.give(std::move(body_));
+  std::unique_ptr<InferCall> call(this);
+  if (context_.idle_infer_calls.size() < kPooledCalls) context_.idle_infer_calls.push_back(std::move(call));
+}
+
+void InferCall::send_reply() noexcept {
+  if (channel_ == nullptr) {
+    end_exchange();
+    return;
+  }
+  sent_ = true;
+  trace("HTTP_SEND_START");
+  channel_->answer(head_, reply_);
+}
+
+void InferCall::on_written() noexcept {
+  trace("HTTP_SEND_END");
+  end_exchange();
+}
+
+void InferCall::on_gone() noexcept {
+  channel_ = nullptr;
+  if (sent_) {
+    end_exchange();
+    return;
+  }
+  cancelling_ = true;
+  request.cancellation.cancel();
+  cancelling_ = false;
+  if (end_wanted_) end_exchange();
+}
+
+void InferCall::end_exchange() noexcept {
+  if (cancelling_) {
+    end_wanted_ = true;
+    return;
+  }
+  free_tensors();
+  done(kExchangePart);
+}
+
+void InferCall::free_tensors() noexcept {
+  for (void* tensor : tensors_) std::free(tensor);
+  tensors_.clear();
+  reply_.clear();
+}
+
+void InferCall::recycle() noexcept {
+  reset_request();
+  parts_.reset();
+  json_.reset();
+  compressed_ = {};
+  error_.clear();
+  head_ = {};
+  encoding_ = accepted_ = Encoding::kIdentity;
+  channel_ = nullptr;
+  cancelling_ = end_wanted_ = sent_ = false;
+  recycled_ = true;
+  if (context_.is_current()) {
+    on_posted();
+  } else {
+    context_.post(*this);
+  }
+}
+
+}  // namespace atl::frontends::http

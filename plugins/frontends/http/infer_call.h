@@ -1,0 +1,86 @@
+/// One infer call, from its body to the bytes that go to the client.
+///
+/// Binary tensors are read where they are in the body, which is kept until the request is released. Large
+/// output tensors are allocated here and sent from the memory the backend filled.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "atoll/gate.h"
+#include "body_buffer.h"
+#include "call.h"
+#include "codec/json_output.h"
+#include "codec/reply_form.h"
+#include "common/unary_infer_context.h"
+#include "route_table.h"
+#include "thread_context.h"
+
+namespace atl::frontends::http {
+
+/// Taken from its thread's pool and given back to it.
+class InferCall final : public UnaryInferContext, public Call, public Posted {
+ public:
+  static InferCall* make(ThreadContext& context, const Route& route);
+  explicit InferCall(ThreadContext& context);
+  ~InferCall() override;
+
+  // --- Call ---
+  void run(Channel& channel) noexcept override;
+  void on_written() noexcept override;
+  void on_gone() noexcept override;
+
+  // --- Posted: the answer, or this object itself, is brought to its thread ---
+  void on_posted() noexcept override;
+
+ private:
+  /// Reads the request, finds the model, hands over. On failure nothing was handed over.
+  Status start() noexcept;
+  Status read_body() noexcept;
+  Status forward_headers() noexcept;
+  void start_trace() noexcept;
+  Status write_reply(Response& response) noexcept;
+  Status compress_reply() noexcept;
+  /// The answer is complete: to the client with it. [any]
+  void deliver() noexcept;
+  void send_reply() noexcept;
+  /// The connection needs nothing of this object any more.
+  void end_exchange() noexcept;
+  void free_tensors() noexcept;
+
+  // --- UnaryInferContext ---
+  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
+  void drop_outputs(Response& response) noexcept override;
+  void answer(Response& response) noexcept override;
+  void answer_error(const Status& status) noexcept override;
+  void recycle() noexcept override;
+
+  ThreadContext& context_;
+  Pass pass_;
+
+  // Of the connection's thread.
+  Channel* channel_ = nullptr;  ///< null: the client has gone
+  Route route_;                 ///< valid while run() runs, as is the head
+  bool cancelling_ = false;     ///< inside cancel(): the end of the exchange has to wait
+  bool end_wanted_ = false;
+  bool sent_ = false;
+  BodyBuffer body_;
+  InferParts parts_;
+
+  // The answer: made on the thread that answers, then handed to the connection's.
+  bool recycled_ = false;
+  Encoding accepted_ = Encoding::kIdentity;
+  Encoding encoding_ = Encoding::kIdentity;
+  ReplyHead head_;
+  JsonOutput json_;
+  std::string error_;
+  std::vector<iovec> reply_;
+  std::string small_tensors_;
+  std::vector<void*> tensors_;  ///< memory that is being sent
+  BodyBuffer compressed_;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,99 @@
+#include "management_call.h"
+
+#include <utility>
+
+#include "common/error_map.h"
+#include "common/wire_messages.h"
+#include "management/repository_json.h"
+#include "management_endpoints.h"
+
+namespace atl::frontends::http {
+
+void ManagementCall::run(Channel& channel) noexcept {
+  channel_ = &channel;
+  if (!is_health(route_.endpoint)) {
+    pass_ = Pass(context_.backplane.host.gate());
+    if (!pass_) {
+      answer(unavailable(frontends::messages::kServerExiting), {});
+      return;
+    }
+  }
+  BodyBuffer body = channel.take_body();
+  if (answers_later(route_.endpoint)) {
+    // After success the call may be over and this object gone.
+    ThreadContext& context = context_;
+    Status status = begin(body.text());
+    context.buffers.give(std::move(body));
+    if (!status.ok()) answer(std::move(status), {});
+    return;
+  }
+  Result<std::string> json =
+      answer_management(context_.backplane.server, route_, channel.head().method, body.text());
+  context_.buffers.give(std::move(body));
+  if (json.ok()) {
+    answer(Status(), std::move(json).value());
+  } else {
+    answer(std::move(json).status(), {});
+  }
+}
+
+Status ManagementCall::begin(std::string_view body) noexcept {
+  ServerAccess& server = context_.backplane.server;
+  Finish on_end = [this](Status status) { finish(std::move(status)); };
+  if (route_.endpoint == Endpoint::kRepositoryIndex) {
+    inference::RepositoryIndexRequest request;
+    ATOLL_RETURN_IF_ERROR(read_index_request(body, &request));
+    repository_index(server, request, &index_, std::move(on_end));
+  } else if (route_.endpoint == Endpoint::kRepositoryLoad) {
+    inference::RepositoryModelLoadRequest request;
+    if (route_.repository.empty()) ATOLL_RETURN_IF_ERROR(read_load_request(body, &request));
+    request.set_repository_name(std::string(route_.repository));
+    request.set_model_name(std::string(route_.model));
+    repository_load(server, request, std::move(on_end));
+  } else {
+    inference::RepositoryModelUnloadRequest request;
+    if (route_.repository.empty()) ATOLL_RETURN_IF_ERROR(read_unload_request(body, &request));
+    request.set_repository_name(std::string(route_.repository));
+    request.set_model_name(std::string(route_.model));
+    repository_unload(server, request, std::move(on_end));
+  }
+  return {};
+}
+
+void ManagementCall::finish(Status status) noexcept {
+  status_ = std::move(status);
+  if (context_.is_current()) {
+    on_posted();
+  } else {
+    context_.post(*this);
+  }
+}
+
+void ManagementCall::answer(Status status, std::string json) noexcept {
+  if (channel_ == nullptr) {
+    delete this;
+    return;
+  }
+  answered_ = true;
+  if (!status.ok()) {
+    if (status.message().empty()) {
+      channel_->answer_text({.http_status = http_status(status.code())}, {});
+    } else {
+      channel_->answer_error(status);
+    }
+    return;
+  }
+  if (route_.endpoint == Endpoint::kRepositoryIndex) json = index_json(index_);
+  ReplyHead head;
+  if (!json.empty()) head.content_type = kJsonType;
+  channel_->answer_text(head, std::move(json));
+}
+
+void ManagementCall::on_written() noexcept { delete this; }
+
+void ManagementCall::on_gone() noexcept {
+  channel_ = nullptr;
+  if (answered_) delete this;
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,44 @@
+/// One call that is not inference.
+#pragma once
+
+#include <string>
+
+#include "atoll/gate.h"
+#include "call.h"
+#include "common/management/management.h"
+#include "route_table.h"
+#include "thread_context.h"
+
+namespace atl::frontends::http {
+
+class ManagementCall final : public Call, public Posted {
+ public:
+  ManagementCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {}
+
+  // --- Call ---
+  void run(Channel& channel) noexcept override;
+  void on_written() noexcept override;
+  void on_gone() noexcept override;
+
+  // --- Posted ---
+  void on_posted() noexcept override { answer(std::move(status_), {}); }
+
+ private:
+  ~ManagementCall() = default;
+
+  /// Index, load or unload: ends with finish(). On failure nothing was begun.
+  Status begin(std::string_view body) noexcept;
+  /// The call has ended. [any]
+  void finish(Status status) noexcept;
+  void answer(Status status, std::string json) noexcept;
+
+  ThreadContext& context_;
+  Pass pass_;
+  Channel* channel_ = nullptr;  ///< null: the client has gone
+  Route route_;                 ///< its views are valid while run() runs
+  bool answered_ = false;
+  Status status_;
+  inference::RepositoryIndexResponse index_;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,32 @@
+#include "atoll/plugin.h"
+
+#include "frontend.h"
+#include "option_table.h"
+
+namespace {
+
+using atl::LogControl;
+using atl::MetricSource;
+using atl::ModelCatalog;
+using atl::ModelControl;
+using atl::SharedMemory;
+using atl::Tracing;
+using atl::frontends::http::HttpFrontend;
+
+constexpr atoll_provided_v1 kProvides[] = {{MetricSource::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
+                                    {ModelControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
+                                    {SharedMemory::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
+                                    {Tracing::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
+                                    {LogControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL}};
+
+}  // namespace
+
+ATOLL_PLUGIN(HttpFrontend, {.name = "frontends/http",
+                            .version = "0.1.0",
+                            .license = "Apache-2.0",
+                            .help = "Serves the KServe V2 protocol and its extensions over HTTP.",
+                            .provides = kProvides,
+                            .needs = kNeeds,
+                            .options = atl::frontends::http::kOptions});

@@ -1,0 +1,49 @@
+/// What a request says before its body.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace atl::frontends::http {
+
+struct HeaderField {
+  std::string_view name;  ///< as the client spelled it
+  std::string_view value;
+};
+
+/// Views into the connection's read buffer.
+struct RequestHead {
+  std::string_view method;  ///< "POST"
+  std::string_view target;  ///< as sent
+  std::string_view path;    ///< the target without its query
+  int version = 11;         ///< 10 or 11
+  bool keep_alive = false;
+  bool chunked = false;
+  bool expects_continue = false;
+  bool has_json_length = false;
+  uint64_t content_length = 0;
+  std::string_view json_length;  ///< value of Inference-Header-Content-Length
+  std::string_view content_encoding;
+  std::string_view accept_encoding;
+  std::string_view traceparent;
+  std::string_view tracestate;
+  std::vector<HeaderField> fields;  ///< all of them, in order
+
+  /// Ready for the next request; keeps memory.
+  void reset() noexcept {
+    std::vector<HeaderField> kept = std::move(fields);
+    kept.clear();
+    *this = RequestHead();
+    fields = std::move(kept);
+  }
+};
+
+/// Why bytes are not taken as a request. The connection is closed after it has been answered so.
+struct Refusal {
+  int http_status = 0;  ///< 0: none; 413 becomes what the option payload_too_large_status says
+  std::string text;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,40 @@
+#include "settings.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace atl::frontends::http {
+namespace {
+
+uint32_t number(const Options& options, std::string_view key) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(options.get_int(key), 1, std::numeric_limits<int32_t>::max()));
+}
+
+}  // namespace
+
+Result<Settings> read_settings(const Options& options) noexcept {
+  Settings settings;
+  Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
+  if (!address.ok()) return std::move(address).status();
+  settings.address = std::move(address).value();
+  settings.threads = number(options, "threads");
+  settings.max_input_bytes = options.get_bytes("max_input_size");
+  settings.too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400;
+  settings.max_connections = number(options, "max_connections");
+  settings.header_timeout_ns = options.get_duration_ns("header_timeout");
+  settings.idle_timeout_ns = options.get_duration_ns("idle_timeout");
+  settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
+  settings.server_name = options.get_string("server_name");
+  Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
+  if (!forward.ok()) return std::move(forward).status();
+  settings.forward = std::move(forward).value();
+  Result<RestrictedAccess> restricted =
+      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api");
+  if (!restricted.ok()) return std::move(restricted).status();
+  settings.restricted = std::move(restricted).value();
+  return settings;
+}
+
+}  // namespace atl::frontends::http
