@@ -7,6 +7,33 @@ target_compile_options(atoll_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror
                                                 -Woverloaded-virtual -Wimplicit-fallthrough
                                                 $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>)
 
+# atoll_fuzz_target(NAME SOURCES file... LIBRARIES target... CORPUS folder)
+# A libFuzzer target in the fuzz preset (etc/dev/fuzz runs it); elsewhere a test that replays the corpus.
+function(atoll_fuzz_target name)
+  cmake_parse_arguments(arg "" "CORPUS" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} atoll_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sdk/testing/fuzz)
+  if(ATOLL_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_property(GLOBAL APPEND PROPERTY ATOLL_FUZZ_TARGETS ${name})
+    set_property(GLOBAL APPEND_STRING PROPERTY ATOLL_FUZZ_LIST "${name} ${arg_CORPUS}\n")
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sdk/testing/fuzz/driver_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${arg_CORPUS})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 60 LABELS "unit;fuzz")
+  endif()
+endfunction()
+
+# In the fuzz preset: target `fuzzers` builds them all, and fuzzers.txt lists name and corpus of each.
+function(atoll_list_fuzzers)
+  get_property(targets GLOBAL PROPERTY ATOLL_FUZZ_TARGETS)
+  get_property(list GLOBAL PROPERTY ATOLL_FUZZ_LIST)
+  add_custom_target(fuzzers DEPENDS ${targets})
+  file(WRITE ${CMAKE_BINARY_DIR}/fuzzers.txt "${list}")
+endfunction()
+
 # atoll_unit_test(NAME SOURCES file... [LIBRARIES target...] [LABELS label...] [ENVIRONMENT var=value...])
 # One GoogleTest executable, one ctest entry. Sanitizer options come from etc/dev/sanitizers.
 function(atoll_unit_test name)

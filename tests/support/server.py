@@ -28,7 +28,10 @@ class Server:
         paths = repository if isinstance(repository, (list, tuple)) else [repository]
         listed = ", ".join(f'"{path}"' for path in paths)
         command = [str(ATOLL), "--manifest", str(manifest)]
-        for setting in (f"plugin.repository.paths=[{listed}]", 'plugin.grpc.address="127.0.0.1:0"', *settings):
+        addresses = ['plugin.grpc.address="127.0.0.1:0"']
+        if "[plugin.http]" in pathlib.Path(manifest).read_text():
+            addresses.append('plugin.http.address="127.0.0.1:0"')
+        for setting in (f"plugin.repository.paths=[{listed}]", *addresses, *settings):
             command += ["--set", setting]
         self.lines = []
         self._queue = queue.Queue()
@@ -47,6 +50,18 @@ class Server:
     @property
     def log(self):
         return "\n".join(self.lines)
+
+    @property
+    def http_address(self):
+        """Where HTTP is served, as "host:port"; the manifest has that instance."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for line in list(self.lines):
+                match = re.search(r"Started HTTPService at (\S+)", line)
+                if match:
+                    return match.group(1)
+            time.sleep(0.01)
+        raise AssertionError(f"HTTP is not served; the log:\n{self.log}")
 
     @property
     def pid(self):
@@ -68,6 +83,10 @@ class Server:
     def client(self):
         import tritonclient.grpc
         return tritonclient.grpc.InferenceServerClient(self.address)
+
+    def http_client(self, **options):
+        import tritonclient.http
+        return tritonclient.http.InferenceServerClient(self.http_address, **options)
 
     def wait_ready(self, model=None, timeout=START_TIMEOUT_S):
         deadline = time.monotonic() + timeout

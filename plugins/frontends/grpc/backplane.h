@@ -2,17 +2,15 @@
 #pragma once
 
 #include "atoll/host.h"
-#include "atoll/model.h"
-#include "atoll/model_control.h"
+#include "common/management/management.h"
 #include "settings.h"
 
 namespace atl::frontends::grpc_frontend {
 
 struct Backplane {
   Host& host;
-  Settings settings;
-  Service<ModelCatalog> catalog;
-  Service<ModelControl> control;  ///< empty: no plugin lets clients load models
+  const Settings& settings;
+  ServerAccess server;
 };
 
 }  // namespace atl::frontends::grpc_frontend

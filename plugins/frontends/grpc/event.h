@@ -1,11 +1,6 @@
 /// What a completion queue carries: an object that is told when its operation has ended.
 #pragma once
 
-#include <grpcpp/support/status.h>
-
-#include "atoll/status.h"
-#include "common/error_map.h"
-
 namespace atl::frontends::grpc_frontend {
 
 class Event {
@@ -18,8 +13,16 @@ class Event {
   ~Event() = default;
 };
 
-inline grpc::Status to_grpc(const Status& status) {
-  return {static_cast<grpc::StatusCode>(grpc_code(status.code())), client_text(status)};
-}
+/// One of the operations of an object that has several.
+template <class Owner>
+class Step final : public Event {
+ public:
+  Step(Owner* owner, void (Owner::*function)(bool)) : owner_(owner), function_(function) {}
+  void on_event(bool ok) noexcept override { (owner_->*function_)(ok); }
+
+ private:
+  Owner* owner_;
+  void (Owner::*function_)(bool);
+};
 
 }  // namespace atl::frontends::grpc_frontend

@@ -14,24 +14,22 @@ Status GrpcFrontend::init() {
 }
 
 Status GrpcFrontend::start() {
-  Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
-  if (!catalog.ok()) return std::move(catalog).status();
-  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(catalog).value(), {}});
-  if (Result<Service<ModelControl>> control = host_.registry().find<ModelControl>(); control.ok()) {
-    backplane_->control = std::move(control).value();
-  }
+  Result<ServerAccess> access = ServerAccess::open(host_);
+  if (!access.ok()) return std::move(access).status();
+  access->server_name = settings_.server_name;
+  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(access).value()});
   Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*backplane_, &bound_port_);
   if (!server.ok()) {
     backplane_.reset();
     return std::move(server).status();
   }
   server_ = std::move(server).value();
-  host_.log().info("Started GRPCInferenceService at ", settings_.address(bound_port_));
+  host_.log().info("Started GRPCInferenceService at ", settings_.address.text(bound_port_));
   return {};
 }
 
 void GrpcFrontend::drain(int64_t deadline_ns) {
-  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->catalog->exiting());
+  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->server.catalog->exiting());
 }
 
 void GrpcFrontend::stop() {

@@ -38,6 +38,9 @@ inline void set_default_options(test::FakeOptions& options) {
       case ATOLL_OPTION_BYTES:
         options.set_bytes(option.key, std::stoull(text) << 20);  // all defaults are in MiB
         break;
+      case ATOLL_OPTION_STRING_LIST:
+        options.set_strings(option.key, {});  // all defaults are empty
+        break;
       default:
         options.set_string(option.key, text);
     }

@@ -3,16 +3,24 @@
 #include <grpcpp/server_builder.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <system_error>
 
-#include "listen_address.h"
+#include "common/wire_messages.h"
+#include "event.h"
+#include "infer_call.h"
+#include "infer_stream.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {
 
 /// ModelInfer calls that wait on each queue, so that a burst finds them ready.
 constexpr int kArmedCalls = 32;
+/// Streams that wait on each queue.
+constexpr int kArmedStreams = 4;
+/// All names and values that a client may send with a call.
+constexpr int kMaxMetadataBytes = 64 * 1024;
 /// How long stop() lets calls end that hold no pass (health, and writes under way) before it cancels them.
 constexpr auto kStopGrace = std::chrono::seconds(1);
 
@@ -34,6 +42,8 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
   if (settings.max_connection_age_grace_ms > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, settings.max_connection_age_grace_ms);
   }
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see decompress.h
   // Shared, so that the next generation of this instance can take over the port while this one drains; that
   // nobody else has it is checked before.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 1);
@@ -60,12 +70,14 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int*
 
 Status GrpcServer::build(int* bound_port) {
   const Settings& settings = backplane_.settings;
-  if (!backplane_.host.replaces_running_instance()) {
-    ATOLL_RETURN_IF_ERROR(check_address_is_free(settings.host, settings.port));
+  if (!settings.reuse_port && !backplane_.host.replaces_running_instance()) {
+    ATOLL_RETURN_IF_ERROR(check_address_is_free(settings.address));
   }
+  Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
+  if (!credentials.ok()) return std::move(credentials).status();
   grpc::ServerBuilder builder;
   set_channel_arguments(builder, settings);
-  builder.AddListeningPort(settings.address(settings.port), grpc::InsecureServerCredentials(), bound_port);
+  builder.AddListeningPort(settings.address.text(settings.address.port), credentials.value(), bound_port);
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
   for (uint32_t i = 0; i < settings.threads; ++i) {
@@ -73,17 +85,29 @@ Status GrpcServer::build(int* bound_port) {
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr || *bound_port == 0) {
-    return internal_error("gRPC can not listen on '", settings.address(settings.port), "'");
+    if (settings.tls.use_ssl) {
+      return invalid_argument("gRPC can not listen on '", settings.address.text(settings.address.port),
+                              "' with server_cert '", settings.tls.server_cert, "', server_key '",
+                              settings.tls.server_key, "', root_cert '", settings.tls.root_cert,
+                              "', expected a key and certificates that belong together");
+    }
+    return internal_error("gRPC can not listen on '", settings.address.text(settings.address.port), "'");
   }
   for (auto& queue : queues_) {
     methods_.arm(*queue->queue);
     for (int i = 0; i < kArmedCalls; ++i) InferCall::arm(*queue);
+    for (int i = 0; i < kArmedStreams; ++i) InferStream::arm(*queue);
   }
   for (auto& queue : queues_) {
     threads_.emplace_back([this, completion_queue = queue->queue.get()] { run_queue(*completion_queue); });
     pthread_setname_np(threads_.back().native_handle(), cat("grpc-", threads_.size() - 1).c_str());
   }
   return {};
+}
+
+bool GrpcServer::has_streams() const noexcept {
+  return std::any_of(queues_.begin(), queues_.end(),
+                     [](const auto& queue) { return !queue->streams.empty(); });
 }
 
 void GrpcServer::run_queue(grpc::ServerCompletionQueue& queue) noexcept {
@@ -114,9 +138,11 @@ void GrpcServer::stop() {
     wake_.notify_all();
   }
   if (drainer_.joinable()) drainer_.join();
+  // A stream without requests is no reason to wait; its client hears why it ends.
+  for (auto& queue : queues_) queue->streams.end_all(unavailable(messages::kGrpcShuttingDown));
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   // Shutdown returns when gRPC has no calls any more; a request may still be with its model.
-  while (server_ != nullptr && backplane_.host.gate().count() > 0) {
+  while (server_ != nullptr && (backplane_.host.gate().count() > 0 || has_streams())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();

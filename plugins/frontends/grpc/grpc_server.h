@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backplane.h"
-#include "infer_call.h"
+#include "infer_queue.h"
 #include "method_table.h"
 #include "services.h"
 
@@ -34,6 +34,7 @@ class GrpcServer {
  private:
   explicit GrpcServer(Backplane& backplane);
   Status build(int* bound_port);
+  bool has_streams() const noexcept;
   void run_queue(grpc::ServerCompletionQueue& queue) noexcept;
 
   Backplane& backplane_;

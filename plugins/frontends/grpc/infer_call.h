@@ -4,37 +4,19 @@
 /// output tensors are allocated so that gRPC sends, and then frees, the memory the backend filled.
 #pragma once
 
-#include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "atoll/gate.h"
-#include "backplane.h"
-#include "common/context_pool.h"
 #include "common/unary_infer_context.h"
-#include "common/v2_infer_request.h"
 #include "event.h"
-#include "services.h"
+#include "infer_queue.h"
+#include "received_message.h"
 
 namespace atl::frontends::grpc_frontend {
-
-class InferCall;
-
-/// What the calls of one completion queue share.
-struct InferQueue {
-  InferQueue(Backplane& shared, InferenceService& inference_service,
-             std::unique_ptr<grpc::ServerCompletionQueue> completion_queue);
-
-  Backplane& backplane;
-  InferenceService& service;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue;
-  ContextPool<InferCall> pool;
-};
 
 class InferCall final : public UnaryInferContext {
  public:
@@ -47,22 +29,13 @@ class InferCall final : public UnaryInferContext {
  private:
   enum TransportPart : uint32_t { kWritePart = kTransportPart, kEndPart = kTransportPart * 2 };
 
-  /// One of the call's three operations.
-  struct Step final : Event {
-    Step(InferCall* owner, void (InferCall::*step_function)(bool)) : call(owner), function(step_function) {}
-    void on_event(bool ok) noexcept override { (call->*function)(ok); }
-    InferCall* call;
-    void (InferCall::*function)(bool);
-  };
-
   void wait();
   void on_start(bool ok);
   void on_written(bool ok);
   void on_end(bool ok);
   /// Reads the request, finds the model, hands over. On failure nothing was handed over.
   Status run() noexcept;
-  Status read_slices() noexcept;
-  int64_t deadline_ns() const noexcept;
+  Status prepare() noexcept;
 
   // --- UnaryInferContext ---
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
@@ -72,16 +45,15 @@ class InferCall final : public UnaryInferContext {
   void recycle() noexcept override;
 
   InferQueue& queue_;
-  Step start_{this, &InferCall::on_start};
-  Step written_{this, &InferCall::on_written};
-  Step end_{this, &InferCall::on_end};
+  Step<InferCall> start_{this, &InferCall::on_start};
+  Step<InferCall> written_{this, &InferCall::on_written};
+  Step<InferCall> end_{this, &InferCall::on_end};
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
-  grpc::ByteBuffer received_;
-  std::vector<grpc::Slice> slices_;
-  std::vector<ByteSpan> spans_;
-  V2InferRequest message_;
+  ReceivedMessage received_;
   Pass pass_;
+  int64_t wait_start_ns_ = 0;  ///< 0: requests are not traced
+  int64_t wait_end_ns_ = 0;
 };
 
 }  // namespace atl::frontends::grpc_frontend

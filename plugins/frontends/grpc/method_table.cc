@@ -2,16 +2,24 @@
 
 #include <utility>
 
-#include "handlers.h"
+#include "common/management/management.h"
 #include "stream_call.h"
 #include "unary_call.h"
 
 /// Asks the service for the next call of a method.
-#define ATOLL_ARM(service, Name)                                                                        \
-  [this](grpc::ServerContext* context, auto* request, auto* writer, grpc::ServerCompletionQueue& queue, \
+#define ATOLL_ARM(service, Name)                                                     \
+  [this](grpc::ServerContext* context, grpc::ByteBuffer* request, RawWriter* writer, \
+         grpc::ServerCompletionQueue& queue,                                         \
          void* tag) { (service).Request##Name(context, request, writer, &queue, &queue, tag); }
 
 namespace atl::frontends::grpc_frontend {
+namespace {
+
+/// Whether a call holds a pass of the gate, and so is refused while the instance drains.
+constexpr bool kHealthCall = false;
+constexpr bool kOrdinaryCall = true;
+
+}  // namespace
 
 MethodTable::MethodTable(Backplane& backplane, InferenceService& inference, HealthService& health)
     : backplane_(backplane), inference_(inference), health_(health) {
@@ -24,12 +32,6 @@ MethodTable::MethodTable(Backplane& backplane, InferenceService& inference, Heal
 
 void MethodTable::arm(grpc::ServerCompletionQueue& queue) {
   for (const auto& armer : armers_) armer(queue);
-  using InferStream = grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
-  RefusedStream<InferStream>::arm(
-      [this, &queue](grpc::ServerContext* context, grpc::ByteBuffer*, InferStream* stream, void* tag) {
-        inference_.RequestModelStreamInfer(context, stream, &queue, &queue, tag);
-      },
-      "ModelStreamInfer is not available in this server: use ModelInfer");
   using WatchStream = grpc::ServerAsyncWriter<grpc::ByteBuffer>;
   RefusedStream<WatchStream>::arm(
       [this, &queue](grpc::ServerContext* context, grpc::ByteBuffer* request, WatchStream* stream,
@@ -38,144 +40,138 @@ void MethodTable::arm(grpc::ServerCompletionQueue& queue) {
 }
 
 template <class Request, class Response, class Arm, class Handle>
-void MethodTable::add(Arm arm, Handle handle, Gate* gate) {
+void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle handle) {
   // Held by the armer, hence as long as the table; one description a queue, as it names the queue.
-  armers_.emplace_back(
-      [arm, handle, gate,
-       methods = std::make_shared<std::vector<std::unique_ptr<UnaryMethod<Request, Response>>>>()](
-          grpc::ServerCompletionQueue& queue) {
-        auto method = std::make_unique<UnaryMethod<Request, Response>>();
-        method->arm = [arm, &queue](grpc::ServerContext* context, Request* request, auto* writer, void* tag) {
-          arm(context, request, writer, queue, tag);
-        };
-        method->handle = handle;
-        method->gate = gate;
-        methods->push_back(std::move(method));
-        UnaryCall<Request, Response>::arm(*methods->back());
-      });
-}
-
-template <class Request, class Response, class Arm>
-void MethodTable::add_refused(Arm arm, Code code, std::string_view text) {
-  add<Request, Response>(
-      arm, [code, text](const Request&, Response*, const Finish& finish) { finish(make_status(code, text)); },
-      nullptr);
+  armers_.emplace_back([this, arm, handle, category, holds_pass,
+                        methods =
+                            std::make_shared<std::vector<std::unique_ptr<UnaryMethod<Request, Response>>>>()](
+                           grpc::ServerCompletionQueue& queue) {
+    auto method = std::make_unique<UnaryMethod<Request, Response>>();
+    method->arm = [arm, &queue](grpc::ServerContext* context, grpc::ByteBuffer* request, RawWriter* writer,
+                                void* tag) { arm(context, request, writer, queue, tag); };
+    method->handle = handle;
+    method->backplane = &backplane_;
+    method->category = category;
+    method->holds_pass = holds_pass;
+    methods->push_back(std::move(method));
+    UnaryCall<Request, Response>::arm(*methods->back());
+  });
 }
 
 void MethodTable::add_health() {
   using grpc::health::v1::HealthCheckRequest;
   using grpc::health::v1::HealthCheckResponse;
   add<inference::ServerLiveRequest, inference::ServerLiveResponse>(
-      ATOLL_ARM(inference_, ServerLive),
+      ATOLL_ARM(inference_, ServerLive), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_live(backplane_, response));
-      },
-      nullptr);
+        finish(server_live(backplane_.server, response));
+      });
   add<inference::ServerReadyRequest, inference::ServerReadyResponse>(
-      ATOLL_ARM(inference_, ServerReady),
+      ATOLL_ARM(inference_, ServerReady), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_ready(backplane_, response));
-      },
-      nullptr);
+        finish(server_ready(backplane_.server, response));
+      });
   add<inference::ModelReadyRequest, inference::ModelReadyResponse>(
-      ATOLL_ARM(inference_, ModelReady),
+      ATOLL_ARM(inference_, ModelReady), ApiCategory::kHealth, kHealthCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_ready(backplane_, request, response));
-      },
-      nullptr);
+        finish(model_ready(backplane_.server, request, response));
+      });
   add<HealthCheckRequest, HealthCheckResponse>(
-      ATOLL_ARM(health_, Check),
+      ATOLL_ARM(health_, Check), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
         inference::ServerReadyResponse ready;
-        Status status = server_ready(backplane_, &ready);
+        Status status = server_ready(backplane_.server, &ready);
         response->set_status(ready.ready() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
         finish(std::move(status));
-      },
-      nullptr);
+      });
 }
 
 void MethodTable::add_models() {
-  Gate* gate = &backplane_.host.gate();
   add<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
-      ATOLL_ARM(inference_, ServerMetadata),
+      ATOLL_ARM(inference_, ServerMetadata), ApiCategory::kMetadata, kOrdinaryCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_metadata(backplane_, response));
-      },
-      gate);
+        finish(server_metadata(backplane_.server, response));
+      });
   add<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
-      ATOLL_ARM(inference_, ModelMetadata),
+      ATOLL_ARM(inference_, ModelMetadata), ApiCategory::kMetadata, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_metadata(backplane_, request, response));
-      },
-      gate);
+        finish(model_metadata(backplane_.server, request, response));
+      });
   add<inference::ModelConfigRequest, inference::ModelConfigResponse>(
-      ATOLL_ARM(inference_, ModelConfig),
+      ATOLL_ARM(inference_, ModelConfig), ApiCategory::kModelConfig, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_config(backplane_, request, response));
-      },
-      gate);
+        finish(model_config(backplane_.server, request, response));
+      });
   add<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
-      ATOLL_ARM(inference_, ModelStatistics),
+      ATOLL_ARM(inference_, ModelStatistics), ApiCategory::kStatistics, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_statistics(backplane_, request, response));
-      },
-      gate);
+        finish(model_statistics(backplane_.server, request, response));
+      });
 }
 
 void MethodTable::add_repository() {
-  Gate* gate = &backplane_.host.gate();
   add<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
-      ATOLL_ARM(inference_, RepositoryIndex),
+      ATOLL_ARM(inference_, RepositoryIndex), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto* response, Finish finish) {
-        repository_index(backplane_, request, response, std::move(finish));
-      },
-      gate);
+        repository_index(backplane_.server, request, response, std::move(finish));
+      });
   add<inference::RepositoryModelLoadRequest, inference::RepositoryModelLoadResponse>(
-      ATOLL_ARM(inference_, RepositoryModelLoad),
+      ATOLL_ARM(inference_, RepositoryModelLoad), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto*, Finish finish) {
-        repository_load(backplane_, request, std::move(finish));
-      },
-      gate);
+        repository_load(backplane_.server, request, std::move(finish));
+      });
   add<inference::RepositoryModelUnloadRequest, inference::RepositoryModelUnloadResponse>(
-      ATOLL_ARM(inference_, RepositoryModelUnload),
+      ATOLL_ARM(inference_, RepositoryModelUnload), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto*, Finish finish) {
-        repository_unload(backplane_, request, std::move(finish));
-      },
-      gate);
+        repository_unload(backplane_.server, request, std::move(finish));
+      });
 }
 
 void MethodTable::add_shared_memory() {
   using namespace inference;
-  constexpr Code kRefused = Code::kUnimplemented;
   add<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
-      ATOLL_ARM(inference_, SystemSharedMemoryStatus),
-      [](const auto& request, auto*, const Finish& finish) {
-        finish(shared_memory_status(request.name(), "system"));
-      },
-      nullptr);
+      ATOLL_ARM(inference_, SystemSharedMemoryStatus), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto* response, const Finish& finish) {
+        finish(system_region_status(backplane_.server, request, response));
+      });
+  add<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
+      ATOLL_ARM(inference_, SystemSharedMemoryRegister), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto*, const Finish& finish) {
+        finish(register_system_region(backplane_.server, request));
+      });
+  add<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
+      ATOLL_ARM(inference_, SystemSharedMemoryUnregister), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto*, const Finish& finish) {
+        finish(unregister_system_region(backplane_.server, request));
+      });
   add<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
-      ATOLL_ARM(inference_, CudaSharedMemoryStatus),
-      [](const auto& request, auto*, const Finish& finish) {
-        finish(shared_memory_status(request.name(), "cuda"));
-      },
-      nullptr);
-  add_refused<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
-      ATOLL_ARM(inference_, SystemSharedMemoryRegister), kRefused, messages::kSharedMemoryDisabled);
-  add_refused<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
-      ATOLL_ARM(inference_, SystemSharedMemoryUnregister), kRefused, messages::kSharedMemoryDisabled);
-  add_refused<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
-      ATOLL_ARM(inference_, CudaSharedMemoryRegister), kRefused, messages::kSharedMemoryDisabled);
-  add_refused<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
-      ATOLL_ARM(inference_, CudaSharedMemoryUnregister), kRefused, messages::kSharedMemoryDisabled);
+      ATOLL_ARM(inference_, CudaSharedMemoryStatus), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto* response, const Finish& finish) {
+        finish(cuda_region_status(backplane_.server, request, response));
+      });
+  add<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
+      ATOLL_ARM(inference_, CudaSharedMemoryRegister), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto*, const Finish& finish) {
+        finish(register_cuda_region(backplane_.server, request));
+      });
+  add<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
+      ATOLL_ARM(inference_, CudaSharedMemoryUnregister), ApiCategory::kSharedMemory, kOrdinaryCall,
+      [this](const auto& request, auto*, const Finish& finish) {
+        finish(unregister_cuda_region(backplane_.server, request));
+      });
 }
 
 void MethodTable::add_settings() {
-  add_refused<inference::TraceSettingRequest, inference::TraceSettingResponse>(
-      ATOLL_ARM(inference_, TraceSetting), Code::kUnimplemented,
-      "TraceSetting is not available: this server has no trace service");
-  add_refused<inference::LogSettingsRequest, inference::LogSettingsResponse>(
-      ATOLL_ARM(inference_, LogSettings), Code::kUnimplemented,
-      "LogSettings is not available: this server has no log settings service");
+  add<inference::TraceSettingRequest, inference::TraceSettingResponse>(
+      ATOLL_ARM(inference_, TraceSetting), ApiCategory::kTrace, kOrdinaryCall,
+      [this](const auto& request, auto* response, const Finish& finish) {
+        finish(trace_setting(backplane_.server, request, response));
+      });
+  add<inference::LogSettingsRequest, inference::LogSettingsResponse>(
+      ATOLL_ARM(inference_, LogSettings), ApiCategory::kLogging, kOrdinaryCall,
+      [this](const auto& request, auto* response, const Finish& finish) {
+        finish(log_settings(backplane_.server, request, response));
+      });
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -1,4 +1,4 @@
-/// Every method but ModelInfer: who answers it.
+/// Every method but the inferences: who answers it.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backplane.h"
+#include "common/restricted_access.h"
 #include "services.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -20,9 +21,7 @@ class MethodTable {
 
  private:
   template <class Request, class Response, class Arm, class Handle>
-  void add(Arm arm, Handle handle, Gate* gate);
-  template <class Request, class Response, class Arm>
-  void add_refused(Arm arm, Code code, std::string_view text);
+  void add(Arm arm, ApiCategory category, bool holds_pass, Handle handle);
 
   void add_health();
   void add_models();

@@ -87,9 +87,10 @@ TEST_F(MethodsTest, ServerMetadata) {
   EXPECT_EQ(response.version(), "0.0.0-test");
   const std::vector<std::string> extensions(response.extensions().begin(), response.extensions().end());
   EXPECT_EQ(extensions,
-            (std::vector<std::string>{
-                "classification", "sequence", "model_repository", "model_repository(unload_dependents)",
-                "schedule_policy", "model_configuration", "binary_tensor_data", "parameters", "statistics"}));
+            (std::vector<std::string>{"classification", "sequence", "model_repository",
+                                      "model_repository(unload_dependents)", "schedule_policy",
+                                      "model_configuration", "system_shared_memory", "cuda_shared_memory",
+                                      "binary_tensor_data", "parameters", "statistics", "trace", "logging"}));
 }
 
 TEST_F(MethodsTest, ModelMetadataListsVersionsAndTheBatchDimension) {
@@ -282,21 +283,14 @@ TEST_F(MethodsTest, SharedMemoryIsOff) {
                 "Unable to find cuda shared memory region: 'r'");
 }
 
-TEST_F(MethodsTest, WhatIsNotServedSaysSo) {
+TEST_F(MethodsTest, SettingsWithoutTheirPluginsAreUnimplemented) {
   start();
   inference::TraceSettingResponse trace;
   inference::LogSettingsResponse log;
-  for (const grpc::Status& status :
-       {call(&Stub::TraceSetting, {}, &trace), call(&Stub::LogSettings, {}, &log)}) {
-    EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
-    EXPECT_FALSE(status.error_message().empty());
-  }
-  grpc::ClientContext context;
-  auto stream = stub_->ModelStreamInfer(&context);
-  inference::ModelStreamInferResponse response;
-  EXPECT_FALSE(stream->Read(&response));
-  expect_status(stream->Finish(), StatusCode::UNIMPLEMENTED,
-                "ModelStreamInfer is not available in this server: use ModelInfer");
+  expect_status(call(&Stub::TraceSetting, {}, &trace), StatusCode::UNIMPLEMENTED,
+                "trace settings are not available: this server has no trace plugin");
+  expect_status(call(&Stub::LogSettings, {}, &log), StatusCode::UNIMPLEMENTED,
+                "log settings are not available in this server");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-/// The gRPC services as this frontend serves them: inference with raw bytes, everything else with messages,
-/// all of it asynchronous. (A method left synchronous would make gRPC start threads of its own.)
+/// The gRPC services as this frontend serves them: all with raw bytes, so that compressed messages are opened
+/// within their limit, and all asynchronous. (A method left synchronous would make gRPC start threads of its
+/// own.)
 #pragma once
 
 #include "grpc_service.grpc.pb.h"
@@ -10,29 +11,29 @@ namespace atl::frontends::grpc_frontend {
 using Inference = inference::GRPCInferenceService;
 
 template <class Base>
-using WithHealth = Inference::WithAsyncMethod_ServerLive<Inference::WithAsyncMethod_ServerReady<
-    Inference::WithAsyncMethod_ModelReady<Inference::WithAsyncMethod_ServerMetadata<Base>>>>;
+using WithHealth = Inference::WithRawMethod_ServerLive<Inference::WithRawMethod_ServerReady<
+    Inference::WithRawMethod_ModelReady<Inference::WithRawMethod_ServerMetadata<Base>>>>;
 
 template <class Base>
-using WithModels = Inference::WithAsyncMethod_ModelMetadata<
-    Inference::WithAsyncMethod_ModelConfig<Inference::WithAsyncMethod_ModelStatistics<Base>>>;
+using WithModels = Inference::WithRawMethod_ModelMetadata<
+    Inference::WithRawMethod_ModelConfig<Inference::WithRawMethod_ModelStatistics<Base>>>;
 
 template <class Base>
-using WithRepository = Inference::WithAsyncMethod_RepositoryIndex<
-    Inference::WithAsyncMethod_RepositoryModelLoad<Inference::WithAsyncMethod_RepositoryModelUnload<Base>>>;
+using WithRepository = Inference::WithRawMethod_RepositoryIndex<
+    Inference::WithRawMethod_RepositoryModelLoad<Inference::WithRawMethod_RepositoryModelUnload<Base>>>;
 
 template <class Base>
 using WithSystemSharedMemory =
-    Inference::WithAsyncMethod_SystemSharedMemoryStatus<Inference::WithAsyncMethod_SystemSharedMemoryRegister<
-        Inference::WithAsyncMethod_SystemSharedMemoryUnregister<Base>>>;
+    Inference::WithRawMethod_SystemSharedMemoryStatus<Inference::WithRawMethod_SystemSharedMemoryRegister<
+        Inference::WithRawMethod_SystemSharedMemoryUnregister<Base>>>;
 
 template <class Base>
 using WithCudaSharedMemory =
-    Inference::WithAsyncMethod_CudaSharedMemoryStatus<Inference::WithAsyncMethod_CudaSharedMemoryRegister<
-        Inference::WithAsyncMethod_CudaSharedMemoryUnregister<Base>>>;
+    Inference::WithRawMethod_CudaSharedMemoryStatus<Inference::WithRawMethod_CudaSharedMemoryRegister<
+        Inference::WithRawMethod_CudaSharedMemoryUnregister<Base>>>;
 
 template <class Base>
-using WithSettings = Inference::WithAsyncMethod_TraceSetting<Inference::WithAsyncMethod_LogSettings<Base>>;
+using WithSettings = Inference::WithRawMethod_TraceSetting<Inference::WithRawMethod_LogSettings<Base>>;
 
 template <class Base>
 using WithInference = Inference::WithRawMethod_ModelInfer<Inference::WithRawMethod_ModelStreamInfer<Base>>;
@@ -41,6 +42,6 @@ using InferenceService = WithInference<WithSettings<WithCudaSharedMemory<
     WithSystemSharedMemory<WithRepository<WithModels<WithHealth<Inference::Service>>>>>>>;
 
 using Health = grpc::health::v1::Health;
-using HealthService = Health::WithRawMethod_Watch<Health::WithAsyncMethod_Check<Health::Service>>;
+using HealthService = Health::WithRawMethod_Watch<Health::WithRawMethod_Check<Health::Service>>;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -1,7 +1,6 @@
 #include "settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "atoll/clock.h"
@@ -18,44 +17,44 @@ int integer(const Options& options, std::string_view key) {
   return static_cast<int>(std::clamp<int64_t>(options.get_int(key), 0, std::numeric_limits<int>::max()));
 }
 
-Status read_address(const std::string& text, Settings* settings) {
-  auto refuse = [&] {
-    return invalid_argument("option 'address' is '", text,
-                            "', expected host:port with a port of 0 to 65535, such as 127.0.0.1:8001");
-  };
-  size_t colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) return refuse();
-  std::string host = text.substr(0, colon);
-  if (host.front() == '[') {
-    if (host.back() != ']' || host.size() < 3) return refuse();
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return refuse();
-  }
-  const char* first = text.data() + colon + 1;
-  const char* last = text.data() + text.size();
-  auto [end, error] = std::from_chars(first, last, settings->port);
-  if (error != std::errc() || end != last) return refuse();
-  settings->host = std::move(host);
+grpc_compression_level compression_level(const std::string& name) noexcept {
+  if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
+  if (name == "medium") return GRPC_COMPRESS_LEVEL_MED;
+  return name == "high" ? GRPC_COMPRESS_LEVEL_HIGH : GRPC_COMPRESS_LEVEL_NONE;
+}
+
+/// The options whose text can be wrong.
+Status read_checked(const Options& options, Settings* settings) {
+  Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
+  if (!address.ok()) return std::move(address).status();
+  settings->address = std::move(address).value();
+  Result<TlsSettings> tls = TlsSettings::read(options);
+  if (!tls.ok()) return std::move(tls).status();
+  settings->tls = std::move(tls).value();
+  Result<AccessCheck> access = AccessCheck::parse(options.get_strings("restricted_protocols"));
+  if (!access.ok()) return std::move(access).status();
+  settings->access = std::move(access).value();
+  Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
+  if (!forward.ok()) return std::move(forward).status();
+  settings->header_forward = std::move(forward).value();
   return {};
 }
 
 }  // namespace
 
-std::string Settings::address(int bound_port) const {
-  if (host.find(':') != std::string::npos) return cat("[", host, "]:", bound_port);
-  return cat(host, ":", bound_port);
-}
-
 Result<Settings> read_settings(const Options& options) noexcept {
   Settings settings;
-  if (Status status = read_address(options.get_string("address"), &settings); !status.ok()) return status;
+  ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));
+  settings.reuse_port = options.get_bool("reuse_port");
   settings.threads = static_cast<uint32_t>(integer(options, "threads"));
   settings.max_message_bytes = static_cast<int>(
       std::min<uint64_t>(options.get_bytes("max_message_bytes"), std::numeric_limits<int>::max()));
+  settings.max_requests_per_stream = static_cast<uint32_t>(integer(options, "max_requests_per_stream"));
+  settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
+  settings.max_response_pool_size = static_cast<uint32_t>(integer(options, "max_response_pool_size"));
   settings.max_streams_per_connection = integer(options, "max_streams_per_connection");
   settings.server_name = options.get_string("server_name");
-  settings.response_compression = options.get_string("response_compression");
+  settings.response_compression = compression_level(options.get_string("response_compression"));
   settings.keepalive_time_ms = milliseconds(options, "keepalive_time");
   settings.keepalive_timeout_ms = milliseconds(options, "keepalive_timeout");
   settings.keepalive_permit_without_calls = options.get_bool("keepalive_permit_without_calls");

@@ -4,19 +4,29 @@
 #include <cstdint>
 #include <string>
 
+#include "access_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
+#include "common/header_forward.h"
+#include "common/listen_address.h"
+#include "credentials.h"
 
 namespace atl::frontends::grpc_frontend {
 
 struct Settings {
-  std::string host;  ///< without brackets
-  uint16_t port = 0;
+  ListenAddress address;
+  bool reuse_port = false;  ///< listen on a port that others listen on as well
+  TlsSettings tls;
   uint32_t threads = 0;
   int max_message_bytes = 0;
+  uint32_t max_requests_per_stream = 0;
+  uint64_t max_stream_backlog_bytes = 0;
+  uint32_t max_response_pool_size = 0;
   int max_streams_per_connection = 0;
   std::string server_name;
-  std::string response_compression;  ///< "none", "low", "medium", "high"
+  AccessCheck access;
+  HeaderForward header_forward;
+  grpc_compression_level response_compression = GRPC_COMPRESS_LEVEL_NONE;
   int keepalive_time_ms = 0;
   int keepalive_timeout_ms = 0;
   bool keepalive_permit_without_calls = false;
@@ -26,11 +36,14 @@ struct Settings {
   int max_connection_age_ms = 0;        ///< 0: not limited
   int max_connection_age_grace_ms = 0;  ///< 0: gRPC's default
 
-  /// "127.0.0.1:8001", "[::1]:8001". \param bound_port  what the socket got.
-  std::string address(int bound_port) const;
+  /// Before the first message of an inference call is written.
+  void set_compression(grpc::ServerContext* context) const {
+    if (response_compression != GRPC_COMPRESS_LEVEL_NONE)
+      context->set_compression_level(response_compression);
+  }
 };
 
-/// Errors: INVALID_ARGUMENT the address.
+/// Errors: INVALID_ARGUMENT address, TLS files that are not named, restricted protocols, header pattern.
 Result<Settings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -4,28 +4,34 @@
 #include <grpcpp/completion_queue.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
 #include <string>
 #include <utility>
 
 #include "atoll/gate.h"
+#include "backplane.h"
+#include "common/management/management.h"
 #include "common/wire_messages.h"
+#include "decompress.h"
+#include "error_text.h"
 #include "event.h"
 
 namespace atl::frontends::grpc_frontend {
 
-/// Ends a call. [any], once.
-using Finish = std::function<void(Status)>;
+using RawWriter = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
 
 /// A method: how gRPC is asked for its next call, and who answers it. Lives as long as the server.
 template <class Request, class Response>
 struct UnaryMethod {
-  std::function<void(grpc::ServerContext*, Request*, grpc::ServerAsyncResponseWriter<Response>*, void*)> arm;
+  std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, RawWriter*, void*)> arm;
   /// Request and response are valid until finish is called, on this or another thread.
   std::function<void(const Request&, Response*, Finish)> handle;
-  /// Whose pass a call holds; null for health calls, which are answered while the server drains.
-  Gate* gate = nullptr;
+  Backplane* backplane = nullptr;
+  ApiCategory category = ApiCategory::kHealth;
+  /// Health calls hold no pass of the gate: they are answered while the server drains.
+  bool holds_pass = false;
 };
 
 template <class Request, class Response>
@@ -36,7 +42,7 @@ class UnaryCall final : public Event {
   /// Waits for the next call of the method. It owns itself: it ends with the call or with the server.
   static void arm(const Method& method) {
     auto* call = new UnaryCall(method);
-    method.arm(&call->context_, &call->request_, &call->writer_, call);
+    method.arm(&call->context_, &call->received_, &call->writer_, call);
   }
 
   void on_event(bool ok) noexcept override {
@@ -46,12 +52,9 @@ class UnaryCall final : public Event {
     }
     arm(method_);
     finishing_ = true;
-    if (method_.gate != nullptr) {
-      pass_ = Pass(*method_.gate);
-      if (!pass_) {
-        finish(unavailable(messages::kGrpcShuttingDown));
-        return;
-      }
+    if (Status status = prepare(); !status.ok()) {
+      finish(std::move(status));
+      return;
     }
     method_.handle(request_, &response_, [this](Status status) { finish(std::move(status)); });
   }
@@ -60,9 +63,28 @@ class UnaryCall final : public Event {
   explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {}
   ~UnaryCall() = default;
 
+  Status prepare() noexcept {
+    Backplane& backplane = *method_.backplane;
+    ATOLL_RETURN_IF_ERROR(backplane.settings.access.check(method_.category, context_));
+    if (method_.holds_pass) {
+      pass_ = Pass(backplane.host.gate());
+      if (!pass_) return unavailable(messages::kGrpcShuttingDown);
+    }
+    ATOLL_RETURN_IF_ERROR(open_message(&received_, backplane.settings.max_message_bytes));
+    if (!grpc::SerializationTraits<Request>::Deserialize(&received_, &request_).ok()) {
+      return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
+    }
+    return {};
+  }
+
   void finish(Status status) noexcept {
+    grpc::ByteBuffer answer;
+    bool owned = false;
+    if (status.ok() && !grpc::SerializationTraits<Response>::Serialize(response_, &answer, &owned).ok()) {
+      status = internal_error("the answer is too large to be sent");
+    }
     if (status.ok()) {
-      writer_.Finish(response_, grpc::Status::OK, this);
+      writer_.Finish(answer, grpc::Status::OK, this);
     } else {
       writer_.FinishWithError(to_grpc(status), this);
     }
@@ -70,9 +92,10 @@ class UnaryCall final : public Event {
 
   const Method& method_;
   grpc::ServerContext context_;
+  grpc::ByteBuffer received_;
   Request request_;
   Response response_;
-  grpc::ServerAsyncResponseWriter<Response> writer_;
+  RawWriter writer_;
   Pass pass_;
   bool finishing_ = false;
 };

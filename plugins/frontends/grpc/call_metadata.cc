@@ -1,0 +1,67 @@
+#include "call_metadata.h"
+
+#include <grpc/support/time.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "common/wire_format.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends::grpc_frontend {
+namespace {
+
+std::string_view view(grpc::string_ref text) noexcept { return {text.data(), text.size()}; }
+
+}  // namespace
+
+int64_t deadline_ns(const grpc::ServerContext& context, const Clock& clock) noexcept {
+  gpr_timespec deadline = context.raw_deadline();
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return 0;
+  gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > std::numeric_limits<int32_t>::max()) return 0;
+  return clock.now_ns() + left.tv_sec * kNsPerSecond + left.tv_nsec;
+}
+
+std::string_view metadata_value(const grpc::ServerContext& context, std::string_view name) noexcept {
+  const auto& metadata = context.client_metadata();
+  auto found = metadata.find(grpc::string_ref(name.data(), name.size()));
+  return found == metadata.end() ? std::string_view() : view(found->second);
+}
+
+Status forward_headers(const HeaderForward& forward, const grpc::ServerContext& context,
+                       Request& request) noexcept {
+  if (!forward.active()) return {};
+  for (const auto& [key, value] : context.client_metadata()) {
+    const std::string_view name = view(key);
+    if (!forward.matches(name)) continue;
+    if (HeaderForward::reserved(name)) {
+      return Status(Code::kInvalidArgument, messages::reserved_header(name));
+    }
+    if (!is_utf8(view(value))) {
+      if (name.ends_with("-bin")) continue;
+      return invalid_argument("Header '", name, "' has a value that is not UTF-8 and cannot be forwarded.");
+    }
+    auto* parameter = std::find_if(request.parameters.begin(), request.parameters.end(),
+                                   [name](const Parameter& other) { return other.key == name; });
+    if (parameter == request.parameters.end()) parameter = &request.add_parameter();
+    *parameter = {};
+    parameter->key = request.arena().copy_text(name);
+    parameter->text = request.arena().copy_text(view(value));
+  }
+  return {};
+}
+
+Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,
+                   int64_t version, std::string_view request_id) noexcept {
+  if (tracing == nullptr) return nullptr;
+  TraceStart start;
+  start.model = model;
+  start.version = version;
+  start.request_id = request_id;
+  start.traceparent = metadata_value(context, "traceparent");
+  start.tracestate = metadata_value(context, "tracestate");
+  return tracing->start(start);
+}
+
+}  // namespace atl::frontends::grpc_frontend

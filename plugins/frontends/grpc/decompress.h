@@ -1,0 +1,20 @@
+/// Compressed messages, opened within the limit.
+///
+/// gRPC would open a message whole before it looks at its size: a few MiB become GiB. So the server takes
+/// messages as they came (GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION is 0) and opens them here.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+
+#include "atoll/status.h"
+
+namespace atl::frontends::grpc_frontend {
+
+/// Replaces a compressed message (gzip or deflate, as its frame says) with its content; leaves others as they
+/// are. Takes at most max_bytes and a buffer beside what came. Errors: RESOURCE_EXHAUSTED the content is
+/// larger than max_bytes; INVALID_ARGUMENT the data is not what it says; UNIMPLEMENTED another compression.
+Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes) noexcept;
+
+}  // namespace atl::frontends::grpc_frontend

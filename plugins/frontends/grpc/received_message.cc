@@ -1,0 +1,39 @@
+#include "received_message.h"
+
+#include "common/model_version.h"
+
+namespace atl::frontends::grpc_frontend {
+
+Status ReceivedMessage::parse(Arena& arena) noexcept {
+  ATOLL_RETURN_IF_ERROR(read_slices());
+  return message_.parse(spans_, arena);
+}
+
+Result<ModelRef> ReceivedMessage::find_model(ModelCatalog& catalog) const noexcept {
+  Result<int64_t> version = parse_model_version(message_.model_version());
+  if (!version.ok()) return std::move(version).status();
+  return catalog.acquire(message_.model_name(), version.value());
+}
+
+Status ReceivedMessage::read_slices() noexcept {
+  slices_.clear();
+  spans_.clear();
+  slices_.emplace_back();
+  // Nearly every small request is one slice, which needs no list.
+  if (!bytes_.TrySingleSlice(&slices_.front()).ok()) {
+    if (grpc::Status dumped = bytes_.Dump(&slices_); !dumped.ok()) {
+      return internal_error("the request's bytes can not be read: ", dumped.error_message());
+    }
+  }
+  for (const grpc::Slice& slice : slices_) spans_.emplace_back(slice.begin(), slice.size());
+  return {};
+}
+
+void ReceivedMessage::clear() noexcept {
+  message_.reset();
+  spans_.clear();
+  slices_.clear();
+  bytes_.Clear();
+}
+
+}  // namespace atl::frontends::grpc_frontend

@@ -1,0 +1,43 @@
+/// The bytes of a ModelInferRequest, held while a request points into them.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <vector>
+
+#include "atoll/model.h"
+#include "common/v2_infer_request.h"
+#include "decompress.h"
+
+namespace atl::frontends::grpc_frontend {
+
+class ReceivedMessage {
+ public:
+  /// For gRPC to read into, before open().
+  grpc::ByteBuffer& bytes() noexcept { return bytes_; }
+
+  /// Undoes compression. Errors: as open_message().
+  Status open(uint64_t max_bytes) noexcept { return open_message(&bytes_, max_bytes); }
+
+  /// Errors: as V2InferRequest::parse().
+  Status parse(Arena& arena) noexcept;
+
+  /// The model that the message names. Only after parse(). Errors: the version's text; as
+  /// ModelCatalog::acquire().
+  Result<ModelRef> find_model(ModelCatalog& catalog) const noexcept;
+
+  V2InferRequest& message() noexcept { return message_; }
+
+  /// Lets go of everything; call before the arena is reset.
+  void clear() noexcept;
+
+ private:
+  Status read_slices() noexcept;
+
+  grpc::ByteBuffer bytes_;
+  std::vector<grpc::Slice> slices_;
+  std::vector<ByteSpan> spans_;
+  V2InferRequest message_;
+};
+
+}  // namespace atl::frontends::grpc_frontend

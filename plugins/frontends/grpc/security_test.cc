@@ -1,0 +1,291 @@
+// Restricted protocols, forwarded headers, limits of metadata and messages, TLS files.
+#include <fstream>
+
+#include "atoll/testing/temporary_directory.h"
+#include "health.grpc.pb.h"
+#include "stream_fixture.h"
+
+namespace atl::frontends::grpc_frontend {
+namespace {
+
+using grpc::StatusCode;
+
+class RestrictedTest : public StreamTest {
+ protected:
+  using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+  void start_restricted(const std::vector<std::string>& entries) {
+    host_.options().set_strings("restricted_protocols", entries);
+    start();
+  }
+  grpc::Status infer_with(const Metadata& metadata) {
+    grpc::ClientContext context;
+    for (const auto& [key, value] : metadata) context.AddMetadata(key, value);
+    inference::ModelInferResponse response;
+    return infer(request("m"), &response, &context);
+  }
+  grpc::Status stream_with(const Metadata& metadata) {
+    grpc::ClientContext context;
+    for (const auto& [key, value] : metadata) context.AddMetadata(key, value);
+    auto stream = open(&context);
+    return finish(*stream);
+  }
+};
+
+TEST_F(RestrictedTest, InferenceNeedsTheKeyOnBothCalls) {
+  catalog_.add_identity("m");
+  start_restricted({"inference:Infer-Key=secret value"});
+  const std::string name = "triton-grpc-protocol-infer-key";
+  const std::string text = "This protocol is restricted, expecting header '" + name + "'";
+  for (const Metadata& metadata :
+       {Metadata{}, Metadata{{name, ""}}, Metadata{{name, "wrong"}}, Metadata{{name, "secret valuE"}},
+        Metadata{{"infer-key", "secret value"}}, Metadata{{name, "secret value"}, {name, "wrong"}},
+        Metadata{{name, "wrong"}, {name, "secret value"}}}) {
+    expect_status(infer_with(metadata), StatusCode::UNAVAILABLE, text);
+    expect_status(stream_with(metadata), StatusCode::UNAVAILABLE, text);
+  }
+  EXPECT_TRUE(infer_with({{name, "secret value"}}).ok());
+  EXPECT_TRUE(stream_with({{name, "secret value"}}).ok());
+  EXPECT_TRUE(all_gone());
+  EXPECT_FALSE(host_.log().contains("secret value"));
+}
+
+TEST_F(RestrictedTest, ARefusedStreamEndsAlsoIfTheClientGoesOnWriting) {
+  catalog_.add_identity("m");
+  start_restricted({"inference:k=v"});
+  grpc::ClientContext context;
+  auto stream = open(&context);
+  while (stream->Write(request("m", 10'000))) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNAVAILABLE);
+}
+
+TEST_F(RestrictedTest, EveryOtherMethodBelongsToACategory) {
+  start_restricted({"health:h=1", "metadata:m=1", "shared-memory:s=1", "model-config:c=1",
+                    "model-repository:r=1", "statistics:t=1", "trace:u=1", "logging:l=1"});
+  const std::pair<const char*, const char*> expected[] = {{"ServerLive", "h"},
+                                                          {"ServerReady", "h"},
+                                                          {"ModelReady", "h"},
+                                                          {"ServerMetadata", "m"},
+                                                          {"ModelMetadata", "m"},
+                                                          {"ModelConfig", "c"},
+                                                          {"ModelStatistics", "t"},
+                                                          {"RepositoryIndex", "r"},
+                                                          {"RepositoryModelLoad", "r"},
+                                                          {"RepositoryModelUnload", "r"},
+                                                          {"SystemSharedMemoryStatus", "s"},
+                                                          {"SystemSharedMemoryRegister", "s"},
+                                                          {"SystemSharedMemoryUnregister", "s"},
+                                                          {"CudaSharedMemoryStatus", "s"},
+                                                          {"CudaSharedMemoryRegister", "s"},
+                                                          {"CudaSharedMemoryUnregister", "s"},
+                                                          {"TraceSetting", "u"},
+                                                          {"LogSettings", "l"}};
+  for (const auto& [method, key] : expected) {
+    expect_status(call_raw(cat("/inference.GRPCInferenceService/", method), ""), StatusCode::UNAVAILABLE,
+                  cat("This protocol is restricted, expecting header 'triton-grpc-protocol-", key, "'"));
+  }
+  expect_status(call_raw("/grpc.health.v1.Health/Check", ""), StatusCode::UNAVAILABLE,
+                "This protocol is restricted, expecting header 'triton-grpc-protocol-h'");
+  EXPECT_EQ(infer_ok("m").error_code(), StatusCode::NOT_FOUND) << "inference is free";
+}
+
+TEST_F(RestrictedTest, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
+  const std::pair<const char*, const char*> expected[] = {
+      {"nothing:k=v", "unknown restricted protocol 'nothing' "},
+      {"health k=v", "restricted protocol format is '<category>,<category>:<key>=<value>'. Got health k=..."},
+      {"health:a key=v",
+       "restricted protocol key 'a key' can not be the name of metadata, expected letters, digits, '-', '_', "
+       "'.'"}};
+  for (const auto& [entry, text] : expected) {
+    host_.options().set_strings("restricted_protocols", {entry});
+    GrpcFrontend frontend(host_);
+    EXPECT_EQ(frontend.init().message(), text);
+  }
+}
+
+class HeadersTest : public RestrictedTest {
+ protected:
+  HeadersTest() : model_(catalog_.add_identity("m")) {
+    model_.respond = [this](Request& request) {
+      seen_.clear();
+      for (const Parameter& parameter : request.parameters) {
+        EXPECT_EQ(parameter.type, ParameterType::kString);
+        EXPECT_EQ(parameter.key.data()[parameter.key.size()], '\0');
+        EXPECT_EQ(parameter.text.data()[parameter.text.size()], '\0');
+        seen_[std::string(parameter.key)] = parameter.text;
+      }
+      test::answer_identity(request);
+      (void)request.release().ok();
+    };
+  }
+  void start_forwarding(const std::string& pattern) {
+    host_.options().set_string("header_forward_pattern", pattern);
+    start();
+  }
+
+  test::FakeServedModel& model_;
+  std::map<std::string, std::string> seen_;
+};
+
+TEST_F(HeadersTest, NothingIsForwardedByDefault) {
+  start();
+  EXPECT_TRUE(infer_with({{"x-a", "1"}, {"priority", "1"}}).ok());
+  EXPECT_TRUE(seen_.empty());
+}
+
+TEST_F(HeadersTest, MatchingMetadataBecomesParametersOfInferences) {
+  start_forwarding("^(X-|tenant)");
+  EXPECT_TRUE(
+      infer_with({{"x-a", "1"}, {"my-x-b", "2"}, {"tenant-id", "t"}, {"x-c", ""}, {"priority", "1"}}).ok());
+  using Map = std::map<std::string, std::string>;
+  EXPECT_EQ(seen_, (Map{{"x-a", "1"}, {"tenant-id", "t"}, {"x-c", ""}}));
+  grpc::ClientContext context;
+  context.AddMetadata("x-a", "stream");
+  auto stream = open(&context);
+  for (int i = 0; i < 2; ++i) {
+    stream->Write(request("m"));
+    EXPECT_EQ(read(*stream).error_message(), "");
+    EXPECT_EQ(seen_, (Map{{"x-a", "stream"}}));
+  }
+  EXPECT_TRUE(finish(*stream).ok());
+}
+
+TEST_F(HeadersTest, AHeaderTakesThePlaceOfAParameterAndTheLastOfSeveralCounts) {
+  start_forwarding("x-");
+  inference::ModelInferRequest message = request("m");
+  (*message.mutable_parameters())["x-a"].set_int64_param(5);
+  (*message.mutable_parameters())["own"].set_string_param("kept");
+  grpc::ClientContext context;
+  context.AddMetadata("x-a", "first");
+  context.AddMetadata("x-a", "second");
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(infer(message, &response, &context).ok());
+  EXPECT_EQ(seen_, (std::map<std::string, std::string>{{"x-a", "second"}, {"own", "kept"}}));
+}
+
+TEST_F(HeadersTest, ReservedNamesAreRefused) {
+  start_forwarding("(?i)priority|triton");
+  expect_status(infer_with({{"priority", "1"}}), StatusCode::INVALID_ARGUMENT,
+                "Header 'priority' is reserved for Triton usage and cannot be forwarded.");
+  expect_status(infer_with({{"triton_enable_empty_final_response", "1"}}), StatusCode::INVALID_ARGUMENT,
+                "Header 'triton_enable_empty_final_response' is reserved for Triton usage and cannot be "
+                "forwarded.");
+  grpc::ClientContext context;
+  context.AddMetadata("priority", "1");
+  auto stream = open(&context);
+  stream->Write(request("m"));
+  EXPECT_EQ(read(*stream).error_message(),
+            "Header 'priority' is reserved for Triton usage and cannot be forwarded.");
+  EXPECT_TRUE(finish(*stream).ok());
+}
+
+TEST_F(HeadersTest, BinaryMetadataIsForwardedOnlyAsText) {
+  start_forwarding(".*");
+  EXPECT_TRUE(
+      infer_with({{"x-bin", "\xFF\xFE"}, {"y-bin", "text \xE2\x82\xAC"}, {"x", std::string(20'000, 'v')}})
+          .ok());
+  EXPECT_EQ(seen_.count("x-bin"), 0u);
+  EXPECT_EQ(seen_["y-bin"], "text \xE2\x82\xAC");
+  EXPECT_EQ(seen_["x"].size(), 20'000u);
+}
+
+TEST_F(HeadersTest, APatternThatCanNotBeCompiledIsRefusedAtTheStart) {
+  host_.options().set_string("header_forward_pattern", "x-(");
+  GrpcFrontend frontend(host_);
+  EXPECT_EQ(frontend.init().message(),
+            "option 'header_forward_pattern' is 'x-(', expected a regular expression in RE2 syntax: missing "
+            "): x-(");
+}
+
+TEST_F(HeadersTest, MetadataOverTheLimitIsRefusedAndTheConnectionServesOn) {
+  start();
+  EXPECT_TRUE(infer_with({{"x", std::string(60'000, 'v')}}).ok());
+  EXPECT_EQ(infer_with({{"x", std::string(70'000, 'v')}}).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(infer_with({}).ok());
+}
+
+TEST_F(HeadersTest, AnErrorTextOfAnyLengthReachesTheClient) {
+  for (const std::string& text : {std::string(100'000, 'x'), std::string(100'000, '\n')}) {
+    model_.respond = [&](Request& request) { fail_request(request, internal_error(text)); };
+    start();
+    grpc::Status status = infer_with({});
+    EXPECT_EQ(status.error_code(), StatusCode::INTERNAL);
+    EXPECT_TRUE(status.error_message().ends_with(" (shortened)")) << status.error_message();
+    grpc::ClientContext context;
+    auto stream = open(&context);
+    stream->Write(request("m"));
+    EXPECT_EQ(read(*stream).error_message(), text) << "in band there is no such limit";
+    EXPECT_TRUE(finish(*stream).ok());
+    stub_.reset();
+    stop();
+  }
+}
+
+class TlsFilesTest : public FrontendTest {
+ protected:
+  std::string file(const std::string& name, const std::string& content) {
+    std::string path = (directory_.path() / name).string();
+    std::ofstream(path) << content;
+    return path;
+  }
+  Status try_start() {
+    GrpcFrontend frontend(host_);
+    ATOLL_RETURN_IF_ERROR(frontend.init());
+    return frontend.start();
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(TlsFilesTest, FilesThatAreNeededMustBeNamed) {
+  auto empty = [](const char* key, const char* wish) {
+    return cat("option '", key, "' is empty, expected the path of a PEM file, because '", wish, "' is true");
+  };
+  host_.options().set_bool("use_ssl", true);
+  EXPECT_EQ(try_start().message(), empty("server_cert", "use_ssl"));
+  host_.options().set_string("server_cert", "c");
+  EXPECT_EQ(try_start().message(), empty("server_key", "use_ssl"));
+  host_.options().set_string("server_key", "k");
+  host_.options().set_bool("use_ssl", false).set_bool("use_ssl_mutual", true);
+  EXPECT_EQ(try_start().message(), empty("root_cert", "use_ssl_mutual"));
+}
+
+TEST_F(TlsFilesTest, FilesThatCanNotBeUsedAreRefusedByName) {
+  const std::string cert = file("cert", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+  const std::string key = file("key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
+  const std::string other = file("other", "hello");
+  const std::string large = file("large", std::string((1 << 20) + 1, 'x'));
+  const std::string missing = (directory_.path() / "missing").string();
+  host_.options().set_bool("use_ssl", true);
+  auto refusal = [&](const std::string& server_cert, const std::string& server_key) {
+    host_.options().set_string("server_cert", server_cert).set_string("server_key", server_key);
+    Status status = try_start();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return std::string(status.message());
+  };
+  auto text = [](const char* option, const std::string& path, const char* why) {
+    return cat("option '", option, "' names '", path, "', expected a readable PEM file: ", why);
+  };
+  EXPECT_EQ(refusal(missing, key), text("server_cert", missing, "No such file or directory"));
+  EXPECT_EQ(refusal(cert, missing), text("server_key", missing, "No such file or directory"));
+  EXPECT_EQ(refusal(directory_.path().string(), key),
+            text("server_cert", directory_.path().string(), "it is not a regular file"));
+  EXPECT_EQ(refusal(other, key), text("server_cert", other, "it has no CERTIFICATE"));
+  EXPECT_EQ(refusal(cert, cert), text("server_key", cert, "it has no PRIVATE KEY"));
+  EXPECT_EQ(refusal(large, key), text("server_cert", large, "it has 1048577 bytes, at most 1048576"));
+  EXPECT_EQ(refusal(cert, key),
+            cat("gRPC can not listen on '127.0.0.1:0' with server_cert '", cert, "', server_key '", key,
+                "', root_cert '', expected a key and certificates that belong together"));
+}
+
+TEST_F(TlsFilesTest, ASharedPortIsTakenOnlyIfAskedFor) {
+  start();
+  host_.options().set_string("address", target());
+  EXPECT_EQ(try_start().code(), Code::kUnavailable);
+  host_.options().set_bool("reuse_port", true);
+  EXPECT_TRUE(try_start().ok());
+}
+
+}  // namespace
+}  // namespace atl::frontends::grpc_frontend

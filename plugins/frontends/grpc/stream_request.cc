@@ -1,0 +1,202 @@
+#include "stream_request.h"
+
+#include <utility>
+
+#include "call_metadata.h"
+#include "common/classification.h"
+#include "common/error_map.h"
+#include "common/wire_format.h"
+#include "common/wire_messages.h"
+#include "error_text.h"
+#include "infer_stream.h"
+#include "output_memory.h"
+#include "stream_message.h"
+
+namespace atl::frontends::grpc_frontend {
+
+StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
+  regions.set_service(queue.backplane.server.shared_memory.get());
+}
+
+StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received) {
+  InferQueue& queue = stream.queue();
+  std::unique_ptr<StreamRequest> context = queue.stream_requests.take();
+  if (context == nullptr) context = std::make_unique<StreamRequest>(queue);
+  context->begin(kWritePart | kRunPart);
+  context->stream_ = &stream;
+  context->decoupled_ = false;
+  context->too_slow_ = false;
+  context->place = {};
+  context->place.received_bytes = received->Length();
+  context->received_.bytes().Swap(received);
+  return *context.release();
+}
+
+void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
+  // As gRPC itself does with messages that are too large.
+  if (Status opened = received_.open(queue_.backplane.settings.max_message_bytes); !opened.ok()) {
+    stream_->shut_down(opened.code(), std::string(opened.message()));
+    abandon();
+    done(kRunPart);
+    return;
+  }
+  Status status = prepare(read_start_ns, read_end_ns);
+  if (!decoupled_) stream_->keep_order(*this);
+  if (status.ok()) {
+    status = submit();
+    if (!status.ok()) answer_refusal(status);
+  } else {
+    answer_refusal(status);
+    abandon();
+  }
+  done(kRunPart);
+}
+
+Status StreamRequest::prepare(int64_t read_start_ns, int64_t read_end_ns) noexcept {
+  const Backplane& backplane = queue_.backplane;
+  pass_ = Pass(backplane.host.gate());
+  Status parsed = received_.parse(request.arena());
+  // Of a message that is not valid the id may have been read, and may be what is not valid.
+  if (is_utf8(received_.message().id())) request.id = received_.message().id();
+  if (!pass_) return unavailable(messages::kGrpcShuttingDown);
+  ATOLL_RETURN_IF_ERROR(std::move(parsed));
+  Result<ModelRef> found = received_.find_model(*backplane.server.catalog);
+  if (!found.ok()) return std::move(found).status();
+  model = std::move(found).value();
+  const ModelInfo& info = model->info();
+  decoupled_ = info.decoupled;
+  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
+  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
+  request.times.deadline_ns = stream_->deadline_ns();
+  request.trace =
+      start_trace(backplane.server.tracing.get(), stream_->context(), info.name, info.version, request.id);
+  trace("GRPC_WAITREAD_START", read_start_ns);
+  trace("GRPC_WAITREAD_END", read_end_ns);
+  return {};
+}
+
+void StreamRequest::on_response(Response* response, uint32_t flags) noexcept {
+  if (decoupled_) {
+    on_decoupled(response, flags);
+  } else {
+    on_single(response, flags);
+  }
+}
+
+void StreamRequest::on_single(Response* response, uint32_t flags) noexcept {
+  if (response != nullptr) {
+    ++count_;
+    if (kept_ == nullptr) {
+      kept_ = response;
+    } else {
+      discard(response);
+    }
+  }
+  if ((flags & kFinal) == 0) return;
+  Response* only = std::exchange(kept_, nullptr);
+  const uint32_t count = std::exchange(count_, 0);
+  if (count == 1) {
+    answer(*only, true);
+    return;
+  }
+  if (only != nullptr) discard(only);
+  answer_failure(Status(Code::kInternal, messages::not_single_response(count)), true);
+}
+
+void StreamRequest::on_decoupled(Response* response, uint32_t flags) noexcept {
+  const bool last = (flags & kFinal) != 0;
+  if (too_slow_) {
+    if (response != nullptr) discard(response);
+  } else if (response != nullptr) {
+    answer(*response, last);
+  } else if (last && received_.message().empty_final_response()) {
+    Response* empty = new_response();
+    grpc::ByteBuffer message;
+    add_final_flag(*empty, true);
+    // A message without tensors is never too large.
+    (void)write_stream_message({}, model->info().name, received_.message().model_version(), request, *empty,
+                               &message)
+        .ok();
+    reclaim(empty);
+    (void)stream_->write(*this, &message, true, false);
+  } else if (last) {
+    stream_->answered(*this);
+  }
+}
+
+void StreamRequest::answer(Response& response, bool last) noexcept {
+  const ModelInfo& info = model->info();
+  Status status = std::move(response.error);
+  if (status.ok()) status = regions.check();
+  if (status.ok()) status = classify_outputs(info, request, response);
+  grpc::ByteBuffer message;
+  if (status.ok()) {
+    add_final_flag(response, last);
+    status = write_stream_message({}, info.name, info.version_text, request, response, &message);
+  }
+  discard(&response);
+  if (!status.ok()) {
+    answer_failure(status, last);
+  } else if (stream_->write(*this, &message, last, decoupled_) == InferStream::Written::kTooMuch) {
+    answer_too_slow(last);
+  }
+}
+
+void StreamRequest::answer_failure(const Status& status, bool last) noexcept {
+  if (stream_->ends_on_failure()) {
+    stream_->shut_down(status.code(), std::string(status.message()));
+    return;
+  }
+  Response* empty = new_response();
+  grpc::ByteBuffer message;
+  add_final_flag(*empty, last);
+  (void)write_stream_message(as_utf8(client_text(status)), received_.message().model_name(),
+                             received_.message().model_version(), request, *empty, &message)
+      .ok();
+  reclaim(empty);
+  const bool bounded = decoupled_ && !too_slow_;
+  if (stream_->write(*this, &message, last, bounded) == InferStream::Written::kTooMuch) {
+    answer_too_slow(last);
+  }
+}
+
+void StreamRequest::answer_refusal(const Status& status) noexcept {
+  Response* empty = new_response();
+  grpc::ByteBuffer message;
+  (void)write_stream_message(as_utf8(client_text(status)), {}, {}, request, *empty, &message).ok();
+  reclaim(empty);
+  (void)stream_->write(*this, &message, true, false);
+}
+
+void StreamRequest::answer_too_slow(bool is_last) noexcept {
+  too_slow_ = true;
+  const Settings& settings = queue_.backplane.settings;
+  answer_failure(make_status(Code::kResourceExhausted, messages::request_prefix(request.id),
+                             "the client does not read the responses of model '", model->info().name,
+                             "' as fast as they come: more than ", settings.max_response_pool_size,
+                             " of them or ", settings.max_stream_backlog_bytes,
+                             " bytes would wait to be written; the request was cancelled"),
+                 true);
+  if (!is_last) cancel();
+}
+
+Status StreamRequest::allocate_output(Response& response, OutputTensor& output,
+                                      uint64_t size_bytes) noexcept {
+  return give_output_memory(response, output, size_bytes);
+}
+
+void StreamRequest::drop_outputs(Response& response) noexcept { free_output_memory(response); }
+
+void StreamRequest::recycle() noexcept {
+  // The pass goes last: with it the instance may be stopped, and the queue with it.
+  Pass pass = std::move(pass_);
+  InferStream* stream = std::exchange(stream_, nullptr);
+  const uint64_t received_bytes = place.received_bytes;
+  place = {};
+  received_.clear();
+  reset_request();
+  queue_.stream_requests.give(std::unique_ptr<StreamRequest>(this));
+  stream->gone(received_bytes);
+}
+
+}  // namespace atl::frontends::grpc_frontend
