@@ -96,6 +96,30 @@ TEST_F(InferTest, ALargeTensorThatIsClassifiedIsFreed) {
   }
 }
 
+TEST_F(InferTest, AClassificationAsLargeAsATensorIsSentWhole) {
+  catalog_.add_identity("m");
+  start();
+  constexpr uint32_t kElements = 3000;
+  inference::ModelInferRequest message = request("m", kElements);
+  std::string values, expected;
+  for (uint32_t i = 0; i < kElements; ++i) {
+    const auto value = static_cast<float>(kElements - i);
+    values.append(reinterpret_cast<const char*>(&value), sizeof value);
+    const std::string text = std::to_string(kElements - i) + ".000000:" + std::to_string(i);
+    const auto length = static_cast<uint32_t>(text.size());
+    expected.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
+  }
+  message.set_raw_input_contents(0, values);
+  auto* output = message.add_outputs();
+  output->set_name("OUTPUT0");
+  (*output->mutable_parameters())["classification"].set_int64_param(kElements);
+  for (int i = 0; i < 20; ++i) {  // the context, and its memory, is used again
+    inference::ModelInferResponse response;
+    ASSERT_TRUE(infer(message, &response).ok());
+    ASSERT_EQ(response.raw_output_contents(0), expected);
+  }
+}
+
 TEST_F(InferTest, FailuresHaveTheProtocolsTexts) {
   catalog_.add_identity("m");
   ModelInfo decoupled;

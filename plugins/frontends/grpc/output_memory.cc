@@ -52,11 +52,12 @@ grpc::ByteBuffer to_buffer(grpc_slice head, std::span<const V2ResponsePart> part
     if (part.tensor == nullptr) {
       auto begin = static_cast<size_t>(part.bytes.data() - head_begin);
       slices.emplace_back(grpc_slice_sub(head, begin, begin + part.bytes.size()), grpc::Slice::STEAL_REF);
-    } else if (part.tensor->sink_data != 0) {
+    } else if (part.tensor->sink_data == reinterpret_cast<uint64_t>(part.bytes.data())) {
       auto* memory =
           reinterpret_cast<void*>(std::exchange(const_cast<OutputTensor*>(part.tensor)->sink_data, 0));
       slices.emplace_back(const_cast<uint8_t*>(part.bytes.data()), part.bytes.size(), &std::free, memory);
     } else {
+      // Not what the backend was given: a classification in the response's arena.
       slices.emplace_back(part.bytes.data(), part.bytes.size());
     }
   }
