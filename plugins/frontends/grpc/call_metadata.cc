@@ -54,7 +54,7 @@ Status forward_headers(const HeaderForward& forward, const grpc::ServerContext& 
 
 Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,
                    int64_t version, std::string_view request_id) noexcept {
-  if (tracing == nullptr) return nullptr;
+  if (tracing == nullptr || !tracing->active()) return nullptr;
   TraceStart start;
   start.model = model;
   start.version = version;

@@ -46,6 +46,7 @@ class RecordedTrace final : public Trace {
 
 class FakeTracing final : public Tracing {
  public:
+  bool active() const noexcept override { return true; }
   Trace* start(const TraceStart& request) noexcept override {
     std::lock_guard lock(mutex_);
     starts.push_back(cat(request.model, "/", request.version, "/", request.request_id, "/",

@@ -24,7 +24,7 @@ Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
 
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
-  if (!backplane.server.tracing) return nullptr;
+  if (!backplane.server.tracing || !backplane.server.tracing->active()) return nullptr;
   return backplane.server.tracing->start(
       {model.name, model.version, request_id, head.traceparent, head.tracestate});
 }

@@ -306,6 +306,7 @@ TEST_F(ServerTest, CountsConnectionsAndRequests) {
 
 class FakeTracing final : public Tracing, public Trace {
  public:
+  bool active() const noexcept override { return true; }
   Trace* start(const TraceStart& request) noexcept override {
     parent = request.traceparent;
     state = request.tracestate;

@@ -83,8 +83,7 @@ void StatisticsRecorder::report_request(const Request& request, bool success,
   add(mine.compute_input, histograms.compute_input,
       elapsed_ns(times.execute_start_ns, times.compute_start_ns));
   add(mine.compute_infer, histograms.compute_infer, elapsed_ns(times.compute_start_ns, times.compute_end_ns));
-  add(mine.compute_output, histograms.compute_output,
-      elapsed_ns(times.compute_end_ns, times.execute_end_ns));
+  add(mine.compute_output, histograms.compute_output, elapsed_ns(times.compute_end_ns, times.execute_end_ns));
 }
 
 void StatisticsRecorder::report_first_response(const Request& request) noexcept {

@@ -21,6 +21,7 @@ class TracingService final : public Tracing, public MetricSource {
   TracingService(const Config& config, BackgroundExporter& exporter, const ExportCounts& counts,
                  const Clock& clock, Gate& gate, IdSource& ids);
 
+  bool active() const noexcept override { return on_.load(std::memory_order_relaxed); }
   Trace* start(const TraceStart& request) noexcept override;
   Result<std::vector<TraceSetting>> settings(std::string_view model) const noexcept override;
   /// A model's scope is made anew, and so is that of every model that takes over a changed global value:

@@ -1,4 +1,5 @@
-/// What the log shows, changeable while the server runs. Service "atoll.log_control/1", provided by the kernel.
+/// What the log shows, changeable while the server runs. Service "atoll.log_control/1", provided by the
+/// kernel.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@ struct TraceStart {
   std::string_view tracestate;
 };
 
-/// One setting as the wire shows it: "trace_rate" -> {"1000"}. In an update an empty list clears a model's own
-/// value, so that the global one counts again.
+/// One setting as the wire shows it: "trace_rate" -> {"1000"}. In an update an empty list clears a model's
+/// own value, so that the global one counts again.
 struct TraceSetting {
   std::string key;
   std::vector<std::string> values;
@@ -32,8 +32,10 @@ class Tracing {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.tracing/1";
 
-  /// [request] Null: this request is not traced; costs a load and a branch while tracing is off. The caller
-  /// owns the trace until Trace::release().
+  /// [request] Whether any request may be traced at present: a load and a branch, to be asked before anything
+  /// is gathered for start().
+  virtual bool active() const noexcept = 0;
+  /// [request] Null: this request is not traced. The caller owns the trace until Trace::release().
   virtual Trace* start(const TraceStart& request) noexcept = 0;
 
   // --- [any] ---

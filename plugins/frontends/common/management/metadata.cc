@@ -1,18 +1,25 @@
 // Health and metadata.
-#include "common/model_version.h"
 #include "common/management/management.h"
+#include "common/model_version.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {
 
 /// What this server serves, in the protocol's order.
-constexpr const char* kExtensions[] = {"classification",     "sequence",
-                                       "model_repository",   "model_repository(unload_dependents)",
-                                       "schedule_policy",    "model_configuration",
-                                       "system_shared_memory", "cuda_shared_memory",
-                                       "binary_tensor_data", "parameters",
-                                       "statistics", "trace", "logging"};
+constexpr const char* kExtensions[] = {"classification",
+                                       "sequence",
+                                       "model_repository",
+                                       "model_repository(unload_dependents)",
+                                       "schedule_policy",
+                                       "model_configuration",
+                                       "system_shared_memory",
+                                       "cuda_shared_memory",
+                                       "binary_tensor_data",
+                                       "parameters",
+                                       "statistics",
+                                       "trace",
+                                       "logging"};
 
 Result<ModelRef> find_model(ServerAccess& server, const std::string& name,
                             const std::string& version) noexcept {

@@ -8,7 +8,8 @@ namespace {
 using Value = inference::LogSettingsRequest::SettingValue;
 
 Status read_flag(const std::string& key, const Value& value, bool* flag) {
-  if (value.parameter_choice_case() != Value::kBoolParam) return invalid_argument("expect boolean for '", key, "'");
+  if (value.parameter_choice_case() != Value::kBoolParam)
+    return invalid_argument("expect boolean for '", key, "'");
   *flag = value.bool_param();
   return {};
 }

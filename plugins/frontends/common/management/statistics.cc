@@ -1,6 +1,6 @@
 // ModelStatistics.
-#include "common/model_version.h"
 #include "common/management/management.h"
+#include "common/model_version.h"
 
 namespace atl::frontends {
 namespace {
