@@ -29,8 +29,8 @@ class Server:
         listed = ", ".join(f'"{path}"' for path in paths)
         command = [str(ATOLL), "--manifest", str(manifest)]
         addresses = ['plugin.grpc.address="127.0.0.1:0"']
-        if "[plugin.http]" in pathlib.Path(manifest).read_text():
-            addresses.append('plugin.http.address="127.0.0.1:0"')
+        text = pathlib.Path(manifest).read_text()
+        addresses += [f'plugin.{name}.address="127.0.0.1:0"' for name in ("http", "metrics") if f"[plugin.{name}]" in text]
         for setting in (f"plugin.repository.paths=[{listed}]", *addresses, *settings):
             command += ["--set", setting]
         self.lines = []
@@ -54,14 +54,23 @@ class Server:
     @property
     def http_address(self):
         """Where HTTP is served, as "host:port"; the manifest has that instance."""
+        return self._started_at("HTTPService")
+
+    @property
+    def metrics_address(self):
+        """Where metrics are served, as "host:port"; the manifest has that instance."""
+        return self._started_at("Metrics Service")
+
+    def _started_at(self, service):
+        """The newest address of the service, which a reload may move."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
-            for line in list(self.lines):
-                match = re.search(r"Started HTTPService at (\S+)", line)
+            for line in reversed(list(self.lines)):
+                match = re.search(rf"Started {service} at (\S+)", line)
                 if match:
                     return match.group(1)
             time.sleep(0.01)
-        raise AssertionError(f"HTTP is not served; the log:\n{self.log}")
+        raise AssertionError(f"{service} is not served; the log:\n{self.log}")
 
     @property
     def pid(self):

@@ -1,5 +1,6 @@
 #include "infer_call.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -107,7 +108,10 @@ Status InferCall::forward_headers() noexcept {
     if (HeaderForward::reserved(field.name)) {
       return Status(Code::kInvalidArgument, frontends::messages::reserved_header(field.name));
     }
-    Parameter& parameter = request.add_parameter();
+    // A header takes the place of a parameter of the same name.
+    auto* same = std::find_if(request.parameters.begin(), request.parameters.end(),
+                              [&](const Parameter& known) { return known.key == field.name; });
+    Parameter& parameter = same != request.parameters.end() ? *same : request.add_parameter();
     parameter.key = request.arena().copy_text(field.name);
     parameter.type = ParameterType::kString;
     parameter.text = request.arena().copy_text(field.value);

@@ -213,6 +213,23 @@ TEST_F(InferTest, HeadersBecomeParameters) {
                "Header 'Sequence_id' is reserved for Triton usage and cannot be forwarded.");
 }
 
+TEST_F(InferTest, AHeaderTakesThePlaceOfAParameter) {
+  test::FakeServedModel& model = catalog_.add_identity("m");
+  std::vector<std::string> seen;
+  model.respond = [&](Request& request) {
+    for (const Parameter& parameter : request.parameters)
+      seen.push_back(cat(parameter.key, "=", parameter.text));
+    test::answer_identity(request);
+    (void)request.release().ok();
+  };
+  host_.options().set_string("header_forward_pattern", "^x-fwd");
+  start();
+  std::string body = infer_body("1.0", 1);
+  body.insert(1, R"("parameters":{"x-fwd":7},)");
+  EXPECT_EQ(post("/v2/models/m/infer", body, "x-fwd: header\r\n").status, 200);
+  EXPECT_EQ(seen, std::vector<std::string>{"x-fwd=header"});
+}
+
 TEST_F(InferTest, ManyClientsAtOnceEachGetTheirOwnAnswer) {
   test::FakeServedModel& model = catalog_.add_identity("m");
   start();
