@@ -1,0 +1,82 @@
+#include "exposition.h"
+
+#include <utility>
+
+#include "model_families.h"
+#include "source_sink.h"
+
+namespace atl::frontends::metrics {
+
+Exposition::Exposition(Host& host, const Settings& settings, Service<ModelCatalog> catalog)
+    : host_(host), settings_(settings), catalog_(std::move(catalog)), facts_(host.log()) {}
+
+void Exposition::look() {
+  if (settings_.cpu_metrics) load_.sample();
+  if (!settings_.summary_latencies || !catalog_) return;
+  Result<std::vector<ModelStatistics>> models = catalog_->statistics("", ModelCatalog::kLatest);
+  if (models.ok()) windows_.observe(*models, host_.clock().now_ns());
+}
+
+std::string Exposition::text(uint64_t refused_connections) {
+  const int64_t begun_ns = host_.clock().now_ns();
+  Page page(settings_.max_series);
+  write_models(page);
+  load_.write(page);
+  write_pinned_memory(host_.registry(), page);
+  states_.write(page);
+  write_event_bus(page);
+  write_process(page);
+  write_self(page, begun_ns, refused_connections);
+  const auto left_out = page.family("atoll_metrics_left_out_samples",
+                                    "Samples missing on this page: beyond max_series, or not valid.",
+                                    prometheus::MetricType::Gauge);
+  // Last, so that no source takes a name or delays the numbers above.
+  write_sources(host_.registry(), page);
+  page.value(left_out, {}, static_cast<double>(page.left_out()));
+  return page.text();
+}
+
+void Exposition::write_models(Page& page) {
+  ModelFamilies families(page, settings_);
+  if (!catalog_) return;
+  Result<std::vector<ModelStatistics>> models = catalog_->statistics("", ModelCatalog::kLatest);
+  if (!models.ok()) return;
+  for (const ModelStatistics& model : *models) {
+    const ModelFacts* facts = facts_.find(*catalog_, model.name, model.version);
+    if (facts == nullptr) continue;  // unloaded since
+    if (settings_.summary_latencies) {
+      const LatencyHistograms recent = windows_.recent(model);
+      families.add(model, *facts, &recent);
+    } else {
+      families.add(model, *facts, nullptr);
+    }
+  }
+  facts_.forget_unused();
+}
+
+void Exposition::write_event_bus(Page& page) {
+  const EventBusStatistics bus = host_.events().statistics();
+  page.counter("atoll_event_bus_published_total", "Events given to the event bus.",
+               static_cast<double>(bus.published));
+  page.counter("atoll_event_bus_delivered_total", "Events delivered, counted for each subscription.",
+               static_cast<double>(bus.delivered));
+  page.counter("atoll_event_bus_dropped_total", "Events lost to full queues.",
+               static_cast<double>(bus.dropped));
+  page.gauge("atoll_event_bus_queued", "Events that wait for delivery.", static_cast<double>(bus.queued));
+  page.gauge("atoll_event_bus_subscriptions", "Open subscriptions.", static_cast<double>(bus.subscriptions));
+}
+
+void Exposition::write_self(Page& page, int64_t begun_ns, uint64_t refused_connections) {
+  page.value(
+      page.family("atoll_server_info", "1; the version is in the label.", prometheus::MetricType::Gauge),
+      {{"version", std::string(host_.server_version())}}, 1);
+  page.counter("atoll_metrics_scrapes_total", "Pages given so far, this one included.",
+               static_cast<double>(++scrapes_));
+  page.gauge("atoll_metrics_collect_duration_seconds",
+             "Time that the numbers of this server and its models took for this page.",
+             static_cast<double>(host_.clock().now_ns() - begun_ns) / static_cast<double>(kNsPerSecond));
+  page.counter("atoll_metrics_refused_connections_total", "Connections refused because of max_connections.",
+               static_cast<double>(refused_connections));
+}
+
+}  // namespace atl::frontends::metrics

@@ -1,0 +1,52 @@
+/// The whole page.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "atoll/host.h"
+#include "atoll/model.h"
+#include "atoll/registry.h"
+#include "host_load.h"
+#include "latency_windows.h"
+#include "model_facts.h"
+#include "plugin_states.h"
+#include "settings.h"
+
+namespace atl::frontends::metrics {
+
+/// Knows where every metric comes from.
+class Exposition {
+ public:
+  /// \param catalog  empty: there are no models
+  Exposition(Host& host, const Settings& settings, Service<ModelCatalog> catalog);
+
+  /// Follows the events until close(). [control]
+  Status open() noexcept { return states_.follow(host_.events()); }
+  void close() noexcept { states_.unfollow(); }
+
+  /// Whether look() has anything to do.
+  bool needs_looks() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
+  /// What must be looked at between scrapes. One thread, which may be another than that of text().
+  void look();
+  /// The page as of now. \param refused_connections  by the server, so far. One thread.
+  std::string text(uint64_t refused_connections);
+  /// True while the server as a whole ends. [any]
+  bool exiting() const noexcept { return catalog_ && catalog_->exiting(); }
+
+ private:
+  void write_models(Page& page);
+  void write_event_bus(Page& page);
+  void write_self(Page& page, int64_t begun_ns, uint64_t refused_connections);
+
+  Host& host_;
+  const Settings& settings_;
+  Service<ModelCatalog> catalog_;
+  ModelFactsCache facts_;
+  HostLoad load_;
+  LatencyWindows windows_;
+  PluginStates states_;
+  uint64_t scrapes_ = 0;
+};
+
+}  // namespace atl::frontends::metrics

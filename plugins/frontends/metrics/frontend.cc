@@ -1,0 +1,70 @@
+#include "frontend.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace atl::frontends::metrics {
+
+MetricsFrontend::~MetricsFrontend() { stop(); }
+
+Status MetricsFrontend::init() {
+  Result<Settings> settings = read_settings(host_.options());
+  if (!settings.ok()) return std::move(settings).status();
+  settings_ = std::move(settings).value();
+  return {};
+}
+
+Status MetricsFrontend::start() {
+  Status status = start_parts();
+  if (!status.ok()) stop();
+  return status;
+}
+
+Status MetricsFrontend::start_parts() {
+  Service<ModelCatalog> catalog;
+  if (Result<Service<ModelCatalog>> found = host_.registry().find<ModelCatalog>(); found.ok()) {
+    catalog = std::move(found).value();
+  }
+  exposition_ = std::make_unique<Exposition>(host_, settings_, std::move(catalog));
+  ATOLL_RETURN_IF_ERROR(exposition_->open());
+  const EndpointOptions endpoint{.address = settings_.address,
+                                 .max_connections = settings_.max_connections,
+                                 .idle_timeout_ns = settings_.idle_timeout_ns,
+                                 .share_port = host_.replaces_running_instance()};
+  server_ = std::make_unique<HttpServer>(
+      endpoint, host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
+  Result<int> port = server_->start();
+  if (!port.ok()) return std::move(port).status();
+  bound_port_ = port.value();
+  if (exposition_->needs_looks()) {
+    poller_ =
+        std::make_unique<Poller>(host_.clock(), settings_.poll_interval_ns, [this] { exposition_->look(); });
+    ATOLL_RETURN_IF_ERROR(poller_->start(host_.executors()));
+  }
+  host_.log().info("Started Metrics Service at ", settings_.address.text(bound_port_));
+  return {};
+}
+
+void MetricsFrontend::drain(int64_t deadline_ns) {
+  if (server_ == nullptr) return;
+  const int64_t left_ns = deadline_ns - host_.clock().now_ns();
+  // At most a day: the timer behind it adds this to the present time.
+  server_->drain(std::clamp<int64_t>(left_ns, 0, 86400 * kNsPerSecond), exposition_->exiting());
+}
+
+void MetricsFrontend::stop() {
+  if (server_ != nullptr) server_->stop();
+  if (poller_ != nullptr) poller_->stop();
+  if (exposition_ != nullptr) exposition_->close();
+  server_.reset();
+  poller_.reset();
+  exposition_.reset();
+  bound_port_ = 0;
+}
+
+std::string MetricsFrontend::holding() {
+  int64_t scrapes = host_.gate().count();
+  return scrapes == 0 ? std::string() : cat(scrapes, scrapes == 1 ? " scrape" : " scrapes");
+}
+
+}  // namespace atl::frontends::metrics

@@ -1,0 +1,40 @@
+/// The plugin: options and services in, a metrics endpoint out.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "atoll/plugin.h"
+#include "exposition.h"
+#include "http_server.h"
+#include "poller.h"
+#include "settings.h"
+
+namespace atl::frontends::metrics {
+
+class MetricsFrontend final : public Plugin {
+ public:
+  explicit MetricsFrontend(Host& host) : host_(host) {}
+  ~MetricsFrontend() override;
+
+  Status init() override;
+  Status start() override;
+  void drain(int64_t deadline_ns) override;
+  void stop() override;
+  std::string holding() override;
+
+  /// What the socket got; 0 before start.
+  int bound_port() const noexcept { return bound_port_; }
+
+ private:
+  Status start_parts();
+
+  Host& host_;
+  Settings settings_;
+  std::unique_ptr<Exposition> exposition_;
+  std::unique_ptr<Poller> poller_;
+  std::unique_ptr<HttpServer> server_;
+  int bound_port_ = 0;
+};
+
+}  // namespace atl::frontends::metrics

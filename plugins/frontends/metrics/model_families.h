@@ -1,0 +1,31 @@
+/// The metrics of model versions.
+#pragma once
+
+#include <vector>
+
+#include "atoll/statistics.h"
+#include "model_facts.h"
+#include "page.h"
+#include "settings.h"
+
+namespace atl::frontends::metrics {
+
+/// Begins the families nv_inference_*, nv_cache_*_per_model, nv_model_* and atoll_inference_* of a page, as
+/// far as the settings want them, and writes one model version after another. One thread.
+class ModelFamilies {
+ public:
+  ModelFamilies(Page& page, const Settings& settings);
+
+  /// \param recent  latencies of the summaries' window; null: no summaries
+  void add(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms* recent);
+
+ private:
+  void add_summaries(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms& recent);
+
+  Page& page_;
+  const Settings& settings_;
+  std::vector<Page::FamilyId> numbers_, durations_, caches_, summaries_, histograms_;
+  Page::FamilyId failures_ = Page::kNone, first_response_ = Page::kNone;
+};
+
+}  // namespace atl::frontends::metrics

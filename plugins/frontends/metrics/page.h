@@ -1,0 +1,65 @@
+/// One page in Prometheus' text format, as it is put together.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace atl::frontends::metrics {
+
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+
+/// The text as it is if it is UTF-8; else with U+FFFD in place of every byte outside ASCII: a reader refuses
+/// a whole page because of one such byte.
+std::string utf8_text(std::string_view text);
+
+/// Families in the order in which they were begun; those that get no sample are not on the page. A family
+/// takes max_series label sets; more are left out and counted. One thread.
+class Page {
+ public:
+  using FamilyId = size_t;
+  static constexpr FamilyId kNone = SIZE_MAX;
+
+  explicit Page(uint32_t max_series) : max_series_(max_series) {}
+
+  /// Begins a family, or goes on with the one of that name. The name must be valid; help may be any text.
+  /// \returns kNone if the family exists with another type; samples given to kNone are counted as left out.
+  FamilyId family(std::string_view name, std::string_view help, prometheus::MetricType type);
+
+  // Labels must have valid names, in the order in which they are to be shown; values may be any text. A
+  // counter's or gauge's value:
+  void value(FamilyId family, const Labels& labels, double value);
+  void histogram(FamilyId family, const Labels& labels, prometheus::ClientMetric::Histogram histogram);
+  void summary(FamilyId family, const Labels& labels, prometheus::ClientMetric::Summary summary);
+
+  /// For samples that could not even be given to a family.
+  void count_left_out() noexcept { ++left_out_; }
+
+  /// A family with one sample without labels.
+  void gauge(std::string_view name, std::string_view help, double value) {
+    this->value(family(name, help, prometheus::MetricType::Gauge), {}, value);
+  }
+  void counter(std::string_view name, std::string_view help, double value) {
+    this->value(family(name, help, prometheus::MetricType::Counter), {}, value);
+  }
+
+  bool has(std::string_view name) const { return by_name_.contains(std::string(name)); }
+  /// Samples that are not on the page.
+  uint64_t left_out() const noexcept { return left_out_; }
+  /// The page; the families are gone after it.
+  std::string text();
+
+ private:
+  prometheus::ClientMetric* add(FamilyId family, const Labels& labels);
+
+  uint32_t max_series_;
+  uint64_t left_out_ = 0;
+  std::vector<prometheus::MetricFamily> families_;
+  std::unordered_map<std::string, FamilyId> by_name_;
+};
+
+}  // namespace atl::frontends::metrics

@@ -1,0 +1,30 @@
+/// The options, read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "common/listen_address.h"
+
+namespace atl::frontends::metrics {
+
+struct Settings {
+  ListenAddress address;
+  int64_t poll_interval_ns = 0;  ///< half of option `interval`
+  bool cpu_metrics = false;
+  bool counter_latencies = false;
+  bool summary_latencies = false;
+  bool histogram_latencies = false;
+  std::vector<double> quantiles;            ///< 0..1, in the order given
+  std::vector<double> duration_bounds_sec;  ///< strictly ascending
+  uint32_t max_series = 0;
+  uint32_t max_connections = 0;
+  int64_t idle_timeout_ns = 0;
+};
+
+/// Errors: INVALID_ARGUMENT address, summary_quantiles, duration_buckets.
+Result<Settings> read_settings(const Options& options) noexcept;
+
+}  // namespace atl::frontends::metrics

@@ -1,0 +1,75 @@
+#include "source_sink.h"
+
+#include <prometheus/check_names.h>
+
+#include <algorithm>
+
+#include "atoll/memory.h"
+
+namespace atl::frontends::metrics {
+
+void SourceSink::family(std::string_view name, std::string_view help, MetricKind kind) noexcept {
+  current_ = nullptr;
+  std::string key(name);
+  if (auto known = families_.find(key); known != families_.end()) {
+    if (known->second.kind == kind) current_ = &known->second;
+    return;
+  }
+  if (families_.size() >= kMaxFamilies || !prometheus::CheckMetricName(key) || page_.has(name)) return;
+  const auto type =
+      kind == MetricKind::kCounter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+  current_ = &families_[key];
+  current_->kind = kind;
+  current_->id = page_.family(name, help, type);
+}
+
+void SourceSink::sample(std::span<const MetricLabel> given, double value) noexcept {
+  Labels labels;
+  labels.reserve(given.size());
+  bool valid = current_ != nullptr;
+  for (const MetricLabel& label : given) {
+    labels.push_back({std::string(label.name), utf8_text(label.value)});
+    valid = valid && prometheus::CheckLabelName(labels.back().name);
+  }
+  std::sort(labels.begin(), labels.end());
+  const auto same_name = [](const auto& a, const auto& b) { return a.name == b.name; };
+  valid = valid && std::adjacent_find(labels.begin(), labels.end(), same_name) == labels.end();
+  std::string key;
+  for (const auto& label : labels) {
+    key += label.name;
+    key += '\0';
+    key += label.value;
+    key += '\0';
+  }
+  if (!valid || !current_->label_sets.insert(std::move(key)).second) return page_.count_left_out();
+  page_.value(current_->id, labels, value);
+}
+
+void write_sources(Registry& registry, Page& page) {
+  SourceSink sink(page);
+  for (const ServiceInfo& info : registry.list(MetricSource::kInterfaceId)) {
+    Result<Service<MetricSource>> source = registry.find<MetricSource>(info.instance);
+    if (!source.ok()) continue;  // it has just gone
+    (*source)->collect(sink);
+    sink.end_source();
+  }
+}
+
+void write_pinned_memory(Registry& registry, Page& page) {
+  uint64_t limit = 0, used = 0;
+  bool pinned = false;
+  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
+    Result<Service<Memory>> memory = registry.find<Memory>(info.instance);
+    if (!memory.ok() || (*memory)->kind() != MemoryKind::kCpuPinned) continue;
+    pinned = true;
+    limit += (*memory)->limit_bytes();
+    used += (*memory)->used_bytes();
+  }
+  if (!pinned) return;
+  page.gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes",
+             static_cast<double>(limit));
+  page.gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes",
+             static_cast<double>(used));
+}
+
+}  // namespace atl::frontends::metrics
