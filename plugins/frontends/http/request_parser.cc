@@ -26,6 +26,18 @@ bool is_digits(std::string_view text) noexcept {
   return true;
 }
 
+/// Whether what is there of a chunk's head can become one.
+bool may_be_chunk_head(std::string_view head, bool after_chunk) noexcept {
+  if (after_chunk) {
+    const std::string_view line_end = std::string_view("\r\n").substr(0, head.size());
+    if (!head.starts_with(line_end)) return false;
+    head.remove_prefix(line_end.size());
+  }
+  const size_t digits = head.find_first_not_of("0123456789abcdefABCDEF");
+  if (digits == std::string_view::npos) return true;
+  return digits > 0 && std::string_view(";\r \t").find(head[digits]) != std::string_view::npos;
+}
+
 }  // namespace
 
 /// The parser of one request. Beast calls the on_..._impl functions.
@@ -152,6 +164,13 @@ class RequestParser::Beast {
     return refuse(503, "no memory for the request's body");
   }
 
+  /// \param rest  of a chunk's head what is there; a client is not waited for if that can never become one
+  Step need_more(std::string_view rest) {
+    if (may_be_chunk_head(rest, chunks > 0)) return Step::kNeedMore;
+    refuse(400, "can not read the chunked body: bad chunk");
+    return Step::kRefused;
+  }
+
   std::optional<Parser> parser;
   RequestHead* head = nullptr;  ///< null once the head is complete
   Refusal refusal;
@@ -193,10 +212,10 @@ bool RequestParser::parse_head(std::string_view block, RequestHead& head) {
 RequestParser::Step RequestParser::parse_chunks(std::string_view bytes, BodyBuffer* body, uint64_t limit,
                                                 size_t* consumed) {
   *consumed = 0;
-  // What can follow outside of a chunk's data takes 5 bytes at least, and the parser relies on having them.
-  if (beast_->chunk_left == 0 && bytes.size() < 5) return Step::kNeedMore;
   beast_->body = body;
   beast_->limit = limit;
+  // What can follow outside of a chunk's data takes 5 bytes at least, and the parser relies on having them.
+  if (beast_->chunk_left == 0 && bytes.size() < 5) return beast_->need_more(bytes);
   error_code error;
   *consumed = beast_->parser->put({bytes.data(), bytes.size()}, error);
   if (beast_->refusal.http_status != 0) return Step::kRefused;
@@ -209,7 +228,7 @@ RequestParser::Step RequestParser::parse_chunks(std::string_view bytes, BodyBuff
     beast_->refuse(400, cat("a chunk's head takes more than ", kMaxChunkHeadBytes, " bytes"));
     return Step::kRefused;
   }
-  return Step::kNeedMore;
+  return beast_->chunk_left == 0 ? beast_->need_more(bytes.substr(*consumed)) : Step::kNeedMore;
 }
 
 const Refusal& RequestParser::refusal() const noexcept { return beast_->refusal; }
