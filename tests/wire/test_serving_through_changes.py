@@ -146,7 +146,9 @@ def test_a_removed_backend_takes_its_models_along_and_a_new_one_brings_them_back
             assert time.monotonic() < deadline, server.log
         with pytest.raises(InferenceServerException):
             infer(client)
-        index = client.get_model_repository_index().models
+        # Taken out of service at once; unavailable when its last request is done.
+        while (index := client.get_model_repository_index().models)[0].state == "UNLOADING":
+            assert time.monotonic() < deadline, server.log
         assert index[0].state == "UNAVAILABLE" and "identity" in index[0].reason
         manifest_with(manifest)
         server.process.send_signal(signal.SIGHUP)
