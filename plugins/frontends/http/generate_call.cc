@@ -30,9 +30,14 @@ void GenerateCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   begin(kExchangePart);
   pass_ = Pass(context_.backplane.host.gate());
-  Status status = pass_ ? start() : unavailable(frontends::messages::kServerExiting);
-  if (!pass_) abandon();
-  if (status.ok()) return;  // the call may be over
+  Status status;
+  if (pass_) {
+    status = start();
+    if (status.ok()) return;  // the call may be over, and this object with it
+  } else {
+    abandon();
+    status = unavailable(frontends::messages::kServerExiting);
+  }
   final_seen_here_ = true;
   channel.answer_error(status);
 }
