@@ -1,4 +1,6 @@
 // generate and generate_stream from the client's side.
+#include <atomic>
+
 #include "frontend_fixture.h"
 
 namespace atl::frontends::http {
@@ -118,7 +120,7 @@ TEST_F(GenerateTest, AnErrorAsTheAnswer) {
 }
 
 TEST_F(GenerateTest, AStreamOfAnyLength) {
-  int count = 0;
+  std::atomic<int> count = 0;  // the test's thread sets it, the server's reads it
   model_->respond = [&](Request& request) {
     for (int i = 0; i < count; ++i)
       send_number(request, i, i % 2 == 0 && i + 1 == count ? uint32_t{kFinal} : 0);
