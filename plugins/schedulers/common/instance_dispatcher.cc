@@ -54,13 +54,16 @@ Status InstanceDispatcher::start(const SchedulerContext& context) noexcept {
 
 InstanceSlot* InstanceDispatcher::take_idle() noexcept {
   InstanceSlot* slot = idle_;
-  if (slot != nullptr) idle_ = slot->next_idle_;
+  if (slot == nullptr) return nullptr;
+  idle_ = slot->next;
+  --idle_count_;
   return slot;
 }
 
 void InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
-  slot.next_idle_ = idle_;
+  slot.next = idle_;
   idle_ = &slot;
+  ++idle_count_;
 }
 
 bool InstanceDispatcher::may_run_inline(const InstanceSlot& slot) const noexcept {
@@ -104,7 +107,8 @@ void InstanceDispatcher::execute(InstanceSlot& slot) noexcept {
               .total_batch_size = slot.total_batch_size_,
               .deadline_ns = slot.deadline_ns_};
   Status status = slot.backend().execute(batch);
-  slot.execution_time_.add(clock_.now_ns() - start_ns);
+  slot.last_duration_ns_ = clock_.now_ns() - start_ns;
+  slot.execution_time_.add(slot.last_duration_ns_);
   if (status.ok()) return;
   for (Request* request : slot.requests_) {
     if (reporter_ != nullptr) reporter_->report_failure(*request, FailureReason::kBackend);

@@ -36,6 +36,21 @@ class InstanceSlot {
   void add(Request& request) noexcept;
   uint32_t request_count() const noexcept { return static_cast<uint32_t>(requests_.size()); }
   uint32_t total_batch_size() const noexcept { return total_batch_size_; }
+  std::span<Request* const> requests() const noexcept { return requests_; }
+  /// Takes out those that `unwanted(request)` is true for, and keeps the order of the others.
+  template <class Unwanted>
+  void drop(Unwanted&& unwanted) {
+    std::vector<Request*> before;
+    before.swap(requests_);
+    clear_batch();
+    for (Request* request : before) {
+      if (!unwanted(*request)) add(*request);
+    }
+  }
+  /// How long the last execution took.
+  int64_t last_duration_ns() const noexcept { return last_duration_ns_; }
+
+  InstanceSlot* next = nullptr;  ///< link for whoever holds the slot, the dispatcher while it is idle
 
  private:
   friend class InstanceDispatcher;
@@ -43,10 +58,10 @@ class InstanceSlot {
   uint32_t index_ = 0;
   uint32_t total_batch_size_ = 0;
   int64_t deadline_ns_ = 0;
+  int64_t last_duration_ns_ = 0;
   std::vector<Request*> requests_;  // capacity is kept from batch to batch
   ExecutionTime execution_time_;
   InstanceDispatcher* dispatcher_ = nullptr;
-  InstanceSlot* next_idle_ = nullptr;
   SerialExecutorPtr executor_;
 };
 
@@ -90,18 +105,20 @@ class InstanceDispatcher {
   /// The instance that was idle last (its caches are warm), or null.
   InstanceSlot* take_idle() noexcept;
   void put_idle(InstanceSlot& slot) noexcept;
+  uint32_t idle_count() const noexcept { return idle_count_; }
 
   // --- without the scheduler's lock ---
   /// Runs the slot's batch, here or on the instance's thread, and then whatever next_batch() gives. A failure
   /// of execute() answers every request of the batch.
   void dispatch(InstanceSlot& slot) noexcept;
+  /// The same, never here.
+  void hand_over(InstanceSlot& slot) noexcept;
 
   std::span<InstanceSlot> slots() noexcept { return {slots_.get(), slot_count_}; }
 
  private:
   static void run_on_executor(void* slot) noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
-  void hand_over(InstanceSlot& slot) noexcept;
   void execute(InstanceSlot& slot) noexcept;
 
   BatchSource& source_;
@@ -109,6 +126,7 @@ class InstanceDispatcher {
   Clock& clock_;
   InferenceReporter* reporter_;
   InstanceSlot* idle_ = nullptr;
+  uint32_t idle_count_ = 0;
   size_t slot_count_;
   std::unique_ptr<InstanceSlot[]> slots_;
 };

@@ -11,6 +11,7 @@ namespace atl::schedulers {
 inline constexpr std::string_view kStopping =
     "Server is stopping, scheduler for model has stopped accepting new inference requests";
 inline constexpr std::string_view kQueueFull = "Exceeds maximum queue size";
+inline constexpr std::string_view kTimeoutExpired = "Request timeout expired";
 
 /// UNAVAILABLE "[request id: 7] <text>".
 inline Status unavailable_for(const Request& request, std::string_view text) {

@@ -1,12 +1,19 @@
-/// Service "atoll.scheduler/1" of kind "default".
+/// Service "atoll.scheduler/1" of kind "default": every request is a batch of its own, first come, first
+/// served, by any instance that is idle.
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "common/answer_thread.h"
-#include "default_scheduler.h"
+#include "common/batch_scheduler.h"
 
 namespace atl::schedulers {
+
+struct DefaultSettings {
+  uint64_t queue_size_max = 65'536;  ///< requests waiting for one model version; 0: any number
+  DispatcherLimits dispatcher;
+};
 
 class DefaultProvider final : public SchedulerProvider {
  public:
@@ -16,7 +23,11 @@ class DefaultProvider final : public SchedulerProvider {
   Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept override {
     Result<AnswerThread> answer_thread = answer_threads_.get(*context.executors);
     if (!answer_thread.ok()) return std::move(answer_thread).status();
-    return DefaultScheduler::create(context, settings_, std::move(answer_thread).value());
+    BatchSettings settings;
+    settings.queue.size_max = settings_.queue_size_max;
+    settings.rules.one_request = true;
+    settings.dispatcher = settings_.dispatcher;
+    return BatchScheduler::create(context, std::move(settings), std::move(answer_thread).value());
   }
 
  private:

@@ -1,10 +1,9 @@
-#include "default_scheduler.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
 
+#include "default_provider.h"
 #include "scheduler_bench.h"
 
 namespace atl::schedulers {

@@ -1,0 +1,101 @@
+/// The scheduler of models without sequences: a queue with policy, a batch former, and the instances.
+///
+/// There is no thread of its own. Whoever changes something looks whether a batch is due: the thread that
+/// brings a request, the thread that has finished a batch, the timer when a delay or a timeout ends. A batch
+/// is formed at the last moment, when an instance is there for it, so whatever came meanwhile is in it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "atoll/scheduler.h"
+#include "common/answer_thread.h"
+#include "common/batch_former.h"
+#include "common/batch_tuner.h"
+#include "common/instance_dispatcher.h"
+#include "common/look_timer.h"
+#include "common/ordered_responses.h"
+#include "common/policy_queue.h"
+
+namespace atl::schedulers {
+
+struct BatchSettings {
+  QueuePolicies queue;
+  BatchRules rules;
+  BatchCompatibility compatibility;
+  std::unique_ptr<BatchStrategy> strategy;  ///< may be null
+  std::unique_ptr<BatchTuner> tuner;        ///< may be null; else it rules over rules.size_max and delay_ns
+  bool preserve_ordering = false;
+  uint64_t hold_until = 0;  ///< nothing is executed before so many requests have come to wait, once
+  DispatcherLimits dispatcher;
+};
+
+/// A request that is cancelled while it waits leaves the queue at once and is answered CANCELLED with an
+/// empty text; so is one whose deadline has passed when its turn comes (its client has its own error for
+/// that by then). One whose queue timeout has run out is answered UNAVAILABLE. None of them is executed.
+class BatchScheduler final : public Scheduler,
+                             private BatchSource,
+                             private CancelListener,
+                             private LookListener {
+ public:
+  /// Errors: those of ExecutorFactory::create.
+  static Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context, BatchSettings settings,
+                                                   AnswerThread answer_thread);
+  BatchScheduler(const SchedulerContext& context, BatchSettings settings, AnswerThread answer_thread);
+  ~BatchScheduler() override;
+
+  Status enqueue(Request& request) noexcept override;
+  void stop_accepting() noexcept override;
+  uint64_t in_flight() const noexcept override;
+
+ private:
+  enum class Admission { kTaken, kNotWanted, kStopping, kQueueFull, kTooLate };
+  /// What is to be done once the lock is free.
+  struct Work {
+    InstanceSlot* slots = nullptr;  ///< with batches, linked
+    bool post_answers = false;      ///< requests have left the line, and nobody was told to answer them yet
+  };
+
+  // --- under the lock ---
+  Admission admit(Request& request, int64_t now_ns, Work* work);
+  void run_at_once(Request& request, InstanceSlot& slot, Work* work);
+  BatchLoad load(int64_t now_ns) const noexcept;
+  void fill_idle_instances(int64_t now_ns, Work* work);
+  bool fill(InstanceSlot& slot, int64_t now_ns, Work* work);
+  void expire(int64_t now_ns, Work* work) noexcept;
+  void arm_for_timeouts();
+  bool claim_answering() noexcept;
+
+  // --- without it ---
+  void run(const Work& work, bool here) noexcept;
+  bool drop_unwanted(InstanceSlot& slot) noexcept;
+  bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
+  void on_cancel(void* request) noexcept override;
+  void look() noexcept override;
+  void post_answers() noexcept;
+  void answer_refused() noexcept;
+  bool is_wanted(const Request& request) const noexcept;
+  void refuse(Request& request, FailureReason reason, Status status) noexcept;
+  Status too_late(const Request& request) const;
+
+  Clock& clock_;
+  InferenceReporter* reporter_;
+  std::atomic<uint32_t> inside_{0};
+
+  mutable std::mutex mutex_;  // this model's own; held for a few instructions
+  PolicyQueue queue_;
+  BatchSettings settings_;
+  BatchFormer former_;
+  RequestQueue cancelled_, expired_, late_;  // out of the line, to be answered by the answer thread
+  uint64_t in_flight_ = 0;
+  bool accepting_ = true;
+  bool answering_ = false;  // a task of the answer thread is on its way
+
+  std::unique_ptr<OrderedResponses> order_;
+  AnswerThread answer_thread_;
+  LookTimer timer_;
+  InstanceDispatcher dispatcher_;  // last: its destructor joins threads that use the rest
+};
+
+}  // namespace atl::schedulers

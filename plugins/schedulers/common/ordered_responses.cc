@@ -1,0 +1,92 @@
+#include "common/ordered_responses.h"
+
+#include <utility>
+
+#include "common/inside.h"
+
+namespace atl::schedulers {
+
+OrderedResponses::~OrderedResponses() { wait_until_nobody_is_inside(inside_); }
+
+void OrderedResponses::reserve(Request& request) {
+  std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    places_.push_back(std::make_unique<Place>(*this));
+    free_.reserve(places_.size());  // so that giving one back needs no memory
+    free_.push_back(places_.back().get());
+  }
+  Place& place = *free_.back();
+  free_.pop_back();
+  place.sink = std::exchange(request.sink, &place);
+  place.next = nullptr;
+  place.final_sent = place.final_delivered = place.was_released = false;
+  (tail_ == nullptr ? head_ : tail_->next) = &place;
+  tail_ = &place;
+}
+
+/// Under the lock.
+void OrderedResponses::give_back(Place& place) noexcept {
+  if (place.final_delivered && place.was_released) free_.push_back(&place);
+}
+
+void OrderedResponses::deliver() noexcept {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(delivering_, true)) return;  // that thread sees what has come
+  while (head_ != nullptr && !head_->sent.empty()) {
+    Place& place = *head_;
+    Sent one = place.sent.front();
+    place.sent.pop_front();
+    ResponseSink* sink = place.sink;
+    if ((one.flags & kFinal) != 0) {
+      head_ = place.next;
+      if (head_ == nullptr) tail_ = nullptr;
+      place.final_delivered = true;
+      give_back(place);
+    }
+    lock.unlock();
+    sink->send(one.response, one.flags);
+    lock.lock();
+  }
+  delivering_ = false;
+}
+
+Response* OrderedResponses::Place::new_response() noexcept {
+  Response* response = sink->new_response();
+  response->sink = this;  // so that it comes back here when it is sent
+  return response;
+}
+
+Status OrderedResponses::Place::allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
+                                         MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
+  return sink->allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
+}
+
+void OrderedResponses::Place::send(Response* response, uint32_t flags) noexcept {
+  OrderedResponses& owner = owner_;  // this place may be another request's when deliver() returns
+  Inside inside(owner.inside_);
+  bool too_late = false;
+  {
+    std::lock_guard lock(owner.mutex_);
+    too_late = final_sent;
+    final_sent |= (flags & kFinal) != 0;
+    if (!too_late) sent.push_back({response, flags});
+  }
+  if (!too_late) return owner.deliver();
+  if (response != nullptr) sink->discard(response);
+}
+
+void OrderedResponses::Place::discard(Response* response) noexcept { sink->discard(response); }
+
+void OrderedResponses::Place::released(Request& request) noexcept {
+  Inside inside(owner_.inside_);
+  ResponseSink* own = sink;
+  request.sink = own;
+  {
+    std::lock_guard lock(owner_.mutex_);
+    was_released = true;
+    owner_.give_back(*this);
+  }
+  own->released(request);
+}
+
+}  // namespace atl::schedulers

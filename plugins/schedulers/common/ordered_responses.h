@@ -1,0 +1,62 @@
+/// Responses leave in the order in which their requests left the queue, whatever instance is done first.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "atoll/request.h"
+
+namespace atl::schedulers {
+
+/// Puts itself before the sinks of the requests of one model version. Responses of the first request in
+/// order pass at once; those of the others are kept until every request before them has had its final one.
+/// One thread delivers at a time: it is whichever brought the response that was waited for.
+class OrderedResponses {
+ public:
+  OrderedResponses() = default;
+  OrderedResponses(const OrderedResponses&) = delete;
+  OrderedResponses& operator=(const OrderedResponses&) = delete;
+  ~OrderedResponses();
+
+  /// The next place in the order is this request's. The caller orders the calls. [any]
+  void reserve(Request& request);
+
+ private:
+  struct Sent {
+    Response* response;
+    uint32_t flags;
+  };
+  class Place final : public ResponseSink {
+   public:
+    explicit Place(OrderedResponses& owner) noexcept : owner_(owner) {}
+    virtual ~Place() = default;
+    Response* new_response() noexcept override;
+    Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
+                    int64_t preferred_device_id) noexcept override;
+    void send(Response* response, uint32_t flags) noexcept override;
+    void discard(Response* response) noexcept override;
+    void released(Request& request) noexcept override;
+
+    OrderedResponses& owner_;
+    ResponseSink* sink = nullptr;  ///< the request's own
+    std::deque<Sent> sent;
+    Place* next = nullptr;
+    bool final_sent = false, final_delivered = false, was_released = false;
+  };
+
+  void deliver() noexcept;
+  void give_back(Place& place) noexcept;
+
+  std::atomic<uint32_t> inside_{0};  // threads that may touch this object after the last answer
+  std::mutex mutex_;
+  Place* head_ = nullptr;
+  Place* tail_ = nullptr;
+  bool delivering_ = false;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::vector<Place*> free_;
+};
+
+}  // namespace atl::schedulers

@@ -1,0 +1,47 @@
+#include "common/scheduling_config.h"
+
+#include <algorithm>
+
+#include "model_config.pb.h"
+
+namespace atl::schedulers {
+namespace {
+
+QueuePolicy queue_policy_from(const inference::ModelQueuePolicy& config) {
+  QueuePolicy policy;
+  if (config.timeout_action() == inference::ModelQueuePolicy::DELAY) {
+    policy.timeout_action = TimeoutAction::kDelay;
+  }
+  policy.allow_timeout_override = config.allow_timeout_override();
+  policy.default_timeout_us = config.default_timeout_microseconds();
+  policy.max_queue_size = config.max_queue_size();
+  return policy;
+}
+
+}  // namespace
+
+QueuePolicies queue_policies_from(const inference::ModelDynamicBatching& config) {
+  QueuePolicies policies;
+  policies.priority_levels = config.priority_levels();
+  policies.default_priority_level = config.default_priority_level();
+  policies.default_policy = queue_policy_from(config.default_queue_policy());
+  for (const auto& [level, policy] : config.priority_queue_policy()) {
+    policies.by_level.emplace(level, queue_policy_from(policy));
+  }
+  return policies;
+}
+
+BatchCompatibility batch_compatibility_from(const inference::ModelConfig& config) {
+  BatchCompatibility compatibility;
+  compatibility.has_batch_dimension = config.max_batch_size() > 0;
+  for (const auto& input : config.input()) {
+    compatibility.has_optional_inputs |= input.optional();
+    bool variable = std::find(input.dims().begin(), input.dims().end(), -1) != input.dims().end();
+    if (input.is_shape_tensor() || (variable && !input.allow_ragged_batch())) {
+      compatibility.compared.push_back({input.name(), input.is_shape_tensor()});
+    }
+  }
+  return compatibility;
+}
+
+}  // namespace atl::schedulers

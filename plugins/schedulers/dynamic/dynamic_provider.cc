@@ -1,0 +1,109 @@
+#include "dynamic_provider.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "common/scheduling_config.h"
+#include "model_config.pb.h"
+
+namespace atl::schedulers {
+namespace {
+
+constexpr char kLatencyTarget[] = "latency_target_microseconds";
+constexpr int64_t kLatencyTargetMaxUs = 3'600'000'000;
+
+int64_t delay_ns(const inference::ModelDynamicBatching& batching) {
+  uint64_t most_us = DeadlineHeap::kNever / kNsPerUs;
+  return static_cast<int64_t>(std::min(batching.max_queue_delay_microseconds(), most_us)) * kNsPerUs;
+}
+
+}  // namespace
+
+Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& context) {
+  inference::ModelConfig config;
+  if (!config.ParseFromArray(context.config.data(), static_cast<int>(context.config.size()))) {
+    return internal_error("the configuration of model '", context.model_name, "' can not be read");
+  }
+  const inference::ModelDynamicBatching& batching = config.dynamic_batching();
+  BatchSettings settings;
+  settings.queue = queue_policies_from(batching);
+  settings.queue.size_max = settings_.queue_size_max;
+  settings.rules.size_max = std::max(1u, context.max_batch_size);
+  settings.rules.delay_ns = delay_ns(batching);
+  for (int32_t size : batching.preferred_batch_size()) {
+    if (size > 0) settings.rules.preferred_sizes.push_back(static_cast<uint32_t>(size));
+  }
+  std::sort(settings.rules.preferred_sizes.begin(), settings.rules.preferred_sizes.end());
+  settings.compatibility = batch_compatibility_from(config);
+  settings.preserve_ordering = batching.preserve_ordering();
+  settings.hold_until = settings_.hold_until;
+  settings.dispatcher = settings_.dispatcher;
+  ATOLL_RETURN_IF_ERROR(add_latency_target(context, config, &settings));
+  return settings;
+}
+
+Status DynamicProvider::add_latency_target(const SchedulerContext& context,
+                                           const inference::ModelConfig& config, BatchSettings* settings) {
+  auto parameter = config.parameters().find(kLatencyTarget);
+  if (parameter == config.parameters().end()) return {};
+  const std::string& text = parameter->second.string_value();
+  int64_t target_us = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target_us);
+  if (error != std::errc() || end != text.data() + text.size() || target_us < 1 ||
+      target_us > kLatencyTargetMaxUs) {
+    return invalid_argument("parameter '", kLatencyTarget, "' of model '", context.model_name,
+                            "' must be a whole number of microseconds from 1 to ", kLatencyTargetMaxUs,
+                            ", got '", text, "'");
+  }
+  auto report = std::make_shared<LatencyTargetReport>();
+  report->model = context.model_name;
+  report->version = context.model_version;
+  report->target_ns = target_us * kNsPerUs;
+  settings->tuner = std::make_unique<LatencyTarget>(report, settings->rules.size_max,
+                                                    static_cast<uint32_t>(context.instances.size()));
+  std::lock_guard lock(mutex_);
+  std::erase_if(reports_, [](const auto& known) { return known.expired(); });
+  reports_.push_back(std::move(report));
+  return {};
+}
+
+Result<std::unique_ptr<Scheduler>> DynamicProvider::create(const SchedulerContext& context) noexcept {
+  Result<AnswerThread> answer_thread = answer_threads_.get(*context.executors);
+  if (!answer_thread.ok()) return std::move(answer_thread).status();
+  Result<BatchSettings> settings = batch_settings(context);
+  if (!settings.ok()) return std::move(settings).status();
+  return BatchScheduler::create(context, std::move(settings).value(), std::move(answer_thread).value());
+}
+
+void DynamicProvider::collect(MetricSink& sink) const noexcept {
+  std::vector<std::shared_ptr<const LatencyTargetReport>> reports;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& known : reports_) {
+      if (auto report = known.lock(); report != nullptr) reports.push_back(std::move(report));
+    }
+  }
+  auto family = [&](std::string_view name, std::string_view help, MetricKind kind, auto&& value) {
+    sink.family(name, help, kind);
+    for (const auto& report : reports) {
+      std::string version = cat(report->version);
+      MetricLabel labels[] = {{"model", report->model}, {"version", version}};
+      sink.sample(labels, value(*report));
+    }
+  };
+  using Report = LatencyTargetReport;
+  family("atoll_batch_latency_target_seconds", "Latency target of the model's batcher", MetricKind::kGauge,
+         [](const Report& report) { return static_cast<double>(report.target_ns) / 1e9; });
+  family("atoll_batch_size_limit", "Largest batch the batcher forms to keep its latency target",
+         MetricKind::kGauge,
+         [](const Report& report) { return static_cast<double>(report.size_max.load()); });
+  family("atoll_batch_delay_seconds", "How long the batcher lets a batch wait for more requests",
+         MetricKind::kGauge,
+         [](const Report& report) { return static_cast<double>(report.delay_ns.load()) / 1e9; });
+  family("atoll_batch_shed_requests_total",
+         "Requests refused because they would have missed the latency target", MetricKind::kCounter,
+         [](const Report& report) { return static_cast<double>(report.shed.load()); });
+}
+
+}  // namespace atl::schedulers

@@ -1,0 +1,77 @@
+/// schedulers/dynamic: requests that wait together are executed together.
+#include "atoll/plugin.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "dynamic_provider.h"
+
+namespace atl::schedulers {
+namespace {
+
+/// Triton's switch for tests that need a known number of requests in the queue.
+constexpr char kHoldVariable[] = "TRITONSERVER_DELAY_SCHEDULER";
+
+uint64_t hold_until(Log& log) {
+  const char* value = std::getenv(kHoldVariable);
+  if (value == nullptr || *value == '\0') return 0;
+  std::string_view text(value);
+  uint64_t count = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc() && end == text.data() + text.size()) return count;
+  log.warning(kHoldVariable, " is '", text, "', which is not a number of requests: it is ignored");
+  return 0;
+}
+
+DynamicSettings settings_from(Host& host) {
+  const Options& options = host.options();
+  DynamicSettings settings;
+  settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
+  settings.backend_directory = options.get_string("backend_directory");
+  settings.hold_until = hold_until(host.log());
+  settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
+  return settings;
+}
+
+class DynamicSchedulerPlugin final : public Plugin {
+ public:
+  explicit DynamicSchedulerPlugin(Host& host) : provider_(settings_from(host), host.log()) {}
+  void* query(std::string_view id) override {
+    if (void* scheduler = provide<SchedulerProvider>(&provider_, id); scheduler != nullptr) return scheduler;
+    return provide<MetricSource>(&provider_, id);
+  }
+
+ private:
+  DynamicProvider provider_;
+};
+
+constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0},
+                                           {MetricSource::kInterfaceId.data(), 0, 0}};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"max_queue_size", ATOLL_OPTION_INT, 0, "65536", "0", "1000000000", nullptr,
+     "Most requests that may wait for one model version, in all priority levels together, beside the limits "
+     "of "
+     "its configuration; further ones are refused as UNAVAILABLE. 0: any number."},
+    {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
+     "An idle instance whose executions take less on average is run on the thread that completed the batch. "
+     "0us: always on the instance's own thread."},
+    {"backend_directory", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "Folder with a folder for each backend, where batchstrategy.so is looked for if neither the model nor "
+     "its "
+     "version has one. Empty: nowhere."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(DynamicSchedulerPlugin,
+             {.name = "schedulers/dynamic",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Executes requests of a model in batches, as dynamic_batching says.",
+              .provides = kProvides,
+              .options = kOptions});
+
+}  // namespace atl::schedulers
