@@ -3,16 +3,24 @@
 #include <algorithm>
 #include <functional>
 
+#include "common/testing/scheduler_bench.h"
 #include "default_provider.h"
-#include "scheduler_bench.h"
 
 namespace atl::schedulers {
 namespace {
 
 using test::TestRequest;
 
+class DefaultBench : public SchedulerBench {
+ public:
+  explicit DefaultBench(uint32_t instance_count, const DefaultSettings& settings = {})
+      : SchedulerBench(instance_count,
+                       [&settings](test::FakeHost&) { return std::make_shared<DefaultProvider>(settings); }) {
+  }
+};
+
 TEST(DefaultScheduler, ALightInstanceRunsOnTheThreadThatBringsTheRequest) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.behavior.busy_ns = 99 * kNsPerUs;
   for (uint32_t i = 0; i < ExecutionTime::kSamplesMin; ++i) {
     EXPECT_FALSE(bench.enqueue().done()) << "its speed is not known yet";
@@ -23,7 +31,7 @@ TEST(DefaultScheduler, ALightInstanceRunsOnTheThreadThatBringsTheRequest) {
 }
 
 TEST(DefaultScheduler, AHeavyInstanceRunsOnItsOwnThread) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.behavior.busy_ns = 101 * kNsPerUs;
   bench.warm_up(20);
   EXPECT_FALSE(bench.enqueue().done());
@@ -33,7 +41,7 @@ TEST(DefaultScheduler, AHeavyInstanceRunsOnItsOwnThread) {
 }
 
 TEST(DefaultScheduler, AnInstanceThatBecomesHeavyIsHandedOver) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.behavior.busy_ns = 10 * kNsPerUs;
   bench.warm_up(10);
   bench.behavior.busy_ns = 10 * kNsPerMs;
@@ -51,7 +59,7 @@ TEST(DefaultScheduler, AnInstanceThatBecomesHeavyIsHandedOver) {
 TEST(DefaultScheduler, InlineExecutionCanBeTurnedOff) {
   DefaultSettings settings;
   settings.dispatcher.light_execution_ns = 0;
-  SchedulerBench bench(1, settings);
+  DefaultBench bench(1, settings);
   bench.warm_up(20);
   EXPECT_FALSE(bench.enqueue().done());
   bench.host.run_until_idle();
@@ -60,7 +68,7 @@ TEST(DefaultScheduler, InlineExecutionCanBeTurnedOff) {
 
 TEST(DefaultScheduler, ARequestsThreadDoesNotServeTheOthersForLong) {
   DefaultSettings settings;
-  SchedulerBench bench(1, settings);
+  DefaultBench bench(1, settings);
   bench.warm_up(10);
   uint64_t before = bench.instances[0]->executions();
   // Each execution brings the next request, so without a bound this enqueue would go on to the end.
@@ -77,7 +85,7 @@ TEST(DefaultScheduler, ARequestsThreadDoesNotServeTheOthersForLong) {
 
 TEST(DefaultScheduler, InlineRunsNestOnlySoDeep) {
   DefaultSettings settings;
-  SchedulerBench bench(30, settings);
+  DefaultBench bench(30, settings);
   // All instances are made known to be light; while one executes, the next idle one is taken.
   int left = 0;
   uint32_t depth = 0, deepest = 0;
@@ -97,7 +105,7 @@ TEST(DefaultScheduler, InlineRunsNestOnlySoDeep) {
 }
 
 TEST(DefaultScheduler, OneInstanceServesInTheOrderOfArrival) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   for (int i = 0; i < 50; ++i) bench.enqueue();
   bench.host.run_until_idle();
   bench.expect_all_done();
@@ -107,7 +115,7 @@ TEST(DefaultScheduler, OneInstanceServesInTheOrderOfArrival) {
 }
 
 TEST(DefaultScheduler, EveryIdleInstanceIsUsed) {
-  SchedulerBench bench(3);
+  DefaultBench bench(3);
   for (int i = 0; i < 3; ++i) bench.enqueue();
   bench.host.run_until_idle();
   for (auto& instance : bench.instances) EXPECT_EQ(instance->executions(), 1u);
@@ -115,7 +123,7 @@ TEST(DefaultScheduler, EveryIdleInstanceIsUsed) {
 }
 
 TEST(DefaultScheduler, ACancelledRequestIsAnsweredWhileTheInstanceIsBusy) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   auto canceller = bench.host.executors().create("canceller", {}).value();
   TestRequest& running = bench.enqueue();
   TestRequest& queued = bench.enqueue();
@@ -136,7 +144,7 @@ TEST(DefaultScheduler, ACancelledRequestIsAnsweredWhileTheInstanceIsBusy) {
 }
 
 TEST(DefaultScheduler, ARequestCancelledBeforeItComesIsNotExecuted) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   TestRequest& request = bench.add();
   request.cancel();
   ASSERT_TRUE(request.enqueue(*bench.scheduler).ok());
@@ -147,7 +155,7 @@ TEST(DefaultScheduler, ARequestCancelledBeforeItComesIsNotExecuted) {
 }
 
 TEST(DefaultScheduler, ARequestWhoseDeadlinePassedIsNotExecuted) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.behavior.busy_ns = 10 * kNsPerMs;
   int64_t now_ns = bench.host.clock().now_ns();
   bench.enqueue();
@@ -167,7 +175,7 @@ TEST(DefaultScheduler, ARequestWhoseDeadlinePassedIsNotExecuted) {
 TEST(DefaultScheduler, TheLineHasAnEnd) {
   DefaultSettings settings;
   settings.queue_size_max = 3;
-  SchedulerBench bench(1, settings);
+  DefaultBench bench(1, settings);
   for (int i = 0; i < 4; ++i) bench.enqueue();  // one executing, three in line
   TestRequest named("7"), nameless;
   Status status = named.enqueue(*bench.scheduler);
@@ -183,7 +191,7 @@ TEST(DefaultScheduler, TheLineHasAnEnd) {
 }
 
 TEST(DefaultScheduler, AfterStopTheTextIsTheSpecifiedOne) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.enqueue();
   bench.scheduler->stop_accepting();
   TestRequest late("7");
@@ -197,7 +205,7 @@ TEST(DefaultScheduler, AfterStopTheTextIsTheSpecifiedOne) {
 }
 
 TEST(DefaultScheduler, AFailedExecutionCountsAsTheBackends) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   bench.behavior.fail_executes = 1;
   bench.behavior.failure = Code::kResourceExhausted;
   TestRequest& failed = bench.enqueue();
@@ -211,7 +219,7 @@ TEST(DefaultScheduler, AFailedExecutionCountsAsTheBackends) {
 }
 
 TEST(DefaultScheduler, QueueStartIsNoted) {
-  SchedulerBench bench(1);
+  DefaultBench bench(1);
   TestRequest& fresh = bench.enqueue();
   TestRequest& stamped = bench.add();
   stamped->times.queue_start_ns = 5;
@@ -223,10 +231,10 @@ TEST(DefaultScheduler, QueueStartIsNoted) {
 }
 
 TEST(DefaultScheduler, AFailedThreadFailsTheCreationAndLeavesNothing) {
-  SchedulerBench bench(3);
+  DefaultBench bench(3);
   uint64_t before = bench.host.simulation().executors();
   bench.host.simulation().refuse_creates(1);
-  auto failed = bench.provider.create(bench.context());
+  auto failed = bench.provider->create(bench.context());
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.status().code(), Code::kResourceExhausted);
   EXPECT_NE(failed.status().text().find("test_0"), std::string::npos) << failed.status().text();
@@ -234,9 +242,9 @@ TEST(DefaultScheduler, AFailedThreadFailsTheCreationAndLeavesNothing) {
 }
 
 TEST(DefaultScheduler, OneAnswerThreadServesAllModelsAndGoesWithTheLast) {
-  SchedulerBench bench(2);
+  DefaultBench bench(2);
   EXPECT_EQ(bench.host.simulation().executors(), 3u);
-  auto second = bench.provider.create(bench.context());
+  auto second = bench.provider->create(bench.context());
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(bench.host.simulation().executors(), 5u);
   bench.scheduler.reset();

@@ -9,8 +9,8 @@
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/random.h"
+#include "common/testing/simulated_clients.h"
 #include "default_provider.h"
-#include "simulated_clients.h"
 
 namespace atl::schedulers {
 namespace {
@@ -158,12 +158,14 @@ class Simulation {
         break;
       case Code::kCancelled:
         EXPECT_FALSE(context.executed);
+        EXPECT_EQ(context.reason, FailureReason::kCanceled);
         EXPECT_TRUE(context.was_cancelled || (context.request.times.deadline_ns != 0 &&
                                               context.request.times.deadline_ns < clock_.now_ns()));
         ++cancelled_;
         break;
       default:
         EXPECT_TRUE(context.executed && context.failing) << code_name(context.code);
+        EXPECT_EQ(context.reason, FailureReason::kBackend);
         ++failed_;
     }
     if (random_.chance(5)) submit();

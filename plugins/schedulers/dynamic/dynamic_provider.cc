@@ -34,6 +34,8 @@ Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& co
   for (int32_t size : batching.preferred_batch_size()) {
     if (size > 0) settings.rules.preferred_sizes.push_back(static_cast<uint32_t>(size));
   }
+  if (settings.rules.preferred_sizes.empty())
+    settings.rules.preferred_sizes.push_back(settings.rules.size_max);
   std::sort(settings.rules.preferred_sizes.begin(), settings.rules.preferred_sizes.end());
   settings.compatibility = batch_compatibility_from(config);
   settings.preserve_ordering = batching.preserve_ordering();

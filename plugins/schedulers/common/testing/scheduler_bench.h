@@ -1,39 +1,46 @@
-/// A default scheduler over fake instances in a simulation.
+/// A scheduler over fake instances in a simulation.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "atoll/scheduler.h"
 #include "atoll/testing/fake_backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
-#include "default_provider.h"
 
 namespace atl::schedulers {
 
 class SchedulerBench {
  public:
-  explicit SchedulerBench(uint32_t instance_count, const DefaultSettings& settings = {},
-                          test::FakeHost::Threads threads = test::FakeHost::Threads::kSimulated)
-      : host("scheduler", threads), specs_(instance_count), provider(settings) {
+  using MakeProvider = std::function<std::shared_ptr<SchedulerProvider>(test::FakeHost&)>;
+
+  /// \param config  serialized, of a model with that max_batch_size
+  SchedulerBench(uint32_t instance_count, const MakeProvider& make, std::string config = {},
+                 uint32_t max_batch_size = 0)
+      : specs_(instance_count), config_(std::move(config)), max_batch_size_(max_batch_size) {
     for (uint32_t i = 0; i < instance_count; ++i) {
       specs_[i].name = cat("test_", i);
       instances.push_back(std::make_unique<test::FakeInstance>(specs_[i].name, behavior, host.clock(),
                                                                &host.fake_clock(), &reporter));
       scheduled_.push_back({instances[i].get(), &specs_[i]});
     }
-    auto made = provider.create(context());
+    provider = make(host);
+    auto made = provider->create(context());
     EXPECT_TRUE(made.ok()) << made.status().text();
-    scheduler = std::move(made).value();
+    if (made.ok()) scheduler = std::move(made).value();
   }
   SchedulerContext context() {
     SchedulerContext context;
     context.model_name = "test";
     context.model_version = 1;
+    context.config = config_;
+    context.max_batch_size = max_batch_size_;
     context.instances = scheduled_;
     context.reporter = &reporter;
     context.clock = &host.clock();
@@ -69,18 +76,20 @@ class SchedulerBench {
     for (auto& instance : instances) EXPECT_EQ(instance->overlaps(), 0u);
   }
 
-  test::FakeHost host;
+  test::FakeHost host{"scheduler"};
   test::FakeBehavior behavior;
   test::RecordingReporter reporter;
 
  private:
   std::vector<InstanceSpec> specs_;
+  std::string config_;
+  uint32_t max_batch_size_;
   std::vector<ScheduledInstance> scheduled_;
 
  public:
   std::vector<std::unique_ptr<test::FakeInstance>> instances;
   std::vector<std::unique_ptr<test::TestRequest>> requests;
-  DefaultProvider provider;
+  std::shared_ptr<SchedulerProvider> provider;
   std::unique_ptr<Scheduler> scheduler;
 };
 

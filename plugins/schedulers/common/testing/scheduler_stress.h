@@ -1,0 +1,119 @@
+/// A scheduler under real threads: enqueue, cancel, stop and destroy at the same time.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "atoll/scheduler.h"
+#include "atoll/testing/random.h"
+#include "atoll/testing/recording_sink.h"
+#include "atoll/testing/thread_executor.h"
+
+namespace atl::schedulers {
+
+/// Answers with an error now and then; notices a second thread.
+class StressInstance final : public BackendInstance {
+ public:
+  Status execute(const Batch& batch) noexcept override {
+    EXPECT_FALSE(inside_.exchange(true)) << "two threads in one instance";
+    ++executions_;  // not atomic on purpose: a second thread would be a race
+    Status status = executions_ % 50 == 0 ? internal_error("told to fail") : Status();
+    if (status.ok()) {
+      for (Request* request : batch.requests) {
+        request->sink->new_response()->send();
+        (void)request->release().ok();
+      }
+    }
+    inside_ = false;
+    return status;
+  }
+
+ private:
+  std::atomic<bool> inside_{false};
+  uint64_t executions_ = 0;
+};
+
+/// A scheduler over two such instances.
+struct StressBench {
+  StressBench(test::ThreadExecutors& threads, SchedulerProvider& provider, std::string_view config = {},
+              uint32_t max_batch_size = 0) {
+    for (size_t i = 0; i < 2; ++i) scheduled[i] = {&instances[i], &specs[i]};
+    SchedulerContext context;
+    context.model_name = "test";
+    context.config = config;
+    context.max_batch_size = max_batch_size;
+    context.instances = scheduled;
+    context.clock = &threads.clock();
+    context.executors = &threads;
+    auto made = provider.create(context);
+    EXPECT_TRUE(made.ok()) << made.status().text();
+    if (made.ok()) scheduler = std::move(made).value();
+  }
+  StressInstance instances[2];
+  InstanceSpec specs[2];
+  ScheduledInstance scheduled[2];
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+/// Three threads enqueue, one cancels, one stops: every request ends once.
+inline void enqueue_cancel_and_stop(uint64_t seed, StressBench& bench,
+                                    const std::function<void(Request&, size_t)>& prepare = {}) {
+  constexpr size_t kProducers = 3, kEach = 200;
+  Scheduler& scheduler = *bench.scheduler;
+  std::vector<std::unique_ptr<test::TestRequest>> requests;
+  for (size_t i = 0; i < kProducers * kEach; ++i) {
+    requests.push_back(std::make_unique<test::TestRequest>());
+    if (prepare) prepare(requests.back()->request(), i);
+  }
+  std::atomic<size_t> enqueued{0};
+  std::atomic<size_t> refused{0};
+  std::vector<std::thread> others;
+  for (size_t p = 0; p < kProducers; ++p) {
+    others.emplace_back([&, p] {
+      for (size_t i = p; i < requests.size(); i += kProducers) {
+        refused += !requests[i]->enqueue(scheduler).ok();
+        ++enqueued;
+      }
+    });
+  }
+  others.emplace_back([&] {  // before, while and after they are enqueued
+    test::Random random(seed);
+    for (size_t i = 0; i < requests.size(); ++i) requests[random.below(requests.size())]->cancel();
+  });
+  others.emplace_back([&] {
+    while (enqueued < requests.size() * 9 / 10) std::this_thread::yield();
+    scheduler.stop_accepting();
+  });
+  for (std::thread& other : others) other.join();
+  while (scheduler.in_flight() != 0) std::this_thread::yield();
+  bench.scheduler.reset();
+  size_t done = 0;
+  for (auto& request : requests) {
+    done += request->done();
+    for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
+  }
+  EXPECT_EQ(done + refused, requests.size());
+}
+
+/// The catalog destroys a scheduler as soon as its last request has ended and in_flight() says 0, while the
+/// thread that brought or answered that request is still on its way out.
+inline void destroy_as_soon_as_nothing_is_in_flight(StressBench& bench) {
+  test::TestRequest requests[8];
+  std::thread producer([&, scheduler = bench.scheduler.get()] {
+    for (test::TestRequest& request : requests) EXPECT_TRUE(request.enqueue(*scheduler).ok());
+  });
+  std::thread canceller([&] { requests[7].cancel(); });
+  for (test::TestRequest& request : requests) EXPECT_TRUE(request.wait_done());
+  while (bench.scheduler->in_flight() != 0) std::this_thread::yield();
+  bench.scheduler.reset();
+  producer.join();
+  canceller.join();
+}
+
+}  // namespace atl::schedulers

@@ -1,0 +1,44 @@
+#include "atoll/testing/conformance/scheduler.h"
+#include "dynamic_provider.h"
+#include "model_config.pb.h"
+#include "test_config.h"
+
+namespace atl::test {
+namespace {
+
+SchedulerProviderUnderTest provider(std::string name, std::string_view batching, int64_t light_execution_ns) {
+  SchedulerProviderUnderTest under_test;
+  under_test.name = std::move(name);
+  under_test.max_batch_size = 8;
+  under_test.config = schedulers::config_bytes(cat("max_batch_size: 8 ", batching));
+  under_test.make = [light_execution_ns](FakeHost& host) {
+    schedulers::DynamicSettings settings;
+    settings.dispatcher.light_execution_ns = light_execution_ns;
+    return std::make_shared<schedulers::DynamicProvider>(settings, host.log());
+  };
+  return under_test;
+}
+
+constexpr std::string_view kPlain = "dynamic_batching { preferred_batch_size: 8 }";
+constexpr std::string_view kDelayed =
+    "dynamic_batching { preferred_batch_size: [ 2, 4 ] max_queue_delay_microseconds: 700 }";
+constexpr std::string_view kOrdered =
+    "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100 preserve_ordering: true }";
+constexpr std::string_view kLevels =
+    "dynamic_batching { preferred_batch_size: 8 priority_levels: 3 default_priority_level: 2 }";
+constexpr std::string_view kTarget =
+    "dynamic_batching { } parameters { key: 'latency_target_microseconds' value { string_value: '1000000' } "
+    "}";
+
+INSTANTIATE_TEST_SUITE_P(Dynamic, SchedulerConformance,
+                         ::testing::Values(provider("plain", kPlain, 100 * kNsPerUs),
+                                           provider("never_inline", kPlain, 0),
+                                           provider("always_inline", kPlain, INT64_MAX),
+                                           provider("delayed", kDelayed, 100 * kNsPerUs),
+                                           provider("ordered", kOrdered, 100 * kNsPerUs),
+                                           provider("levels", kLevels, 0),
+                                           provider("latency_target", kTarget, 100 * kNsPerUs)),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace atl::test
