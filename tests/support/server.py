@@ -24,7 +24,7 @@ START_TIMEOUT_S = 60
 class Server:
     """One process of the server. Use as a context manager; leaving it stops the process and checks its exit code."""
 
-    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST):
+    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST, environment=None):
         paths = repository if isinstance(repository, (list, tuple)) else [repository]
         listed = ", ".join(f'"{path}"' for path in paths)
         command = [str(ATOLL), "--manifest", str(manifest)]
@@ -36,7 +36,8 @@ class Server:
         self.lines = []
         self._queue = queue.Queue()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True, errors="replace")
+                                        stderr=subprocess.PIPE, text=True, errors="replace",
+                                        env={**os.environ, **(environment or {})})
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
