@@ -233,10 +233,9 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 
 Status OnnxInstance::bind_outputs() noexcept {
   for (const OutputPlan& plan : plan_->outputs) {
-    bool wanted = false;
-    for (const Request* member : members_) {
-      wanted = wanted || find_requested(*member, plan.name) >= 0 || (plan.state && member->state != nullptr);
-    }
+    bool wanted = std::ranges::any_of(members_, [&](const Request* member) {
+      return find_requested(*member, plan.name) >= 0 || (plan.state && member->state != nullptr);
+    });
     if (!wanted) continue;
     BoundOutput& bound = outputs_.emplace_back();
     bound.plan = &plan;
@@ -305,6 +304,7 @@ void OnnxInstance::deliver(const BoundOutput& bound) noexcept {
   if (status.ok()) {
     status = bound.direct ? copy_late(bound) : plan.scatter ? deliver_scattered(plan) : deliver_rows(plan);
   }
+  result_.done();
   if (!status.ok()) {
     fail_group(make_status(status.code(), "output '", plan.name, "': ", status.message()));
   }

@@ -12,7 +12,7 @@
 
 namespace atl::ort {
 
-/// Use one for many tensors: its memory is kept. Not thread safe.
+/// Use one for many tensors. Not thread safe.
 class ResultTensor {
  public:
   /// Looks at the value, which must live while parts are written. `datatype` is the value's.
@@ -25,6 +25,8 @@ class ResultTensor {
   uint64_t size_bytes(uint64_t from, uint64_t count) const noexcept;
   /// Writes exactly size_bytes(). Errors: INVALID_ARGUMENT an element of BYTES that is too long.
   Status write(uint64_t from, uint64_t count, std::byte* to) const noexcept;
+  /// Gives back the copy of BYTES, which may be large.
+  void done() noexcept { strings_ = StringElements(); }
 
  private:
   DataType datatype_ = DataType::kInvalid;
