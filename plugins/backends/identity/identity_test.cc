@@ -35,7 +35,8 @@ class IdentityTest : public ::testing::Test {
       request->mark_accepted();
       pointers.push_back(&request->request());
     }
-    Batch batch{.requests = pointers, .total_batch_size = static_cast<uint32_t>(pointers.size())};
+    Batch batch{.requests = pointers};
+    for (const Request* request : pointers) batch.total_batch_size += request->batch_weight();
     ASSERT_TRUE(instance_->execute(batch).ok());
     for (TestRequest* request : requests) {
       ASSERT_TRUE(request->done());
@@ -104,6 +105,82 @@ TEST_F(IdentityTest, EmptyTensorsAndMissingOptionalInputs) {
   ASSERT_EQ(response.outputs.size(), 1u);
   EXPECT_EQ(response.outputs[0].shape, std::vector<int64_t>{0});
   EXPECT_EQ(response.outputs[0].bytes, "");
+}
+
+TEST_F(IdentityTest, RequestsOfOneBatchGetTheirOwnBytesAndCountAsOneExecution) {
+  ASSERT_TRUE(load(model_config("m", DataType::kInt32, {-1}, 1, 16)).ok());
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  std::vector<TestRequest*> pointers;
+  std::vector<std::vector<int32_t>> sent;
+  for (int32_t rows = 1; rows <= 4; ++rows) {
+    int64_t columns = 4 - rows;  // other batch sizes and other shapes, one of them empty
+    sent.emplace_back(static_cast<size_t>(rows * columns), 100 * rows);
+    requests.push_back(std::make_unique<TestRequest>(cat("r", rows)));
+    TestRequest& request = *requests.back();
+    request.add_raw_input("INPUT0", DataType::kInt32, {rows, columns}, test::bytes_of(sent.back()),
+                          {sent.back().size()}, 3);
+    request.add_output("OUTPUT0");
+    request->batch_size = static_cast<uint32_t>(rows);
+    pointers.push_back(&request);
+  }
+  execute(pointers);
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    auto response = pointers[i]->response();
+    ASSERT_EQ(response.outputs.size(), 1u) << response.message;
+    auto rows = static_cast<int64_t>(i) + 1;
+    EXPECT_EQ(response.outputs[0].shape, (std::vector<int64_t>{rows, 4 - rows}));
+    EXPECT_EQ(test::values_of<int32_t>(response.outputs[0].bytes), sent[i]);
+  }
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{1 + 2 + 3 + 4});
+  EXPECT_EQ(reporter_.all().succeeded, 4u);
+}
+
+TEST_F(IdentityTest, EachRequestOfABatchGetsAnOutputForEachInputItGave) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 3, 16)).ok());
+  std::vector<std::unique_ptr<TestRequest>> requests;
+  std::vector<TestRequest*> pointers;
+  for (int given = 0; given < 8; ++given) {  // a bit for each of the three inputs
+    requests.push_back(std::make_unique<TestRequest>(cat("r", given)));
+    TestRequest& request = *requests.back();
+    for (int i = 0; i < 3; ++i) {
+      if ((given >> i & 1) != 0) {
+        request.add_input<float>(cat("INPUT", i), DataType::kFp32, {1, 1},
+                                 {static_cast<float>(10 * given + i)});
+      }
+      request.add_output(cat("OUTPUT", i));
+    }
+    request->batch_size = given == 0 ? 0 : 1;
+    pointers.push_back(&request);
+  }
+  execute(pointers);
+  for (int given = 0; given < 8; ++given) {
+    auto response = pointers[static_cast<size_t>(given)]->response();
+    EXPECT_EQ(response.code, Code::kOk);
+    for (int i = 0; i < 3; ++i) {
+      const test::ReceivedOutput* output = response.find(cat("OUTPUT", i));
+      ASSERT_EQ(output != nullptr, (given >> i & 1) != 0) << given << " " << i;
+      if (output == nullptr) continue;
+      EXPECT_EQ(test::values_of<float>(output->bytes), std::vector{static_cast<float>(10 * given + i)});
+    }
+  }
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{8});
+}
+
+TEST_F(IdentityTest, OnlyWhatSucceededCountsAsTheBatch) {
+  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 1, 16)).ok());
+  TestRequest good("good"), cancelled("cancelled"), poor("poor");
+  for (TestRequest* request : {&good, &cancelled, &poor}) {
+    request->add_input<float>("INPUT0", DataType::kFp32, {3, 1}, {1, 2, 3});
+    request->add_output("OUTPUT0");
+    request->request().batch_size = 3;
+  }
+  cancelled.cancel();
+  poor.fail_allocations(Code::kResourceExhausted, "full");
+  execute({&cancelled, &good, &poor});
+  EXPECT_EQ(good.response().code, Code::kOk);
+  EXPECT_EQ(cancelled.response().code, Code::kCancelled);
+  EXPECT_EQ(poor.response().code, Code::kResourceExhausted);
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{3});
 }
 
 TEST_F(IdentityTest, GpuMemoryIsRefusedRequestByRequest) {

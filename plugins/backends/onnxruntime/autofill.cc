@@ -116,6 +116,30 @@ Status check_input(const inference::ModelConfig& config, const Signature& signat
   return dims == nullptr ? Status() : check_shape(config, name, *dims, *info);
 }
 
+/// What a backend-made input looks like to the model, where that is known.
+std::vector<int64_t> batch_input_dims(const inference::ModelConfig& config,
+                                      const inference::BatchInput& batch_input) {
+  if (batch_input.kind() != inference::BatchInput::BATCH_ITEM_SHAPE) return {kVariable};
+  for (const auto& input : config.input()) {
+    if (batch_input.source_input_size() == 0 || input.name() != batch_input.source_input(0)) continue;
+    return {kVariable, static_cast<int64_t>(dims_at_backend(input).size())};
+  }
+  return {kVariable, kVariable};
+}
+
+/// An input whose first dimension is not the batch size, but grows with what is in the batch.
+/// \param reason  what makes it so
+Status check_grown_shape(const inference::ModelConfig& config, std::string_view name,
+                         const std::vector<int64_t>& dims, const TensorInfo& info, std::string_view reason) {
+  if (info.dims.empty()) return {};  // the model says nothing
+  bool fits = dims.size() == info.dims.size() && (info.dims[0] == kVariable || config.max_batch_size() <= 1);
+  for (size_t i = 1; fits && i < dims.size(); ++i)
+    fits = dims[i] == info.dims[i] || info.dims[i] == kVariable;
+  if (fits) return {};
+  return invalid_argument("tensor '", name, "': the model expects shape ", shape_text(info.dims), ", but ",
+                          reason, " gives it shape ", shape_text(dims));
+}
+
 /// Tensors that a scheduler or the backend adds: the names of those that reach the model.
 Status check_added_inputs(const inference::ModelConfig& config, const Signature& signature,
                           std::vector<std::string_view>& given) {
@@ -137,10 +161,19 @@ Status check_added_inputs(const inference::ModelConfig& config, const Signature&
   for (const auto& batch_input : config.batch_input()) {
     for (const std::string& target : batch_input.target_name()) {
       ATOLL_RETURN_IF_ERROR(check_input(config, signature, target, batch_input.data_type(), nullptr));
+      ATOLL_RETURN_IF_ERROR(check_grown_shape(config, target, batch_input_dims(config, batch_input),
+                                              *signature.find_input(target),
+                                              inference::BatchInput::Kind_Name(batch_input.kind())));
       given.push_back(target);
     }
   }
   return {};
+}
+
+bool is_scattered(const inference::ModelConfig& config, const std::string& output) {
+  return std::ranges::any_of(config.batch_output(), [&](const auto& entry) {
+    return std::ranges::find(entry.target_name(), output) != entry.target_name().end();
+  });
 }
 
 }  // namespace
@@ -169,10 +202,13 @@ Status check_against_model(const inference::ModelConfig& config, const Signature
   std::vector<std::string_view> given;
   for (const auto& input : config.input()) {
     std::vector<int64_t> dims = dims_at_backend(input);
-    // A ragged input arrives as one flat tensor of all requests' elements.
     bool ragged = input.allow_ragged_batch();
     ATOLL_RETURN_IF_ERROR(
         check_input(config, signature, input.name(), input.data_type(), ragged ? nullptr : &dims));
+    if (ragged) {
+      ATOLL_RETURN_IF_ERROR(check_grown_shape(config, input.name(), {kVariable},
+                                              *signature.find_input(input.name()), "allow_ragged_batch"));
+    }
     given.push_back(input.name());
   }
   ATOLL_RETURN_IF_ERROR(check_added_inputs(config, signature, given));
@@ -190,6 +226,7 @@ Status check_against_model(const inference::ModelConfig& config, const Signature
                               "', allowed outputs are: ", names_of(signature.outputs));
     }
     ATOLL_RETURN_IF_ERROR(check_datatype("output", output.name(), output.data_type(), *info));
+    if (is_scattered(config, output.name())) continue;  // cut by elements, whatever the model's shape
     ATOLL_RETURN_IF_ERROR(check_shape(config, output.name(), dims_at_backend(output), *info));
   }
   return {};

@@ -210,6 +210,58 @@ TEST(CheckAgainstModelTest, BatchingNeedsAVariableFirstDimension) {
             "dimension must be -1; but shape expected by the model is [2,3]");
 }
 
+/// A model for ragged batches: x is flat, n grows with the requests, s has a row for each item.
+Signature ragging() {
+  return signature({tensor("x", DataType::kFp32, {-1}), tensor("n", DataType::kInt32, {-1}),
+                    tensor("s", DataType::kFp32, {-1, 2})},
+                   {tensor("y", DataType::kFp32, {-1})});
+}
+const char kRagged[] = "input { name: 'x' data_type: TYPE_FP32 dims: [-1, 3] allow_ragged_batch: true } ";
+const char kCount[] = "batch_input { target_name: 'n' data_type: TYPE_INT32 source_input: 'x' } ";
+const char kShape[] =
+    "batch_input { kind: BATCH_ITEM_SHAPE target_name: 's' data_type: TYPE_FP32 source_input: 'x' } ";
+
+TEST(CheckAgainstModelTest, WhatABackendMakesOfARaggedBatchMustFit) {
+  std::string config = cat("max_batch_size: 8 ", kRagged, kCount, kShape);
+  EXPECT_EQ(checked(config, ragging()), "OK");
+  Signature model = ragging();
+  model.inputs[0].dims = {-1, 3};
+  EXPECT_EQ(checked(config, model),
+            "tensor 'x': the model expects shape [-1,3], but allow_ragged_batch gives it shape [-1]");
+  model = ragging();
+  model.inputs[1].dims = {-1, 1};
+  EXPECT_EQ(checked(config, model),
+            "tensor 'n': the model expects shape [-1,1], but BATCH_ELEMENT_COUNT gives it shape [-1]");
+  model = ragging();
+  model.inputs[2].dims = {-1, 3};
+  EXPECT_EQ(checked(config, model),
+            "tensor 's': the model expects shape [-1,3], but BATCH_ITEM_SHAPE gives it shape [-1,2]");
+  model.inputs[2].dims = {-1, -1};
+  EXPECT_EQ(checked(config, model), "OK");
+  model.inputs[2].datatype = DataType::kInt32;
+  model.inputs[2].type_text = "INT32";
+  EXPECT_EQ(checked(config, model), "unexpected datatype FP32 for input 's', expecting INT32");
+  EXPECT_EQ(checked(cat("max_batch_size: 8 ", kRagged, kShape), ragging()),
+            "configuration expects 2 inputs, model provides 3: input 'n' is missing");
+}
+
+TEST(CheckAgainstModelTest, AFirstDimensionThatGrowsMustBeVariableUnlessThereIsOneRequest) {
+  Signature model = ragging();
+  model.inputs[1].dims = {1};
+  std::string config = cat(kRagged, kCount, kShape);
+  EXPECT_EQ(checked(cat("max_batch_size: 8 ", config), model),
+            "tensor 'n': the model expects shape [1], but BATCH_ELEMENT_COUNT gives it shape [-1]");
+  EXPECT_EQ(checked(cat("max_batch_size: 1 ", config), model), "OK");
+  EXPECT_EQ(checked(config, model), "OK");
+}
+
+TEST(CheckAgainstModelTest, AScatteredOutputMayHaveAnyShape) {
+  const char output[] = "output { name: 'y' data_type: TYPE_FP32 dims: [-1, 3] } ";
+  std::string config = cat("max_batch_size: 8 ", kRagged, kCount, kShape, output);
+  EXPECT_THAT(checked(config, ragging()), HasSubstr("tensor 'y': the model expects 1 dimensions"));
+  EXPECT_EQ(checked(cat(config, "batch_output { target_name: 'y' source_input: 'x' }"), ragging()), "OK");
+}
+
 TEST(CheckAgainstModelTest, AShapeTheModelDoesNotStateIsTakenFromTheConfiguration) {
   Signature model = signature({tensor("x", DataType::kFp32, {-1, 3})}, {tensor("y", DataType::kFp32, {})});
   EXPECT_EQ(checked("max_batch_size: 8 input { name: 'x' data_type: TYPE_FP32 dims: 3 } "

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/conformance/backend.h"
-#include "testing/backend_fixture.h"
+#include "testing/ragged_graphs.h"
 
 namespace atl::test {
 namespace {
@@ -130,6 +130,36 @@ BackendCase positions(Models& models) {
   return one;
 }
 
+/// Inputs of another length in each request.
+BackendCase segments(Models& models) {
+  BackendCase one;
+  one.name = "segments";
+  one.max_batch_size = 4;
+  one.source = models.add("segments", ort::test::segment_sum_graph(), ort::test::kSegmentSumConfig);
+  one.fill = [](TestRequest& request, uint64_t n) {
+    request.add_input<float>("INPUT", DataType::kFp32, {1, static_cast<int64_t>(n)}, std::vector(n, 3.0f));
+    request.add_input<float>("FACTOR", DataType::kFp32, {1, 1}, {2});
+    request.add_output("SUM");
+    request.add_output("DOUBLE");
+  };
+  one.right = [](const ReceivedResponse& response, uint64_t n) -> ::testing::AssertionResult {
+    const ReceivedOutput *sum = response.find("SUM"), *twice = response.find("DOUBLE");
+    if (sum == nullptr || twice == nullptr) return ::testing::AssertionFailure() << "an output is missing";
+    if (sum->bytes != bytes_of<float>({6.0f * static_cast<float>(n)})) {
+      return ::testing::AssertionFailure() << "another sum";
+    }
+    if (twice->bytes != bytes_of(std::vector(n, 6.0f)))
+      return ::testing::AssertionFailure() << "other elements";
+    return ::testing::AssertionSuccess();
+  };
+  one.fill_bad = [](TestRequest& request, uint64_t) {
+    request.add_input<float>("INPUT", DataType::kFp32, {1, 4}, {1, 2, 3});
+    request.add_input<float>("FACTOR", DataType::kFp32, {1, 1}, {2});
+    request.add_output("SUM");
+  };
+  return one;
+}
+
 BackendProvider provider() {
   static Models models;
   BackendProvider provider;
@@ -138,7 +168,7 @@ BackendProvider provider() {
     auto assembly = std::make_shared<Assembly>(host);
     return std::shared_ptr<Backend>(assembly, &assembly->backend);
   };
-  provider.cases = {sums(models), texts(models), positions(models)};
+  provider.cases = {sums(models), texts(models), positions(models), segments(models)};
   return provider;
 }
 

@@ -32,18 +32,6 @@ SessionSettings settings_for_inspection() {
   return settings;
 }
 
-Status check_supported(const inference::ModelConfig& config) {
-  for (const auto& input : config.input()) {
-    if (!input.allow_ragged_batch()) continue;
-    return unimplemented("input '", input.name(),
-                         "': found allow_ragged_batch: true, expected false: this backend "
-                         "joins requests of equal shapes only");
-  }
-  if (config.batch_input_size() == 0 && config.batch_output_size() == 0) return {};
-  return unimplemented(config.batch_input_size() != 0 ? "batch_input" : "batch_output",
-                       ": found one, expected none: this backend does not make them");
-}
-
 }  // namespace
 
 BackendTraits OnnxBackend::traits() const noexcept {
@@ -82,12 +70,13 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   if (!session.ok()) return std::move(session).status();
   auto signature = read_signature(**session);
   if (!signature.ok()) return std::move(signature).status();
-  Status status = check_supported(config);
-  if (status.ok()) status = check_against_model(config, *signature);
-  if (!status.ok()) {
-    return make_status(status.code(), "unable to load model '", config.name(), "', ", status.message());
+  Status fits = check_against_model(config, *signature);
+  auto plan = fits.ok() ? make_plan(config, *signature) : Result<ModelPlan>(std::move(fits));
+  if (!plan.ok()) {
+    return make_status(plan.status().code(), "unable to load model '", config.name(), "', ",
+                       plan.status().message());
   }
-  return std::unique_ptr<BackendModel>(new OnnxModel(surroundings_, make_plan(config, *signature),
+  return std::unique_ptr<BackendModel>(new OnnxModel(surroundings_, std::move(plan).value(),
                                                      std::move(settings).value(), std::move(file->path),
                                                      file->size_bytes, std::move(session).value()));
 }

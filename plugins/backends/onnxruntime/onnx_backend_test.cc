@@ -199,17 +199,18 @@ TEST_F(OnnxBackendTest, AnArenaThatShrinksAfterEachRunServes) {
   run_once();
 }
 
-TEST_F(OnnxBackendTest, WhatIsNotExecutedIsRefused) {
-  write(fp32_identity());
-  EXPECT_THAT(
-      load(R"(max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 allow_ragged_batch: true }
-                output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: 2 })")
-          .text(),
-      HasSubstr("unable to load model 'm', input 'INPUT0': found allow_ragged_batch: true"));
-  EXPECT_THAT(load(cat(kConfig, "batch_input { target_name: 'INPUT0' data_type: TYPE_FP32 }")).text(),
-              HasSubstr("batch_input: found one"));
-  EXPECT_THAT(load(cat(kConfig, "batch_output { target_name: 'OUTPUT0' }")).text(),
-              HasSubstr("batch_output: found one"));
+TEST_F(OnnxBackendTest, ABatchOutputWithoutAPlaceInItsSourceIsRefused) {
+  OnnxGraph graph;
+  graph.input("INPUT0", DataType::kFp32, {kBatch, 2}).output("OUTPUT0", DataType::kFp32, {kAny});
+  write(graph.node("Shape", {"INPUT0"}, {"shape"})
+            .node("Cast", {"shape"}, {"OUTPUT0"}, {{"to", static_cast<int64_t>(to_onnx(DataType::kFp32))}})
+            .file());
+  EXPECT_EQ(load(R"(max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 }
+    output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: [ 2, -1 ] }
+    batch_output { target_name: 'OUTPUT0' source_input: 'INPUT0' })")
+                .text(),
+            "unable to load model 'm', batch output 'OUTPUT0': found shape [-1,2,-1], expected -1 only where "
+            "its source input 'INPUT0' with shape [-1,2] has a dimension");
 }
 
 TEST_F(OnnxBackendTest, AGpuInstanceIsRefused) {

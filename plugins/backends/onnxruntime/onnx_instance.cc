@@ -1,7 +1,7 @@
 #include "onnx_instance.h"
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
 
 #include "common/gather.h"
 #include "datatypes.h"
@@ -22,12 +22,15 @@ bool is_aligned(const void* data, DataType datatype) {
   return reinterpret_cast<uintptr_t>(data) % data_type_size_bytes(datatype) == 0;
 }
 
-/// Position among the requested outputs, or -1.
-int64_t find_requested(const Request& request, std::string_view name) {
-  for (uint32_t i = 0; i < request.outputs.size(); ++i) {
-    if (request.outputs[i].name == name) return i;
-  }
-  return -1;
+/// Largest tensor; what is above could not be added up.
+constexpr uint64_t kMaxBytes = std::numeric_limits<int64_t>::max();
+
+Status too_large(std::string_view input) {
+  return invalid_argument("input '", input, "': found more than 2^63 - 1 elements or bytes in the batch");
+}
+
+const backends::BatchInput& batch_input_of(const ModelPlan& model, const InputPlan& input) {
+  return model.batch_inputs[static_cast<size_t>(input.batch_input)];
 }
 
 Status gpu_buffer(std::string_view output) {
@@ -54,6 +57,7 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   // A request whose elements do not add up must not spoil the tensor it would be joined into.
   bool check_elements = batch.requests.size() > 1;
   pending_.clear();
+  alone_ = 0;
   for (uint32_t i = 0; i < responder_.size(); ++i) {
     Status status = check_request(*plan_, responder_.request(i), check_elements);
     if (status.ok()) {
@@ -63,7 +67,7 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
     }
   }
   while (!pending_.empty()) {
-    take_group(pending_);
+    take_group();
     run_group(times);
   }
   times.execute_end_ns = clock_.now_ns();
@@ -74,21 +78,30 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
 }
 
 /// Moves the first pending request, and all that can be joined with it, to the group.
-void OnnxInstance::take_group(std::vector<uint32_t>& pending) noexcept {
-  group_.assign(1, pending[0]);
+void OnnxInstance::take_group() noexcept {
+  group_.clear();
+  members_.clear();
   rest_.clear();
-  const Request& first = responder_.request(pending[0]);
-  group_weight_ = first.batch_weight();
-  for (size_t i = 1; i < pending.size(); ++i) {
-    const Request& next = responder_.request(pending[i]);
-    if (joinable(*plan_, first, next)) {
-      group_.push_back(pending[i]);
-      group_weight_ += next.batch_weight();
+  group_weight_ = 0;
+  bool join = alone_ == 0;
+  if (!join) --alone_;
+  for (uint32_t i : pending_) {
+    Request& request = responder_.request(i);
+    if (group_.empty() || (join && joinable(*plan_, *members_[0], request))) {
+      group_.push_back(i);
+      members_.push_back(&request);
+      group_weight_ += request.batch_weight();
     } else {
-      rest_.push_back(pending[i]);
+      rest_.push_back(i);
     }
   }
-  pending.swap(rest_);
+  pending_.swap(rest_);
+}
+
+/// A run that failed says nothing about which of its requests is to blame: each gets a run of its own.
+void OnnxInstance::split_group() noexcept {
+  pending_.insert(pending_.begin(), group_.begin(), group_.end());
+  alone_ = group_.size();
 }
 
 void OnnxInstance::fail_group(const Status& failure) noexcept {
@@ -109,6 +122,8 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
   }
   if (status.ok()) {
     for (const BoundOutput& output : outputs_) deliver(output);
+  } else if (group_.size() > 1) {
+    split_group();
   } else {
     fail_group(status);
   }
@@ -116,25 +131,51 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
   outputs_.clear();
 }
 
-void OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) noexcept {
-  const InputTensor& first = *member(0).find_input(plan.name);
+Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) noexcept {
+  const InputTensor& first = *members_[0]->find_input(plan.name);
   bound.plan = &plan;
-  if (!plan.scalar) bound.shape.assign(first.shape.begin(), first.shape.end());
-  if (plan_->batches) bound.shape[0] = group_weight_;
-  for (size_t i = 0; i < group_.size(); ++i)
-    bound.size_bytes += bytes_present(*member(i).find_input(plan.name));
+  if (plan.ragged) {
+    bound.shape.assign(1, 0);
+  } else if (!plan.scalar) {
+    bound.shape.assign(first.shape.begin(), first.shape.end());
+    if (plan_->batches) bound.shape[0] = group_weight_;
+  }
+  int64_t elements = 0;
+  for (const Request* member : members_) {
+    const InputTensor& input = *member->find_input(plan.name);
+    if (__builtin_add_overflow(elements, *element_count(input.shape), &elements) ||
+        __builtin_add_overflow(bound.size_bytes, bytes_present(input), &bound.size_bytes) ||
+        bound.size_bytes > kMaxBytes) {
+      return too_large(plan.name);
+    }
+  }
+  if (plan.ragged) bound.shape[0] = elements;
   bound.in_place = bound.size_bytes == 0 ||
                    (group_.size() == 1 && first.buffers.size() == 1 && plan.datatype != DataType::kBytes &&
                     is_aligned(first.buffers[0].data, plan.datatype));
+  return {};
+}
+
+Status OnnxInstance::describe_batch_input(const InputPlan& plan, BoundInput& bound) noexcept {
+  bound.plan = &plan;
+  auto size = backends::batch_input_shape(batch_input_of(*plan_, plan), members_, bound.shape);
+  if (!size.ok()) return std::move(size).status();
+  bound.size_bytes = *size;
+  bound.in_place = *size == 0;
+  return {};
 }
 
 Status OnnxInstance::bind_inputs() noexcept {
   uint64_t gathered_bytes = 0;
   for (const InputPlan& plan : plan_->inputs) {
-    if (member(0).find_input(plan.name) == nullptr) continue;
+    bool made = plan.batch_input >= 0;
+    if (!made && members_[0]->find_input(plan.name) == nullptr) continue;
     BoundInput& bound = inputs_.emplace_back();
-    describe_input(plan, bound);
-    if (!bound.in_place && plan.datatype != DataType::kBytes) gathered_bytes += aligned(bound.size_bytes);
+    ATOLL_RETURN_IF_ERROR(made ? describe_batch_input(plan, bound) : describe_input(plan, bound));
+    if (bound.in_place || plan.datatype == DataType::kBytes) continue;
+    if (__builtin_add_overflow(gathered_bytes, aligned(bound.size_bytes), &gathered_bytes)) {
+      return too_large(plan.name);
+    }
   }
   std::byte* gathered = nullptr;
   if (gathered_bytes != 0) {
@@ -157,12 +198,14 @@ Status OnnxInstance::bind_tensor(BoundInput& bound, std::byte* gathered) noexcep
   void* data = gathered;
   if (bound.size_bytes == 0) {
     data = g_nothing;
+  } else if (bound.plan->batch_input >= 0) {
+    backends::write_batch_input(batch_input_of(*plan_, *bound.plan), members_, {gathered, bound.size_bytes});
   } else if (bound.in_place) {
-    data = member(0).find_input(bound.plan->name)->buffers[0].data;
+    data = members_[0]->find_input(bound.plan->name)->buffers[0].data;
   } else {
     uint64_t left = bound.size_bytes;
-    for (size_t i = 0; i < group_.size(); ++i) {
-      const InputTensor& input = *member(i).find_input(bound.plan->name);
+    for (const Request* member : members_) {
+      const InputTensor& input = *member->find_input(bound.plan->name);
       auto written = backends::gather(input.buffers, Buffer{gathered, left}, input.name);
       if (!written.ok()) return std::move(written).status();
       gathered += *written;
@@ -179,8 +222,8 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
   ATOLL_RETURN_IF_ERROR(make(bound.value, api().CreateTensorAsOrtValue, allocator, bound.shape.data(),
                              bound.shape.size(), ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
   size_t first = 0;
-  for (size_t i = 0; i < group_.size(); ++i) {
-    const InputTensor& input = *member(i).find_input(bound.plan->name);
+  for (const Request* member : members_) {
+    const InputTensor& input = *member->find_input(bound.plan->name);
     auto count = static_cast<size_t>(*element_count(input.shape));
     ATOLL_RETURN_IF_ERROR(fill_strings(*bound.value, first, count, input));
     first += count;
@@ -190,10 +233,9 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 
 Status OnnxInstance::bind_outputs() noexcept {
   for (const OutputPlan& plan : plan_->outputs) {
-    bool wanted = false;
-    for (size_t i = 0; i < group_.size() && !wanted; ++i) {
-      wanted = find_requested(member(i), plan.name) >= 0 || (plan.state && member(i).state != nullptr);
-    }
+    bool wanted = std::ranges::any_of(members_, [&](const Request* member) {
+      return find_requested(*member, plan.name) >= 0 || (plan.state && member->state != nullptr);
+    });
     if (!wanted) continue;
     BoundOutput& bound = outputs_.emplace_back();
     bound.plan = &plan;
@@ -216,7 +258,7 @@ Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
     return invalid_argument("output '", plan.name, "': found shape ", shape_text(shape_),
                             ", expected a product of dimensions that fits into 63 bits");
   }
-  auto requested = static_cast<uint32_t>(find_requested(member(0), plan.name));
+  auto requested = static_cast<uint32_t>(find_requested(*members_[0], plan.name));
   OutputTensor* output = responder_.add_output(group_[0], requested, plan.datatype, shape_, size_bytes);
   if (output == nullptr)
     return internal_error("output '", plan.name, "': no buffer");  // failed with the reason
@@ -256,97 +298,96 @@ Status OnnxInstance::run() noexcept {
 }
 
 void OnnxInstance::deliver(const BoundOutput& bound) noexcept {
-  Status status = bound.direct ? copy_late(bound) : deliver_parts(*bound.plan, *bound.value);
+  const OutputPlan& plan = *bound.plan;
+  Status status;
+  if (!bound.direct || bound.late.data != nullptr) status = result_.read(*bound.value, plan.datatype);
+  if (status.ok()) {
+    status = bound.direct ? copy_late(bound) : plan.scatter ? deliver_scattered(plan) : deliver_rows(plan);
+  }
+  result_.done();
   if (!status.ok()) {
-    fail_group(make_status(status.code(), "output '", bound.plan->name, "': ", status.message()));
+    fail_group(make_status(status.code(), "output '", plan.name, "': ", status.message()));
   }
 }
 
 /// For a response buffer that ONNX Runtime could not write to because of its alignment.
 Status OnnxInstance::copy_late(const BoundOutput& bound) noexcept {
   if (bound.late.data == nullptr) return {};
-  ATOLL_RETURN_IF_ERROR(read_shape(*bound.value));
-  auto count = static_cast<uint64_t>(element_count(shape_).value_or(0));
-  uint64_t found = count * data_type_size_bytes(bound.plan->datatype);
+  uint64_t found = result_.size_bytes(0, result_.element_count());
   if (found != bound.late.size_bytes) {
     return internal_error("found ", found, " bytes from the model, expected ", bound.late.size_bytes);
   }
-  void* data = nullptr;
-  ATOLL_RETURN_IF_ERROR(check(api().GetTensorMutableData(bound.value.get(), &data)));
-  std::memcpy(bound.late.data, data, found);
-  return {};
-}
-
-Status OnnxInstance::read_shape(const OrtValue& value) noexcept {
-  Handle<OrtTensorTypeAndShapeInfo> info;
-  ATOLL_RETURN_IF_ERROR(make(info, api().GetTensorTypeAndShape, &value));
-  size_t rank = 0;
-  ATOLL_RETURN_IF_ERROR(check(api().GetDimensionsCount(info.get(), &rank)));
-  shape_.resize(rank);
-  return check(api().GetDimensions(info.get(), shape_.data(), rank));
+  return result_.write(0, result_.element_count(), static_cast<std::byte*>(bound.late.data));
 }
 
 /// Cuts an output by the requests' batch weights and copies the parts.
-Status OnnxInstance::deliver_parts(const OutputPlan& plan, OrtValue& value) noexcept {
-  ATOLL_RETURN_IF_ERROR(read_shape(value));
-  auto count = static_cast<uint64_t>(element_count(shape_).value_or(0));
+Status OnnxInstance::deliver_rows(const OutputPlan& plan) noexcept {
+  shape_.assign(result_.shape().begin(), result_.shape().end());
   if (plan_->batches && (shape_.empty() || shape_[0] != group_weight_)) {
     return internal_error("found shape ", shape_text(shape_), " from the model, expected the batch size ",
                           group_weight_, " as first dimension");
   }
   if (shape_.empty() && plan.scalar) shape_.push_back(1);
-  Source source;
-  if (plan.datatype == DataType::kBytes) {
-    ATOLL_RETURN_IF_ERROR(source.strings.read(value, count));
-  } else {
-    void* data = nullptr;
-    ATOLL_RETURN_IF_ERROR(check(api().GetTensorMutableData(&value, &data)));
-    source.data = static_cast<const std::byte*>(data);
-  }
   uint64_t from = 0;
   for (uint32_t i : group_) {
     uint32_t weight = responder_.request(i).batch_weight();
-    uint64_t part = plan_->batches ? count / group_weight_ * weight : count;
-    if (plan_->batches) shape_[0] = weight;
-    deliver_part(plan, source, i, from, part);
+    uint64_t part = result_.element_count();
+    if (plan_->batches) {
+      shape_[0] = weight;
+      part = part / group_weight_ * weight;
+    }
+    deliver_part(plan, i, from, part);
     from += part;
   }
   return {};
 }
 
+/// Cuts an output by the shapes of another input in the requests and copies the parts.
+Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
+  uint64_t expected = 0;
+  for (const Request* member : members_) {
+    auto part = backends::batch_output_shape(*plan.scatter, *member, shape_);
+    if (!part.ok()) return std::move(part).status();
+    if (__builtin_add_overflow(expected, *part, &expected)) return too_large(plan.scatter->source);
+  }
+  if (expected != result_.element_count()) {
+    return internal_error("found shape ", shape_text(result_.shape()), " from the model, expected ", expected,
+                          " elements for the shapes of input '", plan.scatter->source, "'");
+  }
+  uint64_t from = 0;
+  for (uint32_t i : group_) {
+    auto part = backends::batch_output_shape(*plan.scatter, responder_.request(i), shape_);
+    deliver_part(plan, i, from, *part);
+    from += *part;
+  }
+  return {};
+}
+
 /// Gives request i its `count` elements from `from` on, of shape_, if it wants them.
-void OnnxInstance::deliver_part(const OutputPlan& plan, const Source& source, uint32_t i, uint64_t from,
-                                uint64_t count) noexcept {
+void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept {
   Request& request = responder_.request(i);
-  uint64_t size_bytes = plan.datatype == DataType::kBytes ? source.strings.encoded_size_bytes(from, count)
-                                                          : count * data_type_size_bytes(plan.datatype);
+  uint64_t size_bytes = result_.size_bytes(from, count);
   if (int64_t requested = find_requested(request, plan.name); requested >= 0 && !responder_.failed(i)) {
     OutputTensor* output =
         responder_.add_output(i, static_cast<uint32_t>(requested), plan.datatype, shape_, size_bytes);
     if (output == nullptr) return;
-    Status status = write_part(plan, source, from, count, output->buffer);
+    Status status = write_part(plan, from, count, output->buffer);
     if (!status.ok()) responder_.fail(i, std::move(status));
   }
   if (plan.state && request.state != nullptr && !responder_.failed(i)) {
     Buffer buffer;
     Status status =
         request.state->output(plan.name, plan.datatype, shape_, size_bytes, MemoryKind::kCpu, 0, &buffer);
-    if (status.ok()) status = write_part(plan, source, from, count, buffer);
+    if (status.ok()) status = write_part(plan, from, count, buffer);
     if (status.ok()) status = request.state->commit(plan.name);
     if (!status.ok()) responder_.fail(i, std::move(status));
   }
 }
 
-Status OnnxInstance::write_part(const OutputPlan& plan, const Source& source, uint64_t from, uint64_t count,
+Status OnnxInstance::write_part(const OutputPlan& plan, uint64_t from, uint64_t count,
                                 const Buffer& to) noexcept {
-  if (count == 0) return {};
-  if (!backends::is_host_memory(to.kind)) return gpu_buffer(plan.name);
-  if (plan.datatype == DataType::kBytes) {
-    return source.strings.encode(from, count, static_cast<std::byte*>(to.data));
-  }
-  uint64_t element_bytes = data_type_size_bytes(plan.datatype);
-  std::memcpy(to.data, source.data + from * element_bytes, count * element_bytes);
-  return {};
+  if (count != 0 && !backends::is_host_memory(to.kind)) return gpu_buffer(plan.name);
+  return result_.write(from, count, static_cast<std::byte*>(to.data));
 }
 
 }  // namespace atl::ort

@@ -9,16 +9,18 @@
 #include "common/respond.h"
 #include "onnx_model.h"
 #include "ort_api.h"
+#include "result_tensor.h"
 #include "scratch.h"
-#include "string_tensor.h"
 
 namespace atl::ort {
 
 /// A batch of one request is run on the request's own buffers and into the response's, where alignment and
 /// the model's shapes allow it; more requests are gathered into one tensor an input and the outputs cut.
 ///
-/// Requests that can not be joined (different shapes, different optional inputs, or a model that does not
-/// batch) run one after the other within the same execution.
+/// Requests that can not be joined (different shapes of inputs that are not ragged, different optional
+/// inputs, a model that does not batch) run one after the other within the same execution. So do those whose
+/// joined run failed, be it that their totals are too large for one tensor or that one of them holds values
+/// that the model refuses: a request gets the answer that it would get alone.
 class OnnxInstance final : public BackendInstance {
  public:
   OnnxInstance(const Surroundings& surroundings, std::shared_ptr<const ModelPlan> plan,
@@ -42,18 +44,14 @@ class OnnxInstance final : public BackendInstance {
     Buffer late;          ///< that buffer if the result has to be copied to it after all; else data is null
     Handle<OrtValue> value;
   };
-  /// A result to cut parts from.
-  struct Source {
-    const std::byte* data = nullptr;
-    StringElements strings;  ///< for BYTES
-  };
-
-  void take_group(std::vector<uint32_t>& pending) noexcept;
+  void take_group() noexcept;
   void run_group(ExecutionTimes& times) noexcept;
+  void split_group() noexcept;
   void fail_group(const Status& failure) noexcept;
 
   Status bind_inputs() noexcept;
-  void describe_input(const InputPlan& plan, BoundInput& bound) noexcept;
+  Status describe_input(const InputPlan& plan, BoundInput& bound) noexcept;
+  Status describe_batch_input(const InputPlan& plan, BoundInput& bound) noexcept;
   Status bind_tensor(BoundInput& bound, std::byte* gathered) noexcept;
   Status bind_strings(BoundInput& bound) noexcept;
 
@@ -63,13 +61,10 @@ class OnnxInstance final : public BackendInstance {
 
   void deliver(const BoundOutput& bound) noexcept;
   Status copy_late(const BoundOutput& bound) noexcept;
-  Status read_shape(const OrtValue& value) noexcept;
-  Status deliver_parts(const OutputPlan& plan, OrtValue& value) noexcept;
-  void deliver_part(const OutputPlan& plan, const Source& source, uint32_t i, uint64_t from,
-                    uint64_t count) noexcept;
-  static Status write_part(const OutputPlan& plan, const Source& source, uint64_t from, uint64_t count,
-                           const Buffer& to) noexcept;
-  Request& member(size_t i) noexcept { return responder_.request(group_[i]); }
+  Status deliver_rows(const OutputPlan& plan) noexcept;
+  Status deliver_scattered(const OutputPlan& plan) noexcept;
+  void deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept;
+  Status write_part(const OutputPlan& plan, uint64_t from, uint64_t count, const Buffer& to) noexcept;
 
   const Clock& clock_;
   std::shared_ptr<const ModelPlan> plan_;
@@ -81,12 +76,15 @@ class OnnxInstance final : public BackendInstance {
 
   // Of the batch at hand; members so that their memory is kept.
   std::vector<uint32_t> pending_, group_, rest_;
+  size_t alone_ = 0;               ///< so many of the first pending requests are not to be joined
+  std::vector<Request*> members_;  ///< of group_, in its order
   uint32_t group_weight_ = 0;
   std::vector<BoundInput> inputs_;
   std::vector<BoundOutput> outputs_;
   std::vector<const char*> input_names_, output_names_;
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
+  ResultTensor result_;
   std::vector<int64_t> shape_;
 };
 

@@ -27,24 +27,43 @@ bool is_fixed(const TensorInfo& info, bool batches) {
 
 }  // namespace
 
-ModelPlan make_plan(const inference::ModelConfig& config, const Signature& signature) {
+Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature) {
   ModelPlan plan;
   plan.model_name = config.name();
   plan.batches = config.max_batch_size() > 0;
   plan.decoupled = config.model_transaction_policy().decoupled();
+  plan.batch_inputs = backends::batch_inputs_of(config);
   for (const TensorInfo& info : signature.inputs) {
-    InputPlan input{info.name, info.datatype, !info.has_default, false};
+    InputPlan input;
+    input.name = info.name;
+    input.datatype = info.datatype;
+    input.required = !info.has_default;
     auto written = find_tensor(config.input(), info.name);
-    if (written != config.input().end()) input.scalar = stands_for_scalar(*written, info, plan.batches);
+    if (written != config.input().end()) {
+      input.scalar = stands_for_scalar(*written, info, plan.batches);
+      input.ragged = written->allow_ragged_batch();
+    }
+    for (size_t i = 0; i < plan.batch_inputs.size(); ++i) {
+      const auto& targets = plan.batch_inputs[i].targets;
+      if (std::ranges::find(targets, info.name) != targets.end()) input.batch_input = static_cast<int32_t>(i);
+    }
     plan.inputs.push_back(std::move(input));
   }
+  auto scattered = backends::batch_outputs_of(config);
+  if (!scattered.ok()) return std::move(scattered).status();
   for (const TensorInfo& info : signature.outputs) {
-    OutputPlan output{info.name, info.datatype, info.dims, is_fixed(info, plan.batches)};
+    OutputPlan output;
+    output.name = info.name;
+    output.datatype = info.datatype;
+    output.dims = info.dims;
     auto written = find_tensor(config.output(), info.name);
     if (written != config.output().end()) output.scalar = stands_for_scalar(*written, info, plan.batches);
     for (const auto& state : config.sequence_batching().state()) {
       output.state = output.state || state.output_name() == info.name;
     }
+    auto scatter = std::ranges::find(*scattered, info.name, &backends::BatchOutput::target);
+    if (scatter != scattered->end()) output.scatter = std::move(*scatter);
+    output.fixed = !output.scatter && is_fixed(info, plan.batches);
     plan.outputs.push_back(std::move(output));
   }
   return plan;

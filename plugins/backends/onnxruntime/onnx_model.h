@@ -2,12 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "atoll/backend.h"
 #include "atoll/clock.h"
 #include "atoll/memory.h"
+#include "common/batch_input.h"
+#include "common/batch_output.h"
 #include "environment.h"
 #include "model_config.pb.h"
 #include "session_settings.h"
@@ -19,8 +22,10 @@ namespace atl::ort {
 struct InputPlan {
   std::string name;
   DataType datatype = DataType::kInvalid;
-  bool required = true;  ///< no initializer stands in
-  bool scalar = false;   ///< the model takes rank 0 where the configuration says [1]
+  bool required = true;      ///< no initializer stands in
+  bool scalar = false;       ///< the model takes rank 0 where the configuration says [1]
+  bool ragged = false;       ///< the model takes the elements of all requests in one dimension
+  int32_t batch_input = -1;  ///< position in ModelPlan::batch_inputs: not from requests; -1: from requests
 };
 
 /// An output of the session as execution needs it.
@@ -31,6 +36,7 @@ struct OutputPlan {
   bool fixed = false;         ///< every dimension but that of the batch is known before the run
   bool scalar = false;        ///< the model gives rank 0 where the configuration says [1]
   bool state = false;         ///< the sequence's next request gets it as an input
+  std::optional<backends::BatchOutput> scatter;  ///< cut by an input's shapes instead of by batch sizes
 };
 
 /// What the instances of one version share. Immutable.
@@ -40,10 +46,12 @@ struct ModelPlan {
   bool decoupled = false;
   std::vector<InputPlan> inputs;    ///< in the order of the session's signature
   std::vector<OutputPlan> outputs;  ///< in the order of the session's signature
+  std::vector<backends::BatchInput> batch_inputs;
 };
 
 /// \param config  complete, and checked against the signature
-ModelPlan make_plan(const inference::ModelConfig& config, const Signature& signature);
+/// Errors: those of backends::batch_outputs_of().
+Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature);
 
 /// What a backend gives its models; outlives them.
 struct Surroundings {

@@ -51,6 +51,14 @@ Status check_input(const InputPlan& plan, const InputTensor& input, const Reques
   return check_elements ? check_strings(static_cast<size_t>(*count), input) : Status();
 }
 
+/// \param what, name  the tensor that the source is for
+Status check_source(std::string_view source, std::string_view what, std::string_view name,
+                    const Request& request) {
+  if (request.find_input(source) != nullptr) return {};
+  return invalid_argument(what, " '", name, "': found no input '", source,
+                          "' in the request, expected one: its shape is needed");
+}
+
 }  // namespace
 
 uint64_t bytes_present(const InputTensor& input) noexcept {
@@ -61,6 +69,11 @@ uint64_t bytes_present(const InputTensor& input) noexcept {
 
 Status check_request(const ModelPlan& model, const Request& request, bool check_elements) noexcept {
   for (const InputPlan& plan : model.inputs) {
+    if (plan.batch_input >= 0) {
+      ATOLL_RETURN_IF_ERROR(check_source(model.batch_inputs[static_cast<size_t>(plan.batch_input)].source,
+                                         "input", plan.name, request));
+      continue;
+    }
     const InputTensor* input = request.find_input(plan.name);
     if (input == nullptr) {
       if (!plan.required) continue;
@@ -69,18 +82,34 @@ Status check_request(const ModelPlan& model, const Request& request, bool check_
     }
     ATOLL_RETURN_IF_ERROR(check_input(plan, *input, request, model.batches, check_elements));
   }
+  for (const OutputPlan& plan : model.outputs) {
+    if (!plan.scatter || find_requested(request, plan.name) < 0) continue;
+    ATOLL_RETURN_IF_ERROR(check_source(plan.scatter->source, "output", plan.name, request));
+  }
   return {};
+}
+
+int64_t find_requested(const Request& request, std::string_view name) noexcept {
+  for (uint32_t i = 0; i < request.outputs.size(); ++i) {
+    if (request.outputs[i].name == name) return i;
+  }
+  return -1;
 }
 
 bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept {
   if (!model.batches) return false;
+  bool any = false;  // without an input nothing would tell the model the size of the batch
   for (const InputPlan& plan : model.inputs) {
+    if (plan.batch_input >= 0) continue;
     const InputTensor* in_a = a.find_input(plan.name);
     const InputTensor* in_b = b.find_input(plan.name);
     if ((in_a == nullptr) != (in_b == nullptr)) return false;
-    if (in_a != nullptr && !std::ranges::equal(in_a->shape.subspan(1), in_b->shape.subspan(1))) return false;
+    if (in_a == nullptr) continue;
+    any = true;
+    if (in_a->shape.size() != in_b->shape.size()) return false;
+    if (!plan.ragged && !std::ranges::equal(in_a->shape.subspan(1), in_b->shape.subspan(1))) return false;
   }
-  return true;
+  return any;
 }
 
 }  // namespace atl::ort

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "atoll/request.h"
 #include "onnx_model.h"
@@ -12,12 +13,17 @@ namespace atl::ort {
 uint64_t bytes_present(const InputTensor& input) noexcept;
 
 /// Every input that the model needs is there, of its type, in CPU memory, with as many bytes as its shape
-/// says and, if the model batches, the request's batch size as first dimension. Other dimensions are left to
-/// ONNX Runtime. \param check_elements  walk through BYTES, too, instead of finding out when they are
-/// converted Errors: INVALID_ARGUMENT names the input, what was found and what was expected.
+/// says and, if the model batches, the request's batch size as first dimension; so is every input whose shape
+/// a batch input or a requested output is made from. Other dimensions are left to ONNX Runtime.
+/// \param check_elements  walk through BYTES, too, instead of finding out when they are converted
+/// Errors: INVALID_ARGUMENT names the input, what was found and what was expected.
 Status check_request(const ModelPlan& model, const Request& request, bool check_elements) noexcept;
 
-/// Whether the inputs of two checked requests can be laid out one after the other in one tensor each.
+/// Position of an output among those requested, or -1.
+int64_t find_requested(const Request& request, std::string_view name) noexcept;
+
+/// Whether the inputs of two checked requests can be laid out one after the other in one tensor each: the
+/// same inputs are given, and all but ragged ones have equal shapes after the batch dimension.
 bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept;
 
 }  // namespace atl::ort

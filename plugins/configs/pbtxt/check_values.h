@@ -8,7 +8,8 @@
 namespace atl::pbtxt {
 
 /// Every string (keys of maps too) must be UTF-8, or the message could not be serialized; every enum must
-/// have a known value. Errors: INVALID_ARGUMENT "<field> ..." with the field's place as note.
+/// have a known value, but for the kinds of batch inputs and outputs, which a rule of their own refuses.
+/// Errors: INVALID_ARGUMENT "<field> ..." with the field's place as note.
 Status check_values(const inference::ModelConfig& config, const SourceMap& source);
 
 }  // namespace atl::pbtxt

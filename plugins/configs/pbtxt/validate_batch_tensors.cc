@@ -1,6 +1,7 @@
 #include <set>
 #include <string>
 
+#include "bounds.h"
 #include "validate.h"
 
 namespace atl::pbtxt {
@@ -26,6 +27,7 @@ Status check_source(const ModelConfig& config, const std::set<std::string>& inpu
 Status validate_batch_outputs(const ModelConfig& config, const SourceMap& source) {
   auto inputs = names_of(config.input());
   auto outputs = names_of(config.output());
+  std::set<std::string> targets;  // over all entries: an output is cut once
   for (int i = 0; i < config.batch_output_size(); ++i) {
     const auto& batch_output = config.batch_output(i);
     std::string field = cat("batch_output[", i, "]");
@@ -39,7 +41,6 @@ Status validate_batch_outputs(const ModelConfig& config, const SourceMap& source
                             batch_output.source_input_size(), " for ", config.name());
     }
     ATOLL_RETURN_IF_ERROR(check_source(config, inputs, batch_output.source_input(0), field, source));
-    std::set<std::string> targets;
     for (int k = 0; k < batch_output.target_name_size(); ++k) {
       const std::string& target = batch_output.target_name(k);
       std::string target_field = cat(field, ".target_name[", k, "]");
@@ -49,6 +50,32 @@ Status validate_batch_outputs(const ModelConfig& config, const SourceMap& source
       if (!targets.insert(target).second) {
         return source.invalid(target_field, "target output name '", target,
                               "' can only be specified once for ", config.name());
+      }
+    }
+  }
+  return {};
+}
+
+/// Each target is one tensor of the model, made by nobody else.
+Status check_batch_input_targets(const ModelConfig& config, const std::set<std::string>& inputs,
+                                 const SourceMap& source) {
+  std::set<std::string> targets;
+  for (int i = 0; i < config.batch_input_size(); ++i) {
+    const auto& batch_input = config.batch_input(i);
+    for (int k = 0; k < batch_input.target_name_size(); ++k) {
+      const std::string& target = batch_input.target_name(k);
+      std::string field = cat("batch_input[", i, "].target_name[", k, "]");
+      if (inputs.contains(target)) {
+        return source.invalid(field, "batch input target name '", target,
+                              "' is also the name of an input for ", config.name());
+      }
+      if (!targets.insert(target).second) {
+        return source.invalid(field, "batch input target name '", target, "' can only be specified once for ",
+                              config.name());
+      }
+      if (targets.size() > kTensorsMax) {
+        return source.invalid(field, "model ", config.name(), " has more than ", kTensorsMax,
+                              " batch input targets");
       }
     }
   }
@@ -77,7 +104,8 @@ Status validate_batch_tensors(const ModelConfig& config, const SourceMap& source
     }
     ATOLL_RETURN_IF_ERROR(check_source(config, inputs, batch_input.source_input(0), field, source));
   }
-  return validate_batch_outputs(config, source);
+  ATOLL_RETURN_IF_ERROR(validate_batch_outputs(config, source));
+  return check_batch_input_targets(config, inputs, source);
 }
 
 }  // namespace atl::pbtxt

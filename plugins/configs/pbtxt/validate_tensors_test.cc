@@ -138,8 +138,73 @@ TEST(ValidateBatchTensors, EveryRule) {
        {"batch_output { source_input: 'x' }", "unknown source input name 'x' for m"},
        {"batch_output { source_input: 'i' target_name: 'x' }", "unknown target output name 'x' for m"},
        {"batch_output { source_input: 'i' target_name: [ 'o', 'o' ] }",
-        "target output name 'o' can only be specified once for m"}},
+        "target output name 'o' can only be specified once for m"},
+       {"batch_output { source_input: 'i' target_name: 'o' } batch_output { source_input: 'i' target_name: "
+        "'o' }",
+        "target output name 'o' can only be specified once for m"},
+       {"batch_output { source_input: [ 'i', 'i' ] target_name: 'o' }",
+        "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 2 for m"},
+       {"batch_input { source_input: 'i' data_type: TYPE_FP32 target_name: [ 't', 'i' ] }",
+        "batch input target name 'i' is also the name of an input for m"},
+       {"batch_input { source_input: 'i' data_type: TYPE_FP32 target_name: [ 't', 't' ] }",
+        "batch input target name 't' can only be specified once for m"},
+       {"batch_input { source_input: 'i' data_type: TYPE_FP32 target_name: 't' } "
+        "batch_input { source_input: 'i' data_type: TYPE_INT32 target_name: 't' }",
+        "batch input target name 't' can only be specified once for m"}},
       true);
+}
+
+TEST(ValidateBatchTensors, EveryKindIsKnown) {
+  const std::string input =
+      "backend: 'b' input { name: 'i' data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true } ";
+  for (int kind = 0; kind < inference::BatchInput::Kind_ARRAYSIZE; ++kind) {
+    std::string name = inference::BatchInput::Kind_Name(static_cast<inference::BatchInput::Kind>(kind));
+    for (const char* type : {"TYPE_INT32", "TYPE_FP32"}) {
+      EXPECT_EQ(read_message(cat(input, "batch_input { kind: ", name, " source_input: 'i' data_type: ", type,
+                                 " target_name: [ 't', 'u' ] }"),
+                             true),
+                "OK");
+    }
+    EXPECT_EQ(read_message(cat(input, "batch_input { kind: ", name, " data_type: TYPE_INT32 }"), true),
+              cat("batch input kind '", name, "' expects 1 source input, got 0 for m"));
+  }
+}
+
+TEST(ValidateBatchTensors, UnknownKinds) {
+  const std::string tensors =
+      "backend: 'b' input { name: 'i' data_type: TYPE_FP32 dims: 1 } output { name: 'o' data_type: TYPE_FP32 "
+      "dims: 1 } ";
+  expect_messages(tensors,
+                  {{"batch_input { kind: 99 source_input: 'i' data_type: TYPE_INT32 }",
+                    "unknown batch input kind '99' for m"},
+                   {"batch_output { kind: 99 source_input: 'i' target_name: 'o' }",
+                    "unknown batch output kind '99' for m"},
+                   {"batch_input { source_input: 'i' data_type: 99 }",
+                    "'batch_input[0].data_type' is 99, expected a value of DataType"}},
+                  true);
+}
+
+TEST(ValidateBatchTensors, NoMoreTargetsThanARequestMayHaveInputs) {
+  auto targets = [](int count) {
+    std::string text =
+        "backend: 'b' input { name: 'i' data_type: TYPE_FP32 dims: 1 } "
+        "batch_input { source_input: 'i' data_type: TYPE_INT32 ";
+    for (int i = 0; i < count; ++i) text += cat("target_name: 't", i, "' ");
+    return text + "}";
+  };
+  EXPECT_EQ(read_message(targets(1024), true), "OK");
+  EXPECT_EQ(read_message(targets(1025), true), "model m has more than 1024 batch input targets");
+}
+
+TEST(ValidateTensors, RaggedAndOptionalInputsNeedNothingElse) {
+  for (const char* prefix : {"backend: 'b' ", "backend: 'b' max_batch_size: 4 "}) {
+    expect_messages(prefix,
+                    {{input("dims: -1 allow_ragged_batch: true"), "OK"},
+                     {input("dims: [ 2, 3 ] allow_ragged_batch: true optional: true"), "OK"},
+                     {input("dims: 1 optional: true"), "OK"},
+                     {input("allow_ragged_batch: true"), "model input 'i' must specify 'dims' for m"}},
+                    true);
+  }
 }
 
 }  // namespace

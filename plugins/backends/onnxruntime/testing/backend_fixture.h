@@ -123,19 +123,23 @@ class BackendFixture : public ::testing::Test {
   std::unique_ptr<BackendInstance> instance_;
 };
 
-/// The bytes of one output of a successful response; a failure and nothing if it is not there.
-inline std::string output_bytes(const TestRequest& request, std::string_view name) {
-  auto response = request.response();
+/// One output of a successful response; a failure and an empty one if it is not there.
+inline atl::test::ReceivedOutput output_in(const atl::test::ReceivedResponse& response,
+                                           std::string_view name) {
   EXPECT_EQ(response.code, Code::kOk) << response.message;
   const auto* output = response.find(name);
-  EXPECT_NE(output, nullptr);
-  return output == nullptr ? std::string() : output->bytes;
+  EXPECT_NE(output, nullptr) << name;
+  return output == nullptr ? atl::test::ReceivedOutput() : *output;
+}
+inline std::string output_bytes(const TestRequest& request, std::string_view name) {
+  return output_in(request.response(), name).bytes;
 }
 inline std::vector<int64_t> output_shape(const TestRequest& request, std::string_view name) {
-  auto response = request.response();
-  const auto* output = response.find(name);
-  EXPECT_NE(output, nullptr);
-  return output == nullptr ? std::vector<int64_t>() : output->shape;
+  return output_in(request.response(), name).shape;
+}
+template <class T>
+std::vector<T> values_in(const atl::test::ReceivedResponse& response, std::string_view name) {
+  return atl::test::values_of<T>(output_in(response, name).bytes);
 }
 
 }  // namespace atl::ort::test
