@@ -1,6 +1,12 @@
 /// What a completion queue carries: an object that is told when its operation has ended.
 #pragma once
 
+#include <sanitizer/tsan_interface.h>
+
+#include <string_view>
+
+#include "atoll/abi/plugin.h"
+
 namespace atl::frontends::grpc_frontend {
 
 class Event {
@@ -9,8 +15,23 @@ class Event {
   /// queue shuts down.
   virtual void on_event(bool ok) noexcept = 0;
 
+  /// What gRPC is given when the operation starts.
+  void* tag() noexcept {
+    if constexpr (kThreadSanitizer) __tsan_release(this);
+    return this;
+  }
+  /// What gRPC gives back when it has ended.
+  static void ended(void* tag, bool ok) noexcept {
+    if constexpr (kThreadSanitizer) __tsan_acquire(tag);
+    static_cast<Event*>(tag)->on_event(ok);
+  }
+
  protected:
   ~Event() = default;
+
+ private:
+  /// gRPC's library is built without it, so it does not see that an operation's start happens before its end.
+  static constexpr bool kThreadSanitizer = std::string_view(ATOLL_TAG_SANITIZER) == "thread";
 };
 
 /// One of the operations of an object that has several.

@@ -113,7 +113,7 @@ bool GrpcServer::has_streams() const noexcept {
 void GrpcServer::run_queue(grpc::ServerCompletionQueue& queue) noexcept {
   void* tag = nullptr;
   bool ok = false;
-  while (queue.Next(&tag, &ok)) static_cast<Event*>(tag)->on_event(ok);
+  while (queue.Next(&tag, &ok)) Event::ended(tag, ok);
 }
 
 void GrpcServer::drain(int64_t deadline_ns, bool keep_listening) {

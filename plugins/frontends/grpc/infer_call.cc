@@ -26,9 +26,9 @@ void InferCall::wait() {
   wait_start_ns_ = queue_.trace_time_ns();
   context_.emplace();
   writer_.emplace(&*context_);
-  context_->AsyncNotifyWhenDone(&end_);
+  context_->AsyncNotifyWhenDone(end_.tag());
   queue_.service.RequestModelInfer(&*context_, &received_.bytes(), &*writer_, queue_.queue.get(),
-                                   queue_.queue.get(), &start_);
+                                   queue_.queue.get(), start_.tag());
 }
 
 void InferCall::on_start(bool ok) {
@@ -97,7 +97,7 @@ void InferCall::answer(Response& response) noexcept {
       grpc::ByteBuffer buffer = to_buffer(head, message.write(GRPC_SLICE_START_PTR(head)));
       queue_.backplane.settings.set_compression(&*context_);
       trace("GRPC_SEND_START");
-      writer_->Finish(buffer, grpc::Status::OK, &written_);
+      writer_->Finish(buffer, grpc::Status::OK, written_.tag());
     }
   }
   drop_outputs(response);
@@ -106,7 +106,7 @@ void InferCall::answer(Response& response) noexcept {
 
 void InferCall::answer_error(const Status& status) noexcept {
   trace("GRPC_SEND_START");
-  writer_->FinishWithError(to_grpc(status), &written_);
+  writer_->FinishWithError(to_grpc(status), written_.tag());
 }
 
 void InferCall::on_written(bool) {

@@ -22,9 +22,9 @@ void InferStream::arm(InferQueue& queue) {
   auto stream = std::make_shared<InferStream>(queue);
   InferStream& waiting = *stream;
   waiting.self_ = std::move(stream);
-  waiting.context_.AsyncNotifyWhenDone(&waiting.done_);
+  waiting.context_.AsyncNotifyWhenDone(waiting.done_.tag());
   queue.service.RequestModelStreamInfer(&waiting.context_, &waiting.stream_, queue.queue.get(),
-                                        queue.queue.get(), &waiting.start_);
+                                        queue.queue.get(), waiting.start_.tag());
 }
 
 void InferStream::on_start(bool ok) {
@@ -211,7 +211,7 @@ void InferStream::pump_read() noexcept {
   is_reading_ = true;
   read_start_ns_ = queue_.trace_time_ns();
   received_.Clear();
-  stream_.Read(&received_, &read_);
+  stream_.Read(&received_, read_.tag());
 }
 
 void InferStream::pump_write() noexcept {
@@ -223,14 +223,14 @@ void InferStream::pump_write() noexcept {
   writing_.bytes = next.bytes;
   answers_.pop_front();
   if (writing_.request != nullptr) writing_.request->mark("GRPC_SEND_START");
-  stream_.Write(writing_.buffer, &written_);
+  stream_.Write(writing_.buffer, written_.tag());
 }
 
 void InferStream::pump_finish() noexcept {
   if (is_finishing_ || is_writing_) return;
   if (ended_ ? !answers_.empty() : !(read_all_ && in_flight_ == 0)) return;
   is_finishing_ = true;
-  stream_.Finish(status_, &finished_);
+  stream_.Finish(status_, finished_.tag());
 }
 
 void InferStream::queue_answer(StreamRequest& request, grpc::ByteBuffer* answer, uint64_t bytes) noexcept {

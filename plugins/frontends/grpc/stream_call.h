@@ -24,7 +24,7 @@ class RefusedStream final : public Event {
   /// Waits for the next call. It owns itself: it ends with the call or with the server.
   static void arm(Arm arm_function, std::string text) {
     auto* call = new RefusedStream(std::move(arm_function), std::move(text));
-    call->arm_(&call->context_, &call->request_, &call->stream_, call);
+    call->arm_(&call->context_, &call->request_, &call->stream_, call->tag());
   }
 
   void on_event(bool ok) noexcept override {
@@ -34,7 +34,7 @@ class RefusedStream final : public Event {
     }
     arm(arm_, text_);
     finishing_ = true;
-    stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, text_}, this);
+    stream_.Finish({grpc::StatusCode::UNIMPLEMENTED, text_}, tag());
   }
 
  private:

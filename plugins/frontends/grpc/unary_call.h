@@ -42,7 +42,7 @@ class UnaryCall final : public Event {
   /// Waits for the next call of the method. It owns itself: it ends with the call or with the server.
   static void arm(const Method& method) {
     auto* call = new UnaryCall(method);
-    method.arm(&call->context_, &call->received_, &call->writer_, call);
+    method.arm(&call->context_, &call->received_, &call->writer_, call->tag());
   }
 
   void on_event(bool ok) noexcept override {
@@ -84,9 +84,9 @@ class UnaryCall final : public Event {
       status = internal_error("the answer is too large to be sent");
     }
     if (status.ok()) {
-      writer_.Finish(answer, grpc::Status::OK, this);
+      writer_.Finish(answer, grpc::Status::OK, tag());
     } else {
-      writer_.FinishWithError(to_grpc(status), this);
+      writer_.FinishWithError(to_grpc(status), tag());
     }
   }
 

@@ -56,7 +56,9 @@ Status SharedMemoryPlugin::start() {
 }
 
 void SharedMemoryPlugin::stop() {
-  timer_.reset();
+  // A sweep that runs reads timer_ until the executor has ended.
+  if (timer_ != nullptr) timer_->destroy();
+  (void)timer_.release();
   regions_->unregister_all();
   if (settings_.allow_client_shm) BusErrorGuard::uninstall();
 }
