@@ -10,6 +10,7 @@
 #include "atoll/scheduler.h"
 #include "atoll/triton/host.h"
 #include "atoll/triton/model.h"
+#include "common/batch_strategy.h"
 #include "custom/failure_log.h"
 #include "model_config.pb.h"
 
@@ -18,7 +19,7 @@ namespace atl::schedulers {
 /// The opened strategy of one model version. begin(), include() and end() may be called by any thread, by one
 /// at a time for one record. What the strategy throws or fails with is logged, and the batch goes on without
 /// it; what it does to memory is its author's responsibility, as with every native code.
-class CustomBatching {
+class CustomBatching final : public BatchStrategy {
  public:
   /// Finds and opens the strategy of this model; null if it has none. [worker]
   /// \param backend_directory  folders of backends, one of which may hold a strategy; empty: none.
@@ -29,17 +30,17 @@ class CustomBatching {
                                                       const inference::ModelConfig& config,
                                                       std::string_view backend_directory, Log& log) noexcept;
   /// Ends the strategy and closes its file. Every record has been ended.
-  ~CustomBatching();
+  ~CustomBatching() override;
   CustomBatching(const CustomBatching&) = delete;
   CustomBatching& operator=(const CustomBatching&) = delete;
 
   /// A batch begins: the strategy's record of it, to be ended. Null if it has failed.
-  void* begin() noexcept;
+  void* begin() noexcept override;
   /// May the request join the batch of this record? False as well if the strategy fails, or if the record is
   /// null: the batch is then complete. The first request of a batch is in it whatever this says.
-  bool include(Request& request, void* record) noexcept;
+  bool include(Request& request, void* record) noexcept override;
   /// The batch is complete. Null is allowed.
-  void end(void* record) noexcept;
+  void end(void* record) noexcept override;
 
  private:
   struct Functions {
