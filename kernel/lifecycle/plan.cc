@@ -1,5 +1,7 @@
 #include "kernel/lifecycle/plan.h"
 
+#include "kernel/loader/plugin_file.h"
+
 namespace atl::kernel {
 namespace {
 

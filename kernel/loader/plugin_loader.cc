@@ -10,14 +10,6 @@
 namespace atl::kernel {
 namespace {
 
-std::string linker_message(const std::string& spelled, const std::string& path) {
-  const char* raw = ::dlerror();
-  std::string text = raw == nullptr ? "the dynamic linker gave no reason" : raw;
-  if (size_t at = text.find(spelled); at != std::string::npos) text.replace(at, spelled.size(), path);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 size_t symbol_size(const void* symbol) {
   Dl_info info;
   void* entry = nullptr;
@@ -61,19 +53,16 @@ std::string PluginLoader::unused_spelling(const std::string& path) const {
 }
 
 Result<std::shared_ptr<PluginLibrary>> PluginLoader::map_file(const std::string& path,
-                                                              const FileIdentity& identity) {
+                                                              const runtime::FileIdentity& identity) {
   auto library = std::make_shared<PluginLibrary>();
   library->path_ = path;
   library->identity_ = identity;
   library->spelled_ = unused_spelling(path);
-  const char* spelled = library->spelled_.c_str();
   // libltdl binds lazily and answers every failure with "file not found"; this probe binds now and says why
   // not.
-  void* probe = ::dlopen(spelled, RTLD_NOW | RTLD_LOCAL);
-  if (probe == nullptr)
-    return make_status(Code::kFailedPrecondition, linker_message(library->spelled_, path));
-  library->handle_ = ::lt_dlopenadvise(spelled, advise_);
-  ::dlclose(probe);
+  Result<runtime::SharedObject> probe = runtime::SharedObject::open_as(library->spelled_, path);
+  if (!probe.ok()) return std::move(probe).status();
+  library->handle_ = ::lt_dlopenadvise(library->spelled_.c_str(), advise_);
   if (library->handle_ == nullptr) {
     const char* why = ::lt_dlerror();
     return make_status(Code::kFailedPrecondition, path, ": ",
@@ -102,7 +91,7 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
 }
 
 Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& path, std::string_view use) {
-  Result<FileIdentity> identity = inspect_plugin_file(path);
+  Result<runtime::FileIdentity> identity = runtime::inspect_shared_object(path);
   if (!identity.ok()) return std::move(identity).status();
   std::pair key(identity->device, identity->inode);
   if (auto known = libraries_.find(key); known != libraries_.end()) {
@@ -118,7 +107,7 @@ Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& pat
   Result<std::shared_ptr<PluginLibrary>> library = map_file(path, identity.value());
   if (!library.ok()) return library;
   Status status = find_descriptor(*library.value(), use);
-  Result<FileIdentity> after = inspect_plugin_file(path);
+  Result<runtime::FileIdentity> after = runtime::inspect_shared_object(path);
   if (status.ok() && (!after.ok() || after.value() != identity.value())) {
     status = make_status(Code::kFailedPrecondition, path, ": was replaced while it was being loaded");
   }

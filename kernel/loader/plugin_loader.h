@@ -12,9 +12,9 @@
 
 #include "atoll/abi/plugin.h"
 #include "atoll/log.h"
+#include "atoll/runtime/shared_object.h"
 #include "atoll/status.h"
 #include "kernel/loader/memory_map.h"
-#include "kernel/loader/plugin_file.h"
 
 namespace atl::kernel {
 
@@ -37,14 +37,14 @@ class PluginLibrary {
     return {descriptor_->options, descriptor_->options_count};
   }
   const std::string& path() const { return path_; }
-  const FileIdentity& identity() const { return identity_; }
+  const runtime::FileIdentity& identity() const { return identity_; }
   bool has(uint32_t flag) const { return (descriptor_->flags & flag) != 0; }
 
  private:
   friend class PluginLoader;
   std::string path_;
   std::string spelled_;  // the path as the dynamic linker was told it
-  FileIdentity identity_;
+  runtime::FileIdentity identity_;
   lt_dlhandle handle_ = nullptr;
   const atoll_plugin_v1_t* descriptor_ = nullptr;
   MappedFile mapped_;
@@ -67,7 +67,7 @@ class PluginLoader {
 
   /// Maps the file and checks its descriptor; the file's static initialisers run, no function of the
   /// descriptor does. \param use  "role/name"; empty: whatever plugin the file holds. Errors: those of
-  /// inspect_plugin_file() and runtime::check_descriptor(), and the dynamic linker's own words.
+  /// inspect_shared_object() and runtime::check_descriptor(), and the dynamic linker's own words.
   Result<std::shared_ptr<PluginLibrary>> open(const std::string& path, std::string_view use);
   /// Lets one use go; the last one closes the file.
   Closed close(std::shared_ptr<PluginLibrary> library);
@@ -76,7 +76,8 @@ class PluginLoader {
   size_t libraries() const { return libraries_.size(); }
 
  private:
-  Result<std::shared_ptr<PluginLibrary>> map_file(const std::string& path, const FileIdentity& identity);
+  Result<std::shared_ptr<PluginLibrary>> map_file(const std::string& path,
+                                                  const runtime::FileIdentity& identity);
   Status find_descriptor(PluginLibrary& library, std::string_view use);
   std::string unused_spelling(const std::string& path) const;
   Closed close_now(PluginLibrary& library);

@@ -1,11 +1,9 @@
 """The template is built out of tree against an installed SDK, as a plugin's author would do it."""
 
-import os
 import pathlib
-import re
-import subprocess
 
 import pytest
+from installed import build_copy, run, symbols
 from support.server import ATOLL, BUILD, ROOT
 
 LINT = BUILD / "bin" / "atoll-lint"
@@ -13,47 +11,18 @@ TEMPLATE = ROOT / "sdk" / "template"
 PLUGIN = pathlib.Path("build", "lib", "atoll", "plugins", "examples", "hello.so")
 
 
-def run(*command, code=0, **options):
-    environment = dict(os.environ)
-    for name in ("DESTDIR", "CXXFLAGS", "CMAKE_PREFIX_PATH"):
-        environment.pop(name, None)
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", env=environment, timeout=600, **options)
-    assert done.returncode == code, f"{command} ended with {done.returncode}\n{done.stdout}"
-    return done.stdout
-
-
-def cache_value(name):
-    found = re.search(rf"^{name}(?::\w+)?=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.MULTILINE)
-    return found.group(1) if found else ""
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    prefix = tmp_path_factory.mktemp("installed")
-    run("cmake", "--install", BUILD, "--component", "sdk", "--prefix", prefix)
-    return prefix
-
-
 @pytest.fixture(scope="module")
 def plugin(prefix, tmp_path_factory):
-    """A copy of the installed template, built. Sanitizers have to be those of the server that shall load it."""
-    folder = tmp_path_factory.mktemp("work") / "hello"
-    run("cp", "-r", prefix / "share" / "atoll" / "template", folder)
-    sanitize = cache_value("ATOLL_SANITIZE")
-    flags = "-Wall -Wextra -Wpedantic -Werror" + (f" -fsanitize={sanitize}" if sanitize else "")
-    run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_CXX_COMPILER={cache_value('CMAKE_CXX_COMPILER') or 'c++'}", f"-DCMAKE_CXX_FLAGS={flags}",
-        f"-DCMAKE_CXX_COMPILER_LAUNCHER={cache_value('ATOLL_CCACHE').replace('ATOLL_CCACHE-NOTFOUND', '')}")
-    run("cmake", "--build", folder / "build")
-    return folder
+    return build_copy(prefix, "share/atoll/template", tmp_path_factory.mktemp("work") / "hello")
 
 
 def test_the_sdk_component_is_complete_and_nothing_else(prefix):
     installed = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     headers = {str(pathlib.Path("include") / path.relative_to(base)) for base in
                (ROOT / "sdk" / "include", ROOT / "sdk" / "testing" / "include") for path in base.rglob("*.h")}
+    headers |= {f"include/triton/core/{name}.h" for name in ("tritonserver", "tritonbackend")}
     assert headers <= installed
+    assert "share/atoll/batching/volume_batching.cc" in installed
     assert {"lib/cmake/Atoll/AtollConfig.cmake", "lib/cmake/Atoll/AtollConfigVersion.cmake",
             "lib/cmake/Atoll/AtollPlugin.cmake", "lib/cmake/Atoll/atoll_plugin.map"} <= installed
     assert not any(name.startswith("bin/") or name.endswith((".so", ".a")) for name in installed)
@@ -72,8 +41,7 @@ def test_its_unit_test_passes(plugin):
 
 
 def test_it_exports_the_descriptor_and_nothing_else(plugin):
-    symbols = run("nm", "-D", "--defined-only", "--format=posix", plugin / PLUGIN)
-    assert [line.split()[0] for line in symbols.splitlines()] == ["atoll_plugin_v1"]
+    assert symbols(plugin / PLUGIN, "--defined-only") == {"atoll_plugin_v1"}
 
 
 def test_lint_accepts_it(plugin):

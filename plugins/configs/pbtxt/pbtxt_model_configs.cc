@@ -3,10 +3,10 @@
 #include <exception>
 #include <limits>
 
+#include "atoll/proto/model_config_json.h"
 #include "check_values.h"
 #include "derive.h"
 #include "instance_groups.h"
-#include "json.h"
 #include "normalise.h"
 #include "serialize.h"
 #include "validate.h"
@@ -117,7 +117,9 @@ Result<std::string> PbtxtModelConfigs::to_json(std::string_view bytes) noexcept 
   return guarded<std::string>([&]() -> Result<std::string> {
     auto config = from_bytes(bytes);
     if (!config.ok()) return std::move(config).status();
-    return pbtxt::to_json(*config);
+    auto ordered = serialize(*config);
+    if (!ordered.ok()) return ordered;
+    return proto::model_config_json(*ordered);
   });
 }
 

@@ -154,6 +154,11 @@ TEST(ValidatePaths, NothingLeadsOut) {
        {"parameters { key: 'TRITON_BATCH_STRATEGY_PATH' value { string_value: '../s.so' } }",
         "parameter 'TRITON_BATCH_STRATEGY_PATH' of model 'm' is '../s.so', expected a relative path without "
         "'..'"},
+       {"parameters { key: 'TRITON_BATCH_STRATEGY_PATH' value { string_value: 's.so' } }", "OK"},
+       {"parameters { key: 'TRITON_BATCH_STRATEGY_PATH' value { string_value: 's.so' } } sequence_batching { "
+        "}",
+        "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching "
+        "strategy"},
        {"parameters { key: 'other' value { string_value: '../s.so' } }", "OK"},
        {"runtime: '../libx.so'", "'runtime' of model 'm' is '../libx.so', expected a name without path"},
        {"model_repository_agents { agents { name: '../a' } }",

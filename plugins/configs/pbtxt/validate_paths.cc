@@ -82,6 +82,12 @@ Status validate_paths(const ModelConfig& config, const SourceMap& source) {
     ATOLL_RETURN_IF_ERROR(rules.label_file(cat("output[", i, "].label_filename"), config.output(i)));
   }
   auto strategy = config.parameters().find("TRITON_BATCH_STRATEGY_PATH");
+  if (strategy != config.parameters().end() && config.has_sequence_batching()) {
+    return source.invalid(
+        "parameters",
+        "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default "
+        "batching strategy");
+  }
   if (strategy != config.parameters().end() && !is_inner_path(strategy->second.string_value())) {
     return source.invalid("parameters", "parameter 'TRITON_BATCH_STRATEGY_PATH' of model '", config.name(),
                           "' is '", strategy->second.string_value(),

@@ -1,4 +1,4 @@
-#include "json.h"
+#include "atoll/proto/model_config_json.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/type_resolver_util.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "serialize.h"
+#include "model_config.pb.h"
 
-namespace atl::pbtxt {
+namespace atl::proto {
 
 namespace {
 
@@ -68,19 +68,23 @@ void make_numbers(Json* value, std::string_view path) {
 
 }  // namespace
 
-Result<std::string> to_json(const inference::ModelConfig& config) {
-  auto bytes = serialize(config);
-  if (!bytes.ok() || bytes->empty()) return bytes;
+Result<std::string> model_config_json(std::string_view config) {
+  if (config.empty()) return std::string();
+  const std::string bytes(config);
+  // The printer takes bytes that end within a field.
+  if (!inference::ModelConfig().ParseFromString(bytes)) {
+    return internal_error("the configuration has no JSON form: it can not be parsed");
+  }
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = true;
-  // By way of the bytes, because they keep maps in the order of their keys.
+  const google::protobuf::Descriptor& type = *inference::ModelConfig::descriptor();
+  // From the bytes and not from a message, because they keep maps in the order of their keys.
   std::unique_ptr<google::protobuf::util::TypeResolver> types(
-      google::protobuf::util::NewTypeResolverForDescriptorPool(kTypeUrlPrefix,
-                                                               config.GetDescriptor()->file()->pool()));
+      google::protobuf::util::NewTypeResolverForDescriptorPool(kTypeUrlPrefix, type.file()->pool()));
   std::string text;
   auto printed = google::protobuf::util::BinaryToJsonString(
-      types.get(), cat(kTypeUrlPrefix, "/", config.GetDescriptor()->full_name()), *bytes, &text, options);
+      types.get(), cat(kTypeUrlPrefix, "/", type.full_name()), bytes, &text, options);
   if (!printed.ok()) return internal_error("the configuration has no JSON form: ", printed.ToString());
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return internal_error("the configuration has no JSON form");
@@ -88,4 +92,4 @@ Result<std::string> to_json(const inference::ModelConfig& config) {
   return json.dump();
 }
 
-}  // namespace atl::pbtxt
+}  // namespace atl::proto

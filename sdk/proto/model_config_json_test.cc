@@ -1,22 +1,45 @@
-#include "json.h"
+#include "atoll/proto/model_config_json.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "config_fixture.h"
+#include "model_config.pb.h"
 
-namespace atl::pbtxt {
+namespace atl::proto {
 namespace {
 
+/// Serialized, maps in the order of their keys.
+std::string config_of(const std::string& text) {
+  inference::ModelConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream output(&stream);
+  output.SetSerializationDeterministic(true);
+  EXPECT_TRUE(config.SerializeToCodedStream(&output));
+  output.Trim();
+  return bytes;
+}
+
 nlohmann::json json_of(const std::string& text) {
-  auto json = to_json(config_of(text));
+  auto json = model_config_json(config_of(text));
   EXPECT_TRUE(json.ok()) << json.status().text();
   return nlohmann::json::parse(json.ok() ? *json : "null", nullptr, false);
 }
 
-TEST(Json, NothingGivesEmptyText) { EXPECT_EQ(to_json(inference::ModelConfig()).value(), ""); }
+TEST(ModelConfigJson, NothingGivesEmptyText) { EXPECT_EQ(model_config_json("").value(), ""); }
 
-TEST(Json, WritesEveryFieldAndKeepsTheOrder) {
-  EXPECT_EQ(to_json(config_of("name: 'm' input { name: 'i' data_type: TYPE_FP32 dims: [ 1, -1 ] }")).value(),
+TEST(ModelConfigJson, RefusesWhatIsNoConfiguration) {
+  EXPECT_EQ(model_config_json("\x0a\x7f").status().code(), Code::kInternal);
+}
+
+TEST(ModelConfigJson, WritesEveryFieldAndKeepsTheOrder) {
+  EXPECT_EQ(model_config_json(config_of("name: 'm' input { name: 'i' data_type: TYPE_FP32 dims: [ 1, -1 ] }"))
+                .value(),
             R"({"name":"m","platform":"","max_batch_size":0,)"
             R"("input":[{"name":"i","data_type":"TYPE_FP32","format":"FORMAT_NONE","dims":[1,-1],)"
             R"("is_shape_tensor":false,"allow_ragged_batch":false,"optional":false,)"
@@ -25,7 +48,7 @@ TEST(Json, WritesEveryFieldAndKeepsTheOrder) {
             R"("model_warmup":[],"backend":"","batch_input":[],"batch_output":[],"runtime":""})");
 }
 
-TEST(Json, NumbersThatClientsKnowAsNumbers) {
+TEST(ModelConfigJson, NumbersThatClientsKnowAsNumbers) {
   auto json = json_of(R"(
     input { name: 'i' dims: 9223372036854775807 reshape { shape: -1 } }
     output { name: 'o' dims: 3 reshape { shape: 3 } }
@@ -59,7 +82,7 @@ TEST(Json, NumbersThatClientsKnowAsNumbers) {
   EXPECT_EQ(json["ensemble_scheduling"]["step"][0]["model_version"].dump(), "-1");
 }
 
-TEST(Json, NumbersThatStayStrings) {
+TEST(ModelConfigJson, NumbersThatStayStrings) {
   auto json = json_of(R"(
     sequence_batching { state { initial_state { dims: 1 } } }
     optimization { cuda { graph_spec { input { key: 'i' value { dim: 2 } }
@@ -72,7 +95,7 @@ TEST(Json, NumbersThatStayStrings) {
   EXPECT_EQ(json["instance_group"][0]["secondary_devices"][0]["device_id"].dump(), "\"4\"");
 }
 
-TEST(Json, UnsetMessagesAndOneofsAreLeftOut) {
+TEST(ModelConfigJson, UnsetMessagesAndOneofsAreLeftOut) {
   auto json = json_of("name: 'm' sequence_batching { state { initial_state { name: 's' } } }");
   EXPECT_FALSE(json.contains("dynamic_batching"));
   EXPECT_FALSE(json.contains("optimization"));
@@ -82,7 +105,7 @@ TEST(Json, UnsetMessagesAndOneofsAreLeftOut) {
   EXPECT_TRUE(initial.contains("data_type"));
 }
 
-TEST(Json, TextIsEscapedAndUserKeysStayAsTheyAre) {
+TEST(ModelConfigJson, TextIsEscapedAndUserKeysStayAsTheyAre) {
   auto json = json_of(
       "name: 'q\"\\n\\\\<>' metric_tags { key: 'dims' value: '12' } parameters { key: 'input' value { "
       "string_value: '7' } }");
@@ -91,13 +114,13 @@ TEST(Json, TextIsEscapedAndUserKeysStayAsTheyAre) {
   EXPECT_EQ(json["parameters"]["input"]["string_value"], "7");
 }
 
-TEST(Json, MapsAreInOrder) {
-  auto json =
-      to_json(config_of("metric_tags { key: 'b' } metric_tags { key: 'a' } metric_tags { key: 'c' }"));
+TEST(ModelConfigJson, MapsAreInOrder) {
+  auto json = model_config_json(
+      config_of("metric_tags { key: 'b' } metric_tags { key: 'a' } metric_tags { key: 'c' }"));
   EXPECT_NE(json->find(R"({"a":"","b":"","c":""})"), std::string::npos) << *json;
 }
 
-TEST(Json, FloatsKeepTheirValue) {
+TEST(ModelConfigJson, FloatsKeepTheirValue) {
   auto json = json_of(
       "sequence_batching { direct { minimum_slot_utilization: 0.1 } } model_metrics { metric_control { "
       "histogram_options { buckets: [ 0.1, 1e300 ] } } }");
@@ -107,4 +130,4 @@ TEST(Json, FloatsKeepTheirValue) {
 }
 
 }  // namespace
-}  // namespace atl::pbtxt
+}  // namespace atl::proto

@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "atoll/testing/fake_log.h"
+#include "atoll/triton/host.h"
+#include "atoll/triton/status.h"
+#include "triton/core/tritonserver.h"
+
+namespace {
+
+using atl::LogLevel;
+using atl::triton::LogScope;
+
+atl::Status log(int level, const char* text) {
+  return atl::triton::take_error(
+      TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(level), "/src/strategy.cc", 7, text));
+}
+
+TEST(CLog, WithoutALogNothingIsEnabled) {
+  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_ERROR));
+  EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "lost").ok());
+}
+
+TEST(CLog, LevelsAreTheHosts) {
+  atl::test::RecordingLog host;
+  LogScope scope(host);
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "one").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_WARN, "two").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "three").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_VERBOSE, "four").ok());
+  EXPECT_EQ(host.count(LogLevel::kInfo, "strategy.cc:7: one"), 1u);
+  EXPECT_EQ(host.count(LogLevel::kWarning, "two"), 1u);
+  EXPECT_EQ(host.count(LogLevel::kError, "three"), 1u);
+  EXPECT_EQ(host.count(LogLevel::kDebug, "four"), 1u);
+  EXPECT_FALSE(host.contains("/src"));
+}
+
+TEST(CLog, WhatIsNotEnabledIsDropped) {
+  atl::test::RecordingLog host;
+  host.set_threshold(LogLevel::kWarning);
+  LogScope scope(host);
+  EXPECT_TRUE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_WARN));
+  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_INFO));
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "dropped").ok());
+  EXPECT_TRUE(host.records().empty());
+}
+
+TEST(CLog, BadArgumentsAreErrors) {
+  atl::test::RecordingLog host;
+  LogScope scope(host);
+  EXPECT_EQ(log(42, "x").text(), "log level 42 is unknown");
+  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(static_cast<TRITONSERVER_LogLevel>(42)));
+  EXPECT_EQ(log(TRITONSERVER_LOG_INFO, nullptr).code(), atl::Code::kInvalidArgument);
+  EXPECT_TRUE(host.records().empty());
+}
+
+TEST(CLog, TheYoungestScopeGetsTheRecordsWhicheverEndsFirst) {
+  atl::test::RecordingLog one, two, three;
+  auto first = std::make_unique<LogScope>(one);
+  auto second = std::make_unique<LogScope>(two);
+  auto third = std::make_unique<LogScope>(three);
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "a").ok());
+  second.reset();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "b").ok());
+  third.reset();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "c").ok());
+  first.reset();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "d").ok());
+  EXPECT_EQ(three.records().size(), 2u);
+  EXPECT_EQ(two.records().size(), 0u);
+  EXPECT_EQ(one.records().size(), 1u);
+}
+
+TEST(CLog, AScopeMayEndWhileOthersLog) {
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    while (!done) (void)log(TRITONSERVER_LOG_INFO, "x").ok();
+  });
+  for (int i = 0; i < 1000; ++i) {
+    atl::test::RecordingLog host;
+    LogScope scope(host);
+    EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "mine").ok());
+    EXPECT_EQ(host.count(LogLevel::kInfo, "mine"), 1u);
+  }
+  done = true;
+  other.join();
+}
+
+}  // namespace

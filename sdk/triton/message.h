@@ -1,0 +1,10 @@
+/// Messages of the C API.
+#pragma once
+
+#include <string>
+
+#include "triton/core/tritonserver.h"
+
+struct TRITONSERVER_Message {
+  std::string json;
+};

@@ -1,0 +1,50 @@
+"""The batching strategy to copy is built out of tree against an installed SDK, and finds its functions in the server's
+library, which exports what the headers declare."""
+
+import re
+
+import pytest
+from installed import build_copy, symbols
+from support.server import BUILD, ROOT
+
+LIBRARY = BUILD / "lib" / "atoll" / "libtritonserver.so"
+HEADERS = ROOT / "sdk" / "triton" / "include" / "triton" / "core"
+TEMPLATE = ROOT / "sdk" / "template" / "batching"
+
+
+def c_names(names):
+    return {name for name in names if name.startswith("TRITON")}
+
+
+def declared(mark):
+    """The functions of the headers that are marked as the server's (DECLSPEC) or the foreign code's (ISPEC)."""
+    text = "".join(re.sub(r"//.*", "", header.read_text()) for header in HEADERS.glob("*.h"))
+    return set(re.findall(rf"^TRITON\w+_{mark}\s[^;(]*?(TRITON\w+)\(", text, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def strategy(prefix, tmp_path_factory):
+    folder = build_copy(prefix, "share/atoll/batching", tmp_path_factory.mktemp("work") / "my_strategy")
+    return folder / "build" / "batchstrategy.so"
+
+
+def test_the_library_exports_what_the_headers_declare():
+    assert c_names(symbols(LIBRARY, "--defined-only")) == declared("DECLSPEC")
+
+
+def test_a_strategy_is_five_functions():
+    assert len(declared("ISPEC")) == 5
+
+
+def test_the_strategy_exports_them(strategy):
+    assert c_names(symbols(strategy, "--defined-only")) == declared("ISPEC")
+
+
+def test_the_strategy_finds_what_it_calls(strategy):
+    called = c_names(symbols(strategy, "--undefined-only"))
+    assert "TRITONBACKEND_InputProperties" in called
+    assert called <= symbols(LIBRARY, "--defined-only")
+
+
+def test_the_whole_strategy_has_under_120_lines():
+    assert len((TEMPLATE / "volume_batching.cc").read_text().splitlines()) < 120
