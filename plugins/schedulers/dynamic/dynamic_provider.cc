@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/scheduling_config.h"
+#include "custom/custom_batching.h"
 #include "model_config.pb.h"
 
 namespace atl::schedulers {
@@ -42,6 +43,9 @@ Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& co
   settings.hold_until = settings_.hold_until;
   settings.dispatcher = settings_.dispatcher;
   ATOLL_RETURN_IF_ERROR(add_latency_target(context, config, &settings));
+  auto strategy = CustomBatching::open(context, config, settings_.backend_directory, log_);
+  if (!strategy.ok()) return std::move(strategy).status();
+  settings.strategy = std::move(strategy).value();
   return settings;
 }
 
