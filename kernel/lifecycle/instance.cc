@@ -190,8 +190,11 @@ void Instance::begin_drain(int64_t deadline_ns) {
   }
 }
 
-bool Instance::quiescent() const {
-  return draining_ && gate_.count() == 0 && tasks_->pending() == 0 && holders().empty();
+bool Instance::quiescent() {
+  if (!draining_ || gate_.count() != 0 || tasks_->pending() != 0 || !holders().empty()) return false;
+  // Nobody gets in any more, but a callback that it gave to another instance may be returning on a worker.
+  if (!last_inside_) last_inside_ = kernel_.workers.mark();
+  return kernel_.workers.settled(*last_inside_, kernel_.poke);
 }
 
 std::string Instance::held_by() const {
@@ -207,7 +210,7 @@ std::string Instance::held_by() const {
     said[sizeof said - 1] = '\0';
     if (said[0] != '\0') add(cat("it says: ", said));
   }
-  return held.empty() ? "nothing any more" : held;
+  return held.empty() ? "a task of another instance that may be in its code" : held;
 }
 
 void Instance::finish() {

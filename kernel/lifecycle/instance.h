@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,9 @@ class Instance final : private Host {
   /// tasks.
   void begin_drain(int64_t deadline_ns);
   bool draining() const { return draining_; }
-  /// Nobody is inside or holds a service, no task is queued or runs.
-  bool quiescent() const;
+  /// Nobody is inside or holds a service, no task is queued or runs, and no worker can still be on its way
+  /// out of the instance's code. If only that is left, the kernel is poked when it is over.
+  bool quiescent();
   /// Stop, destroy, unload, as far as they apply. Only when quiescent.
   void finish();
   bool finished() const { return finished_; }
@@ -103,6 +105,7 @@ class Instance final : private Host {
   bool finished_ = false;
   bool owns_name_;
   bool leaving_ = false;
+  std::optional<uint64_t> last_inside_;  // WorkerThreads::mark() when nobody could get in any more
 };
 
 /// ServiceChanged for each change.

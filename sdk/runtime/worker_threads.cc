@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "atoll/runtime/task_queue.h"
 #include "atoll/runtime/thread_placement.h"
@@ -38,6 +39,18 @@ void WorkerThreads::resize(uint32_t threads) noexcept {
   changed_.notify_all();
 }
 
+uint64_t WorkerThreads::mark() noexcept {
+  std::lock_guard lock(mutex_);
+  return started_;
+}
+
+bool WorkerThreads::settled(uint64_t mark, std::function<void()> again) noexcept {
+  std::lock_guard lock(mutex_);
+  if (executing_.empty() || *executing_.begin() > mark) return true;
+  again_ = std::move(again);
+  return false;
+}
+
 void WorkerThreads::add_thread_if_useful() {
   while (running_ < size_ && idle_ < queue_.size()) {
     try {
@@ -63,10 +76,18 @@ void WorkerThreads::work() {
     Task task = queue_.front();
     queue_.pop_front();
     --idle_;
+    const uint64_t number = ++started_;
+    executing_.insert(number);
     lock.unlock();
     if (!run_task(task) && on_throw_) on_throw_();
     lock.lock();
+    executing_.erase(number);
     ++idle_;
+    if (!again_) continue;
+    std::function<void()> again = std::exchange(again_, nullptr);
+    lock.unlock();
+    again();
+    lock.lock();
   }
   --running_;
   --idle_;

@@ -55,6 +55,30 @@ TEST(WorkerThreads, DropsWhatHasNotBegun) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
+TEST(WorkerThreads, SettlesWhenWhatRanAtTheMarkHasReturned) {
+  WorkerThreads workers(2);
+  EXPECT_TRUE(workers.settled(workers.mark(), nullptr)) << "nothing runs";
+  std::promise<void> entered[2];
+  std::promise<void> go[2];
+  auto block = [&](size_t i) {
+    workers.run(make_task([&, i] {
+      entered[i].set_value();
+      go[i].get_future().wait();
+    }));
+    entered[i].get_future().wait();
+  };
+  block(0);
+  const uint64_t mark = workers.mark();
+  block(1);
+  std::promise<void> told;
+  EXPECT_FALSE(workers.settled(mark, [&] { told.set_value(); }));
+  go[0].set_value();
+  told.get_future().wait();
+  EXPECT_TRUE(workers.settled(mark, nullptr)) << "the other one began later";
+  EXPECT_FALSE(workers.settled(workers.mark(), [] {}));
+  go[1].set_value();
+}
+
 TEST(WorkerThreads, GrowsAndShrinks) {
   WorkerThreads workers(1);
   for (uint32_t size : {3u, 1u, 2u}) {

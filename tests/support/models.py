@@ -72,6 +72,22 @@ def onnx_add_sub(shape=("batch", 16)):
     return model.SerializeToString()
 
 
+def onnx_ragged_lengths():
+    """END = ENDS as a column; SUM = the sum of everything in ROW, for each of ENDS."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Unsqueeze", ["ENDS", "one"], ["END"]),
+         helper.make_node("ReduceSum", ["ROW"], ["total"], keepdims=1),
+         helper.make_node("Mul", ["END", "zero"], ["zeros"]),
+         helper.make_node("Add", ["zeros", "total"], ["SUM"])], "ragged_lengths",
+        [value("ROW", TensorProto.FLOAT, ["elements"]), value("ENDS", TensorProto.FLOAT, ["requests"])],
+        [value("END", TensorProto.FLOAT, ["requests", 1]), value("SUM", TensorProto.FLOAT, ["requests", 1])],
+        [helper.make_tensor("one", TensorProto.INT64, [1], [1]), helper.make_tensor("zero", TensorProto.FLOAT, [1], [0])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
 def sample(numpy_type, shape, seed=1):
     """Random values of a type: the whole range for integers, finite and not for floats."""
     random = np.random.default_rng(seed)

@@ -45,9 +45,11 @@ class LoadCall : public std::enable_shared_from_this<LoadCall> {
       if (--left_ != 0) return;
     }
     // With the gate closed nothing may be left on a worker, so the caller's thread has to do.
-    if (!pass_) return done_(std::move(results_));
-    workers_.run(make_task([self = shared_from_this()] { self->done_(std::move(self->results_)); }));
+    if (!pass_) return report();
+    workers_.run(make_task([self = shared_from_this()] { self->report(); }));
   }
+  /// The callback is the caller's code: it goes with its call, not with this object.
+  void report() { std::exchange(done_, nullptr)(std::move(results_)); }
 
   WorkerPool& workers_;
   Pass pass_;

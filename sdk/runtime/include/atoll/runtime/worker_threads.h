@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -31,6 +32,11 @@ class WorkerThreads final : public WorkerPool {
   /// Surplus threads end when their task has.
   void resize(uint32_t threads) noexcept;
 
+  /// Stands for the tasks that run now.
+  uint64_t mark() noexcept;
+  /// Whether those tasks have all returned. If not, `again` is called, on a worker, when one of any task has.
+  bool settled(uint64_t mark, std::function<void()> again) noexcept;
+
  private:
   void add_thread_if_useful();
   void work();
@@ -43,6 +49,9 @@ class WorkerThreads final : public WorkerPool {
   uint32_t idle_ = 0;
   bool ending_ = false;
   std::deque<Task> queue_;
+  uint64_t started_ = 0;          // tasks
+  std::set<uint64_t> executing_;  // those of them that run, by their number
+  std::function<void()> again_;
   std::vector<std::thread> threads_;
   std::vector<std::thread::id> ended_;
   const std::function<void()> on_throw_;
