@@ -1,0 +1,1 @@
+"""Runs Atoll and its peers side by side; bench/serve/run starts it, bench/README.md explains it."""

@@ -1,0 +1,70 @@
+"""What Atoll has to reach, as ratios to a peer in the same run."""
+
+import dataclasses
+import fnmatch
+
+from . import caveats, stats
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """`at_least`: the ratio has to be that or more, otherwise that or less."""
+    cases: tuple
+    figure: str
+    peer: str
+    at_least: bool
+    bound: float
+
+    def met(self, ratio):
+        return ratio >= self.bound if self.at_least else ratio <= self.bound
+
+    @property
+    def text(self):
+        return f"{'≥' if self.at_least else '≤'} {self.bound:g}"
+
+
+_GRPC_LOADED = ("identity/grpc/8", "identity/grpc/32", "identity/grpc/64")
+BUDGETS = (
+    Budget(_GRPC_LOADED, "throughput", "triton", True, 2.0),
+    Budget(_GRPC_LOADED, "cpu", "triton", False, 0.5),
+    Budget(_GRPC_LOADED, "p99", "triton", False, 0.5),
+    Budget(("identity/grpc/1", "identity/grpc/8", "identity/grpc/64"), "throughput", "echo", True, 0.85),
+    Budget(("identity/http/*", "identity/json/*"), "throughput", "triton", True, 2.0),
+    Budget(("identity/http/*", "identity/json/*"), "throughput", "echo", True, 0.75),
+    Budget(("identity_1mb/grpc/*",), "cpu", "triton", False, 0.6),
+    Budget(("identity_1mb/http/*",), "cpu", "triton", False, 0.75),
+    Budget(("identity_1mb/shm/*",), "cpu", "triton", False, 0.5),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """`ratio` is None where there are no figures to compare; `caveats` are those of both servers."""
+    case: object
+    budget: Budget
+    ratio: object
+    caveats: tuple = ()
+
+    @property
+    def met(self):
+        return self.ratio is not None and self.budget.met(self.ratio.median)
+
+
+def ratio_of(figure, ours, theirs):
+    """The spread of one figure's ratios over two lists of samples; None if there is nothing to compare."""
+    if not ours or not theirs:
+        return None
+    return stats.ratio([getattr(sample, figure) for sample in ours], [getattr(sample, figure) for sample in theirs])
+
+
+def judge(cases, complete):
+    """A verdict for each case that has a budget. `complete(case, peer)` gives the samples."""
+    verdicts = []
+    for budget in BUDGETS:
+        for case in cases:
+            if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in budget.cases):
+                both = {name: complete(case, name) for name in ("atoll", budget.peer)}
+                ratio = ratio_of(budget.figure, *both.values())
+                found = [f"{name} {text}" for name, samples in both.items() for text in caveats.of(samples)] if ratio else []
+                verdicts.append(Verdict(case, budget, ratio, tuple(found)))
+    return verdicts

@@ -1,0 +1,88 @@
+"""The command line."""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+
+from . import cases
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PEERS = ("atoll", "triton", "mlserver", "echo")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    cases: list
+    peers: list
+    repetitions: int
+    seconds: float
+    warm_up: float
+    server_core: int
+    client_core: int
+    output: pathlib.Path
+    atoll_build: pathlib.Path
+    bench_build: pathlib.Path
+    quick: bool
+
+
+def _positive(kind):
+    def parse(text):
+        value = kind(text)
+        if value <= 0:
+            raise argparse.ArgumentTypeError("has to be more than 0")
+        return value
+    return parse
+
+
+def _words(text):
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words:
+        raise argparse.ArgumentTypeError("expected at least one")
+    return words
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="bench/serve/run", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measures Atoll, the real Triton, MLServer and bare echo servers side by side.",
+        epilog="cases:\n  " + "\n  ".join(case.name for case in cases.all_cases()))
+    parser.add_argument("--cases", type=_words, metavar="PATTERN,...",
+                        help="cases or groups of them, with * (default: all)")
+    parser.add_argument("--peers", type=_words, metavar="NAME,...", default=list(PEERS),
+                        help=f"of {', '.join(PEERS)} (default: all)")
+    parser.add_argument("--repetitions", type=_positive(int), metavar="N", help="default: 5; with --quick 1")
+    parser.add_argument("--seconds", type=_positive(float), metavar="S", help="of each run; default: 5; with --quick 0.5")
+    parser.add_argument("--quick", action="store_true",
+                        help="does everything work: one short repetition of a few cases; no figures to quote")
+    parser.add_argument("--server-core", type=int, metavar="CPU", help="default: the last")
+    parser.add_argument("--client-core", type=int, metavar="CPU", help="default: the one before the last")
+    parser.add_argument("--output", type=pathlib.Path, metavar="DIR",
+                        help="default: bench/results; with --quick build/bench/quick")
+    return parser
+
+
+def parse(arguments=None):
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    unknown = [peer for peer in given.peers if peer not in PEERS]
+    if unknown:
+        parser.error(f"--peers: '{unknown[0]}' is none of {', '.join(PEERS)}")
+    every = cases.all_cases()
+    try:
+        chosen = cases.select(every, given.cases) if given.cases else cases.quick_cases() if given.quick else every
+    except ValueError as error:
+        parser.error(f"--cases: {error}")
+    cores = sorted(os.sched_getaffinity(0))
+    server = cores[-1] if given.server_core is None else given.server_core
+    client = ([core for core in cores if core != server] or [None])[-1] if given.client_core is None else given.client_core
+    if server not in cores or client not in cores or server == client:
+        parser.error(f"client and server need a core each; this process may use {cores}")
+    seconds = given.seconds or (0.5 if given.quick else 5.0)
+    build = ROOT / "build" / "release"
+    return Options(
+        cases=chosen, peers=[peer for peer in PEERS if peer in given.peers],
+        repetitions=given.repetitions or (1 if given.quick else 5), seconds=seconds, warm_up=min(1.0, seconds / 2),
+        server_core=server, client_core=client,
+        output=(given.output or ROOT / ("build/bench/quick" if given.quick else "bench/results")).resolve(),
+        atoll_build=pathlib.Path(os.environ.get("ATOLL_BUILD_DIR", build)), bench_build=build, quick=given.quick)

@@ -1,0 +1,89 @@
+"""Writes the same models for every server, each in its way."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+from .options import ROOT
+
+DIGITS = ROOT / "build" / "models" / "digits"
+HELD_OUT = ROOT / "build" / "digits-heldout.npz"
+
+IDENTITY = """\
+name: "{name}"
+backend: "identity"
+max_batch_size: 0
+input [ {{ name: "INPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
+output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
+instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+"""
+DIGITS_CONFIG = """\
+name: "{name}"
+backend: "{backend}"
+max_batch_size: 64
+input [ {{ name: "image" data_type: TYPE_FP32 dims: [ 64 ] }} ]
+output [
+  {{ name: "probabilities" data_type: TYPE_FP32 dims: [ 10 ] }},
+  {{ name: "label" data_type: TYPE_INT64 dims: [ 1 ] }}
+]
+instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+{extra}"""
+ONE_THREAD = 'parameters { key: "intra_op_thread_count" value { string_value: "1" } }\n'
+
+
+def train_digits():
+    """The model and held-out images, made if they are not there."""
+    if not (DIGITS / "1" / "model.onnx").exists() or not HELD_OUT.exists():
+        subprocess.run([sys.executable, ROOT / "etc/models/train_digits.py", "--output", DIGITS.parent,
+                        "--heldout", HELD_OUT], check=True, stdout=subprocess.DEVNULL)
+
+
+def digits_sample():
+    """One image, FP32 [1, 64], and the ten probabilities that the graph itself gives for it."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+    with np.load(HELD_OUT) as data:
+        image = data["images"][:1].astype(np.float32)
+    outputs = ReferenceEvaluator(onnx.load(DIGITS / "1" / "model.onnx")).run(None, {"image": image})
+    return image, outputs[0].ravel()
+
+
+def _fresh(folder):
+    folder = pathlib.Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def write_triton(folder, digits_backend):
+    """A repository as Triton and Atoll read it. The two digits models differ in `dynamic_batching` only."""
+    folder = _fresh(folder)
+    configs = {name: IDENTITY.format(name=name, elements=elements)
+               for name, elements in (("identity", 16), ("identity_1mb", 1 << 18))}
+    for name, extra in (("digits", ""), ("digits_dynamic", "dynamic_batching { }\n")):
+        configs[name] = DIGITS_CONFIG.format(name=name, backend=digits_backend, extra=ONE_THREAD + extra)
+    for name, config in configs.items():
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "config.pbtxt").write_text(config)
+        if name.startswith("digits"):
+            shutil.copy(DIGITS / "1" / "model.onnx", folder / name / "1")
+    return folder
+
+
+def write_mlserver(folder):
+    """Models of peers/mlserver/runtimes.py. MLServer's adaptive batching waits for a full batch up to a time; the time is
+    as short as it can be said."""
+    folder = _fresh(folder)
+    models = {"identity": {"implementation": "runtimes.Identity"},
+              "identity_1mb": {"implementation": "runtimes.Identity"},
+              "digits": {"implementation": "runtimes.Digits"},
+              "digits_dynamic": {"implementation": "runtimes.Digits", "max_batch_size": 64, "max_batch_time": 0.001}}
+    for name, settings in models.items():
+        (folder / name).mkdir()
+        settings = {"name": name, "parameters": {"uri": str(DIGITS / "1" / "model.onnx")}, **settings}
+        (folder / name / "model-settings.json").write_text(json.dumps(settings, indent=2))
+    return folder

@@ -1,0 +1,80 @@
+"""The results as Markdown."""
+
+from . import budgets, caveats, stats
+
+TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/stream": "Identity, FP32 [16], gRPC ModelStreamInfer",
+          "identity/http": "Identity, FP32 [16], HTTP, binary tensors", "identity/json": "Identity, FP32 [16], HTTP, JSON",
+          "identity_1mb/grpc": "Identity, 1 MB in and out, gRPC ModelInfer",
+          "identity_1mb/http": "Identity, 1 MB in and out, HTTP, binary tensors",
+          "identity_1mb/shm": "Identity, 1 MB in and out, system shared memory",
+          "digits/grpc": "Digits (ONNX), one image a request, gRPC",
+          "digits_dynamic/grpc": "Digits (ONNX), one image a request, dynamic batching, gRPC"}
+FIGURES = {"throughput": "throughput", "cpu": "CPU a request", "p99": "p99"}
+
+
+def number(value):
+    """Three digits at least, thousands apart."""
+    for limit, digits in ((10, 2), (100, 1)):
+        if abs(value) < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:,.0f}"
+
+
+def with_spread(spread):
+    if spread is None:
+        return "–"
+    if spread.low == spread.high:
+        return number(spread.median)
+    return f"{number(spread.median)} ({number(spread.low)}–{number(spread.high)})"
+
+
+def rows(header, lines):
+    """A Markdown table."""
+    table = ["| " + " | ".join(header) + " |", "| " + " | ".join("---" for _ in header) + " |"]
+    return "\n".join(table + ["| " + " | ".join(line) + " |" for line in lines])
+
+
+def figures(group_cases, peers, complete):
+    """The table of one group."""
+    header = ["in flight", "server", "requests/s", "p50 µs", "p99 µs", "p99.9 µs", "CPU µs/request", "user", "system",
+              "peak MB", "server core", "client core", "load by", "notes"]
+    lines = []
+    for case in group_cases:
+        for peer in peers:
+            samples = complete(case, peer)
+            if not samples:
+                continue
+
+            def of(figure, scale=1, samples=samples):
+                values = [getattr(sample, figure) for sample in samples]
+                return stats.spread(None if value is None else value * scale for value in values)
+            lines.append([str(case.concurrency), samples[0].server, with_spread(of("throughput")), with_spread(of("p50")),
+                          with_spread(of("p99")), with_spread(of("p999")), with_spread(of("cpu")),
+                          number(of("cpu_user").median), number(of("cpu_system").median),
+                          number(of("peak_bytes", 1e-6).median), f"{of('server_share').median:.0%}",
+                          f"{of('client_share').median:.0%}", samples[0].generator, ", ".join(caveats.of(samples))])
+    return rows(header, lines) if lines else "No figures."
+
+
+def ratios(cases, peers, complete):
+    """Atoll's figures through each peer's."""
+    others = [peer for peer in peers if peer != "atoll"]
+    header = ["case"] + [f"{text} / {peer}'s" for peer in others for text in FIGURES.values()]
+    lines = []
+    for case in cases:
+        spreads = [budgets.ratio_of(figure, complete(case, "atoll"), complete(case, peer))
+                   for peer in others for figure in FIGURES]
+        if any(spread is not None for spread in spreads):
+            lines.append([case.name] + [with_spread(spread) for spread in spreads])
+    return rows(header, lines) if lines else "Nothing to compare."
+
+
+def verdicts(judged):
+    lines = []
+    for verdict in judged:
+        said = "not measured" if verdict.ratio is None else "met" if verdict.met else "MISSED"
+        if verdict.caveats:
+            said += f" ({', '.join(verdict.caveats)})"
+        lines.append([verdict.case.name, f"{FIGURES[verdict.budget.figure]} / {verdict.budget.peer}'s",
+                      verdict.budget.text, with_spread(verdict.ratio), said])
+    return rows(["case", "figure", "budget", "measured", ""], lines) if lines else "None of these cases has one."

@@ -1,0 +1,56 @@
+import pytest
+
+from comparison import cases, options
+
+
+def names(chosen):
+    return [case.name for case in chosen]
+
+
+def test_selection():
+    every = cases.all_cases()
+    assert names(cases.select(every, ["identity/grpc/8"])) == ["identity/grpc/8"]
+    assert names(cases.select(every, ["identity_1mb/shm"])) == ["identity_1mb/shm/1", "identity_1mb/shm/4"]
+    assert names(cases.select(every, ["digits*/grpc/64", "identity/json/1"])) == [
+        "identity/json/1", "digits/grpc/64", "digits_dynamic/grpc/64"]
+    assert cases.select(every, ["*"]) == every
+
+
+def test_a_pattern_that_fits_nothing_is_refused():
+    with pytest.raises(ValueError, match="no case fits 'identity/grpc/9'.*identity/stream"):
+        cases.select(cases.all_cases(), ["identity/grpc/8", "identity/grpc/9"])
+
+
+def test_names_are_unique():
+    every = names(cases.all_cases())
+    assert len(every) == len(set(every))
+
+
+def test_quick_covers_every_group():
+    assert {case.group for case in cases.quick_cases()} == {case.group for case in cases.all_cases()}
+
+
+@pytest.mark.parametrize("words", [["--cases", "nothing"], ["--peers", "atoll,nobody"], ["--repetitions", "0"],
+                                   ["--seconds", "-1"], ["--cases", ","], ["--server-core", "9999"]])
+def test_bad_options_are_refused(words, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    with pytest.raises(SystemExit) as end:
+        options.parse(words)
+    assert end.value.code == 2
+
+
+def test_options(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {2, 3, 5})
+    given = options.parse(["--quick", "--peers", "echo,atoll"])
+    assert (given.server_core, given.client_core) == (5, 3)
+    assert given.peers == ["atoll", "echo"]
+    assert given.repetitions == 1 and given.seconds == 0.5
+    # Figures of a quick run do not end up where real ones are.
+    assert options.ROOT / "bench" not in given.output.parents
+    assert options.parse([]).output == options.ROOT / "bench" / "results"
+
+
+def test_one_core_is_not_enough(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    with pytest.raises(SystemExit):
+        options.parse([])
