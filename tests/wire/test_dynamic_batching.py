@@ -32,7 +32,7 @@ CONFIGS = {
     "plain": batching(""),
     "fours": batching("preferred_batch_size: 4"),
     "impatient": batching(REJECT_100_MS) + slow(3000),
-    "short_queue": batching("default_queue_policy { max_queue_size: 2 }") + slow(3_600_000),
+    "short_queue": batching("preferred_batch_size: 1 default_queue_policy { max_queue_size: 2 }") + slow(3_600_000),
     "levels": batching("priority_levels: 2 default_priority_level: 2 preferred_batch_size: 1") + slow(200),
     "patient": batching("preferred_batch_size: 8 max_queue_delay_microseconds: 600000000"),
     "on_target": batching("") + 'parameters { key: "latency_target_microseconds" value { string_value: "500000" } }\n',
@@ -232,12 +232,16 @@ def test_a_timeout_does_not_wait_for_a_busy_instance(server):
     assert 'nv_inference_request_failure{model="impatient",reason="REJECTED",version="1"} 2' in scrape(server)
 
 
+def of_model(server, model):
+    return "\n".join(line for line in scrape(server).splitlines() if f'model="{model}"' in line and "_bucket" not in line)
+
+
 def wait_pending(server, model, count):
     """Until so many requests wait for the model."""
     line = f'nv_inference_pending_request_count{{model="{model}",version="1"}} {count}\n'
     deadline = time.monotonic() + TIMEOUT_S
     while line not in scrape(server):
-        assert time.monotonic() < deadline, f"not {count} requests wait for {model}"
+        assert time.monotonic() < deadline, f"not {count} requests wait for {model}:\n{of_model(server, model)}"
 
 
 def test_a_full_queue_refuses_and_a_cancelled_request_makes_room(server):
