@@ -56,10 +56,11 @@ TEST(WorkerThreads, DropsWhatHasNotBegun) {
 }
 
 TEST(WorkerThreads, SettlesWhenWhatRanAtTheMarkHasReturned) {
-  WorkerThreads workers(2);
-  EXPECT_TRUE(workers.settled(workers.mark(), nullptr)) << "nothing runs";
   std::promise<void> entered[2];
   std::promise<void> go[2];
+  std::promise<void> told;
+  WorkerThreads workers(2);
+  EXPECT_TRUE(workers.settled(workers.mark(), nullptr)) << "nothing runs";
   auto block = [&](size_t i) {
     workers.run(make_task([&, i] {
       entered[i].set_value();
@@ -70,7 +71,6 @@ TEST(WorkerThreads, SettlesWhenWhatRanAtTheMarkHasReturned) {
   block(0);
   const uint64_t mark = workers.mark();
   block(1);
-  std::promise<void> told;
   EXPECT_FALSE(workers.settled(mark, [&] { told.set_value(); }));
   go[0].set_value();
   told.get_future().wait();

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <memory>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "arrivals.h"
+#include "atoll/abi/plugin.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_log.h"
@@ -20,11 +22,8 @@ namespace atl::schedulers {
 namespace {
 
 constexpr uint64_t kRequestsEach = 5'000;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeeds = 40;
-#else
-constexpr uint64_t kSeeds = 400;  // two million requests
-#endif
+constexpr bool kSanitized = std::string_view(ATOLL_TAG_SANITIZER) != "none";
+constexpr uint64_t kSeeds = kSanitized ? 40 : 400;  // two million requests
 
 /// While an instance executes, the rest of the simulation goes on inside execute().
 class Simulation {
