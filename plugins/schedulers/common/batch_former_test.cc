@@ -159,7 +159,11 @@ TEST(BatchFormer, TheMaximum) {
       {"heavier than the maximum goes alone, late", d100, {{9, 100}, {1}}, 1, 9},
       {"the next is heavier than the maximum", d100, {{1}, {9}}, 1, 1},
       {"weights that do not fit into 32 bits together", d100, {{UINT32_MAX}, {UINT32_MAX}}, 1, UINT32_MAX},
-      {"the largest maximum", rules(UINT32_MAX, {UINT32_MAX}, 100), {{UINT32_MAX - 1}, {2}}, 1, UINT32_MAX - 1},
+      {"the largest maximum",
+       rules(UINT32_MAX, {UINT32_MAX}, 100),
+       {{UINT32_MAX - 1}, {2}},
+       1,
+       UINT32_MAX - 1},
       {"weight 0 counts as one", d100, std::vector<Waiting>(8, Waiting{0}), 8, 8},
   });
 }

@@ -9,7 +9,8 @@ namespace atl::schedulers {
 OrderedResponses::~OrderedResponses() { wait_until_nobody_is_inside(inside_); }
 
 OrderedResponses::Turn::Turn(Place& place) noexcept
-    : place_(place), is_outermost_(place.caller.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+    : place_(place),
+      is_outermost_(place.caller.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
   if (!is_outermost_) return;
   std::thread::id caller;
   while (!place_.caller.compare_exchange_weak(caller, std::this_thread::get_id(), std::memory_order_acquire,

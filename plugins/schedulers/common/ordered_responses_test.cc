@@ -242,8 +242,8 @@ TEST(OrderedResponses, ADeliveredResponseBringsAnotherOfTheSameRequest) {
 
 // --- every interleaving ---
 
-/// What the backend does with one request: s sends a response, n only flags, f the final response, e the final
-/// flags alone, l a response too late, r releases.
+/// What the backend does with one request: s sends a response, n only flags, f the final response, e the
+/// final flags alone, l a response too late, r releases.
 const std::vector<std::string> kScripts = {"fr", "srnf", "rsel"};
 
 /// How far the clients can be, if the requests' scripts are done up to `done`.

@@ -50,10 +50,17 @@ TEST(QueuePolicies, LevelOfARequest) {
     uint64_t levels, default_level, priority, expected;
   };
   constexpr Row kRows[] = {
-      {0, 0, 0, 0},          {0, 0, 1, 0}, {0, 3, UINT64_MAX, 0},  // no levels: one queue, whatever is asked
-                                                                   // for
-      {3, 2, 0, 2},          {3, 2, 1, 1}, {3, 2, 3, 3},          {3, 2, 4, 2},
-      {3, 2, UINT64_MAX, 2}, {1, 1, 0, 1}, {1, 1, 2, 1},
+      {0, 0, 0, 0},
+      {0, 0, 1, 0},
+      {0, 3, UINT64_MAX, 0},  // no levels: one queue, whatever is asked
+                              // for
+      {3, 2, 0, 2},
+      {3, 2, 1, 1},
+      {3, 2, 3, 3},
+      {3, 2, 4, 2},
+      {3, 2, UINT64_MAX, 2},
+      {1, 1, 0, 1},
+      {1, 1, 2, 1},
   };
   for (const Row& row : kRows) {
     QueuePolicies policies;
