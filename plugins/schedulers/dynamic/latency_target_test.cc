@@ -201,6 +201,25 @@ TEST_F(LatencyTargetTest, TheReportSaysWhatIsDone) {
             "the model is overloaded: the request could not be answered in time (latency target 20000 us)");
 }
 
+TEST(LatencyTarget, ALoneRequestIsAlwaysServed) {
+  // Or nothing would be learnt any more, and all refused for ever.
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    test::Random random(seed);
+    auto report = std::make_shared<LatencyTargetReport>();
+    report->target_ns = kTarget;
+    LatencyTarget target(report, 1 + static_cast<uint32_t>(random.below(64)), 1);
+    const int64_t longest_ns = random.between(1, 3 * kTarget);
+    for (int step = 0; step < 200; ++step) {
+      Request request;
+      request.times.queue_start_ns = kNow;
+      ASSERT_TRUE(target.admit(request, {kNow, 0, 1})) << "seed " << seed << " step " << step;
+      ASSERT_TRUE(target.in_time(request, 1, kNow)) << "seed " << seed << " step " << step;
+      target.executed(1 + static_cast<uint32_t>(random.below(target.window().size_max)),
+                      random.between(0, longest_ns));
+    }
+  }
+}
+
 TEST(LatencyTarget, ExtremesStayWithinBounds) {
   const int64_t durations[] = {INT64_MIN, -1, 0, 1, kNsPerMs, kTarget, INT64_MAX};
   const int64_t times[] = {0, 1, kNow, kNow - 5, INT64_MAX / 4};
