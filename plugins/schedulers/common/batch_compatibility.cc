@@ -12,12 +12,11 @@ bool same_shape(const InputTensor& a, const InputTensor& b, size_t from) noexcep
   return std::equal(a.shape.begin() + from, a.shape.end(), b.shape.begin() + from);
 }
 
-/// Only values in one buffer of host memory are looked at; others count as different. The first value of a
-/// batching model's shape tensor is the request's batch size: those are added up.
+/// Only values in one buffer of host memory are looked at; others count as different.
+/// \param skip_first  the first value is the request's batch size, which may differ: those are added up
 bool same_value(const InputTensor& a, const InputTensor& b, bool skip_first) noexcept {
   if (a.size_bytes != b.size_bytes) return false;
-  uint64_t skipped =
-      skip_first && !a.shape.empty() && a.shape[0] > 0 ? a.size_bytes / static_cast<uint64_t>(a.shape[0]) : 0;
+  uint64_t skipped = skip_first ? a.size_bytes / static_cast<uint64_t>(a.shape[0]) : 0;
   if (a.size_bytes == skipped) return true;
   auto comparable = [](const InputTensor& tensor) {
     return tensor.buffers.size() == 1 && tensor.buffers[0].kind != MemoryKind::kGpu;
@@ -50,7 +49,11 @@ bool BatchCompatibility::fit(const Request& first, const Request& other) const n
     }
     bool whole = input.shape_tensor || !has_batch_dimension;
     if (!same_shape(*a, *b, whole ? 0 : 1)) return false;
-    if (input.shape_tensor && !same_value(*a, *b, has_batch_dimension)) return false;
+    if (!input.shape_tensor) continue;
+    // A batching model's may be one value longer than configured.
+    bool has_batch_size = has_batch_dimension && input.first_dim >= 0 && a->shape.size() == 1 &&
+                          a->shape[0] == input.first_dim + 1;
+    if (!same_value(*a, *b, has_batch_size)) return false;
   }
   return true;
 }

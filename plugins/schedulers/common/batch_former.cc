@@ -18,7 +18,8 @@ void BatchFormer::forget() noexcept {
 
 void BatchFormer::set_window(uint32_t size_max, int64_t delay_ns) {
   rules_.delay_ns = delay_ns;
-  if (size_max == rules_.size_max && size_max == rules_.preferred_max()) return;
+  bool only_size = rules_.preferred_sizes.size() == 1 && rules_.preferred_sizes[0] == size_max;
+  if (size_max == rules_.size_max && only_size) return;
   forget();
   rules_.size_max = size_max;
   rules_.preferred_sizes.assign(1, size_max);

@@ -47,7 +47,7 @@ class BatchFormer {
   }
 
   void set_delay(int64_t delay_ns) noexcept { rules_.delay_ns = delay_ns; }
-  /// Makes the size the maximum and the one that is preferred.
+  /// Makes the size the maximum and the only one that is preferred.
   void set_window(uint32_t size_max, int64_t delay_ns);
 
  private:

@@ -12,6 +12,7 @@
 namespace atl::schedulers {
 
 /// A binary heap whose requests know their place, so that one in the middle is removed in logarithmic time.
+/// Of equal deadlines the one that was added first is the earlier one.
 /// Uses Request::scheduler_data[kPlace]. Not thread safe: the scheduler's lock guards it.
 class DeadlineHeap {
  public:
@@ -24,7 +25,7 @@ class DeadlineHeap {
   size_t size() const noexcept { return entries_.size(); }
 
   void add(Request& request, int64_t deadline_ns) {
-    entries_.push_back({deadline_ns, &request});
+    entries_.push_back({deadline_ns, next_order_++, &request});
     rise(entries_.size() - 1);
   }
   /// One that is not in the heap is left alone.
@@ -43,7 +44,12 @@ class DeadlineHeap {
  private:
   struct Entry {
     int64_t deadline_ns;
+    uint64_t order;
     Request* request;
+
+    bool operator<(const Entry& other) const noexcept {
+      return deadline_ns != other.deadline_ns ? deadline_ns < other.deadline_ns : order < other.order;
+    }
   };
   void put(size_t index, Entry entry) noexcept {
     entries_[index] = entry;
@@ -51,7 +57,7 @@ class DeadlineHeap {
   }
   void rise(size_t index) noexcept {
     Entry entry = entries_[index];
-    for (; index != 0 && entry.deadline_ns < entries_[(index - 1) / 2].deadline_ns; index = (index - 1) / 2) {
+    for (; index != 0 && entry < entries_[(index - 1) / 2]; index = (index - 1) / 2) {
       put(index, entries_[(index - 1) / 2]);
     }
     put(index, entry);
@@ -61,10 +67,8 @@ class DeadlineHeap {
     while (true) {
       size_t child = 2 * index + 1;
       if (child >= entries_.size()) break;
-      if (child + 1 < entries_.size() && entries_[child + 1].deadline_ns < entries_[child].deadline_ns) {
-        ++child;
-      }
-      if (entries_[child].deadline_ns >= entry.deadline_ns) break;
+      if (child + 1 < entries_.size() && entries_[child + 1] < entries_[child]) ++child;
+      if (entry < entries_[child]) break;
       put(index, entries_[child]);
       index = child;
     }
@@ -72,6 +76,7 @@ class DeadlineHeap {
   }
 
   std::vector<Entry> entries_;  // capacity is kept
+  uint64_t next_order_ = 0;
 };
 
 }  // namespace atl::schedulers

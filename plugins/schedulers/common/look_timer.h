@@ -32,7 +32,9 @@ class LookTimer {
       : thread_(std::move(thread)), target_(std::make_shared<Target>(&listener, &inside)) {}
   LookTimer(const LookTimer&) = delete;
   LookTimer& operator=(const LookTimer&) = delete;
-  ~LookTimer() = default;
+  ~LookTimer() {
+    if (armed_id_ != 0) (void)thread_->cancel(armed_id_);
+  }
 
   /// DeadlineHeap::kNever asks for nothing. What is armed already is enough, if it is not later.
   void arm(int64_t at_ns) {
@@ -47,13 +49,10 @@ class LookTimer {
     armed_at_ns_ = DeadlineHeap::kNever;
     armed_id_ = 0;
   }
-  /// No call begins any more. For the listener's destructor.
+  /// No call begins any more. For the listener's destructor, which then waits for one that runs.
   void stop() noexcept {
-    {
-      std::lock_guard lock(target_->mutex);
-      target_->listener = nullptr;
-    }
-    if (armed_id_ != 0) (void)thread_->cancel(armed_id_);
+    std::lock_guard lock(target_->mutex);
+    target_->listener = nullptr;
   }
 
  private:
@@ -62,10 +61,11 @@ class LookTimer {
     Target(LookListener* who, std::atomic<uint32_t>* count) noexcept : listener(who), inside(count) {}
     void call() {
       std::unique_lock lock(mutex);
-      if (listener == nullptr) return;
+      LookListener* who = listener;
+      if (who == nullptr) return;
       Inside stay(*inside);
       lock.unlock();
-      listener->look();
+      who->look();
     }
     std::mutex mutex;
     LookListener* listener;

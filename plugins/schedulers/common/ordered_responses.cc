@@ -8,6 +8,24 @@ namespace atl::schedulers {
 
 OrderedResponses::~OrderedResponses() { wait_until_nobody_is_inside(inside_); }
 
+OrderedResponses::Turn::Turn(Place& place) noexcept
+    : place_(place),
+      is_outermost_(place.caller.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+  if (!is_outermost_) return;
+  std::thread::id caller;
+  while (!place_.caller.compare_exchange_weak(caller, std::this_thread::get_id(), std::memory_order_acquire,
+                                              std::memory_order_relaxed)) {
+    if (caller != std::thread::id()) place_.caller.wait(caller, std::memory_order_relaxed);
+    caller = {};
+  }
+}
+
+OrderedResponses::Turn::~Turn() {
+  if (!is_outermost_) return;
+  place_.caller.store({}, std::memory_order_release);
+  place_.caller.notify_one();
+}
+
 void OrderedResponses::reserve(Request& request) {
   std::lock_guard lock(mutex_);
   if (free_.empty()) {
@@ -24,7 +42,7 @@ void OrderedResponses::reserve(Request& request) {
   tail_ = &place;
 }
 
-/// Under the lock.
+/// Under the lock, by who is not inside the place's sink any more.
 void OrderedResponses::give_back(Place& place) noexcept {
   if (place.final_delivered && place.was_released) free_.push_back(&place);
 }
@@ -36,21 +54,28 @@ void OrderedResponses::deliver() noexcept {
     Place& place = *head_;
     Sent one = place.sent.front();
     place.sent.pop_front();
-    ResponseSink* sink = place.sink;
-    if ((one.flags & kFinal) != 0) {
+    bool is_last = (one.flags & kFinal) != 0;
+    if (is_last) {
       head_ = place.next;
       if (head_ == nullptr) tail_ = nullptr;
-      place.final_delivered = true;
-      give_back(place);
     }
     lock.unlock();
-    sink->send(one.response, one.flags);
+    {
+      Turn turn(place);
+      if (one.response != nullptr) one.response->sink = place.sink;
+      place.sink->send(one.response, one.flags);
+    }
     lock.lock();
+    if (!is_last) continue;
+    place.final_delivered = true;
+    give_back(place);
   }
   delivering_ = false;
 }
 
 Response* OrderedResponses::Place::new_response() noexcept {
+  Inside inside(owner_.inside_);
+  Turn turn(*this);
   Response* response = sink->new_response();
   response->sink = this;  // so that it comes back here when it is sent
   return response;
@@ -58,6 +83,8 @@ Response* OrderedResponses::Place::new_response() noexcept {
 
 Status OrderedResponses::Place::allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
                                          MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
+  Inside inside(owner_.inside_);
+  Turn turn(*this);
   return sink->allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
 }
 
@@ -72,21 +99,26 @@ void OrderedResponses::Place::send(Response* response, uint32_t flags) noexcept 
     if (!too_late) sent.push_back({response, flags});
   }
   if (!too_late) return owner.deliver();
-  if (response != nullptr) sink->discard(response);
+  if (response != nullptr) discard(response);
 }
 
-void OrderedResponses::Place::discard(Response* response) noexcept { sink->discard(response); }
+void OrderedResponses::Place::discard(Response* response) noexcept {
+  Inside inside(owner_.inside_);
+  Turn turn(*this);
+  response->sink = sink;
+  sink->discard(response);
+}
 
 void OrderedResponses::Place::released(Request& request) noexcept {
   Inside inside(owner_.inside_);
-  ResponseSink* own = sink;
-  request.sink = own;
+  request.sink = sink;
   {
-    std::lock_guard lock(owner_.mutex_);
-    was_released = true;
-    owner_.give_back(*this);
+    Turn turn(*this);
+    sink->released(request);
   }
-  own->released(request);
+  std::lock_guard lock(owner_.mutex_);
+  was_released = true;
+  owner_.give_back(*this);
 }
 
 }  // namespace atl::schedulers

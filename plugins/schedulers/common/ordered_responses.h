@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "atoll/request.h"
@@ -13,7 +14,8 @@ namespace atl::schedulers {
 
 /// Puts itself before the sinks of the requests of one model version. Responses of the first request in
 /// order pass at once; those of the others are kept until every request before them has had its final one.
-/// One thread delivers at a time: it is whichever brought the response that was waited for.
+/// One thread delivers at a time: it is whichever brought the response that was waited for. Sinks may expect
+/// one call at a time for a request, so while a kept response is delivered the request's own backend waits.
 class OrderedResponses {
  public:
   OrderedResponses() = default;
@@ -41,10 +43,24 @@ class OrderedResponses {
     void released(Request& request) noexcept override;
 
     OrderedResponses& owner_;
-    ResponseSink* sink = nullptr;  ///< the request's own
+    ResponseSink* sink = nullptr;         ///< the request's own
+    std::atomic<std::thread::id> caller;  ///< the thread that is inside `sink`
     std::deque<Sent> sent;
     Place* next = nullptr;
     bool final_sent = false, final_delivered = false, was_released = false;
+  };
+
+  /// A stay inside the sink of a place's request; again inside itself, if the sink or who it calls does so.
+  class Turn {
+   public:
+    explicit Turn(Place& place) noexcept;
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn();
+
+   private:
+    Place& place_;
+    bool is_outermost_;
   };
 
   void deliver() noexcept;

@@ -38,7 +38,8 @@ BatchCompatibility batch_compatibility_from(const inference::ModelConfig& config
     compatibility.has_optional_inputs |= input.optional();
     bool variable = std::find(input.dims().begin(), input.dims().end(), -1) != input.dims().end();
     if (input.is_shape_tensor() || (variable && !input.allow_ragged_batch())) {
-      compatibility.compared.push_back({input.name(), input.is_shape_tensor()});
+      int64_t first_dim = input.dims().empty() ? -1 : input.dims(0);
+      compatibility.compared.push_back({input.name(), input.is_shape_tensor(), first_dim});
     }
   }
   return compatibility;

@@ -34,6 +34,7 @@ void LatencyTarget::note_arrival(const Request& request, int64_t now_ns) noexcep
   items_per_ns_ = items_per_ns_ * keep + request.batch_weight() * (1 - keep) / gap_ns;
 }
 
+/// With the margin, as in_time() has it: a lone request is always executed, so there is always more to learn.
 bool LatencyTarget::reachable() const noexcept {
   return model_.known() && model_.estimate_ns(1) <= target_ns_;
 }
@@ -44,37 +45,73 @@ int64_t LatencyTarget::time_limit_ns(const Request& request, int64_t now_ns) con
   return left_ns;
 }
 
+/// Until the batch of a newcomer begins, on average.
+double LatencyTarget::wait_ns(const BatchLoad& load) const noexcept {
+  uint64_t batches_ahead = load.queued_weight / window_.size_max;
+  if (batches_ahead < load.idle_instances) return 0;
+  batches_ahead -= load.idle_instances;
+  // All instances are busy then. They end evenly spread over the time that an execution takes.
+  double rounds = static_cast<double>(batches_ahead / instances_);
+  double in_round = static_cast<double>(batches_ahead % instances_ + 1) / (instances_ + 1);
+  return (rounds + in_round) * static_cast<double>(model_.estimate_ns(window_.size_max));
+}
+
 bool LatencyTarget::admit(const Request& request, const BatchLoad& load) noexcept {
   note_arrival(request, load.now_ns);
+  choose_delay();
   if (!reachable() || (load.idle_instances != 0 && load.queued_weight == 0)) return true;
-  auto execution_ns = static_cast<double>(model_.estimate_ns(window_.size_max));
-  double batches_ahead = static_cast<double>(load.queued_weight) / window_.size_max / instances_;
-  double rest_ns = load.idle_instances != 0 ? 0 : execution_ns / 2;  // of those that run, on average
-  double total_ns = rest_ns + std::floor(batches_ahead) * execution_ns + execution_ns;
-  if (total_ns <= static_cast<double>(time_limit_ns(request, load.now_ns))) return true;
+  uint64_t joined_size = std::min<uint64_t>(window_.size_max, load.queued_weight + request.batch_weight());
+  uint32_t own_size = std::max(request.batch_weight(), static_cast<uint32_t>(joined_size));
+  auto own_ns = static_cast<double>(model_.estimate_ns(own_size));
+  if (wait_ns(load) + own_ns <= static_cast<double>(time_limit_ns(request, load.now_ns))) return true;
   report_->shed.fetch_add(1, std::memory_order_relaxed);
   return false;
 }
 
-void LatencyTarget::choose() noexcept {
+/// The largest batch that takes no longer, as far as it is known.
+uint32_t LatencyTarget::largest_within(int64_t limit_ns) const noexcept {
   uint32_t low = 1, high = model_size_max_;
   while (low < high) {  // estimates do not fall with the size
     uint32_t middle = low + (high - low + 1) / 2;
-    if (model_.estimate_ns(middle) <= target_ns_ / 2) {
+    if (model_.estimate_ns(middle) <= limit_ns) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  window_.size_max = low;
+  return low;
+}
+
+uint32_t LatencyTarget::choose_size() noexcept {
+  // What is known of some sizes says little of much larger ones.
+  uint64_t most = std::min<uint64_t>(model_size_max_, 2 * uint64_t{model_.largest_size()});
+  uint64_t only_size = model_.only_size();
+  uint32_t attempts = std::exchange(attempts_, 0);
+  int64_t half_ns = target_ns_ / 2;
+  uint64_t size = most;                   // also if the target says nothing, because it can not be reached
+  if (model_.known() && only_size > 1) {  // others have to be tried to be known
+    if (model_.estimate_ns(model_.only_size()) > half_ns) {
+      size = only_size / 2;
+    } else {
+      // A little larger is enough to learn from, unless requests are so heavy that no batch has that size.
+      attempts_ = attempts + 1;
+      size = only_size + std::max<uint64_t>(1, only_size / 8) * (1 + attempts / (2 * instances_));
+    }
+  } else if (reachable()) {
+    int64_t single_ns = model_.average_ns(1);
+    size = largest_within(std::max(half_ns, single_ns + (target_ns_ - single_ns) / 4));
+  }
+  return static_cast<uint32_t>(std::clamp<uint64_t>(size, 1, std::max<uint64_t>(1, most)));
+}
+
+void LatencyTarget::choose_delay() noexcept {
   window_.delay_ns = 0;
   double single_share = items_per_ns_ * static_cast<double>(model_.estimate_ns(1)) / instances_;
-  if (single_share > kBusyShare && low > 1) {
-    double allowed_ns = static_cast<double>(target_ns_ - 2 * model_.estimate_ns(low));
-    double to_fill_ns = (low - 1) / items_per_ns_;
+  if (single_share > kBusyShare && window_.size_max > 1) {
+    double allowed_ns = static_cast<double>(target_ns_ - 2 * model_.estimate_ns(window_.size_max));
+    double to_fill_ns = (window_.size_max - 1) / items_per_ns_;
     window_.delay_ns = static_cast<int64_t>(std::max(0.0, std::min(allowed_ns, to_fill_ns)));
   }
-  report_->size_max.store(window_.size_max, std::memory_order_relaxed);
   report_->delay_ns.store(window_.delay_ns, std::memory_order_relaxed);
 }
 
@@ -86,7 +123,9 @@ bool LatencyTarget::in_time(const Request& request, uint32_t batch_size, int64_t
 
 void LatencyTarget::executed(uint32_t batch_size, int64_t duration_ns) noexcept {
   model_.add(batch_size, duration_ns);
-  if (model_.known()) choose();
+  window_.size_max = choose_size();
+  report_->size_max.store(window_.size_max, std::memory_order_relaxed);
+  choose_delay();
 }
 
 std::string LatencyTarget::refusal() const {
