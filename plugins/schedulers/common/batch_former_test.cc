@@ -164,6 +164,11 @@ TEST(BatchFormer, TheMaximum) {
        {{UINT32_MAX - 1}, {2}},
        1,
        UINT32_MAX - 1},
+      {"the largest maximum, late",
+       rules(UINT32_MAX, {UINT32_MAX}, 100),
+       {{UINT32_MAX - 1, 100}, {2}},
+       1,
+       UINT32_MAX - 1},
       {"weight 0 counts as one", d100, std::vector<Waiting>(8, Waiting{0}), 8, 8},
   });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "common/scheduling_config.h"
@@ -83,16 +85,18 @@ Result<std::unique_ptr<Scheduler>> DynamicProvider::create(const SchedulerContex
 }
 
 void DynamicProvider::collect(MetricSink& sink) const noexcept {
-  std::vector<std::shared_ptr<const LatencyTargetReport>> reports;
+  // While a version is reloaded there are two of it, and the newer one counts.
+  std::map<std::pair<std::string_view, int64_t>, std::shared_ptr<const LatencyTargetReport>> reports;
   {
     std::lock_guard lock(mutex_);
-    for (const auto& known : reports_) {
-      if (auto report = known.lock(); report != nullptr) reports.push_back(std::move(report));
+    for (auto known = reports_.rbegin(); known != reports_.rend(); ++known) {
+      auto report = known->lock();
+      if (report != nullptr) reports.try_emplace({report->model, report->version}, report);
     }
   }
   auto family = [&](std::string_view name, std::string_view help, MetricKind kind, auto&& value) {
     sink.family(name, help, kind);
-    for (const auto& report : reports) {
+    for (const auto& [key, report] : reports) {
       std::string version = cat(report->version);
       MetricLabel labels[] = {{"model", report->model}, {"version", version}};
       sink.sample(labels, value(*report));
