@@ -122,20 +122,30 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns, Work* work) {
       return false;
     }
     former_.forget();
+    if (drop_late(decision.size, now_ns, work)) continue;  // others take their places
     slot.clear_batch();
     for (uint32_t i = 0; i < decision.count; ++i) {
       Request& request = *queue_.front();
       queue_.remove(request);
-      if (tuner != nullptr && !tuner->in_time(request, decision.size, now_ns)) {
-        late_.push_back(request);
-        work->post_answers |= claim_answering();
-        continue;
-      }
       if (order_ != nullptr) order_->reserve(request);
       slot.add(request);
     }
-    if (slot.request_count() != 0) return true;
+    return true;
   }
+}
+
+/// \returns true if any was at the front.
+bool BatchScheduler::drop_late(uint32_t batch_size, int64_t now_ns, Work* work) noexcept {
+  if (settings_.tuner == nullptr) return false;
+  bool dropped = false;
+  for (Request* first = queue_.front();
+       first != nullptr && !settings_.tuner->in_time(*first, batch_size, now_ns); first = queue_.front()) {
+    queue_.remove(*first);
+    late_.push_back(*first);
+    dropped = true;
+  }
+  if (dropped) work->post_answers |= claim_answering();
+  return dropped;
 }
 
 // --- without it ---
@@ -305,7 +315,9 @@ void BatchScheduler::stop_accepting() noexcept {
     settings_.hold_until = 0;
     // Nobody can join a batch any more, so none waits for others.
     former_.set_delay(0);
-    fill_idle_instances(clock_.now_ns(), &work);
+    int64_t now_ns = clock_.now_ns();
+    expire(now_ns, &work);
+    fill_idle_instances(now_ns, &work);
   }
   run(work, false);
 }

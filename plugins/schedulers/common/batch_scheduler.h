@@ -63,6 +63,7 @@ class BatchScheduler final : public Scheduler,
   BatchLoad load(int64_t now_ns) const noexcept;
   void fill_idle_instances(int64_t now_ns, Work* work);
   bool fill(InstanceSlot& slot, int64_t now_ns, Work* work);
+  bool drop_late(uint32_t batch_size, int64_t now_ns, Work* work) noexcept;
   void expire(int64_t now_ns, Work* work) noexcept;
   void arm_for_timeouts();
   bool claim_answering() noexcept;

@@ -123,26 +123,32 @@ class TargetSimulation {
       if (busy_until_ns_[i] == kIdle && !fill(i)) return;
     }
   }
+  bool drop_late(uint32_t batch_size) {
+    bool dropped = false;
+    for (Request* first = queue_.front(); first != nullptr && !target_->in_time(*first, batch_size, now_ns_);
+         first = queue_.front()) {
+      queue_.remove(*first);
+      ++outcome_.shed;
+      free_.push_back(first);
+      dropped = true;
+    }
+    return dropped;
+  }
   bool fill(size_t instance) {
     BatchTuner::Window window = target_->window();
     former_->set_window(window.size_max, window.delay_ns);
     std::vector<Request*>& batch = running_[instance];
-    while (batch.empty()) {
+    for (bool late = true; late;) {
       BatchFormer::Decision decision = former_->decide(now_ns_);
       if (decision.count == 0) {
         look_ns_ = std::min(look_ns_, decision.look_again_ns);
         return false;
       }
       former_->forget();
-      for (uint32_t i = 0; i < decision.count; ++i) {
-        Request& request = *queue_.front();
-        queue_.remove(request);
-        if (target_->in_time(request, decision.size, now_ns_)) {
-          batch.push_back(&request);
-        } else {
-          ++outcome_.shed;
-          free_.push_back(&request);
-        }
+      late = drop_late(decision.size);
+      for (uint32_t i = 0; !late && i < decision.count; ++i) {
+        batch.push_back(queue_.front());
+        queue_.remove(*batch.back());
       }
     }
     double factor = 1 + setup_.noise * (2 * uniform() - 1);
