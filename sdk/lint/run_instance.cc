@@ -18,6 +18,13 @@ size_t threads() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
+/// Somebody else may listen on the default port of an `address`: the system chooses one.
+std::string without_port(std::string_view key, std::string_view value) {
+  size_t colon = value.rfind(':');
+  if (key != "address" || colon == std::string_view::npos) return std::string(value);
+  return cat(value.substr(0, colon), ":0");
+}
+
 void set_option(test::FakeOptions& options, const atoll_option_v1& row, const Options& values) {
   switch (row.type) {
     case ATOLL_OPTION_BOOL:
@@ -30,7 +37,7 @@ void set_option(test::FakeOptions& options, const atoll_option_v1& row, const Op
       options.set_float(row.key, values.get_float(row.key));
       break;
     case ATOLL_OPTION_STRING:
-      options.set_string(row.key, values.get_string(row.key));
+      options.set_string(row.key, without_port(row.key, values.get_string(row.key)));
       break;
     case ATOLL_OPTION_DURATION:
       options.set_duration_ns(row.key, values.get_duration_ns(row.key));
