@@ -3,7 +3,6 @@ for the version it names, as that was at a moment between question and answer; a
 was away at such a moment."""
 
 import concurrent.futures
-import json
 import math
 import random
 import threading
@@ -17,6 +16,7 @@ from tritonclient.utils import InferenceServerException
 
 CHANGES = 25 if SANITIZED else 80
 CYCLES = 40 if SANITIZED else 200
+WORKERS = 4  # the pool for loads starts a thread when there is work for one more
 ONNX_CONFIG = '{"backend":"onnxruntime","version_policy":{"all":{}}}'
 AWAY = None  # a version's constant while it is not served
 
@@ -183,7 +183,7 @@ def test_clients_get_right_answers_while_models_change(tmp_path):
         results = [client.result() for client in clients]
         wrong = [text for _, _, texts in results for text in texts]
         assert wrong == [], f"{len(wrong)} of {sum(result[0] + result[1] for result in results)}: {wrong[:5]}"
-        assert all(answered > 0 for answered, _, _ in results)
+        assert all(answered > 0 and refused > 0 for answered, refused, _ in results)
         with Control(server, "grpc") as control:
             for changer in changers:
                 changer.plain(control)
@@ -192,11 +192,12 @@ def test_clients_get_right_answers_while_models_change(tmp_path):
             assert control.client.is_server_ready()
 
 
-def settled(server, control, name):
-    """Usage when nothing of the model is left."""
+def settled(server, control, name, temporary):
+    """Usage when nothing of the model is left, neither in the server nor on the disk."""
     deadline = time.monotonic() + 60
-    while any(state not in ("UNAVAILABLE", "") for state, _ in control.index().get(name, {}).values()):
-        assert time.monotonic() < deadline
+    while (any(state not in ("UNAVAILABLE", "") for state, _ in control.index().get(name, {}).values())
+           or sum(1 for _ in temporary.rglob("*")) > 1):
+        assert time.monotonic() < deadline, control.index()
         time.sleep(0.005)
     return usage(server.pid)
 
@@ -225,11 +226,10 @@ def test_load_and_unload_leave_nothing_behind(tmp_path, way):
                 if way != "reload":
                     control.unload("m")
             control.unload("m")
-            return settled(server, control, "m")
+            return settled(server, control, "m", temporary)
 
         before = cycle(CYCLES // 4)
         after = cycle(CYCLES)
         assert after["descriptors"] <= before["descriptors"]
-        assert after["threads"] <= before["threads"]
-        assert after["resident_bytes"] <= before["resident_bytes"] + MEMORY_SLACK_BYTES, json.dumps([before, after])
-        assert sum(1 for _ in temporary.rglob("*")) <= 1
+        assert after["threads"] <= before["threads"] + WORKERS
+        assert after["resident_bytes"] <= before["resident_bytes"] + MEMORY_SLACK_BYTES, [before, after]

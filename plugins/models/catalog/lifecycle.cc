@@ -164,6 +164,7 @@ void Lifecycle::finish(const AttemptPtr& attempt, const Status& status) {
   std::vector<LoadDone> told;
   std::vector<LoadDone> refused;
   AttemptPtr next;
+  attempt->prepared = nullptr;  // files that came with a load that failed are gone when its end is told
   {
     std::scoped_lock lock(mutex_);
     ModelRecord& record = records_.at(attempt->model);
