@@ -49,11 +49,16 @@ protobuf::TextFormat::ParseLocation find_place(const protobuf::TextFormat::Parse
 
 }  // namespace
 
+SourceMap::Place SourceMap::find(std::string_view field) const {
+  auto place = find_place(tree_.get(), field);
+  return place.line < 0 ? Place() : Place{place.line + 1, place.column + 1};
+}
+
 std::string SourceMap::place(std::string_view field) const {
   if (path_.empty()) return {};
-  auto place = find_place(tree_.get(), field);
-  if (place.line < 0) return cat(path_, ": field '", field, "'");
-  return cat(path_, ":", place.line + 1, ":", place.column + 1, ": field '", field, "'");
+  Place place = find(field);
+  if (place.line == 0) return cat(path_, ": field '", field, "'");
+  return cat(path_, ":", place.line, ":", place.column, ": field '", field, "'");
 }
 
 }  // namespace atl::pbtxt
