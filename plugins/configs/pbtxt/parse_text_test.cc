@@ -184,5 +184,24 @@ TEST(Places, OfRulesPointIntoTheText) {
       "'model.<backend_name>'.");
 }
 
+TEST(Places, OfElementsInBracketsAreTheirFirstFields) {
+  auto reading = read_text("c.pbtxt",
+                           "input [\n { dims: 1\n name: 'a' },\n { },\n {\n   name: 'c' } ]\n"
+                           "output { name: 'o' }\n  output { name: 'p' }\n",
+                           UnknownFields::kRefuse, 10);
+  struct Case {
+    const char* field;
+    int line, column;
+  } cases[] = {{"input[0]", 2, 4},         {"input[0].name", 3, 2}, {"input[0].data_type", 2, 4},
+               {"input[1]", 1, 1},         {"input[2]", 6, 4},      {"input[2].dims", 6, 4},
+               {"output[0]", 7, 1},        {"output[1]", 8, 3},     {"output[1].name", 8, 12},
+               {"instance_group[0]", 0, 0}};
+  for (const Case& c : cases) {
+    auto place = reading.source.find(c.field);
+    EXPECT_EQ(place.line, c.line) << c.field;
+    EXPECT_EQ(place.column, c.column) << c.field;
+  }
+}
+
 }  // namespace
 }  // namespace atl::pbtxt
