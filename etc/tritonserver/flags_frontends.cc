@@ -162,7 +162,7 @@ constexpr std::string_view kNoVertex =
 constexpr Flag kFlags[] = {
     {Group::kHttp, "allow-http", "<boolean>", "Whether HTTP is served. Default: true.",
      read_by(allow_http, "plugin.http.enabled")},
-    {Group::kHttp, "http-address", "<string>", "Address that HTTP listens on. Default: 0.0.0.0.",
+    {Group::kHttp, "http-address", "<string>", "Address that HTTP listens on. Default: 127.0.0.1.",
      read_by(http_address, "plugin.http.address")},
     {Group::kHttp, "http-port", "<integer>", "Port of HTTP; 0 takes a free one. Default: 8000.",
      read_by(http_port, "plugin.http.address")},
@@ -186,7 +186,7 @@ constexpr Flag kFlags[] = {
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
      read_by(allow_grpc, "plugin.grpc.enabled")},
-    {Group::kGrpc, "grpc-address", "<string>", "Address that gRPC listens on. Default: 0.0.0.0.",
+    {Group::kGrpc, "grpc-address", "<string>", "Address that gRPC listens on. Default: 127.0.0.1.",
      read_by(grpc_address, "plugin.grpc.address")},
     {Group::kGrpc, "grpc-port", "<integer>", "Port of gRPC; 0 takes a free one. Default: 8001.",
      read_by(grpc_port, "plugin.grpc.address")},

@@ -14,9 +14,9 @@ using testing::IsEmpty;
 
 /// What a server without flags is given.
 std::vector<std::string> defaults(const LauncherFixture& fixture) {
-  return {"log.level=\"info\"",          "plugin.grpc.address=\"0.0.0.0:8001\"",
-          "plugin.grpc.enabled=true",    "plugin.http.address=\"0.0.0.0:8000\"",
-          "plugin.http.enabled=true",    "plugin.metrics.address=\"0.0.0.0:8002\"",
+  return {"log.level=\"info\"",          "plugin.grpc.address=\"127.0.0.1:8001\"",
+          "plugin.grpc.enabled=true",    "plugin.http.address=\"127.0.0.1:8000\"",
+          "plugin.http.enabled=true",    "plugin.metrics.address=\"127.0.0.1:8002\"",
           "plugin.metrics.enabled=true", "plugin.repository.paths=[\"" + fixture.repository() + "\"]"};
 }
 
@@ -76,8 +76,8 @@ const MappedCase kMapped[] = {
      {"plugin.grpc.address=\"[::]:8001\"", "plugin.http.address=\"[::1]:8000\"",
       "plugin.metrics.address=\"[::1]:8002\""}},
     {{"--http-port=0", "--grpc-port=0", "--metrics-port=0"},
-     {"plugin.grpc.address=\"0.0.0.0:0\"", "plugin.http.address=\"0.0.0.0:0\"",
-      "plugin.metrics.address=\"0.0.0.0:0\""}},
+     {"plugin.grpc.address=\"127.0.0.1:0\"", "plugin.http.address=\"127.0.0.1:0\"",
+      "plugin.metrics.address=\"127.0.0.1:0\""}},
     {{"--http-max-input-size=8589934592"}, {"plugin.http.max_input_size=8589934592"}},
     {{"--http-restricted-api=inference,health:key=a=b", "--http-restricted-api=trace:k=v"},
      {"plugin.http.restricted_apis=[\"inference,health:key=a=b\", \"trace:k=v\"]"}},
@@ -293,13 +293,13 @@ TEST(Launch, FlagsThatDoNotGoTogether) {
   } cases[] = {
       {{"--http-port=9000", "--grpc-port=9000"},
        "The server cannot listen to HTTP requests and GRPC requests at the same address and port "
-       "0.0.0.0:9000"},
+       "127.0.0.1:9000"},
       {{"--http-port=8002"},
        "The server cannot listen to HTTP requests and metrics requests at the same address and port "
-       "0.0.0.0:8002"},
+       "127.0.0.1:8002"},
       {{"--grpc-port=8002"},
        "The server cannot listen to GRPC requests and metrics requests at the same address and port "
-       "0.0.0.0:8002"},
+       "127.0.0.1:8002"},
       {{"--load-model=a"},
        "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well."},
       {{"--model-control-mode=explicit", "--load-model=a", "--load-model=*"},

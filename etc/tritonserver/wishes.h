@@ -44,8 +44,8 @@ struct Wishes {
   bool log_info = true;
   bool log_warning = true;
 
-  Endpoint http{true, "0.0.0.0", 8000};
-  Endpoint grpc{true, "0.0.0.0", 8001};
+  Endpoint http{true, "127.0.0.1", 8000};
+  Endpoint grpc{true, "127.0.0.1", 8001};
   Endpoint metrics{true, "", 8002};  ///< empty address: that of HTTP
 
   bool rate_limit = false;
