@@ -219,6 +219,10 @@ const BadValuesCase kBadValues[] = {
     {"--grpc-restricted-protocol=inference=secret",
      "\"--grpc-restricted-protocol\".\n--grpc-restricted-protocol option format is '<config "
      "name>:<setting>=<value>'. Got inference=..."},
+    {"--http-restricted-api=health,all:k=v", "\"--http-restricted-api\".\nunknown restricted api 'all' "},
+    {"--grpc-restricted-protocol=trace,trace:k=v",
+     "\"--grpc-restricted-protocol\".\nrestricted protocol 'trace' can not be specified in multiple config "
+     "groups"},
     {"--grpc-infer-thread-count=129",
      "\"--grpc-infer-thread-count\".\ninvalid argument for --grpc_infer_thread_count. Must be in the range "
      "2 to 128."},
@@ -290,6 +294,17 @@ TEST(CommandLine, BadValuesNameTheirOption) {
     EXPECT_FALSE(launch.parsed) << c.flag;
     EXPECT_EQ(launch.parse_text, cat(usage(), "\nBad option: ", c.text, "\n"));
   }
+}
+
+TEST(CommandLine, ACategoryIsInOneGroupOnly) {
+  LauncherFixture fixture;
+  EXPECT_EQ(fixture
+                .run({"--http-restricted-api=trace:k=v", "--grpc-restricted-protocol=trace:k=v",
+                      "--http-restricted-api=health,trace:a=b"})
+                .parse_text,
+            cat(usage(),
+                "\nBad option: \"--http-restricted-api\".\nrestricted api 'trace' can not be specified in "
+                "multiple config groups\n"));
 }
 
 TEST(CommandLine, StrayWordsAreEscaped) {
