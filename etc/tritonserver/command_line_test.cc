@@ -208,6 +208,7 @@ const BadValuesCase kBadValues[] = {
     {"--log-format=iso8601", "\"--log-format\".\ninvalid argument for --log-format"},
     {"--log-verbose=x", "\"--log-verbose\".\nInvalid option value. Got x"},
     {"--model-control-mode=auto", "\"--model-control-mode\".\ninvalid argument for --model-control-mode"},
+    {"--repository-poll-secs=-1", "\"--repository-poll-secs\".\nfound -1, expected 0 to 86400"},
     {"--model-config-name=", "\"--model-config-name\".\nError: empty argument for --model-config-name"},
     {"--model-load-thread-count=65", "\"--model-load-thread-count\".\nfound 65, expected at most 64"},
     {"--http-max-input-size=0",
