@@ -208,6 +208,7 @@ const BadValuesCase kBadValues[] = {
     {"--log-format=iso8601", "\"--log-format\".\ninvalid argument for --log-format"},
     {"--log-verbose=x", "\"--log-verbose\".\nInvalid option value. Got x"},
     {"--model-control-mode=auto", "\"--model-control-mode\".\ninvalid argument for --model-control-mode"},
+    {"--repository-poll-secs=-1", "\"--repository-poll-secs\".\nfound -1, expected 0 to 86400"},
     {"--model-config-name=", "\"--model-config-name\".\nError: empty argument for --model-config-name"},
     {"--model-load-thread-count=65", "\"--model-load-thread-count\".\nfound 65, expected at most 64"},
     {"--http-max-input-size=0",
@@ -219,6 +220,10 @@ const BadValuesCase kBadValues[] = {
     {"--grpc-restricted-protocol=inference=secret",
      "\"--grpc-restricted-protocol\".\n--grpc-restricted-protocol option format is '<config "
      "name>:<setting>=<value>'. Got inference=..."},
+    {"--http-restricted-api=health,all:k=v", "\"--http-restricted-api\".\nunknown restricted api 'all' "},
+    {"--grpc-restricted-protocol=trace,trace:k=v",
+     "\"--grpc-restricted-protocol\".\nrestricted protocol 'trace' can not be specified in multiple config "
+     "groups"},
     {"--grpc-infer-thread-count=129",
      "\"--grpc-infer-thread-count\".\ninvalid argument for --grpc_infer_thread_count. Must be in the range "
      "2 to 128."},
@@ -290,6 +295,17 @@ TEST(CommandLine, BadValuesNameTheirOption) {
     EXPECT_FALSE(launch.parsed) << c.flag;
     EXPECT_EQ(launch.parse_text, cat(usage(), "\nBad option: ", c.text, "\n"));
   }
+}
+
+TEST(CommandLine, ACategoryIsInOneGroupOnly) {
+  LauncherFixture fixture;
+  EXPECT_EQ(fixture
+                .run({"--http-restricted-api=trace:k=v", "--grpc-restricted-protocol=trace:k=v",
+                      "--http-restricted-api=health,trace:a=b"})
+                .parse_text,
+            cat(usage(),
+                "\nBad option: \"--http-restricted-api\".\nrestricted api 'trace' can not be specified in "
+                "multiple config groups\n"));
 }
 
 TEST(CommandLine, StrayWordsAreEscaped) {

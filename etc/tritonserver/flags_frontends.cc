@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "flag.h"
@@ -91,8 +93,10 @@ Status read_compression(FlagUse& use) {
   return {};
 }
 
-/// One group of calls that need a key. What may be the secret is not shown.
-Status read_restricted(FlagUse& use, std::string_view key) {
+/// One group of calls that need a key. What may be the secret is not shown. \param word  "api" or "protocol";
+/// \param taken  the categories of the groups before.
+Status read_restricted(FlagUse& use, std::string_view word, std::string_view key,
+                       std::set<std::string, std::less<>>& taken) {
   size_t equals = use.value.find('=');
   std::string_view left = use.value.substr(0, equals);
   size_t colon = left.find(':');
@@ -102,13 +106,28 @@ Status read_restricted(FlagUse& use, std::string_view key) {
     return invalid_argument("--", use.name, " option format is '<config name>:<setting>=<value>'. Got ", left,
                             equals == std::string_view::npos ? "" : "=...");
   }
+  constexpr std::string_view kCategories[] = {"health",        "metadata",     "inference",
+                                              "shared-memory", "model-config", "model-repository",
+                                              "statistics",    "trace",        "logging"};
+  for (std::string_view name : split(left.substr(0, colon), ',')) {
+    if (std::find(std::begin(kCategories), std::end(kCategories), name) == std::end(kCategories)) {
+      return invalid_argument("unknown restricted ", word, " '", name, "' ");
+    }
+    if (!taken.emplace(name).second) {
+      return invalid_argument("restricted ", word, " '", name,
+                              "' can not be specified in multiple config groups");
+    }
+  }
   use.wishes.keys.add(key, use.value);
   return {};
 }
 
-Status read_restricted_api(FlagUse& use) { return read_restricted(use, "plugin.http.restricted_apis"); }
+Status read_restricted_api(FlagUse& use) {
+  return read_restricted(use, "api", "plugin.http.restricted_apis", use.wishes.restricted_apis);
+}
 Status read_restricted_protocol(FlagUse& use) {
-  return read_restricted(use, "plugin.grpc.restricted_protocols");
+  return read_restricted(use, "protocol", "plugin.grpc.restricted_protocols",
+                         use.wishes.restricted_protocols);
 }
 
 /// "0.5:0.05,0.9:0.01"

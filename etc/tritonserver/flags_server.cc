@@ -107,6 +107,9 @@ Status read_control_mode(FlagUse& use) {
 Status read_poll_seconds(FlagUse& use) {
   auto seconds = parse_integer(use.value);
   if (!seconds.ok()) return std::move(seconds).status();
+  if (*seconds < 0 || *seconds > kSecondsADay) {
+    return invalid_argument("found ", *seconds, ", expected 0 to ", kSecondsADay);
+  }
   use.wishes.poll_seconds = *seconds;
   return {};
 }
@@ -178,8 +181,8 @@ constexpr Flag kFlags[] = {
      "load and unload models. Default: none.",
      read_by(read_control_mode, "plugin.control.use")},
     {Group::kRepository, "repository-poll-secs", "<integer>",
-     "Seconds between two looks at the repositories; counts only with --model-control-mode=poll. Default: "
-     "15.",
+     "Seconds between two looks at the repositories, 0 to 86400; 0: one at start only. Counts only with "
+     "--model-control-mode=poll. Default: 15.",
      read_by(read_poll_seconds, "plugin.control.interval")},
     {Group::kRepository, "load-model", "<string>",
      "Model to load at start, or * alone for all; needs --model-control-mode=explicit. May be given more "

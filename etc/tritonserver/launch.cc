@@ -83,11 +83,6 @@ Status set_control(Wishes& wishes, const Surroundings& surroundings) {
               cat("control/", wishes.control_mode));
   wishes.keys.set("plugin.control.use", cat("control/", wishes.control_mode));
   if (wishes.control_mode == "poll") {
-    if (wishes.poll_seconds < 1) {
-      wishes.refuse(
-          "--repository-poll-secs=", wishes.poll_seconds,
-          " is not served: expected at least 1; leave --model-control-mode out to never look again");
-    }
     wishes.keys.set("plugin.control.interval", cat(wishes.poll_seconds, "s"));
   }
   const auto& models = wishes.load_models;

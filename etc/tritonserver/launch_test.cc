@@ -305,9 +305,6 @@ TEST(Launch, FlagsThatDoNotGoTogether) {
       {{"--model-control-mode=explicit", "--load-model=a", "--load-model=*"},
        "error: creating server: Invalid argument - Wildcard model name '*' must be the ONLY startup model if "
        "specified at all."},
-      {{"--model-control-mode=poll", "--repository-poll-secs=0"},
-       "error: creating server: Unsupported - --repository-poll-secs=0 is not served: expected at least 1; "
-       "leave --model-control-mode out to never look again"},
       {{"--log-verbose=1", "--log-info=false"},
        "error: creating server: Unsupported - --log-info=false is not served beside --log-verbose: the log "
        "has "

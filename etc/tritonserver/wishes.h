@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,9 @@ struct Wishes {
   Endpoint http{true, "127.0.0.1", 8000};
   Endpoint grpc{true, "127.0.0.1", 8001};
   Endpoint metrics{true, "", 8002};  ///< empty address: that of HTTP
+
+  std::set<std::string, std::less<>> restricted_apis;       ///< categories that need a header
+  std::set<std::string, std::less<>> restricted_protocols;  ///< and metadata
 
   bool rate_limit = false;
   std::vector<std::string> rate_limit_resources;
