@@ -27,6 +27,9 @@ STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 def repository(tmp_path_factory):
     repository = tmp_path_factory.mktemp("repository")
     models.write_model(repository, "any", models.identity_config("any"))
+    # Its answers do not wait for those of the requests before it.
+    early = "model_transaction_policy { decoupled: true }"
+    models.write_model(repository, "early", models.identity_config("early", extra=early))
     for name, ms in (("slow", 3000), ("stuck", 3_600_000)):
         extra = f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{ms}" }} }}'
         models.write_model(repository, name, models.identity_config(name, extra=extra))
@@ -221,13 +224,14 @@ def test_restricted_protocols(repository):
 
 def test_shutdown_with_streams_open(repository):
     with serve(repository) as server:
-        server.wait_ready("any")
+        server.wait_ready()
         go_on = threading.Event()
         more = threading.Event()
 
         def requests():
             yield message("slow")
             yield message("any")
+            yield message("early")
             go_on.wait(TIMEOUT_S)
             yield message("any")
             more.wait(TIMEOUT_S)
@@ -236,9 +240,7 @@ def test_shutdown_with_streams_open(repository):
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
             idle = stub.ModelStreamInfer(iter_until(more))
             call = stub.ModelStreamInfer(requests())
-            warm = stub.ModelStreamInfer(iter([message("any")]))  # what came before it has arrived
-            assert not next(warm).error_message
-            time.sleep(0.2)
+            assert next(call).infer_response.model_name == "early"  # so those before it have come
             server.process.terminate()
             eventually(lambda: not is_live(stub))
             text = "GRPC server is shutting down and has stopped accepting new requests."
