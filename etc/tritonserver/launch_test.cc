@@ -312,7 +312,7 @@ TEST(Launch, FlagsThatDoNotGoTogether) {
   };
   for (const Case& c : cases) EXPECT_EQ(fixture.serve(c.flags).failure, cat(c.failure, "\n"));
   EXPECT_EQ(fixture.serve({"--http-port=9000", "--grpc-port=9000", "--allow-http=false"}).failure, "");
-  EXPECT_EQ(fixture.serve({"--http-port=9000", "--grpc-port=9000", "--grpc-address=127.0.0.1"}).failure, "");
+  EXPECT_EQ(fixture.serve({"--http-port=9000", "--grpc-port=9000", "--grpc-address=127.0.0.2"}).failure, "");
 }
 
 TEST(Launch, Repositories) {
