@@ -27,10 +27,10 @@ auto guarded(Function&& function) -> decltype(function()) {
 }  // namespace
 
 void Lifecycle::prepare(const AttemptPtr& attempt) {
-  std::shared_ptr<const PreparedModel> loaded =
-      look([&](const ModelRecords& records) { return records.find(attempt->model)->loaded; });
   PrepareProgress progress;
   Result<PreparedModel> prepared = guarded([&]() -> Result<PreparedModel> {
+    std::shared_ptr<const PreparedModel> loaded =
+        look([&](const ModelRecords& records) { return records.find(attempt->model)->loaded; });
     return loader_->prepare(attempt->model, attempt->order, loaded.get(), &progress);
   });
   attempt->was_read = progress.was_read;

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "file_descriptor.h"
 #include "repository_folder.h"
@@ -81,6 +84,32 @@ TEST_F(PrivateFilesTest, RefusesWhatNoDiskTakes) {
   std::vector<RepositoryFile> many;
   for (size_t i = 0; i <= kPrivateFilesMax; ++i) many.push_back({"f" + std::to_string(i), ""});
   EXPECT_EQ(write(many).message(), "the model has 10001 files, expected at most 10000");
+}
+
+/// Files of this process can not grow beyond a size while it lives: a disk that is full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    signal_ = std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    struct rlimit low = {bytes, limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &low);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, signal_);
+  }
+
+ private:
+  struct rlimit limit_;
+  void (*signal_)(int);
+};
+
+TEST_F(PrivateFilesTest, ADiskThatIsFullIsToldWithTheFile) {
+  FullDisk full(1000);
+  Status status = write({{"1/small", std::string(1000, 's')}, {"1/weights", std::string(1001, 'w')}});
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "'file:1/weights': File too large");
 }
 
 TEST_F(PrivateFilesTest, RefusesFilesThatExcludeEachOther) {
