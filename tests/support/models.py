@@ -1,6 +1,7 @@
 """Small models written to disk for the tests: identity configurations and ONNX graphs."""
 
 import pathlib
+import time
 
 import numpy as np
 import onnx
@@ -36,6 +37,16 @@ def write_model(repository, name, config=None, version=1, files=None):
     return folder.parent
 
 
+def let_settle():
+    """Until a further change of what was just written would show in the times of files."""
+    time.sleep(0.05)
+
+
+def write_add(repository, name, constant, version=1):
+    """A model that adds a constant; its configuration comes from the file."""
+    return write_model(repository, name, version=version, files={"model.onnx": onnx_add(constant)})
+
+
 def tensor_config(kind, name, config_type, dims, extra=""):
     return f'{kind} [ {{ name: "{name}" data_type: {config_type} dims: [ {", ".join(map(str, dims))} ] {extra} }} ]\n'
 
@@ -54,6 +65,18 @@ def onnx_identity(element_type, shape):
         [helper.make_node("Identity", ["INPUT0"], ["OUTPUT0"])], "identity",
         [helper.make_tensor_value_info("INPUT0", element_type, shape)],
         [helper.make_tensor_value_info("OUTPUT0", element_type, shape)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def onnx_add(constant, size=4):
+    """OUTPUT0 = INPUT0 + constant, FP32: tells by its answers which of several models it is."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["INPUT0", "C"], ["OUTPUT0"])], "add",
+        [value("INPUT0", TensorProto.FLOAT, [size])], [value("OUTPUT0", TensorProto.FLOAT, [size])],
+        [helper.make_tensor("C", TensorProto.FLOAT, [1], [float(constant)])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     return model.SerializeToString()

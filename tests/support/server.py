@@ -33,6 +33,10 @@ class Server:
         addresses += [f'plugin.{name}.address="127.0.0.1:0"' for name in ("http", "metrics") if f"[plugin.{name}]" in text]
         for setting in (f"plugin.repository.paths=[{listed}]", *addresses, *settings):
             command += ["--set", setting]
+        self._start(command, environment)
+        self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
+
+    def _start(self, command, environment=None):
         self.lines = []
         self._queue = queue.Queue()
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -40,7 +44,6 @@ class Server:
                                         env={**os.environ, **(environment or {})})
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
 
     def _read(self):
         for line in self.process.stderr:

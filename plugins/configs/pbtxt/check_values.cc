@@ -35,10 +35,10 @@ bool is_utf8(std::string_view text) noexcept {
 
 class Checker {
  public:
-  explicit Checker(const SourceMap& source) : source_(source) {}
+  explicit Checker(Findings& findings) : findings_(findings) {}
 
   /// Recurses as deep as the message types nest, which is fixed: no type of ModelConfig contains itself.
-  Status message(const protobuf::Message& message, const std::string& prefix) {
+  void message(const protobuf::Message& message, const std::string& prefix) {
     const protobuf::Reflection* reflection = message.GetReflection();
     std::vector<const protobuf::FieldDescriptor*> fields;
     reflection->ListFields(message, &fields);
@@ -46,14 +46,13 @@ class Checker {
       if (!needs_check(field)) continue;
       std::string path = prefix + field->name();
       if (!field->is_repeated()) {
-        ATOLL_RETURN_IF_ERROR(value(message, field, -1, path));
+        value(message, field, -1, path);
         continue;
       }
       for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
-        ATOLL_RETURN_IF_ERROR(value(message, field, i, field->is_map() ? path : cat(path, "[", i, "]")));
+        value(message, field, i, field->is_map() ? path : cat(path, "[", i, "]"));
       }
     }
-    return {};
   }
 
  private:
@@ -71,8 +70,8 @@ class Checker {
            type == inference::BatchOutput::Kind_descriptor();
   }
 
-  Status value(const protobuf::Message& message, const protobuf::FieldDescriptor* field, int index,
-               const std::string& path) {
+  void value(const protobuf::Message& message, const protobuf::FieldDescriptor* field, int index,
+             const std::string& path) {
     const protobuf::Reflection* reflection = message.GetReflection();
     if (field->cpp_type() == protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
       return this->message(index < 0 ? reflection->GetMessage(message, field)
@@ -84,23 +83,29 @@ class Checker {
       const std::string& text = index < 0
                                     ? reflection->GetStringReference(message, field, &scratch)
                                     : reflection->GetRepeatedStringReference(message, field, index, &scratch);
-      if (is_utf8(text)) return {};
-      return source_.invalid(path, "'", path, "' holds bytes that are not valid UTF-8");
+      if (is_utf8(text)) return;
+      return findings_.invalid(path, "'", path, "' holds bytes that are not valid UTF-8");
     }
     int number = index < 0 ? reflection->GetEnumValue(message, field)
                            : reflection->GetRepeatedEnumValue(message, field, index);
-    if (field->enum_type()->FindValueByNumber(number) != nullptr) return {};
-    return source_.invalid(path, "'", path, "' is ", number, ", expected a value of ",
-                           field->enum_type()->name());
+    if (field->enum_type()->FindValueByNumber(number) != nullptr) return;
+    return findings_.invalid(path, "'", path, "' is ", number, ", expected a value of ",
+                             field->enum_type()->name());
   }
 
-  const SourceMap& source_;
+  Findings& findings_;
 };
 
 }  // namespace
 
+void check_values(const inference::ModelConfig& config, Findings& findings) {
+  Checker(findings).message(config, "");
+}
+
 Status check_values(const inference::ModelConfig& config, const SourceMap& source) {
-  return Checker(source).message(config, "");
+  Findings findings(source);
+  check_values(config, findings);
+  return findings.first();
 }
 
 }  // namespace atl::pbtxt

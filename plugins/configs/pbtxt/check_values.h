@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/status.h"
+#include "findings.h"
 #include "model_config.pb.h"
 #include "source_map.h"
 
@@ -9,7 +10,8 @@ namespace atl::pbtxt {
 
 /// Every string (keys of maps too) must be UTF-8, or the message could not be serialized; every enum must
 /// have a known value, but for the kinds of batch inputs and outputs, which a rule of their own refuses.
-/// Errors: INVALID_ARGUMENT "<field> ..." with the field's place as note.
+void check_values(const inference::ModelConfig& config, Findings& findings);
+/// The first failure: INVALID_ARGUMENT "<field> ..." with the field's place as note.
 Status check_values(const inference::ModelConfig& config, const SourceMap& source);
 
 }  // namespace atl::pbtxt

@@ -144,6 +144,27 @@ TEST(Fuzz, MutatedTexts) {
   EXPECT_GT(refused, 200);
 }
 
+TEST(Fuzz, MutatedJson) {
+  google::protobuf::LogSilencer quiet;
+  Mutator mutator(11);
+  PbtxtModelConfigs configs({}, nullptr);
+  std::vector<std::string> seeds;
+  for (const char* text : kSeeds) {
+    seeds.push_back(configs.to_json(configs.read(model_with(text), false).value()).value());
+  }
+  int accepted = 0, refused = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::string json = seeds[mutator.below(seeds.size())];
+    for (size_t changes = mutator.below(3); changes > 0; --changes) mutator.change(&json);
+    auto model = model_with(json, {{1, "/models/m/1"}});
+    auto bytes = configs.read_json(model, json, round % 3 == 0);
+    bytes.ok() ? ++accepted : ++refused;
+    if (bytes.ok()) follow(configs, model, *bytes);
+  }
+  EXPECT_GT(accepted, 200);
+  EXPECT_GT(refused, 200);
+}
+
 TEST(Fuzz, MutatedBytes) {
   google::protobuf::LogSilencer quiet;  // the library reports every string that is not UTF-8
   Mutator mutator(7);

@@ -6,6 +6,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/status.h"
+#include "findings.h"
 #include "model_config.pb.h"
 #include "source_map.h"
 
@@ -20,11 +21,15 @@ void normalise_instance_groups(const BackendTraits& traits, const GpuSet& usable
                                inference::ModelConfig* config);
 
 /// What can be said of the groups before the backend is known: no count below 0 or above instances_max.
+void validate_instance_counts(const inference::ModelConfig& config, uint32_t instances_max,
+                              Findings& findings);
 Status validate_instance_counts(const inference::ModelConfig& config, uint32_t instances_max,
                                 const SourceMap& source);
 
 /// The rules for settled groups. \param instances_max  most instances over all groups and GPUs.
-/// Errors: INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
+/// Finds INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
+void validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
+                              uint32_t instances_max, Findings& findings);
 Status validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
                                 uint32_t instances_max);
 

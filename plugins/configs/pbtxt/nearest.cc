@@ -31,6 +31,19 @@ size_t distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+/// The only candidate that begins with "<wanted>_" or ends with "_<wanted>".
+std::optional<std::string> only_extension(const std::string& wanted,
+                                          const std::vector<std::string>& candidates) {
+  std::optional<std::string> found;
+  for (const std::string& candidate : candidates) {
+    std::string known = lower(candidate);
+    if (!known.starts_with(wanted + "_") && !known.ends_with("_" + wanted)) continue;
+    if (found) return std::nullopt;
+    found = candidate;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates) {
@@ -45,7 +58,7 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
       found = candidate;
     }
   }
-  return found;
+  return found || wanted.empty() ? found : only_extension(wanted, candidates);
 }
 
 }  // namespace atl::pbtxt

@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "check_values.h"
-#include "text_lint.h"
 
 namespace atl::pbtxt {
 
@@ -50,14 +49,12 @@ TextError complete(TextError error, const TextLint& lint) {
 }
 
 std::string format(const std::string& path, const TextError& error) {
+  if (error.line < 0) return cat(path, ": ", error.reason);
   std::string place = cat(path, ":", error.line + 1, ":", error.column + 1, ": ");
   return error.field.empty() ? place + error.reason : cat(place, "field '", error.field, "': ", error.reason);
 }
 
-Status failure(const std::string& path, std::vector<TextError> errors) {
-  std::stable_sort(errors.begin(), errors.end(), [](const TextError& a, const TextError& b) {
-    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
-  });
+Status failure(const std::string& path, const std::vector<TextError>& errors) {
   std::string text;
   for (size_t i = 0; i < errors.size() && i < kTextErrorsMax; ++i) {
     if (i != 0) text += "; ";
@@ -69,37 +66,48 @@ Status failure(const std::string& path, std::vector<TextError> errors) {
 
 }  // namespace
 
-Result<ParsedText> parse_text(const std::string& path, const std::string& text,
-                              UnknownFields unknown_fields) {
+TextReading read_text(const std::string& path, const std::string& text, UnknownFields unknown_fields,
+                      size_t errors_max) {
+  TextReading reading;
+  reading.source = SourceMap(path);
   if (text.size() > kTextBytesMax) {
-    return invalid_argument(path, ": has ", text.size(), " bytes, expected at most ", kTextBytesMax);
+    reading.errors.push_back(
+        {-1, -1, {}, cat("has ", text.size(), " bytes, expected at most ", kTextBytesMax)});
+    return reading;
   }
-  ParsedText parsed;
-  parsed.source = SourceMap(path);
   Collector collector;
   protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
-  parser.WriteLocationsTo(parsed.source.tree());
+  parser.WriteLocationsTo(reading.source.tree());
   parser.SetRecursionLimit(kNestingMax);
   // Unknown fields are let through at first, so that all of them are found in one go.
   parser.AllowUnknownField(true);
   protobuf::io::ArrayInputStream input(text.data(), static_cast<int>(text.size()));
-  bool complete_text = parser.Parse(&input, &parsed.config);
+  reading.complete = parser.Parse(&input, &reading.config);
+  if (reading.complete && !collector.warned()) return reading;
 
-  if (!complete_text || collector.warned()) {
-    TextError hard = collector.first().value_or(TextError{-1, -1, {}, {}});
-    TextLint lint = lint_text(text, hard.line, hard.column, kTextErrorsMax + 1);
-    std::vector<TextError> errors = lint.unknown_values;
-    if (unknown_fields == UnknownFields::kRefuse) {
-      errors.insert(errors.end(), lint.unknown_fields.begin(), lint.unknown_fields.end());
-    } else {
-      for (const TextError& error : lint.unknown_fields) parsed.warnings.push_back(format(path, error));
-    }
-    bool is_listed = !lint.unknown_values.empty() && hard.reason.starts_with("Unknown enumeration value");
-    if (!complete_text && !is_listed) errors.push_back(complete(hard, lint));
-    if (!errors.empty()) return failure(path, std::move(errors));
-  }
-  ATOLL_RETURN_IF_ERROR(check_values(parsed.config, parsed.source));
+  TextError hard = collector.first().value_or(TextError{-1, -1, {}, {}});
+  TextLint lint = lint_text(text, hard.line, hard.column, errors_max);
+  reading.errors = lint.unknown_values;
+  auto& fields = unknown_fields == UnknownFields::kRefuse ? reading.errors : reading.unknown_fields;
+  fields.insert(fields.end(), lint.unknown_fields.begin(), lint.unknown_fields.end());
+  bool is_listed = !lint.unknown_values.empty() && hard.reason.starts_with("Unknown enumeration value");
+  if (!reading.complete && !is_listed) reading.errors.push_back(complete(hard, lint));
+  std::stable_sort(reading.errors.begin(), reading.errors.end(), [](const TextError& a, const TextError& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  return reading;
+}
+
+Result<ParsedText> parse_text(const std::string& path, const std::string& text,
+                              UnknownFields unknown_fields) {
+  TextReading reading = read_text(path, text, unknown_fields, kTextErrorsMax + 1);
+  if (!reading.errors.empty()) return failure(path, reading.errors);
+  ATOLL_RETURN_IF_ERROR(check_values(reading.config, reading.source));
+  ParsedText parsed;
+  for (const TextError& error : reading.unknown_fields) parsed.warnings.push_back(format(path, error));
+  parsed.config = std::move(reading.config);
+  parsed.source = std::move(reading.source);
   return parsed;
 }
 

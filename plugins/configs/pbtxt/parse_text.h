@@ -7,6 +7,7 @@
 #include "atoll/status.h"
 #include "model_config.pb.h"
 #include "source_map.h"
+#include "text_lint.h"
 
 namespace atl::pbtxt {
 
@@ -23,6 +24,21 @@ struct ParsedText {
   SourceMap source;
   std::vector<std::string> warnings;  ///< unknown fields that were ignored, with their places
 };
+
+/// What a text holds, and everything that is wrong with it as a text.
+struct TextReading {
+  inference::ModelConfig config;
+  SourceMap source;
+  bool complete = false;                  ///< it was read to its end; `config` has all that is known
+  std::vector<TextError> errors;          ///< in the order of the text
+  std::vector<TextError> unknown_fields;  ///< those that were ignored
+};
+
+/// Reads a configuration as far as it goes. \param errors_max  about how many errors are looked for. Does not
+/// look at the values of strings and enums (check_values.h). A text over kTextBytesMax is not read: one
+/// error.
+TextReading read_text(const std::string& path, const std::string& text, UnknownFields unknown_fields,
+                      size_t errors_max);
 
 /// Parses a configuration. \param path  of the file, for messages only.
 /// Errors: INVALID_ARGUMENT "<path>:<line>:<column>: field '<field>': <reason>"; of several the first

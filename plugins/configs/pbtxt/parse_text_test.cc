@@ -37,7 +37,7 @@ TEST(ParseText, NamesUnknownFieldsAllAtOnceWithTheNearest) {
       "c.pbtxt:5:5: field 'input[1].datatype': unknown field 'datatype' in ModelInput, did you mean "
       "'data_type'?; "
       "c.pbtxt:7:20: field 'dynamic_batching.max_queue_delay': unknown field 'max_queue_delay' in "
-      "ModelDynamicBatching; "
+      "ModelDynamicBatching, did you mean 'max_queue_delay_microseconds'?; "
       "c.pbtxt:8:1: field 'zzz': unknown field 'zzz' in ModelConfig");
 }
 
@@ -58,7 +58,8 @@ TEST(ParseText, NamesUnknownEnumValuesWithTheNearest) {
             "c.pbtxt:3:24: field 'instance_group[0].kind': unknown value 'KIND_CPUS' of "
             "ModelInstanceGroup.Kind, did you mean 'KIND_CPU'?");
   EXPECT_EQ(failure("input { data_type: FP32 }"),
-            "c.pbtxt:1:20: field 'input[0].data_type': unknown value 'FP32' of DataType");
+            "c.pbtxt:1:20: field 'input[0].data_type': unknown value 'FP32' of DataType, did you mean "
+            "'TYPE_FP32'?");
   EXPECT_EQ(
       failure("input { data_type: 99 }"),
       "c.pbtxt:1:9: field 'input[0].data_type': 'input[0].data_type' is 99, expected a value of DataType");
@@ -124,6 +125,34 @@ TEST(ParseText, LongListsTakeLinearTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+TEST(ReadText, KnowsWhatItCouldRead) {
+  auto reading = read_text("c.pbtxt", "x: 1\nmax_batch_size: 8\ny { }", UnknownFields::kRefuse, 100);
+  EXPECT_TRUE(reading.complete);
+  EXPECT_EQ(reading.config.max_batch_size(), 8);
+  ASSERT_EQ(reading.errors.size(), 2u);
+  EXPECT_EQ(reading.errors[0].field, "x");
+  EXPECT_EQ(reading.errors[1].line, 2);
+  EXPECT_EQ(reading.source.find("max_batch_size").line, 2);
+
+  reading = read_text("c.pbtxt", "x: 1\nmax_batch_size: y", UnknownFields::kRefuse, 100);
+  EXPECT_FALSE(reading.complete);
+  EXPECT_EQ(reading.errors.size(), 2u);
+
+  reading = read_text("c.pbtxt", std::string(kTextBytesMax + 1, ' '), UnknownFields::kRefuse, 100);
+  EXPECT_FALSE(reading.complete);
+  ASSERT_EQ(reading.errors.size(), 1u);
+  EXPECT_EQ(reading.errors[0].line, -1);
+}
+
+TEST(Nearest, TakesTheOnlyOneThatBeginsOrEndsWithIt) {
+  EXPECT_EQ(nearest("FP32", {"TYPE_FP32", "TYPE_FP64"}), "TYPE_FP32");
+  EXPECT_EQ(nearest("int8", {"TYPE_INT8", "TYPE_UINT8"}), "TYPE_INT8");
+  EXPECT_EQ(nearest("max_queue_delay", {"max_queue_delay_microseconds", "max"}),
+            "max_queue_delay_microseconds");
+  EXPECT_EQ(nearest("pinned_memory", {"input_pinned_memory", "output_pinned_memory"}), std::nullopt);
+  EXPECT_EQ(nearest("queue", {"max_queue_delay"}), std::nullopt);
+}
+
 TEST(Nearest, PrefersFewestChanges) {
   std::vector<std::string> known = {"max_batch_size", "model_warmup", "name", "input", "output"};
   EXPECT_EQ(nearest("max_batch_sise", known), "max_batch_size");
@@ -153,6 +182,25 @@ TEST(Places, OfRulesPointIntoTheText) {
       "/models/m/config.pbtxt: field 'backend': Invalid model name: Could not determine backend for model "
       "'m' with no backend in model configuration. Expected model name of the form "
       "'model.<backend_name>'.");
+}
+
+TEST(Places, OfElementsInBracketsAreTheirFirstFields) {
+  auto reading = read_text("c.pbtxt",
+                           "input [\n { dims: 1\n name: 'a' },\n { },\n {\n   name: 'c' } ]\n"
+                           "output { name: 'o' }\n  output { name: 'p' }\n",
+                           UnknownFields::kRefuse, 10);
+  struct Case {
+    const char* field;
+    int line, column;
+  } cases[] = {{"input[0]", 2, 4},         {"input[0].name", 3, 2}, {"input[0].data_type", 2, 4},
+               {"input[1]", 1, 1},         {"input[2]", 6, 4},      {"input[2].dims", 6, 4},
+               {"output[0]", 7, 1},        {"output[1]", 8, 3},     {"output[1].name", 8, 12},
+               {"instance_group[0]", 0, 0}};
+  for (const Case& c : cases) {
+    auto place = reading.source.find(c.field);
+    EXPECT_EQ(place.line, c.line) << c.field;
+    EXPECT_EQ(place.column, c.column) << c.field;
+  }
 }
 
 }  // namespace

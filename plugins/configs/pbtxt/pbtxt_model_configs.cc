@@ -54,6 +54,22 @@ Status PbtxtModelConfigs::validate(const ModelConfig& config, const SourceMap& s
   return validate_instance_counts(config, settings_.instances_max, source);
 }
 
+Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, ParsedText parsed,
+                                                bool strict) const {
+  ModelConfig& config = parsed.config;
+  const SourceMap& source = parsed.source;
+  ATOLL_RETURN_IF_ERROR(derive(model, source, &config));
+  ATOLL_RETURN_IF_ERROR(check_values(config, source));  // the directory's name came in
+  normalise(&config);
+  ATOLL_RETURN_IF_ERROR(validate(config, source));
+  if (config.name() != model.entry.name) {
+    return source.invalid("name", "unexpected directory name '", model.entry.name, "' for model '",
+                          config.name(), "', directory name must equal model name");
+  }
+  if (strict) ATOLL_RETURN_IF_ERROR(validate_complete(config, source));
+  return serialize(config);
+}
+
 Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool strict) noexcept {
   return guarded<std::string>([&]() -> Result<std::string> {
     auto parsed = parse(model, strict);
@@ -61,18 +77,21 @@ Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool s
     if (log_ != nullptr) {
       for (const std::string& warning : parsed->warnings) log_->warning(warning, ", ignored");
     }
-    ModelConfig& config = parsed->config;
-    const SourceMap& source = parsed->source;
-    ATOLL_RETURN_IF_ERROR(derive(model, source, &config));
-    ATOLL_RETURN_IF_ERROR(check_values(config, source));  // the directory's name came in
-    normalise(&config);
-    ATOLL_RETURN_IF_ERROR(validate(config, source));
-    if (config.name() != model.entry.name) {
-      return source.invalid("name", "unexpected directory name '", model.entry.name, "' for model '",
-                            config.name(), "', directory name must equal model name");
-    }
-    if (strict) ATOLL_RETURN_IF_ERROR(validate_complete(config, source));
-    return serialize(config);
+    return complete(model, std::move(parsed).value(), strict);
+  });
+}
+
+Result<std::string> PbtxtModelConfigs::read_json(const RepositoryModel& model, std::string_view json,
+                                                 bool strict) noexcept {
+  return guarded<std::string>([&]() -> Result<std::string> {
+    auto bytes = proto::model_config_from_json(json);
+    if (!bytes.ok()) return invalid_argument("Invalid config override: ", bytes.status().message());
+    auto config = from_bytes(*bytes);
+    if (!config.ok()) return std::move(config).status();
+    ParsedText parsed;
+    parsed.config = std::move(config).value();
+    ATOLL_RETURN_IF_ERROR(check_values(parsed.config, parsed.source));
+    return complete(model, std::move(parsed), strict);
   });
 }
 

@@ -33,9 +33,13 @@ class PbtxtModelConfigs final : public ModelConfigs {
       std::string_view config, const RepositoryModel& model,
       std::vector<std::string>* warnings) noexcept override;
   Result<std::string> to_json(std::string_view config) noexcept override;
+  Result<std::string> read_json(const RepositoryModel& model, std::string_view json,
+                                bool strict) noexcept override;
 
  private:
   Result<ParsedText> parse(const RepositoryModel& model, bool strict) const;
+  /// Derives, normalises and validates.
+  Result<std::string> complete(const RepositoryModel& model, ParsedText parsed, bool strict) const;
   Status validate(const inference::ModelConfig& config, const SourceMap& source) const;
 
   const Settings settings_;

@@ -24,7 +24,7 @@ class PbtxtPlugin final : public Plugin {
   std::unique_ptr<PbtxtModelConfigs> configs_;
 };
 
-constexpr atoll_provided_v1 kProvides[] = {{ModelConfigs::kInterfaceId.data(), 0, 0}};
+constexpr atoll_provided_v1 kProvides[] = {{ModelConfigs::kInterfaceId.data(), 1, 0}};
 
 constexpr atoll_option_v1 kOptions[] = {
     {"unknown_fields", ATOLL_OPTION_STRING, 0, "error", nullptr, nullptr, "error|warn",

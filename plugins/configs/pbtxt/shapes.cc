@@ -28,18 +28,28 @@ int64_t element_bytes(inference::DataType type) {
   return data_type_size_bytes(static_cast<DataType>(type));
 }
 
-Status check_shape(const Dims& dims, inference::DataType type, const std::string& tensor,
-                   const std::string& field, const SourceMap& source) {
+bool check_shape(const Dims& dims, inference::DataType type, const std::string& tensor,
+                 const std::string& field, Findings& findings) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   auto elements = known_elements(dims);
   if (!elements) {
-    return source.invalid(field, "element count for tensor '", tensor, "' exceeds maximum size of ", kMax);
+    findings.invalid(field, "element count for tensor '", tensor, "' exceeds maximum size of ", kMax);
+    return false;
   }
   int64_t bytes = 0;
   if (__builtin_mul_overflow(*elements, element_bytes(type), &bytes)) {
-    return source.invalid(field, "byte size for tensor '", tensor, "' exceeds maximum size of ", kMax);
+    findings.invalid(field, "byte size for tensor '", tensor, "' exceeds maximum size of ", kMax);
+    return false;
   }
-  return {};
+  return true;
+}
+
+bool check_rank(int rank, const std::string& what, const std::string& model, const std::string& field,
+                Findings& findings) {
+  if (rank <= static_cast<int>(kMaxRank)) return true;
+  findings.invalid(field, what, " has ", rank, " dimensions with the batch dimension, expected at most ",
+                   kMaxRank, " for ", model);
+  return false;
 }
 
 }  // namespace atl::pbtxt

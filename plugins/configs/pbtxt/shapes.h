@@ -7,9 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "atoll/status.h"
+#include "findings.h"
 #include "model_config.pb.h"
-#include "source_map.h"
 
 namespace atl::pbtxt {
 
@@ -25,9 +24,14 @@ int64_t count_elements(const Dims& dims);
 /// Bytes of an element; 4 for TYPE_STRING, whose elements have at least a length.
 int64_t element_bytes(inference::DataType type);
 
-/// Errors: INVALID_ARGUMENT "element count for tensor '<t>' exceeds maximum size of 9223372036854775807", the
-/// same for "byte size".
-Status check_shape(const Dims& dims, inference::DataType type, const std::string& tensor,
-                   const std::string& field, const SourceMap& source);
+/// Whether elements and bytes can be counted. Finds "element count for tensor '<t>' exceeds maximum size of
+/// 9223372036854775807", the same for "byte size".
+bool check_shape(const Dims& dims, inference::DataType type, const std::string& tensor,
+                 const std::string& field, Findings& findings);
+
+/// Whether a tensor of so many dimensions, the batch dimension included, can be carried by a request. \param
+/// what "model input 'x'".
+bool check_rank(int rank, const std::string& what, const std::string& model, const std::string& field,
+                Findings& findings);
 
 }  // namespace atl::pbtxt

@@ -22,9 +22,16 @@ class SourceMap {
   /// For the parser, which fills it.
   google::protobuf::TextFormat::ParseInfoTree* tree() noexcept { return tree_.get(); }
 
-  /// "<path>:<line>:<column>: field '<field>'", lines and columns counted from 1. A field that was not
-  /// written gets the place of the message around it; one without any place gets "<path>: field '<field>'".
-  /// Empty if there is no text. \param field  "dynamic_batching.preferred_batch_size[1]"
+  /// Counted from 1; 0: no place is known.
+  struct Place {
+    int line = 0;
+    int column = 0;
+  };
+  /// Where the field was written. One that was not gets the place of the message around it.
+  Place find(std::string_view field) const;
+
+  /// "<path>:<line>:<column>: field '<field>'", or "<path>: field '<field>'" for one without any place. Empty
+  /// if there is no text. \param field  "dynamic_batching.preferred_batch_size[1]"
   std::string place(std::string_view field) const;
 
   /// A failure whose message is exactly `parts`, with place(field) as its note.

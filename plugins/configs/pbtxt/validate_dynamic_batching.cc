@@ -11,47 +11,43 @@ bool delays(const inference::ModelQueuePolicy& policy) {
 
 }  // namespace
 
-Status validate_dynamic_batching(const inference::ModelConfig& config, const SourceMap& source) {
+void validate_dynamic_batching(const inference::ModelConfig& config, Findings& findings) {
   const auto& batching = config.dynamic_batching();
   const std::string& name = config.name();
   for (int i = 0; i < batching.preferred_batch_size_size(); ++i) {
     std::string field = cat("dynamic_batching.preferred_batch_size[", i, "]");
     if (batching.preferred_batch_size(i) <= 0) {
-      return source.invalid(field, "dynamic batching preferred size must be positive for ", name);
-    }
-    if (batching.preferred_batch_size(i) > config.max_batch_size()) {
-      return source.invalid(field, "dynamic batching preferred size must be <= max batch size for ", name);
+      findings.invalid(field, "dynamic batching preferred size must be positive for ", name);
+    } else if (batching.preferred_batch_size(i) > config.max_batch_size()) {
+      findings.invalid(field, "dynamic batching preferred size must be <= max batch size for ", name);
     }
   }
 
   uint64_t levels = batching.priority_levels();
   uint64_t default_level = batching.default_priority_level();
   if (levels != 0 && (default_level == 0 || default_level > levels)) {
-    return source.invalid("dynamic_batching.default_priority_level",
-                          "default priority level must be in range [1, ", levels, "] for ", name);
+    findings.invalid("dynamic_batching.default_priority_level",
+                     "default priority level must be in range [1, ", levels, "] for ", name);
   }
   for (const auto& [level, policy] : batching.priority_queue_policy()) {
     if (level != 0 && level <= levels) continue;
-    return source.invalid("dynamic_batching.priority_queue_policy",
-                          "priority queue policy must have priority level in range [1, ", levels, "] for ",
-                          name);
+    findings.invalid("dynamic_batching.priority_queue_policy",
+                     "priority queue policy must have priority level in range [1, ", levels, "] for ", name);
   }
 
-  if (!batching.preserve_ordering()) return {};
+  if (!batching.preserve_ordering()) return;
   if (levels > 1) {
-    return source.invalid("dynamic_batching.priority_levels",
-                          "Only one priority level is allowed when 'preserve_ordering' is true for ", name);
+    findings.invalid("dynamic_batching.priority_levels",
+                     "Only one priority level is allowed when 'preserve_ordering' is true for ", name);
   }
   bool any_delays = delays(batching.default_queue_policy());
   for (const auto& [level, policy] : batching.priority_queue_policy()) any_delays |= delays(policy);
   if (any_delays) {
-    return source.invalid(
-        "dynamic_batching.preserve_ordering",
-        "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true "
-        "for ",
-        name);
+    findings.invalid("dynamic_batching.preserve_ordering",
+                     "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true "
+                     "for ",
+                     name);
   }
-  return {};
 }
 
 }  // namespace atl::pbtxt

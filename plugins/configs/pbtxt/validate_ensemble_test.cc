@@ -25,21 +25,26 @@ std::string ensemble(const std::string& inputs, const std::string& outputs, cons
 
 TEST(ValidateEnsemble, Static) {
   expect_messages(
-      "", {{ensemble("i", "o", step("i", "o")), "OK"},
-           {"backend: 'b' ensemble_scheduling { }",
-            "ensemble scheduling cannot be set for model 'm' whose platform is not ensemble"},
-           {ensemble("i", "o", step("i", "o"), "instance_group { }"),
-            "instance group should not be specified for ensemble 'm'"},
-           {ensemble("i", "o", step("i", "o"), "optimization { }"),
-            "optimization should not be specified for ensemble 'm'"},
-           {ensemble("i", "o", step("i", "o"), "model_warmup { }"),
-            "model_warmup can not be specified for ensemble 'm'"},
-           {ensemble("i", "o", ""), "must specify 'step' for ensemble 'm'"},
-           {ensemble("i", "o", step("i", "t") + step("t", "o", "")),
-            "must specify 'model_name' in step 1 of ensemble 'm'"},
-           {ensemble("i", "o", step("", "o")), "must specify 'input_map' in step 0 of ensemble 'm'"},
-           {ensemble("i", "o", step("i", "")), "must specify 'output_map' in step 0 of ensemble 'm'"},
-           {ensemble("i", "o", step("i", "o", "m")), "circular dependency between ensembles: m -> m"}});
+      "",
+      {{ensemble("i", "o", step("i", "o")), "OK"},
+       {"backend: 'b' ensemble_scheduling { }",
+        "ensemble scheduling cannot be set for model 'm' whose platform is not ensemble"},
+       {ensemble("i", "o", step("i", "o"), "instance_group { }"),
+        "instance group should not be specified for ensemble 'm'"},
+       {ensemble("i", "o", step("i", "o"), "optimization { }"),
+        "optimization should not be specified for ensemble 'm'"},
+       {ensemble("i", "o", step("i", "o"), "model_warmup { }"),
+        "model_warmup can not be specified for ensemble 'm'"},
+       {ensemble("i", "o", ""), "must specify 'step' for ensemble 'm'"},
+       {ensemble("i", "o", step("i", "t") + step("t", "o", "")),
+        "must specify 'model_name' in step 1 of ensemble 'm'"},
+       {ensemble("i", "o", step("", "o")), "must specify 'input_map' in step 0 of ensemble 'm'"},
+       {ensemble("i", "o", step("i", "")), "must specify 'output_map' in step 0 of ensemble 'm'"},
+       {ensemble("i", "o", step("i", "o", "m")), "circular dependency between ensembles: m -> m"},
+       {ensemble("i", "o",
+                 " step { model_name: 'x' model_version: -2 input_map { key: 'a' value: 'i' } output_map { "
+                 "key: 'b' value: 'o' } }"),
+        "'model_version' in step 0 of ensemble 'm' is -2, expected a version or -1 for the latest"}});
 }
 
 TEST(ValidateEnsemble, Flow) {

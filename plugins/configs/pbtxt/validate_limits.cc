@@ -10,50 +10,47 @@ namespace {
 
 class LimitRules {
  public:
-  LimitRules(const std::string& model, const SourceMap& source) : model_(model), source_(source) {}
+  LimitRules(const std::string& model, Findings& findings) : model_(model), findings_(findings) {}
 
-  Status at_most(const std::string& field, uint64_t value, uint64_t maximum) const {
-    if (value <= maximum) return {};
-    return source_.invalid(field, "'", field, "' of model '", model_, "' is ", value, ", expected at most ",
-                           maximum);
+  void at_most(const std::string& field, uint64_t value, uint64_t maximum) const {
+    if (value <= maximum) return;
+    findings_.invalid(field, "'", field, "' of model '", model_, "' is ", value, ", expected at most ",
+                      maximum);
   }
 
  private:
   const std::string& model_;
-  const SourceMap& source_;
+  Findings& findings_;
 };
 
 }  // namespace
 
-Status validate_limits(const inference::ModelConfig& config, const SourceMap& source) {
-  LimitRules rules(config.name(), source);
+void validate_limits(const inference::ModelConfig& config, Findings& findings) {
+  LimitRules rules(config.name(), findings);
   const auto& dynamic = config.dynamic_batching();
-  ATOLL_RETURN_IF_ERROR(rules.at_most("dynamic_batching.max_queue_delay_microseconds",
-                                      dynamic.max_queue_delay_microseconds(), kMicrosecondsMax));
-  ATOLL_RETURN_IF_ERROR(
-      rules.at_most("dynamic_batching.priority_levels", dynamic.priority_levels(), kPriorityLevelsMax));
-  ATOLL_RETURN_IF_ERROR(rules.at_most("dynamic_batching.default_queue_policy.default_timeout_microseconds",
-                                      dynamic.default_queue_policy().default_timeout_microseconds(),
-                                      kMicrosecondsMax));
+  rules.at_most("dynamic_batching.max_queue_delay_microseconds", dynamic.max_queue_delay_microseconds(),
+                kMicrosecondsMax);
+  rules.at_most("dynamic_batching.priority_levels", dynamic.priority_levels(), kPriorityLevelsMax);
+  rules.at_most("dynamic_batching.default_queue_policy.default_timeout_microseconds",
+                dynamic.default_queue_policy().default_timeout_microseconds(), kMicrosecondsMax);
   for (const auto& [level, policy] : dynamic.priority_queue_policy()) {
-    ATOLL_RETURN_IF_ERROR(rules.at_most("dynamic_batching.priority_queue_policy",
-                                        policy.default_timeout_microseconds(), kMicrosecondsMax));
+    rules.at_most("dynamic_batching.priority_queue_policy", policy.default_timeout_microseconds(),
+                  kMicrosecondsMax);
   }
   const auto& sequence = config.sequence_batching();
-  ATOLL_RETURN_IF_ERROR(rules.at_most("sequence_batching.max_sequence_idle_microseconds",
-                                      sequence.max_sequence_idle_microseconds(), kMicrosecondsMax));
-  ATOLL_RETURN_IF_ERROR(rules.at_most("sequence_batching.direct.max_queue_delay_microseconds",
-                                      sequence.direct().max_queue_delay_microseconds(), kMicrosecondsMax));
-  ATOLL_RETURN_IF_ERROR(rules.at_most("sequence_batching.oldest.max_queue_delay_microseconds",
-                                      sequence.oldest().max_queue_delay_microseconds(), kMicrosecondsMax));
+  rules.at_most("sequence_batching.max_sequence_idle_microseconds", sequence.max_sequence_idle_microseconds(),
+                kMicrosecondsMax);
+  rules.at_most("sequence_batching.direct.max_queue_delay_microseconds",
+                sequence.direct().max_queue_delay_microseconds(), kMicrosecondsMax);
+  rules.at_most("sequence_batching.oldest.max_queue_delay_microseconds",
+                sequence.oldest().max_queue_delay_microseconds(), kMicrosecondsMax);
   if (config.name().size() > kNameBytesMax) {
-    return source.invalid("name", "model name has ", config.name().size(), " bytes, expected at most ",
-                          kNameBytesMax);
+    findings.invalid("name", "model name has ", config.name().size(), " bytes, expected at most ",
+                     kNameBytesMax);
   }
-  return {};
 }
 
-Status validate_rate_limiter(const inference::ModelConfig& config, const SourceMap& source) {
+void validate_rate_limiter(const inference::ModelConfig& config, Findings& findings) {
   std::map<std::string, bool> scopes;
   for (int i = 0; i < config.instance_group_size(); ++i) {
     const auto& resources = config.instance_group(i).rate_limiter().resources();
@@ -61,21 +58,21 @@ Status validate_rate_limiter(const inference::ModelConfig& config, const SourceM
       const auto& resource = resources[k];
       std::string field = cat("instance_group[", i, "].rate_limiter.resources[", k, "]");
       if (resource.name().empty()) {
-        return source.invalid(field, "rate limiter resource must have a name for ", config.name());
+        findings.invalid(field, "rate limiter resource must have a name for ", config.name());
+        continue;
       }
       if (resource.count() == 0) {
-        return source.invalid(field, "rate limiter resource '", resource.name(),
-                              "' has 'count' 0, expected at least 1 for ", config.name());
+        findings.invalid(field, "rate limiter resource '", resource.name(),
+                         "' has 'count' 0, expected at least 1 for ", config.name());
       }
       auto [scope, added] = scopes.emplace(resource.name(), resource.global());
       if (!added && scope->second != resource.global()) {
-        return source.invalid(field, "Resource \"", resource.name(),
-                              "\" is present as both global and device-specific resource in the model "
-                              "configuration.");
+        findings.invalid(field, "Resource \"", resource.name(),
+                         "\" is present as both global and device-specific resource in the model "
+                         "configuration.");
       }
     }
   }
-  return {};
 }
 
 }  // namespace atl::pbtxt

@@ -173,11 +173,30 @@ TEST(ValidatePaths, NothingLeadsOut) {
   EXPECT_EQ(read_message("backend: '..'"), "'backend' of model 'm' is '..', expected a name without path");
   Status label = read_status("backend: 'b' output { name: 'o' label_filename: '../labels.txt' }");
   EXPECT_EQ(label.code(), Code::kUnimplemented);
-  EXPECT_EQ(label.message(),
-            "label file path '../labels.txt' for output 'o' in model 'm' is outside model directory");
+  EXPECT_EQ(
+      label.message(),
+      "label file path '/models/m/../labels.txt' for output 'o' in model 'm' is outside model directory");
+  auto named = model_with("backend: 'b' output { name: 'o' label_filename: '/l' }");
+  named.config_path = "/models/m/configs/wide.pbtxt";
+  EXPECT_EQ(PbtxtModelConfigs({}, nullptr).read(named, false).status().message(),
+            "label file path '/models/m//l' for output 'o' in model 'm' is outside model directory");
+}
+
+TEST(ValidateAgents, AreRefusedRatherThanLeftOut) {
+  Status status = read_status("backend: 'b'\nmodel_repository_agents { agents [ { name: 'checksum' } ] }");
+  EXPECT_EQ(status.code(), Code::kUnimplemented);
+  EXPECT_EQ(status.text(),
+            "/models/m/config.pbtxt:2:27: field 'model_repository_agents.agents[0]': model 'm' asks for "
+            "repository agent 'checksum'; repository agents are not served");
+  EXPECT_EQ(read_message("backend: 'b' model_repository_agents { }"), "OK");
 }
 
 TEST(ValidateWarmup, EveryRule) {
+  auto ones = [](int rank) {
+    std::string text = "data_type: TYPE_INT8 zero_data: true";
+    for (int i = 0; i < rank; ++i) text += " dims: 1";
+    return text;
+  };
   auto input = [](const std::string& text) {
     return "model_warmup { name: 's' inputs { key: 'i' value { " + text + " } } }";
   };
@@ -197,6 +216,11 @@ TEST(ValidateWarmup, EveryRule) {
         "byte size for tensor 'i' exceeds maximum size of 9223372036854775807"},
        {"model_warmup { name: 's' count: 1000000000 }",
         "'count' of warmup sample 's' is 1000000000, expected at most 100000"},
+       {input(ones(32)), "OK"},
+       {input(ones(33)),
+        "warmup input 'i' has 33 dimensions with the batch dimension, expected at most 32 for m"},
+       {"max_batch_size: 1 " + input(ones(32)),
+        "warmup input 'i' has 33 dimensions with the batch dimension, expected at most 32 for m"},
        {"model_warmup { name: 's' batch_size: 4000000000 }", "OK"}});
   expect_messages("backend: 'b' max_batch_size: 4 model_warmup { name: 's' batch_size: ",
                   {{"4 }", "OK"}, {"5 }", "'batch_size' of warmup sample 's' is 5, expected at most 4"}},

@@ -54,6 +54,10 @@ TEST(ValidateSequence, Controls) {
         "unexpected data type for control CONTROL_SEQUENCE_CORRID for m. Allowed data types are TYPE_UINT64, "
         "TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING"},
        {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_STRING"), "OK"},
+       {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64"), "OK"},
+       {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT64"), "OK"},
+       {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT32"), "OK"},
+       {control("kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32"), "OK"},
        {control("kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } control { kind: "
                 "CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32"),
         "sequence batching control tensor 'c' is specified for multiple control kinds for m"}});
@@ -111,6 +115,40 @@ TEST(ValidateSequence, States) {
         "State output name 'o' specified more than once."}});
 }
 
+TEST(ValidateSequence, StatesAreBoundedAsInputsAre) {
+  auto ones = [](int rank) {
+    std::string text = "dims: [ 1";
+    for (int i = 1; i < rank; ++i) text += ", 1";
+    return text + " ]";
+  };
+  const std::string long_name(256, 'n');
+  expect_messages(
+      "backend: 'b' ",
+      {{state("", ones(32)), "OK"},
+       {state("", ones(33)),
+        "sequence batching state 'i' has 33 dimensions with the batch dimension, expected at most 32 for m"},
+       {"max_batch_size: 1 " + state("", ones(32)),
+        "sequence batching state 'i' has 33 dimensions with the batch dimension, expected at most 32 for m"},
+       {"sequence_batching { state { input_name: '" + long_name +
+            "' output_name: 'o' data_type: TYPE_INT8 dims: 1 } }",
+        "a name of a sequence batching state has more than 255 bytes for m"},
+       {"sequence_batching { state { input_name: 'i' output_name: '" + long_name +
+            "' data_type: TYPE_INT8 dims: 1 } }",
+        "a name of a sequence batching state has more than 255 bytes for m"}});
+  auto many = [](int states) {
+    std::string text =
+        "backend: 'b' input { name: 'x' data_type: TYPE_INT8 dims: 1 } sequence_batching { "
+        "control_input { name: 'c' } ";
+    for (int i = 0; i < states; ++i) {
+      text += cat("state { input_name: 'i", i, "' output_name: 'o", i, "' data_type: TYPE_INT8 dims: 1 } ");
+    }
+    return text + "}";
+  };
+  EXPECT_EQ(read_message(many(1022)), "OK");
+  EXPECT_EQ(read_message(many(1023)),
+            "model m has 1025 inputs, control inputs and states, expected at most 1024");
+}
+
 TEST(ValidateSequence, InitialStates) {
   expect_messages(
       "backend: 'b' ",
@@ -127,6 +165,8 @@ TEST(ValidateSequence, InitialStates) {
         "input "
         "'i'. 1 != 2"},
        {initial("name: 'n' data_type: TYPE_FP32 dims: [ 2, -1 ] zero_data: true"),
+        "'initial_state' field for state input name 'i' contains variable dimensions."},
+       {initial("name: 'n' data_type: TYPE_FP32 dims: [ 2, -2 ] zero_data: true"),
         "'initial_state' field for state input name 'i' contains variable dimensions."},
        {initial("name: 'n' data_type: TYPE_FP32 dims: [ 3, 3 ] zero_data: true"),
         "'initial_state' dim for input name 'i' doesn't match 'state' dim description. 3 != 2"},

@@ -17,10 +17,10 @@ using inference::ModelConfig;
 template <class Tensor>
 class TensorRules {
  public:
-  TensorRules(const ModelConfig& config, const SourceMap& source, const char* kind)
-      : config_(config), source_(source), kind_(kind) {}
+  TensorRules(const ModelConfig& config, Findings& findings, const char* kind)
+      : config_(config), findings_(findings), kind_(kind) {}
 
-  Status check(const Tensor& tensor, const std::string& field) {
+  void check(const Tensor& tensor, const std::string& field) {
     tensor_ = &tensor;
     field_ = field;
     if (tensor.name().empty()) return fail("must specify 'name'");
@@ -33,49 +33,45 @@ class TensorRules {
     if (!std::all_of(tensor.dims().begin(), tensor.dims().end(), is_extent)) {
       return fail_named(" dimension must be integer >= 1, or -1 to indicate a variable-size dimension");
     }
-    ATOLL_RETURN_IF_ERROR(check_size(tensor.dims()));
-    if (tensor.has_reshape()) ATOLL_RETURN_IF_ERROR(check_reshape());
-    return {};
+    if (check_size(tensor.dims()) && tensor.has_reshape()) check_reshape();
   }
 
  private:
   static bool is_extent(int64_t dim) { return dim >= 1 || dim == -1; }
 
   template <class... Parts>
-  Status fail(const Parts&... parts) const {
-    return source_.invalid(field_, "model ", kind_, " ", parts..., " for ", config_.name());
+  void fail(const Parts&... parts) const {
+    findings_.invalid(field_, "model ", kind_, " ", parts..., " for ", config_.name());
   }
   template <class... Parts>
-  Status fail_named(const Parts&... parts) const {
-    return fail("'", tensor_->name(), "'", parts...);
+  void fail_named(const Parts&... parts) const {
+    fail("'", tensor_->name(), "'", parts...);
   }
 
-  Status check_size(const Dims& dims) const {
+  bool check_size(const Dims& dims) const {
     int rank = dims.size() + (config_.max_batch_size() > 0 ? 1 : 0);
-    if (rank > static_cast<int>(kMaxRank)) {
-      return fail_named(" has ", rank, " dimensions with the batch dimension, expected at most ", kMaxRank);
-    }
-    return check_shape(dims, tensor_->data_type(), tensor_->name(), field_, source_);
+    std::string what = cat("model ", kind_, " '", tensor_->name(), "'");
+    return check_rank(rank, what, config_.name(), field_, findings_) &&
+           check_shape(dims, tensor_->data_type(), tensor_->name(), field_, findings_);
   }
 
-  Status check_reshape() const {
+  void check_reshape() const {
     const Dims& dims = tensor_->dims();
     const Dims& shape = tensor_->reshape().shape();
     if (!std::all_of(shape.begin(), shape.end(), is_extent)) {
       return fail_named(
           " reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension");
     }
-    ATOLL_RETURN_IF_ERROR(check_size(shape));
+    if (!check_size(shape)) return;
     int64_t dims_count = count_elements(dims);
     int64_t shape_count = count_elements(shape);
     bool scalar = shape_count == 0 && dims_count == 1;
     if (dims_count != shape_count && !scalar) return fail_named(" has different size for dims and reshape");
-    if (dims_count != -1) return {};
+    if (dims_count != -1) return;
     if (std::count(dims.begin(), dims.end(), -1) != std::count(shape.begin(), shape.end(), -1)) {
       return fail_named(" has different number of variable-size dimensions for dims and reshape");
     }
-    if (runs(dims) != runs(shape)) return fail_named(" has different size for dims and reshape");
-    return {};
+    if (runs(dims) != runs(shape)) fail_named(" has different size for dims and reshape");
   }
 
   /// Products of the extents before, between and after the variable ones. They fit, as the whole product
@@ -93,7 +89,7 @@ class TensorRules {
   }
 
   const ModelConfig& config_;
-  const SourceMap& source_;
+  Findings& findings_;
   const char* kind_;
   const Tensor* tensor_ = nullptr;
   std::string field_;
@@ -101,68 +97,64 @@ class TensorRules {
 
 /// Rules about forms that only TensorRT knows. \param what  "input" or "output".
 template <class Tensor>
-Status check_tensorrt_forms(const ModelConfig& config, const Tensor& tensor, const std::string& field,
-                            const char* what, const SourceMap& source) {
+void check_tensorrt_forms(const ModelConfig& config, const Tensor& tensor, const std::string& field,
+                          const char* what, Findings& findings) {
   bool tensorrt = config.platform() == "tensorrt_plan";
   if (tensor.is_shape_tensor() && !tensorrt) {
-    return source.invalid(field, "shape tensors are only supported for TensorRT platform for ",
-                          config.name());
+    findings.invalid(field, "shape tensors are only supported for TensorRT platform for ", config.name());
   }
-  if (!tensor.is_non_linear_format_io()) return {};
+  if (!tensor.is_non_linear_format_io()) return;
   if (!tensorrt) {
-    return source.invalid(field, "Non-linear IO format is only supported for the TensorRT platform for ",
-                          config.name());
+    findings.invalid(field, "Non-linear IO format is only supported for the TensorRT platform for ",
+                     config.name());
+  } else if (tensor.dims_size() != 3) {
+    findings.invalid(field, "Non-linear IO format ", what, " requires 3 dims for ", config.name());
   }
-  if (tensor.dims_size() != 3) {
-    return source.invalid(field, "Non-linear IO format ", what, " requires 3 dims for ", config.name());
-  }
-  return {};
 }
 
 template <class Tensors>
-Status check_count_and_names(const ModelConfig& config, const Tensors& tensors, const char* kind,
-                             const SourceMap& source) {
+void check_count_and_names(const ModelConfig& config, const Tensors& tensors, const char* kind,
+                           Findings& findings) {
   if (tensors.size() > kTensorsMax) {
-    return source.invalid(cat(kind, "[", kTensorsMax, "]"), "model ", config.name(), " has ", tensors.size(),
-                          " ", kind, "s, expected at most ", kTensorsMax);
+    return findings.invalid(cat(kind, "[", kTensorsMax, "]"), "model ", config.name(), " has ",
+                            tensors.size(), " ", kind, "s, expected at most ", kTensorsMax);
   }
   std::set<std::string> names;
   for (int i = 0; i < tensors.size(); ++i) {
     std::string field = cat(kind, "[", i, "]");
     const std::string& name = tensors[i].name();
     if (name.size() > kNameBytesMax) {
-      return source.invalid(field, "model ", kind, " name has ", name.size(), " bytes, expected at most ",
-                            kNameBytesMax, " for ", config.name());
+      findings.invalid(field, "model ", kind, " name has ", name.size(), " bytes, expected at most ",
+                       kNameBytesMax, " for ", config.name());
     }
-    if (!names.insert(name).second) {
-      return source.invalid(field, "model ", kind, " '", name, "' is specified more than once for ",
-                            config.name());
+    if (!name.empty() && !names.insert(name).second) {
+      findings.invalid(field, "model ", kind, " '", name, "' is specified more than once for ",
+                       config.name());
     }
   }
-  return {};
 }
 
 }  // namespace
 
-Status validate_tensors(const ModelConfig& config, const SourceMap& source) {
-  TensorRules<inference::ModelInput> inputs(config, source, "input");
+void validate_tensors(const ModelConfig& config, Findings& findings) {
+  TensorRules<inference::ModelInput> inputs(config, findings, "input");
   for (int i = 0; i < config.input_size(); ++i) {
     const auto& input = config.input(i);
     std::string field = cat("input[", i, "]");
-    ATOLL_RETURN_IF_ERROR(inputs.check(input, field));
+    inputs.check(input, field);
     if (input.format() != inference::ModelInput::FORMAT_NONE && input.dims_size() != 3) {
-      return source.invalid(field, "model input NHWC/NCHW require 3 dims for ", config.name());
+      findings.invalid(field, "model input NHWC/NCHW require 3 dims for ", config.name());
     }
-    ATOLL_RETURN_IF_ERROR(check_tensorrt_forms(config, input, field, "input", source));
+    check_tensorrt_forms(config, input, field, "input", findings);
   }
-  TensorRules<inference::ModelOutput> outputs(config, source, "output");
+  TensorRules<inference::ModelOutput> outputs(config, findings, "output");
   for (int i = 0; i < config.output_size(); ++i) {
     std::string field = cat("output[", i, "]");
-    ATOLL_RETURN_IF_ERROR(outputs.check(config.output(i), field));
-    ATOLL_RETURN_IF_ERROR(check_tensorrt_forms(config, config.output(i), field, "output", source));
+    outputs.check(config.output(i), field);
+    check_tensorrt_forms(config, config.output(i), field, "output", findings);
   }
-  ATOLL_RETURN_IF_ERROR(check_count_and_names(config, config.input(), "input", source));
-  return check_count_and_names(config, config.output(), "output", source);
+  check_count_and_names(config, config.input(), "input", findings);
+  check_count_and_names(config, config.output(), "output", findings);
 }
 
 }  // namespace atl::pbtxt

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "atoll/plugin.h"
-#include "none_control.h"
+#include "common/closed_control.h"
+#include "common/startup_load.h"
 
 namespace atl::control {
 
@@ -21,7 +22,8 @@ class NonePlugin final : public Plugin {
     if (!repository.ok()) return std::move(repository).status();
     catalog_ = std::move(catalog).value();
     repository_ = std::move(repository).value();
-    Status status = begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_});
+    Status status = begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_},
+                                       std::nullopt);
     if (!status.ok()) stop();
     return status;
   }
@@ -34,7 +36,7 @@ class NonePlugin final : public Plugin {
 
  private:
   Host& host_;
-  NoneControl control_;
+  ClosedControl control_{"none"};
   Service<ModelCatalog> catalog_;
   Service<Repository> repository_;
 };

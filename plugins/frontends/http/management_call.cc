@@ -8,6 +8,12 @@
 #include "management_endpoints.h"
 
 namespace atl::frontends::http {
+namespace {
+
+/// Bodies of loads up to this size are read where they came in.
+constexpr size_t kSmallBody = size_t{64} << 10;
+
+}  // namespace
 
 void ManagementCall::run(Channel& channel) noexcept {
   channel_ = &channel;
@@ -19,6 +25,13 @@ void ManagementCall::run(Channel& channel) noexcept {
     }
   }
   BodyBuffer body = channel.take_body();
+  if (route_.endpoint == Endpoint::kRepositoryLoad && body.size() > kSmallBody) {
+    // It brings files: reading them takes longer than others should wait.
+    context_.backplane.server.worker->post(
+        make_task([this, read = std::move(body), model = std::string(route_.model),
+                   repository = std::string(route_.repository)] { load(read.text(), model, repository); }));
+    return;
+  }
   if (answers_later(route_.endpoint)) {
     // After success the call may be over and this object gone.
     ThreadContext& context = context_;
@@ -45,11 +58,7 @@ Status ManagementCall::begin(std::string_view body) noexcept {
     ATOLL_RETURN_IF_ERROR(read_index_request(body, &request));
     repository_index(server, request, &index_, std::move(on_end));
   } else if (route_.endpoint == Endpoint::kRepositoryLoad) {
-    inference::RepositoryModelLoadRequest request;
-    if (route_.repository.empty()) ATOLL_RETURN_IF_ERROR(read_load_request(body, &request));
-    request.set_repository_name(std::string(route_.repository));
-    request.set_model_name(std::string(route_.model));
-    repository_load(server, request, std::move(on_end));
+    load(body, route_.model, route_.repository);
   } else {
     inference::RepositoryModelUnloadRequest request;
     if (route_.repository.empty()) ATOLL_RETURN_IF_ERROR(read_unload_request(body, &request));
@@ -58,6 +67,17 @@ Status ManagementCall::begin(std::string_view body) noexcept {
     repository_unload(server, request, std::move(on_end));
   }
   return {};
+}
+
+void ManagementCall::load(std::string_view body, std::string_view model,
+                          std::string_view repository) noexcept {
+  inference::RepositoryModelLoadRequest request;
+  if (repository.empty()) {
+    if (Status status = read_load_request(body, &request); !status.ok()) return finish(std::move(status));
+  }
+  request.set_repository_name(std::string(repository));
+  request.set_model_name(std::string(model));
+  repository_load(context_.backplane.server, request, [this](Status status) { finish(std::move(status)); });
 }
 
 void ManagementCall::finish(Status status) noexcept {

@@ -28,6 +28,8 @@ class ManagementCall final : public Call, public Posted {
 
   /// Index, load or unload: ends with finish(). On failure nothing was begun.
   Status begin(std::string_view body) noexcept;
+  /// Loads a model; ends with finish(). [any]
+  void load(std::string_view body, std::string_view model, std::string_view repository) noexcept;
   /// The call has ended. [any]
   void finish(Status status) noexcept;
   void answer(Status status, std::string json) noexcept;

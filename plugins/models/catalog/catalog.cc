@@ -8,6 +8,15 @@ namespace {
 
 constexpr std::string_view kDuplicateReason = "model appears in two or more repositories";
 
+LoadCall::Done with_names(std::vector<std::string> models,
+                          std::function<void(std::vector<ModelLoadResult>)> done) {
+  return [models = std::move(models), done = std::move(done)](std::vector<ModelLoadOutcome> outcomes) {
+    std::vector<ModelLoadResult> results;
+    for (size_t i = 0; i < models.size(); ++i) results.push_back({models[i], std::move(outcomes[i].status)});
+    done(std::move(results));
+  };
+}
+
 }  // namespace
 
 Catalog::Catalog(Host& host, CatalogOptions options)
@@ -122,7 +131,9 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   std::map<std::string, uint32_t> directories;
   for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
   return lifecycle_.look([&](const ModelRecords& records) {
-    for (const auto& [model, record] : records.all()) directories.try_emplace(model, 0);
+    for (const auto& [model, record] : records.all()) {
+      if (!record.is_unloaded()) directories.try_emplace(model, 0);
+    }
     std::vector<ModelIndexEntry> entries;
     for (const auto& [model, count] : directories) {
       if (count > 1) {
@@ -140,12 +151,21 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
 
 void Catalog::load(std::vector<std::string> models,
                    std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
-  lifecycle_.load(std::move(models), std::move(done));
+  lifecycle_.load(models, with_names(models, std::move(done)));
 }
 
 void Catalog::unload(std::vector<std::string> models,
                      std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
-  lifecycle_.unload(std::move(models), std::move(done));
+  lifecycle_.unload(models, with_names(models, std::move(done)));
+}
+
+void Catalog::load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept {
+  lifecycle_.load(std::move(request), std::move(done));
+}
+
+void Catalog::unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept {
+  lifecycle_.unload(model, with_members);
+  done({});
 }
 
 void Catalog::set_startup_complete() noexcept { startup_complete_.store(true, std::memory_order_release); }

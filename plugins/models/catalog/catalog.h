@@ -50,6 +50,8 @@ class Catalog final : public ModelCatalog {
   void unload(std::vector<std::string> models,
               std::function<void(std::vector<ModelLoadResult>)> done) noexcept override;
   void set_startup_complete() noexcept override;
+  void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override;
+  void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
 
  private:
   Status check_phase() const;

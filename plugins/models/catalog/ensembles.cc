@@ -72,6 +72,14 @@ std::vector<std::string> ensembles_above(const ModelRecords& records, std::strin
   return above;
 }
 
+bool is_used_by_ensemble(const ModelRecords& records, std::string_view model) {
+  for (const std::string& name : ensembles_above(records, model)) {
+    const ModelRecord& ensemble = *records.find(name);
+    if (ensemble.has_ready() || ensemble.loading) return true;
+  }
+  return false;
+}
+
 Status check_members(const ModelRecords& records, const std::string& ensemble,
                      const std::vector<EnsembleMember>& members,
                      const std::map<std::string, Status>& failures) {

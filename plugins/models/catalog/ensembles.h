@@ -22,6 +22,9 @@ std::string find_cycle(const WaitGraph& waits, const std::string& ensemble, cons
 /// The ensembles that use a model directly.
 std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model);
 
+/// Whether one of the ensembles above a model is loaded or loading.
+bool is_used_by_ensemble(const ModelRecords& records, std::string_view model);
+
 /// Checks that every member has a READY version, and the one it is asked for.
 /// \param failures  why the load of a member that was tried for this ensemble failed, by name
 /// Errors: INVALID_ARGUMENT with the protocols' texts.

@@ -19,9 +19,9 @@
 
 namespace atl::models {
 
-/// One operation a model at a time; further loads of it are answered by one more load after the running one.
-/// An unload takes effect at once and makes a running load out of date. Building happens on worker threads
-/// with no lock held. [any]
+/// One operation a model at a time; further loads of it are made after the running one. An unload takes
+/// effect at once and makes all of them out of date. Building happens on worker threads with no lock held.
+/// [any]
 class Lifecycle {
  public:
   Lifecycle(Host& host, ServingContext& serving, ServingTable& table);
@@ -30,8 +30,11 @@ class Lifecycle {
   /// Before anything else; the loader outlives the last operation.
   void use(Loader* loader) noexcept { loader_ = loader; }
 
-  void load(std::vector<std::string> models, LoadCall::Done done);
-  void unload(std::vector<std::string> models, LoadCall::Done done);
+  using ModelDone = std::function<void(ModelLoadOutcome)>;
+  void load(const std::vector<std::string>& models, LoadCall::Done done);
+  void load(ModelLoadRequest request, ModelDone done);
+  void unload(const std::vector<std::string>& models, LoadCall::Done done);
+  void unload(const std::string& model, bool with_members);
   /// The server begins to drain: schedulers take nothing new. Members of ensembles still do, for the sake of
   /// the ensembles' requests that run.
   void stop_accepting();
@@ -53,15 +56,25 @@ class Lifecycle {
   /// One load of one model.
   struct Attempt {
     std::string model;
+    LoadOrder order;
     uint64_t operation = 0;
     uint64_t services_seen = 0;  ///< last_change_ when it began
-    PreparedModel prepared;
+    bool was_read = false;
+    std::shared_ptr<const PreparedModel> prepared;
     size_t members_left = 0;
     std::map<std::string, Status> member_failures;
+    std::map<std::string, uint64_t> built_on;  ///< committed of the members
+    std::vector<ServedModel*> kept;            ///< served versions that did not change
+    std::vector<RepositoryVersion> needed;     ///< versions to be built
   };
   using AttemptPtr = std::shared_ptr<Attempt>;
   using Built = std::vector<std::unique_ptr<ServedModel>>;
   using Step = void (Lifecycle::*)(const AttemptPtr&);
+  struct VersionFailure {
+    int64_t version = 0;
+    Status status;
+    MissingService missing;
+  };
   struct Change {
     uint64_t number = 0;
     ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished;
@@ -71,8 +84,8 @@ class Lifecycle {
     const ServedModel* object = nullptr;
   };
 
-  void start_load(const std::string& model, LoadDone done);
-  AttemptPtr begin(const std::string& model, ModelRecord& record, std::vector<LoadDone> told);
+  void start_load(const std::string& model, LoadOrder order);
+  void rebuild(const std::string& model);
   void post(const AttemptPtr& attempt, Step step);
   void run(const AttemptPtr& attempt, Step step) noexcept;
   void prepare(const AttemptPtr& attempt);
@@ -80,18 +93,25 @@ class Lifecycle {
   void member_ended(const AttemptPtr& attempt, const std::string& member, const Status& status);
   void check_members_and_build(const AttemptPtr& attempt);
   void build(const AttemptPtr& attempt);
-  Status commit(const AttemptPtr& attempt, Built& built);
-  void adopt(const AttemptPtr& attempt, ModelRecord& record, Built& built);
+  std::vector<VersionFailure> build_versions(const Attempt& attempt, Built& built);
+  Status commit(const AttemptPtr& attempt, Built& built, bool* changed);
+  bool adopt(const AttemptPtr& attempt, ModelRecord& record, Built& built);
   void fail_prepare(const AttemptPtr& attempt, Status status, bool exists);
-  void fail_version(const AttemptPtr& attempt, int64_t version, const Status& status,
-                    const MissingService& missing);
+  void fail_versions(const AttemptPtr& attempt, const std::vector<VersionFailure>& failures);
+  void log_failure(const std::string& model, bool repeated, const std::string& reason, bool serving);
   void finish(const AttemptPtr& attempt, const Status& status);
   void reload_above(const std::string& model);
 
   /// All of these with the lock held.
+  AttemptPtr begin(const std::string& model, LoadOrder order);
+  AttemptPtr begin_or_wait(const std::string& model, LoadOrder order);
   bool current(const Attempt& attempt) const;
+  bool select_needed(Attempt& attempt);
+  bool needs_load(const ModelRecord& record, const LoadOrder& order) const;
   Status outdated() const;
   void unload_locked(const std::string& model, const std::string& reason, std::vector<LoadDone>* cancelled);
+  void unload_by_name_locked(const std::string& model, std::vector<LoadDone>* cancelled);
+  void unload_members_locked(const std::vector<EnsembleMember>& members, std::vector<LoadDone>* cancelled);
   bool changed_since(const Attempt& attempt, std::string_view interface_id, std::string_view instance,
                      ServiceChanged::Kind kind) const;
   bool wants_published(const ModelRecord& record, const ServiceChanged& event) const;

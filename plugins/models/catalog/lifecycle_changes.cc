@@ -22,10 +22,13 @@ void Lifecycle::unload_locked(const std::string& model, const std::string& reaso
   if (record == nullptr) return;
   record->operation = ++last_operation_;
   record->failure.clear();
+  record->logged_failure.clear();
   record->missing_interface.clear();
   record->missing_name.clear();
   record->suspended = false;
-  for (LoadDone& waiting : record->waiting) cancelled->push_back(std::move(waiting));
+  for (LoadOrder& order : record->waiting) {
+    for (LoadDone& done : order.told) cancelled->push_back(std::move(done));
+  }
   record->waiting.clear();
 
   bool was_ready = record->has_ready();
@@ -46,6 +49,26 @@ void Lifecycle::unload_locked(const std::string& model, const std::string& reaso
     records_.find(above)->suspended = true;
   }
   records_.forget_if_empty(model);
+}
+
+void Lifecycle::unload_by_name_locked(const std::string& model, std::vector<LoadDone>* cancelled) {
+  if (ModelRecord* record = records_.find(model); record != nullptr) {
+    record->loaded = nullptr;  // what a client made it ends; what went with a member or a service comes back
+    record->requested = false;
+  }
+  unload_locked(model, std::string(kUnloadedReason), cancelled);
+}
+
+void Lifecycle::unload_members_locked(const std::vector<EnsembleMember>& members,
+                                      std::vector<LoadDone>* cancelled) {
+  for (const EnsembleMember& member : members) {
+    const ModelRecord* record = records_.find(member.model);
+    if (record == nullptr || record->requested || (!record->has_ready() && !record->loading)) continue;
+    if (is_used_by_ensemble(records_, member.model)) continue;
+    std::vector<EnsembleMember> below = record->members;
+    unload_by_name_locked(member.model, cancelled);
+    unload_members_locked(below, cancelled);
+  }
 }
 
 bool Lifecycle::changed_since(const Attempt& attempt, std::string_view interface_id,
@@ -113,11 +136,11 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
       }
     }
   }
-  for (const LoadDone& done : cancelled) done(outdated());
+  for (const LoadDone& done : cancelled) done({outdated(), true});
   for (const std::string& model : remove) {
     host_.log().warning("model '", model, "' is taken out of service: ", reason);
   }
-  for (const std::string& model : reload) start_load(model, [](const Status&) {});
+  for (const std::string& model : reload) rebuild(model);
 }
 
 void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object, bool destroyed) {
@@ -133,6 +156,7 @@ void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object
   if (found == record->versions.end() || found->second.object != object) return;
   if (found->second.state != ModelState::kUnloading) return;
   records_.set_state(model, version, ModelState::kUnavailable, found->second.end_reason);
+  records_.trim();
 }
 
 }  // namespace atl::models

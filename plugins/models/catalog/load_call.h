@@ -1,11 +1,10 @@
-/// One call of ModelCatalog::load() or unload(): gathers the results of its models and reports them once.
+/// One call that loads or unloads models: gathers how each of them ended and reports it once.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,25 +17,21 @@ namespace atl::models {
 /// [any] Held by the operations it waits for.
 class LoadCall : public std::enable_shared_from_this<LoadCall> {
  public:
-  using Done = std::function<void(std::vector<ModelLoadResult>)>;
+  using Done = std::function<void(std::vector<ModelLoadOutcome>)>;
 
-  LoadCall(WorkerPool& workers, Gate& gate, std::vector<std::string> models, Done done)
-      : workers_(workers), pass_(gate), done_(std::move(done)), left_(models.size() + 1) {
-    for (std::string& model : models) results_.push_back({std::move(model), {}});
-  }
-  size_t size() const noexcept { return results_.size(); }
-  const std::string& model(size_t i) const noexcept { return results_[i].model; }
+  LoadCall(WorkerPool& workers, Gate& gate, size_t models, Done done)
+      : workers_(workers), pass_(gate), done_(std::move(done)), outcomes_(models), left_(models + 1) {}
 
   /// Once for each model.
-  void finish(size_t i, Status status) {
+  void finish(size_t i, const ModelLoadOutcome& outcome) {
     {
       std::scoped_lock lock(mutex_);
-      results_[i].status = std::move(status);
+      outcomes_[i] = {outcome.status.clone(), outcome.was_read};
     }
     step();
   }
-  /// Once, when every model has been started.
-  void all_started() { step(); }
+  /// Once, when every model has been begun.
+  void all_begun() { step(); }
 
  private:
   void step() {
@@ -49,13 +44,13 @@ class LoadCall : public std::enable_shared_from_this<LoadCall> {
     workers_.run(make_task([self = shared_from_this()] { self->report(); }));
   }
   /// The callback is the caller's code: it goes with its call, not with this object.
-  void report() { std::exchange(done_, nullptr)(std::move(results_)); }
+  void report() { std::exchange(done_, nullptr)(std::move(outcomes_)); }
 
   WorkerPool& workers_;
   Pass pass_;
   std::mutex mutex_;
   Done done_;
-  std::vector<ModelLoadResult> results_;
+  std::vector<ModelLoadOutcome> outcomes_;
   size_t left_;
 };
 

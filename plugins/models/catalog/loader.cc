@@ -36,6 +36,15 @@ Status no_backend(Registry& registry, const inference::ModelConfig& config, cons
                           found.empty() ? std::string_view("none") : std::string_view(found));
 }
 
+/// A failure that names the model where it would name a private directory, which is nobody's business.
+Status without_path(const Status& failure, const std::string& path, const std::string& model) {
+  std::string text = failure.text();
+  for (size_t at = text.find(path); at != std::string::npos; at = text.find(path, at + model.size())) {
+    text.replace(at, path.size(), model);
+  }
+  return Status(failure.code(), std::move(text));
+}
+
 }  // namespace
 
 std::map<std::string, std::string> settings_of(const LoaderOptions& options, std::string_view backend) {
@@ -61,21 +70,58 @@ Loader::Loader(Host& host, Repository& repository, ModelConfigs& configs, Servin
       serving_(serving),
       options_(std::move(options)) {}
 
-Result<PreparedModel> Loader::prepare(const std::string& model, bool* exists) {
+Status Loader::read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                          PreparedModel& prepared, PrepareProgress* progress) {
+  // What is rebuilt for a reason of the server's own stays what the client made it.
+  bool as_loaded = loaded != nullptr && order.from_repository() && !order.requested;
+  if (as_loaded && loaded->directory != nullptr) {
+    prepared.files = loaded->files;
+    prepared.directory = loaded->directory;
+    prepared.config_override = loaded->config_override;
+    return {};
+  }
+  prepared.config_override = std::move(order.config);
+  if (!order.files.empty()) {
+    if (!prepared.config_override) {
+      return invalid_argument("Load parameter 'config' must be specified for model file override");
+    }
+    Result<PrivateModel> made = repository_.open_files(model, order.files);
+    order.files = {};
+    if (!made.ok()) return std::move(made).status();
+    prepared.files = std::move(made->model);
+    prepared.directory = std::move(made->directory);
+    return {};
+  }
+  // Before the files are read, so that what changes meanwhile is a change to the next load.
+  if (auto stamps = repository_.stamps(model); stamps.ok()) prepared.stamps = std::move(stamps).value();
   Result<RepositoryModel> files = repository_.open(model);
-  *exists = files.ok() || files.status().code() != Code::kNotFound;
+  progress->exists = files.ok() || files.status().code() != Code::kNotFound;
   if (!files.ok()) return std::move(files).status();
-  PreparedModel prepared;
   prepared.files = std::move(files).value();
-  for (const std::string& warning : prepared.files.ignored) host_.log().warning(warning);
+  bool unchanged = loaded != nullptr && !prepared.stamps.empty() && loaded->stamps == prepared.stamps;
+  bool keeps_override = unchanged || (as_loaded && order.rebuild);
+  if (!prepared.config_override && loaded != nullptr && keeps_override) {
+    prepared.config_override = loaded->config_override;
+  }
+  return {};
+}
 
-  Result<std::string> bytes = configs_.read(prepared.files, !options_.auto_complete);
+Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                                      PrepareProgress* progress) {
+  PreparedModel prepared;
+  ATOLL_RETURN_IF_ERROR(read_files(model, order, loaded, prepared, progress));
+  for (const std::string& warning : prepared.files.ignored) host_.log().warning(warning);
+  bool strict = !options_.auto_complete;
+  Result<std::string> bytes = prepared.config_override
+                                  ? configs_.read_json(prepared.files, *prepared.config_override, strict)
+                                  : configs_.read(prepared.files, strict);
   if (!bytes.ok()) return std::move(bytes).status();
   prepared.config = std::move(bytes).value();
   inference::ModelConfig config;
   ATOLL_RETURN_IF_ERROR(parse_config(prepared.config, &config));
   prepared.ensemble = config.has_ensemble_scheduling();
   prepared.members = members_of(config);
+  progress->was_read = true;
 
   std::vector<std::string> warnings;
   auto versions = configs_.select_versions(prepared.config, prepared.files, &warnings);
@@ -89,26 +135,32 @@ Result<PreparedModel> Loader::prepare(const std::string& model, bool* exists) {
   return prepared;
 }
 
-Result<std::unique_ptr<ServedModel>> Loader::build(const PreparedModel& model,
+Result<std::unique_ptr<ServedModel>> Loader::build(const std::shared_ptr<const PreparedModel>& model,
                                                    const RepositoryVersion& version,
                                                    MissingService* missing) {
+  const RepositoryEntry& entry = model->files.entry;
   for (uint32_t attempt = 0;; ++attempt) {
     *missing = {};
     auto built = build_once(model, version, missing);
-    if (built.ok() || attempt == options_.retries) return built;
-    host_.log().warning("attempt ", attempt + 1, " of ", options_.retries + 1, " to load '",
-                        model.files.entry.name, "' version ", version.version,
-                        " failed: ", built.status().text());
+    if (built.ok()) return built;
+    if (attempt == options_.retries) {
+      if (model->directory == nullptr) return built;
+      return without_path(built.status(), entry.path, entry.name);
+    }
+    host_.log().warning("attempt ", attempt + 1, " of ", options_.retries + 1, " to load '", entry.name,
+                        "' version ", version.version, " failed: ", built.status().text());
   }
 }
 
-Result<std::unique_ptr<ServedModel>> Loader::build_once(const PreparedModel& model,
+Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<const PreparedModel>& source,
                                                         const RepositoryVersion& version,
                                                         MissingService* missing) {
+  const PreparedModel& model = *source;
   const int64_t begun_ns = host_.clock().now_ns();
   ModelParts parts;
   parts.pass = Pass(host_.gate());
   if (!parts.pass) return unavailable("the server is going down");
+  parts.source = source;
   inference::ModelConfig config;
   std::string bytes = model.config;
   ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));

@@ -11,6 +11,7 @@
 #include "atoll/host.h"
 #include "atoll/model_config.h"
 #include "atoll/repository.h"
+#include "load_order.h"
 #include "served_model.h"
 
 namespace inference {
@@ -26,25 +27,16 @@ struct LoaderOptions {
   int64_t default_max_batch_size = 4;
 };
 
-/// A model that an ensemble is made of.
-struct EnsembleMember {
-  std::string model;
-  int64_t version = ModelCatalog::kLatest;
-};
-
-/// A model whose configuration has been read: what is to be built.
-struct PreparedModel {
-  RepositoryModel files;
-  std::string config;  ///< serialized; normalised, not completed
-  std::vector<RepositoryVersion> versions;
-  std::vector<EnsembleMember> members;  ///< of an ensemble
-  bool ensemble = false;
-};
-
 /// A service that a version could not be built without.
 struct MissingService {
   std::string_view interface_id;  ///< empty: none is missing
   std::string name;               ///< a backend's instance, a scheduler's kind
+};
+
+/// How far prepare() came.
+struct PrepareProgress {
+  bool exists = false;    ///< the repository has such a directory, or something that is none
+  bool was_read = false;  ///< directory and configuration
 };
 
 /// [worker] for every function; several models at once.
@@ -53,20 +45,25 @@ class Loader {
   Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
          LoaderOptions options);
 
-  /// Reads directory and configuration and selects the versions. \param exists  false: there is no such model
-  /// directory
-  /// Errors: those of Repository::open, ModelConfigs::read and ModelConfigs::select_versions.
-  Result<PreparedModel> prepare(const std::string& model, bool* exists);
+  /// Reads directory and configuration and selects the versions. A configuration that took the place of the
+  /// directory's stays in place until something in the directory changes.
+  /// \param order  its files are gone afterwards \param loaded  what is served now; may be null
+  /// Errors: those of Repository::open and open_files, ModelConfigs::read and read_json, and of
+  /// ModelConfigs::select_versions.
+  Result<PreparedModel> prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                                PrepareProgress* progress);
 
   /// Builds one version, trying as often as the options say. It serves when it is published. On failure
   /// nothing is left of it. \param missing  set if the failure is the want of a service
   /// Errors: INVALID_ARGUMENT configuration, or no such backend; UNIMPLEMENTED no such scheduler; what the
   /// backend and the scheduler say; UNAVAILABLE the server is going down.
-  Result<std::unique_ptr<ServedModel>> build(const PreparedModel& model, const RepositoryVersion& version,
-                                             MissingService* missing);
+  Result<std::unique_ptr<ServedModel>> build(const std::shared_ptr<const PreparedModel>& model,
+                                             const RepositoryVersion& version, MissingService* missing);
 
  private:
-  Result<std::unique_ptr<ServedModel>> build_once(const PreparedModel& model,
+  Status read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                    PreparedModel& prepared, PrepareProgress* progress);
+  Result<std::unique_ptr<ServedModel>> build_once(const std::shared_ptr<const PreparedModel>& source,
                                                   const RepositoryVersion& version, MissingService* missing);
   Status load_backend(const PreparedModel& model, const RepositoryVersion& version, ModelParts& parts,
                       inference::ModelConfig& config, std::string& bytes, MissingService* missing);

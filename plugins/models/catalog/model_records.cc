@@ -26,6 +26,13 @@ bool ModelRecord::has_member(std::string_view model) const {
   return false;
 }
 
+bool ModelRecord::is_unloaded() const {
+  for (const auto& [version, record] : versions) {
+    if (record.state != ModelState::kUnavailable || record.reason != kUnloadedReason) return false;
+  }
+  return failure.empty() && !loading;
+}
+
 ModelRecord* ModelRecords::find(std::string_view model) {
   auto found = records_.find(model);
   return found == records_.end() ? nullptr : &found->second;
@@ -41,6 +48,8 @@ void ModelRecords::set_state(const std::string& model, int64_t version, ModelSta
   VersionRecord& record = records_[model].versions[version];
   record.state = state;
   record.reason = std::move(reason);
+  record.change = ++last_change_;
+  if (state == ModelState::kUnavailable) unavailable_.push_back({model, version, record.change});
   ModelStateChanged event;
   event.key_text = std::string_view(cat(model, "/", version));
   event.model = std::string_view(model);
@@ -59,13 +68,29 @@ void ModelRecords::forget_if_empty(const std::string& model) {
   }
 }
 
+void ModelRecords::trim() {
+  while (unavailable_.size() > kUnavailableMax) {
+    Unavailable oldest = std::move(unavailable_.front());
+    unavailable_.pop_front();
+    ModelRecord* record = find(oldest.model);
+    if (record == nullptr) continue;
+    auto version = record->versions.find(oldest.version);
+    if (version == record->versions.end() || version->second.change != oldest.change) continue;
+    record->versions.erase(version);
+    forget_event(oldest.model, oldest.version);
+    forget_if_empty(oldest.model);
+  }
+}
+
 void ModelRecords::forget_events() {
   for (const auto& [model, record] : records_) {
-    for (const auto& [version, state] : record.versions) {
-      FixedText<288> key(cat(model, "/", version));
-      events_.forget(ModelStateChanged::kEventId, key.view());
-    }
+    for (const auto& [version, state] : record.versions) forget_event(model, version);
   }
+}
+
+void ModelRecords::forget_event(const std::string& model, int64_t version) {
+  FixedText<288> key(cat(model, "/", version));
+  events_.forget(ModelStateChanged::kEventId, key.view());
 }
 
 Status ModelRecords::lookup_failure(std::string_view model, int64_t version) const {

@@ -6,11 +6,11 @@
 namespace atl::models {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{"atoll.model_catalog/1", 0, 0}};
+constexpr atoll_provided_v1 kProvides[] = {{"atoll.model_catalog/1", 1, 0}};
 
 constexpr atoll_need_v1 kNeeds[] = {
-    {"atoll.repository/1", 0, 0},
-    {"atoll.model_config/1", 0, 0},
+    {"atoll.repository/1", 1, 0},
+    {"atoll.model_config/1", 1, 0},
     {"atoll.backend/1", 0, ATOLL_NEED_MANY},
     {"atoll.scheduler/1", 0, ATOLL_NEED_MANY},
     {"atoll.memory/1", 0, ATOLL_NEED_MANY},

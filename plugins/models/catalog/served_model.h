@@ -15,6 +15,7 @@
 #include "atoll/registry.h"
 #include "atoll/scheduler.h"
 #include "counted_instance.h"
+#include "prepared_model.h"
 #include "reader_shards.h"
 #include "statistics.h"
 #include "validate.h"
@@ -30,7 +31,8 @@ struct ServingContext {
 
 /// Everything a version is made of. Members end in the reverse order of their declaration.
 struct ModelParts {
-  Pass pass;  ///< into the plugin's gate
+  Pass pass;                                    ///< into the plugin's gate
+  std::shared_ptr<const PreparedModel> source;  ///< its files stay where they are
   Service<Backend> backend;
   Service<SchedulerProvider> scheduler_provider;
   std::string backend_instance;    ///< whose service `backend` is; empty: none

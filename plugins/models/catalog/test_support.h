@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -71,6 +72,15 @@ class TextConfigs final : public ModelConfigs {
                             model.entry.name, "'");
   }
   Result<std::string> to_json(std::string_view) noexcept override { return std::string("{}"); }
+  /// Takes text format for JSON.
+  Result<std::string> read_json(const RepositoryModel& model, std::string_view json,
+                                bool strict) noexcept override {
+    RepositoryModel other = model;
+    other.config_text = json;
+    auto config = read(other, strict);
+    if (!config.ok()) return invalid_argument("Invalid config override: can not be parsed");
+    return config;
+  }
 
   std::atomic<uint32_t> strict_reads{0};
   std::vector<int32_t> usable_gpus;
@@ -153,6 +163,31 @@ class CatalogBench {
   Status load_one(const std::string& model) {
     std::vector<ModelLoadResult> results = load({model});
     return results.size() == 1 ? std::move(results[0].status) : internal_error("the load did not end");
+  }
+  /// Loads with an override, in simulated time.
+  ModelLoadOutcome load_model(ModelLoadRequest request) {
+    ModelLoadOutcome outcome{internal_error("the load did not end")};
+    catalog().load_model(std::move(request), [&](ModelLoadOutcome got) { outcome = std::move(got); });
+    host.run_ready();
+    return outcome;
+  }
+  ModelLoadOutcome load_config(const std::string& model, std::string config) {
+    ModelLoadRequest request;
+    request.model = model;
+    request.config = std::move(config);
+    return load_model(std::move(request));
+  }
+  ModelLoadOutcome load_files(const std::string& model, const std::vector<std::string>& paths,
+                              std::optional<std::string> config = std::string(kSimpleConfig)) {
+    ModelLoadRequest request;
+    request.model = model;
+    request.config = std::move(config);
+    for (const std::string& path : paths) request.files.push_back({path, "x"});
+    return load_model(std::move(request));
+  }
+  void unload_with_members(const std::string& model) {
+    catalog().unload_model(model, true, [](const Status&) {});
+    host.run_ready();
   }
   void unload(const std::vector<std::string>& models) {
     catalog().unload(models, [](const std::vector<ModelLoadResult>&) {});

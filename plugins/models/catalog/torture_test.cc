@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -46,18 +47,40 @@ struct Client {
   }
 };
 
-void change_models(ModelCatalog& catalog, int seed, const std::atomic<bool>& stop,
+/// Loads of every kind, and unloads, each answered once.
+void change_model(CatalogBench& bench, uint64_t round, const std::function<void()>& done) {
+  ModelCatalog& catalog = bench.catalog();
+  ModelLoadRequest request;
+  request.model = kModels[round % kModels.size()];
+  switch (round % 8) {
+    case 1:
+      request.config = R"(backend: "fake" max_batch_size: 4
+        input { name: "INPUT0" data_type: TYPE_FP32 dims: 4 } output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 4 })";
+      break;
+    case 3:
+      request.config = kSimpleConfig;
+      request.files = {{"1/model", "x"}, {"3/model", "y"}};
+      break;
+    case 5:
+      return catalog.unload({request.model}, [done](const std::vector<ModelLoadResult>&) { done(); });
+    case 6:
+      return catalog.unload_model(request.model, true, [done](const Status&) { done(); });
+    case 7:
+      return catalog.load({request.model}, [done](const std::vector<ModelLoadResult>&) { done(); });
+    default:
+      bench.repository.touch(request.model, round % 3 == 0 ? "1" : "2");
+  }
+  catalog.load_model(std::move(request), [done](const ModelLoadOutcome&) { done(); });
+}
+
+void change_models(CatalogBench& bench, int seed, const std::atomic<bool>& stop,
                    std::atomic<uint64_t>& changes) {
+  ModelCatalog& catalog = bench.catalog();
   for (uint64_t round = static_cast<uint64_t>(seed); !stop; ++round) {
-    std::atomic<bool> ended{false};
-    auto done = [&](const std::vector<ModelLoadResult>&) { ended = true; };
-    std::string model = kModels[round % kModels.size()];
-    if (round % 4 == 3) {
-      catalog.unload({model}, done);
-    } else {
-      catalog.load({model}, done);
-    }
-    while (!ended) std::this_thread::yield();
+    std::atomic<uint32_t> ended{0};
+    change_model(bench, round, [&] { ++ended; });
+    while (ended == 0) std::this_thread::yield();
+    EXPECT_EQ(ended, 1u);
     ++changes;
     (void)catalog.index(false).ok();
     (void)catalog.statistics("", ModelCatalog::kLatest).ok();
@@ -67,13 +90,16 @@ void change_models(ModelCatalog& catalog, int seed, const std::atomic<bool>& sto
 
 TEST(Torture, RequestsDuringLoadsAndUnloads) {
   CatalogBench bench(CatalogBench::Threads::kReal);
-  for (const std::string& model : kModels) bench.put(model, kSimpleConfig, {1, 2});
+  for (const std::string& model : kModels) {
+    bench.put(model, kSimpleConfig, {1, 2});
+    for (const char* entry : {"1", "2", "config.pbtxt"}) bench.repository.touch(model, entry);
+  }
   ModelCatalog& catalog = bench.catalog();
   std::atomic<uint64_t> answered{0}, wrong{0}, changes{0};
   std::atomic<bool> stop{false};
   std::vector<std::thread> control, clients;
   for (int i = 0; i < kControlThreads; ++i) {
-    control.emplace_back([&, i] { change_models(catalog, i, stop, changes); });
+    control.emplace_back([&, i] { change_models(bench, i, stop, changes); });
   }
   for (int i = 0; i < kRequestThreads; ++i) {
     clients.emplace_back([&, i] {
@@ -94,6 +120,7 @@ TEST(Torture, RequestsDuringLoadsAndUnloads) {
   EXPECT_EQ(bench.backend.live_models(), 0);
   EXPECT_EQ(bench.backend.live_instances(), 0);
   EXPECT_EQ(bench.scheduler.live(), 0);
+  EXPECT_EQ(bench.repository.private_directories, 0);
   EXPECT_EQ(bench.host.registry().holders(), 0U);
   EXPECT_EQ(bench.host.gate().count(), 0);
 }

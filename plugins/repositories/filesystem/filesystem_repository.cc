@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <exception>
+#include <optional>
 #include <system_error>
 #include <tuple>
 
 #include "directory_reader.h"
 #include "model_scan.h"
 #include "names.h"
+#include "stamps.h"
 
 namespace atl::filesystem {
 
@@ -24,6 +27,12 @@ Result<T> guarded(const char* what, Step&& step) noexcept {
   } catch (const std::exception& error) {
     return internal_error(what, ": ", error.what());
   }
+}
+
+int64_t system_wall_ns() {
+  struct timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
 std::string without_trailing_slashes(std::string path) {
@@ -130,14 +139,21 @@ Result<RepositoryModel> FilesystemRepository::open(std::string_view name) noexce
   return guarded<RepositoryModel>("opening a model", [&] { return open_model(name); });
 }
 
-Result<RepositoryModel> FilesystemRepository::open_model(std::string_view name) const {
+Result<std::vector<RepositoryStamp>> FilesystemRepository::stamps(std::string_view name) noexcept {
+  return guarded<std::vector<RepositoryStamp>>("looking at a model", [&] { return read_stamps(name); });
+}
+
+Result<PrivateModel> FilesystemRepository::open_files(std::string_view name,
+                                                      const std::vector<RepositoryFile>& files) noexcept {
+  return guarded<PrivateModel>("writing a model's files", [&] { return open_private(name, files); });
+}
+
+Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_view name) const {
   ATOLL_RETURN_IF_ERROR(check_model_name(name));
   auto roots = open_roots();
   if (!roots.ok()) return std::move(roots).status();
-  RepositoryModel model;
-  const Root* home = nullptr;
-  Found directory;
-  for (const Root& root : *roots) {
+  std::optional<Home> home;
+  for (Root& root : *roots) {
     std::string path = cat(root.path == "/" ? "" : root.path, "/", name);
     auto found = root.containment.find(root.containment.root(), std::string(name), path);
     if (!found.ok()) {
@@ -145,30 +161,83 @@ Result<RepositoryModel> FilesystemRepository::open_model(std::string_view name) 
       return std::move(found).status();
     }
     if (!S_ISDIR(found->mode)) continue;
-    if (home != nullptr) {
+    if (home) {
       return make_status(Code::kFailedPrecondition, "model appears in two or more repositories")
-          .note(cat("model '", name, "' in '", home->path, "' and '", root.path, "'"));
+          .note(cat("model '", name, "' in '", home->root.path, "' and '", root.path, "'"));
     }
-    home = &root;
-    model.entry = {std::string(name), root.path, std::move(path)};
-    directory = std::move(found).value();
+    RepositoryEntry entry = {std::string(name), root.path, std::move(path)};
+    home.emplace(Home{std::move(root), std::move(entry), std::move(found).value()});
   }
-  if (home == nullptr) return not_found("model '", name, "' is not found in any model repository");
+  if (!home) return not_found("model '", name, "' is not found in any model repository");
+  return std::move(*home);
+}
+
+Result<RepositoryModel> FilesystemRepository::open_model(std::string_view name) const {
+  auto home = find_model(name);
+  if (!home.ok()) return std::move(home).status();
+  RepositoryModel model;
+  model.entry = home->entry;
+  const Containment& containment = home->root.containment;
   ATOLL_RETURN_IF_ERROR(
-      scan_model_directory(home->containment, directory, model.entry.path, settings_.files_max));
-  ATOLL_RETURN_IF_ERROR(read_config(*home, directory, &model));
-  ATOLL_RETURN_IF_ERROR(read_versions(*home, directory, &model));
+      scan_model_directory(containment, home->directory, model.entry.path, settings_.files_max));
+  ATOLL_RETURN_IF_ERROR(read_config(*home, &model));
+  ATOLL_RETURN_IF_ERROR(read_versions(containment, home->directory, &model));
   return model;
 }
 
-Status FilesystemRepository::read_config(const Root& root, const Found& directory,
-                                         RepositoryModel* model) const {
+Result<std::vector<RepositoryStamp>> FilesystemRepository::read_stamps(std::string_view name) const {
+  auto home = find_model(name);
+  if (!home.ok()) return std::move(home).status();
+  StampCollector collector(settings_.clock != nullptr ? settings_.clock->wall_ns() : system_wall_ns());
+  ATOLL_RETURN_IF_ERROR(scan_model_directory(
+      home->root.containment, home->directory, home->entry.path, settings_.files_max,
+      [&](std::string_view path, const struct stat& info) { collector.add(path, info); }));
+  for (const std::string& config : config_names()) {
+    auto file = home->root.containment.find(home->directory.path_fd.get(), config, config);
+    if (file.ok()) return collector.finish(config.substr(0, config.find('/')));
+  }
+  return collector.finish({});
+}
+
+Result<PrivateModel> FilesystemRepository::open_private(std::string_view name,
+                                                        const std::vector<RepositoryFile>& files) {
+  ATOLL_RETURN_IF_ERROR(check_model_name(name));
+  std::shared_ptr<PrivateFolder> folder;
+  {
+    std::scoped_lock lock(mutex_);
+    if (private_folder_ == nullptr || !private_folder_->exists()) {
+      auto made = PrivateFolder::create(settings_.files_directory);
+      if (!made.ok()) return std::move(made).status();
+      private_folder_ = std::move(made).value();
+    }
+    folder = private_folder_;
+  }
+  auto directory = PrivateDirectory::create(std::move(folder), files);
+  if (!directory.ok()) return std::move(directory).status();
+  const std::string& path = (*directory)->path();
+  PrivateModel made;
+  made.model.entry = {std::string(name), {}, path};
+  auto containment = Containment::open(path, false);
+  if (!containment.ok()) return std::move(containment).status();
+  auto found = containment->find(containment->root(), ".", path);
+  if (!found.ok()) return std::move(found).status();
+  ATOLL_RETURN_IF_ERROR(read_versions(*containment, *found, &made.model));
+  made.directory = std::move(directory).value();
+  return made;
+}
+
+/// In the order in which they are looked for, below the model directory.
+std::vector<std::string> FilesystemRepository::config_names() const {
   std::vector<std::string> names;
   if (!settings_.config_name.empty()) names.push_back(cat("configs/", settings_.config_name, ".pbtxt"));
   names.push_back("config.pbtxt");
-  for (const std::string& name : names) {
+  return names;
+}
+
+Status FilesystemRepository::read_config(const Home& home, RepositoryModel* model) const {
+  for (const std::string& name : config_names()) {
     std::string path = cat(model->entry.path, "/", name);
-    auto file = root.containment.find(directory.path_fd.get(), name, path);
+    auto file = home.root.containment.find(home.directory.path_fd.get(), name, path);
     if (!file.ok()) {
       if (file.status().code() == Code::kNotFound) continue;
       return std::move(file).status();
@@ -182,7 +251,7 @@ Status FilesystemRepository::read_config(const Root& root, const Found& director
   return {};
 }
 
-Status FilesystemRepository::read_versions(const Root& root, const Found& directory,
+Status FilesystemRepository::read_versions(const Containment& containment, const Found& directory,
                                            RepositoryModel* model) const {
   auto reader = DirectoryReader::open(directory.path_fd.get(), model->entry.path);
   if (!reader.ok()) return std::move(reader).status();
@@ -194,7 +263,7 @@ Status FilesystemRepository::read_versions(const Root& root, const Found& direct
     if (!*more) break;
     if (entry.type == DT_REG || is_layout_directory(entry.name)) continue;
     std::string path = cat(model->entry.path, "/", entry.name);
-    auto found = root.containment.find(reader->fd(), std::string(entry.name), path);
+    auto found = containment.find(reader->fd(), std::string(entry.name), path);
     if (!found.ok()) {
       if (found.status().code() == Code::kNotFound) continue;  // vanished since it was listed
       return std::move(found).status();

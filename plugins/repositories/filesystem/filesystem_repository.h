@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "atoll/clock.h"
 #include "atoll/repository.h"
 #include "containment.h"
+#include "private_folder.h"
 
 namespace atl::filesystem {
 
@@ -21,9 +25,12 @@ struct RepositorySettings {
   bool follow_links = false;            ///< links may lead out of a repository
   std::string config_name = {};         ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
   uint64_t files_max = 1'000'000;       ///< most files and directories in one model directory
+  std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory
+  Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
 };
 
-/// Keeps no state between calls, so several may run at once; every call sees the disk as it is then.
+/// Keeps nothing of the repositories between calls, so several may run at once; every call sees the disk as
+/// it is then.
 class FilesystemRepository final : public Repository {
  public:
   explicit FilesystemRepository(RepositorySettings settings);
@@ -35,18 +42,33 @@ class FilesystemRepository final : public Repository {
 
   Result<std::vector<RepositoryEntry>> list() noexcept override;
   Result<RepositoryModel> open(std::string_view name) noexcept override;
+  Result<std::vector<RepositoryStamp>> stamps(std::string_view name) noexcept override;
+  Result<PrivateModel> open_files(std::string_view name,
+                                  const std::vector<RepositoryFile>& files) noexcept override;
 
  private:
   struct Root {
     std::string path;  ///< as configured, without slashes at the end
     Containment containment;
   };
+  /// A model directory that was found.
+  struct Home {
+    Root root;
+    RepositoryEntry entry;
+    Found directory;
+  };
   Result<std::vector<Root>> open_roots() const;
+  Result<Home> find_model(std::string_view name) const;
   Result<RepositoryModel> open_model(std::string_view name) const;
-  Status read_config(const Root& root, const Found& directory, RepositoryModel* model) const;
-  Status read_versions(const Root& root, const Found& directory, RepositoryModel* model) const;
+  Result<std::vector<RepositoryStamp>> read_stamps(std::string_view name) const;
+  Result<PrivateModel> open_private(std::string_view name, const std::vector<RepositoryFile>& files);
+  std::vector<std::string> config_names() const;
+  Status read_config(const Home& home, RepositoryModel* model) const;
+  Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 
   const RepositorySettings settings_;
+  std::mutex mutex_;
+  std::shared_ptr<PrivateFolder> private_folder_;  ///< made when it is first needed
 };
 
 }  // namespace atl::filesystem

@@ -17,6 +17,8 @@ class FilesystemPlugin final : public Plugin {
         .follow_links = options.get_bool("follow_links"),
         .config_name = options.get_string("config_name"),
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),
+        .files_directory = options.get_string("files_directory"),
+        .clock = &host.clock(),
     });
   }
 
@@ -27,7 +29,7 @@ class FilesystemPlugin final : public Plugin {
   std::unique_ptr<FilesystemRepository> repository_;
 };
 
-constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 0, 0}};
+constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 1, 0}};
 
 constexpr atoll_option_v1 kOptions[] = {
     {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr,
@@ -38,6 +40,9 @@ constexpr atoll_option_v1 kOptions[] = {
      "Prefer configs/<config_name>.pbtxt in a model directory to config.pbtxt; empty: never."},
     {"files_max", ATOLL_OPTION_INT, 0, "1000000", "1", "100000000", nullptr,
      "Most files and directories that one model directory may hold."},
+    {"files_directory", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "Where the files that clients send with a load are kept while the model is loaded; empty: the system's "
+     "temporary directory."},
 };
 
 }  // namespace

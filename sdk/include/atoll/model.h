@@ -1,15 +1,17 @@
-/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1".
+/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1", minor 1.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "atoll/events.h"
+#include "atoll/repository.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 #include "atoll/status.h"
@@ -113,6 +115,26 @@ struct ModelLoadResult {
   Status status;
 };
 
+/// One model to be loaded, and from what.
+struct ModelLoadRequest {
+  std::string model;
+  /// The configuration's JSON form, which takes the place of the model directory's. It is kept by later loads
+  /// without one until something in the directory changes, the model is unloaded, or files take its place.
+  std::optional<std::string> config;
+  /// Not empty: the model consists of these files and `config`, and the repository is not looked at.
+  std::vector<RepositoryFile> files;
+  /// Of an ensemble: members that changed in the repository are loaded with it. Members that are not READY
+  /// always are.
+  bool refresh_members = false;
+};
+
+/// How the load of one model ended.
+struct ModelLoadOutcome {
+  Status status;
+  /// Directory and configuration were read, so that a failure is one of the load itself.
+  bool was_read = false;
+};
+
 class ModelCatalog {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.model_catalog/1";
@@ -146,8 +168,9 @@ class ModelCatalog {
   virtual Result<std::vector<ModelIndexEntry>> index(bool ready_only) noexcept = 0;
 
   // --- [any], used by control plugins ---
-  /// Loads (or reloads) the named models on worker threads and then calls done once, on a worker thread. A
-  /// failed reload leaves the old version serving.
+  /// Loads the named models on worker threads and then calls done once, on a worker thread. Of a model that
+  /// is loaded only the versions are loaded anew whose files or configuration changed. A failed load leaves
+  /// what was serving.
   virtual void load(std::vector<std::string> models,
                     std::function<void(std::vector<ModelLoadResult>)> done) noexcept = 0;
   /// Takes the versions out of service at once and frees them when their requests have ended. done: when the
@@ -157,6 +180,15 @@ class ModelCatalog {
   /// The control plugin has decided what shall be served at start and it is loaded or failed: ready() may be
   /// true.
   virtual void set_startup_complete() noexcept = 0;
+
+  // --- [any], since minor 1, used by control plugins ---
+  /// As load(), of one model; done is called on this or another thread.
+  virtual void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept = 0;
+  /// As unload(), of one model; done is called on this or another thread.
+  /// \param with_members  of an ensemble: its members too, as far as they were loaded for ensembles only and
+  /// no other loaded ensemble uses them; likewise their members
+  virtual void unload_model(std::string model, bool with_members,
+                            std::function<void(Status)> done) noexcept = 0;
 
  protected:
   ~ModelCatalog() = default;

@@ -1,4 +1,5 @@
-/// Model configurations: text in, checked and completed ModelConfig out. Service "atoll.model_config/1".
+/// Model configurations: text in, checked and completed ModelConfig out. Service
+/// "atoll.model_config/1", minor 1.
 ///
 /// A ModelConfig crosses interfaces as serialized bytes of inference.ModelConfig: the wire format is the
 /// stable ABI. Who wants its fields parses it with the library of sdk/proto.
@@ -41,6 +42,15 @@ class ModelConfigs {
       std::string_view config, const RepositoryModel& model, std::vector<std::string>* warnings) noexcept = 0;
   /// The JSON form of the configuration endpoint.
   virtual Result<std::string> to_json(std::string_view config) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// As read(), from a configuration's JSON form instead of the model directory's text. Names of enum values
+  /// in any case, 64-bit numbers as numbers or texts. Errors: INVALID_ARGUMENT "Invalid config override:
+  /// <reason>" for the JSON; the specified texts for the rules.
+  virtual Result<std::string> read_json(const RepositoryModel& model, std::string_view /*json*/,
+                                        bool /*strict*/) noexcept {
+    return unimplemented("model '", model.entry.name, "': configurations are not taken as JSON");
+  }
 
  protected:
   ~ModelConfigs() = default;

@@ -1,7 +1,8 @@
-/// Model repositories: what is there, where, and when it changed. Service "atoll.repository/1".
+/// Model repositories: what is there, where, and when it changed. Service "atoll.repository/1", minor 1.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,35 @@ struct RepositoryModel {
   std::string config_text;           ///< its bytes
 };
 
+/// One entry directly below a model directory, boiled down to a number.
+struct RepositoryStamp {
+  enum class Part : uint32_t {
+    kVersion = 0,        ///< a version directory
+    kConfiguration = 1,  ///< what the configuration is read from
+    kOther = 2           ///< labels, warm-up data, libraries, ...
+  };
+  std::string name;
+  Part part = Part::kOther;
+  int64_t version = 0;  ///< of a version directory
+  /// Of the entry and all that is below it. Equal stamps: nothing was added, removed, replaced or written
+  /// since. Of an entry that changed a moment ago it is unlike any other, because the next change could not
+  /// be told from that one.
+  uint64_t value = 0;
+  friend bool operator==(const RepositoryStamp&, const RepositoryStamp&) = default;
+};
+
+/// A file of a model directory that a client brought.
+struct RepositoryFile {
+  std::string path;  ///< relative to the model directory
+  std::string content;
+};
+
+/// A model directory made of files that a client brought.
+struct PrivateModel {
+  RepositoryModel model;                  ///< without configuration
+  std::shared_ptr<const void> directory;  ///< the directory is removed with its last holder
+};
+
 /// [worker] May touch the disk; never from a request thread.
 class Repository {
  public:
@@ -46,6 +76,20 @@ class Repository {
   /// two or more repositories"); INVALID_ARGUMENT a file that must not be followed or read (link out of the
   /// repository, a device, a configuration over 16 MiB); UNAVAILABLE the system's reason.
   virtual Result<RepositoryModel> open(std::string_view name) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// What is directly below a model directory, ordered by name, to be compared with an earlier call's result.
+  /// Errors: as open().
+  virtual Result<std::vector<RepositoryStamp>> stamps(std::string_view name) noexcept {
+    return unimplemented("model '", name, "': this repository does not tell changes");
+  }
+  /// Writes files into a private directory and reads that as open() would; repositories are not looked at.
+  /// Errors: INVALID_ARGUMENT a name or path that can not be meant ("Invalid file parameter 'file:<path>'
+  /// with normalized path '<path>' must stay within model directory."); UNAVAILABLE the system's reason.
+  virtual Result<PrivateModel> open_files(std::string_view name,
+                                          const std::vector<RepositoryFile>& /*files*/) noexcept {
+    return unimplemented("model '", name, "': this repository takes no files from clients");
+  }
 
  protected:
   ~Repository() = default;

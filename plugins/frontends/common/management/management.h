@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/executor.h"
 #include "atoll/host.h"
 #include "atoll/log_control.h"
 #include "atoll/model.h"
@@ -21,16 +22,18 @@ using Finish = std::function<void(Status)>;
 
 /// The services behind a frontend. Lives from start to stop.
 struct ServerAccess {
-  /// Acquires what is there. Errors: no model catalog.
+  /// Acquires what is there. Errors: no model catalog; no thread to be had.
   static Result<ServerAccess> open(Host& host) noexcept;
 
   Host* host = nullptr;
   std::string server_name;  ///< of the metadata; by the frontend's option
   Service<ModelCatalog> catalog;
-  Service<ModelControl> control;        ///< empty: no plugin lets clients load models
   Service<SharedMemory> shared_memory;  ///< empty: no such plugin; as if it were switched off
   Service<Tracing> tracing;             ///< empty: no such plugin
   Service<LogControl> log_control;      ///< empty only in tests
+  /// For what looks at the disk or reads large bodies: no thread that answers requests waits for it, and it
+  /// does not wait for models that are being built.
+  SerialExecutorPtr worker;
 };
 
 // --- health and metadata ---

@@ -1,4 +1,7 @@
 // RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload.
+#include <memory>
+#include <utility>
+
 #include "common/management/management.h"
 #include "common/wire_messages.h"
 
@@ -27,6 +30,15 @@ Status read_load_parameter(const std::string& key, const ModelRepositoryParamete
   return {};
 }
 
+/// The control plugin of this moment, held until `finish` is dropped: another one may take its place while
+/// the server runs. \returns null, and the call is answered: there is none.
+std::shared_ptr<Service<ModelControl>> find_control(ServerAccess& server, const Finish& finish) {
+  Result<Service<ModelControl>> control = server.host->registry().find<ModelControl>();
+  if (control.ok()) return std::make_shared<Service<ModelControl>>(std::move(control).value());
+  finish(unavailable(messages::kLoadNotAllowed));
+  return nullptr;
+}
+
 }  // namespace
 
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
@@ -35,8 +47,8 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
     finish(unimplemented(messages::kRepositoryName));
     return;
   }
-  // A worker, because the catalog may have to look at the disk. The call's pass keeps everything alive.
-  server.host->workers().run(make_task([&server, response, ready = request.ready(), finish] {
+  // The catalog may have to look at the disk. The call's pass keeps everything alive.
+  server.worker->post(make_task([&server, response, ready = request.ready(), finish] {
     Result<std::vector<ModelIndexEntry>> entries = server.catalog->index(ready);
     if (!entries.ok()) {
       finish(std::move(entries).status());
@@ -62,8 +74,13 @@ void repository_load(ServerAccess& server, const inference::RepositoryModelLoadR
       return finish(std::move(status));
     }
   }
-  if (!server.control) return finish(unavailable(messages::kLoadNotAllowed));
-  server.control->load(request.model_name(), std::move(parameters), std::move(finish));
+  auto control = find_control(server, finish);
+  if (control == nullptr) return;
+  ModelControl& used = **control;
+  used.load(request.model_name(), std::move(parameters),
+            [control = std::move(control), finish = std::move(finish)](Status status) {
+              finish(std::move(status));
+            });
 }
 
 void repository_unload(ServerAccess& server, const inference::RepositoryModelUnloadRequest& request,
@@ -80,8 +97,13 @@ void repository_unload(ServerAccess& server, const inference::RepositoryModelUnl
     parameter.type = ParameterType::kBool;
     parameter.bool_value = value.bool_param();
   }
-  if (!server.control) return finish(unavailable(messages::kLoadNotAllowed));
-  server.control->unload(request.model_name(), std::move(parameters), std::move(finish));
+  auto control = find_control(server, finish);
+  if (control == nullptr) return;
+  ModelControl& used = **control;
+  used.unload(request.model_name(), std::move(parameters),
+              [control = std::move(control), finish = std::move(finish)](Status status) {
+                finish(std::move(status));
+              });
 }
 
 }  // namespace atl::frontends

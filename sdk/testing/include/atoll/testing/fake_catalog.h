@@ -185,6 +185,24 @@ class FakeModelCatalog final : public ModelCatalog {
     done(set_available(models, false));
   }
   void set_startup_complete() noexcept override { startup_complete = true; }
+  void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override {
+    Status status = std::move(set_available({request.model}, true)[0].status);
+    {
+      std::lock_guard lock(mutex_);
+      requests_.push_back(std::move(request));
+    }
+    bool was_read = read ? read(status) : status.ok();
+    done({std::move(status), was_read});
+  }
+  void unload_model(std::string model, bool with_members,
+                    std::function<void(Status)> done) noexcept override {
+    Status status = std::move(set_available({model}, false)[0].status);
+    if (with_members) {
+      std::lock_guard lock(mutex_);
+      calls_.back() += " with members";
+    }
+    done(std::move(status));
+  }
 
   void set_exiting(bool exiting) noexcept { exiting_ = exiting; }
   /// Names given to load() and unload(), in order, as "load a" and "unload b".
@@ -193,11 +211,19 @@ class FakeModelCatalog final : public ModelCatalog {
     return calls_;
   }
 
+  /// What load_model() was given, in order.
+  std::vector<ModelLoadRequest> requests() const {
+    std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
   std::atomic<bool> is_live{true};
   std::atomic<bool> is_ready{true};
   std::atomic<bool> startup_complete{false};
   /// Decides how a load or unload of one model ends; empty: known models succeed. Set before the calls.
   std::function<Status(bool load, const std::string& model)> decide;
+  /// Decides whether a load_model() that ended so came beyond reading; empty: if it went well.
+  std::function<bool(const Status&)> read;
 
  private:
   struct Entry {
@@ -233,6 +259,7 @@ class FakeModelCatalog final : public ModelCatalog {
   std::map<std::string, std::map<int64_t, Entry>, std::less<>> models_;
   std::vector<std::unique_ptr<FakeServedModel>> replaced_;
   std::vector<std::string> calls_;
+  std::vector<ModelLoadRequest> requests_;
   std::atomic<bool> exiting_{false};
 };
 

@@ -1,9 +1,14 @@
 /// A model repository in memory.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +38,25 @@ class FakeRepository final : public Repository {
   void remove(const std::string& name) {
     std::lock_guard lock(mutex_);
     models_.erase(name);
+    stamps_.erase(name);
+  }
+  /// What stamps() tells of a model from now on; before that it tells nothing.
+  void set_stamps(const std::string& name, std::vector<RepositoryStamp> stamps) {
+    std::lock_guard lock(mutex_);
+    stamps_[name] = std::move(stamps);
+  }
+  /// One entry of a model changes: a number is a version, "config.pbtxt" the configuration.
+  void touch(const std::string& name, const std::string& entry) {
+    std::lock_guard lock(mutex_);
+    std::vector<RepositoryStamp>& stamps = stamps_[name];
+    auto found = std::find_if(stamps.begin(), stamps.end(), [&](auto& stamp) { return stamp.name == entry; });
+    if (found == stamps.end()) found = stamps.insert(found, make_stamp(entry));
+    found->value = ++last_value_;
+  }
+  /// A name that is in two repositories is listed twice and can not be opened.
+  void set_twice(const std::string& name, bool twice) {
+    std::lock_guard lock(mutex_);
+    twice ? static_cast<void>(twice_.insert(name)) : static_cast<void>(twice_.erase(name));
   }
   /// list() and open() fail with this until it is cleared with kOk.
   void fail(Code code, std::string message = "the fake repository was told to fail") {
@@ -44,7 +68,10 @@ class FakeRepository final : public Repository {
     std::lock_guard lock(mutex_);
     if (!failure_.ok()) return failure_.clone();
     std::vector<RepositoryEntry> entries;
-    for (const auto& [name, model] : models_) entries.push_back(model.entry);
+    for (const auto& [name, model] : models_) {
+      entries.push_back(model.entry);
+      if (twice_.contains(name)) entries.push_back(model.entry);
+    }
     return entries;
   }
   Result<RepositoryModel> open(std::string_view name) noexcept override {
@@ -52,11 +79,62 @@ class FakeRepository final : public Repository {
     if (!failure_.ok()) return failure_.clone();
     auto found = models_.find(name);
     if (found == models_.end()) return not_found("no model '", name, "' in the fake repository");
+    if (twice_.contains(name)) {
+      return Status(Code::kFailedPrecondition, "model appears in two or more repositories");
+    }
     return found->second;
   }
+  Result<std::vector<RepositoryStamp>> stamps(std::string_view name) noexcept override {
+    std::lock_guard lock(mutex_);
+    ++looks_[std::string(name)];
+    if (!failure_.ok()) return failure_.clone();
+    auto found = stamps_.find(name);
+    if (found == stamps_.end()) return Repository::stamps(name);
+    return found->second;
+  }
+  /// Versions are the numbers that paths begin with.
+  Result<PrivateModel> open_files(std::string_view name,
+                                  const std::vector<RepositoryFile>& files) noexcept override {
+    std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_.clone();
+    PrivateModel made;
+    std::string path = "/private/" + std::to_string(++last_value_);
+    made.model.entry = {std::string(name), "", path};
+    for (const RepositoryFile& file : files) {
+      RepositoryStamp stamp = make_stamp(file.path.substr(0, file.path.find('/')));
+      if (stamp.version > 0) made.model.versions.push_back({stamp.version, path + "/" + stamp.name});
+    }
+    made.directory = std::shared_ptr<const void>(new char, [this](const char* directory) {
+      delete directory;
+      --private_directories;
+    });
+    ++private_directories;
+    return made;
+  }
+
+  /// Calls of stamps() for a model.
+  uint64_t looks(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    return looks_[name];
+  }
+  /// Made by open_files() and not gone yet.
+  std::atomic<int64_t> private_directories{0};
 
  private:
+  static RepositoryStamp make_stamp(const std::string& entry) {
+    RepositoryStamp stamp;
+    stamp.name = entry;
+    std::from_chars(entry.data(), entry.data() + entry.size(), stamp.version);
+    if (stamp.version > 0) stamp.part = RepositoryStamp::Part::kVersion;
+    if (entry == "config.pbtxt") stamp.part = RepositoryStamp::Part::kConfiguration;
+    return stamp;
+  }
+
   std::mutex mutex_;
+  uint64_t last_value_ = 0;
+  std::map<std::string, std::vector<RepositoryStamp>, std::less<>> stamps_;
+  std::map<std::string, uint64_t> looks_;
+  std::set<std::string, std::less<>> twice_;
   std::map<std::string, RepositoryModel, std::less<>> models_;
   Status failure_;
 };

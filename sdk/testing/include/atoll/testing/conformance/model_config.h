@@ -183,6 +183,25 @@ TEST_P(ModelConfigConformance, TheJsonFormIsAnObjectWithTheName) {
   });
 }
 
+TEST_P(ModelConfigConformance, TheJsonFormIsReadAsTheTextIs) {
+  check([&] {
+    auto text = configs_->read(model(kComplete), true);
+    ASSERT_TRUE(is_ok(text));
+    auto json = configs_->read_json(model("not looked at"), R"({"backend": "identity", "max_batch_size": 8,
+        "input": [{"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [16]}],
+        "output": [{"name": "OUTPUT0", "data_type": "type_fp32", "dims": ["16"]}]})",
+                                    true);
+    ASSERT_TRUE(is_ok(json));
+    EXPECT_EQ(json.value(), text.value());
+    for (const char* bad : {"", "[]", "{", R"({"max_batch_sise": 8})", R"({"name": "other"})"}) {
+      EXPECT_TRUE(is_failure(configs_->read_json(model(""), bad, false), Code::kInvalidArgument)) << bad;
+    }
+    EXPECT_TRUE(is_failure(configs_->read_json(model(""), "no JSON", false), Code::kInvalidArgument,
+                           "Invalid config override: "));
+    EXPECT_FALSE(configs_->read_json(model(""), std::string(1'000'000, '['), false).ok());
+  });
+}
+
 TEST_P(ModelConfigConformance, BytesThatAreNoConfigurationAreRefused) {
   check([&] {
     const std::string garbage = "\xff\xff\xff\xff not a message";

@@ -213,6 +213,55 @@ TEST_P(RepositoryConformance, ChangesAreSeen) {
   });
 }
 
+TEST_P(RepositoryConformance, StampsTellWhatChanged) {
+  check([&] {
+    std::string models = folder();
+    put(models, "m", {"1", "2"}, "one");
+    std::ofstream(models + "/m/labels.txt") << "cat";
+    Repository& repository = open({models});
+    // Of a change of this moment stamps are unlike any other; after a while they are settled.
+    auto settled = [&] {
+      while (true) {
+        auto first = repository.stamps("m"), second = repository.stamps("m");
+        if (!first.ok() || !second.ok() || first.value() == second.value()) return second;
+      }
+    };
+    auto before = settled();
+    ASSERT_TRUE(is_ok(before));
+    ASSERT_EQ(before->size(), 4u);
+    EXPECT_EQ((*before)[0].part, RepositoryStamp::Part::kVersion);
+    EXPECT_EQ((*before)[1].version, 2);
+    EXPECT_EQ((*before)[2].part, RepositoryStamp::Part::kConfiguration);
+    EXPECT_EQ((*before)[3].part, RepositoryStamp::Part::kOther);
+    std::ofstream(models + "/m/2/model") << "weights";
+    auto after = settled();
+    ASSERT_TRUE(is_ok(after));
+    for (size_t i = 0; i < after->size(); ++i) EXPECT_EQ((*after)[i] == (*before)[i], i != 1) << i;
+    EXPECT_TRUE(is_failure(repository.stamps("other"), Code::kNotFound));
+    EXPECT_FALSE(repository.stamps("../models").ok());
+  });
+}
+
+TEST_P(RepositoryConformance, FilesOfClientsMakeAModelThatGoesWithItsHolder) {
+  check([&] {
+    std::string path;
+    {
+      auto made = open({folder()}).open_files("m", {{"1/model", "weights"}, {"3/model", ""}});
+      ASSERT_TRUE(is_ok(made));
+      EXPECT_EQ(made->model.entry.name, "m");
+      ASSERT_EQ(made->model.versions.size(), 2u);
+      EXPECT_EQ(made->model.versions[1].version, 3);
+      path = made->model.versions[0].path;
+      EXPECT_EQ(std::filesystem::file_size(path + "/model"), 7u);
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+    for (const char* bad : {"../x", "/x", "1/../../x", ""}) {
+      EXPECT_TRUE(is_failure(repository_->open_files("m", {{bad, ""}}), Code::kInvalidArgument)) << bad;
+    }
+    EXPECT_FALSE(repository_->open_files("../m", {{"1/model", ""}}).ok());
+  });
+}
+
 TEST_P(RepositoryConformance, ThreadsReadAtTheSameTime) {
   check([&] {
     std::string models = folder();

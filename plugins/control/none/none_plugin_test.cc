@@ -1,10 +1,9 @@
-#include "none_control.h"
+#include "none_plugin.h"
 
 #include <memory>
 
 #include "atoll/testing/conformance/model_control.h"
 #include "atoll/testing/fake_repository.h"
-#include "none_plugin.h"
 
 namespace atl::control {
 namespace {
@@ -91,7 +90,8 @@ TEST_F(NonePluginTest, ALoadThatNeverStartsGivesItsPassBack) {
   add("a");
   {
     auto workers = std::make_unique<test::DeterministicExecutors>(host_.fake_clock(), 1);
-    ASSERT_TRUE(begin_startup_load({host_.log(), host_.gate(), *workers, catalog_, repository_}).ok());
+    ASSERT_TRUE(
+        begin_startup_load({host_.log(), host_.gate(), *workers, catalog_, repository_}, std::nullopt).ok());
     EXPECT_EQ(host_.gate().count(), 1);
   }
   EXPECT_EQ(host_.gate().count(), 0) << "its worker ended before it ran";

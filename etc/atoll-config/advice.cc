@@ -1,0 +1,63 @@
+#include "advice.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "atoll/text.h"
+
+namespace atl::config {
+namespace {
+
+using inference::ModelConfig;
+
+void advise_on_steps(const ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn) {
+  for (int i = 0; i < config.ensemble_scheduling().step_size(); ++i) {
+    const auto& step = config.ensemble_scheduling().step(i);
+    std::string field = cat("ensemble_scheduling.step[", i, "]");
+    if (step.model_version() == 0) {
+      warn(field,
+           "model_version is 0 or not written: Atoll takes the latest version, Triton version 0; write -1");
+    }
+    if (!siblings.empty() && !siblings.contains(step.model_name())) {
+      warn(field, cat("model '", step.model_name(), "' is not in the repository"));
+    }
+  }
+}
+
+void advise_on_warmup(const ModelConfig& config, const Warn& warn) {
+  for (int i = 0; i < config.model_warmup_size(); ++i) {
+    if (config.model_warmup(i).batch_size() != 0) continue;
+    warn(cat("model_warmup[", i, "]"),
+         cat("sample '", config.model_warmup(i).name(), "' is skipped: its batch_size is 0 or not written"));
+  }
+}
+
+/// "_" and the tag must be the name of a Prometheus label.
+bool is_label(std::string_view tag) {
+  return !tag.starts_with('_') && std::all_of(tag.begin(), tag.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_';
+  });
+}
+
+}  // namespace
+
+void advise(const ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn) {
+  advise_on_steps(config, siblings, warn);
+  advise_on_warmup(config, warn);
+  if (config.has_dynamic_batching() && config.max_batch_size() == 0) {
+    warn("dynamic_batching",
+         "max_batch_size is 0: requests are never batched, unless the backend completes it");
+  }
+  for (const auto& [tag, value] : config.metric_tags()) {
+    if (is_label(tag)) continue;
+    warn("metric_tags",
+         cat("tag '", tag,
+             "' is left out of the metrics, expected letters, digits and underscores, none first"));
+  }
+  for (int i = 0; i < config.batch_input_size(); ++i) {
+    if (!config.batch_input(i).target_name().empty()) continue;
+    warn(cat("batch_input[", i, "]"), "has no target_name: no tensor is made of it");
+  }
+}
+
+}  // namespace atl::config

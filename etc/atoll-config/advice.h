@@ -1,0 +1,20 @@
+/// What the rules allow and hardly anybody means.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "model_config.pb.h"
+#include "problem.h"
+
+namespace atl::config {
+
+/// Takes the field and the text of a warning.
+using Warn = std::function<void(const std::string& field, const std::string& text)>;
+
+/// \param siblings  the models of the repository; empty: not known.
+void advise(const inference::ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn);
+
+}  // namespace atl::config

@@ -1,0 +1,89 @@
+#include "values.h"
+
+#include <gtest/gtest.h>
+
+#include "manifest_keys.h"
+
+namespace atl::tritonserver {
+namespace {
+
+TEST(Values, Booleans) {
+  for (const char* text : {"true", "TRUE", "On", "1"}) EXPECT_TRUE(parse_bool(text).value()) << text;
+  for (const char* text : {"false", "FALSE", "oFF", "0"}) EXPECT_FALSE(parse_bool(text).value()) << text;
+  for (const char* text : {"", "yes", "2", "true "}) {
+    EXPECT_EQ(parse_bool(text).status().text(), cat("invalid value for bool option: ", text));
+  }
+}
+
+std::string integer(std::string_view text) {
+  auto value = parse_integer(text);
+  return value.ok() ? cat(*value) : value.status().text();
+}
+
+TEST(Values, ALeadingNumberIsEnough) {
+  EXPECT_EQ(integer("5"), "5");
+  EXPECT_EQ(integer("5x"), "5");
+  EXPECT_EQ(integer(" -7.9"), "-7");
+  EXPECT_EQ(integer("+3"), "3");
+  EXPECT_EQ(integer("x5"), "Invalid option value. Got x5");
+  EXPECT_EQ(integer(""), "Invalid option value. Got ");
+  EXPECT_EQ(integer("2147483647"), "2147483647");
+  EXPECT_EQ(integer("2147483648"), "Provided option value is out of bound. Got 2147483648");
+  EXPECT_EQ(integer("-99999999999999999999"),
+            "Provided option value is out of bound. Got -99999999999999999999");
+}
+
+TEST(Values, Numbers) {
+  EXPECT_EQ(parse_number("0.5").value(), 0.5);
+  EXPECT_EQ(parse_number("7.5x").value(), 7.5);
+  EXPECT_EQ(parse_number("x").status().text(), "Invalid option value. Got x");
+  EXPECT_EQ(parse_number("1e999").status().text(), "Provided option value is out of bound. Got 1e999");
+  EXPECT_EQ(parse_number("nan").status().text(), "Provided option value is out of bound. Got nan");
+}
+
+std::string setting(std::string_view text) {
+  auto setting = parse_setting(text, "host-policy", "policy name");
+  if (!setting.ok()) return setting.status().text();
+  return cat(setting->scoped, "|", setting->scope, "|", setting->name, "|", setting->value);
+}
+
+TEST(Values, Settings) {
+  EXPECT_EQ(setting("a,b=c"), "true|a|b|c");
+  EXPECT_EQ(setting("b=c,d=e"), "false||b|c,d=e");
+  EXPECT_EQ(setting(",b=c"), "true||b|c");
+  for (const char* text : {"", "a", "a,b", "=c", "a,=c", "b="}) {
+    EXPECT_EQ(setting(text),
+              cat("--host-policy option format is '<policy name>,<setting>=<value>'. Got ", text));
+  }
+}
+
+TEST(Values, Pairs) {
+  EXPECT_EQ(parse_pair("0:64").value().second, "64");
+  for (const char* text : {"", "0", "0:1:2"}) {
+    EXPECT_EQ(parse_pair(text).status().text(),
+              cat("Cannot parse pair option due to incorrect number of inputs.--<pair option> argument "
+                  "requires format <first>:<second>. Found: ",
+                  text));
+  }
+}
+
+TEST(ManifestKeys, AreTomlWhateverTheTextsHold) {
+  ManifestKeys keys;
+  keys.set("b", true);
+  keys.set("a", int64_t{-5});
+  keys.set("a.text", "say \"\\\" \n\x7f\xc3\xa4");
+  keys.add("list", "x");
+  keys.add("list", "y, z");
+  keys.set("other", std::vector<std::string>{"one"});
+  keys.set("other", std::vector<std::string>{"two"});
+  keys.put("table", "n.k", "1");
+  keys.put("table", "n.k", "2");
+  keys.put("table", "a", "3");
+  EXPECT_EQ(keys.overrides(),
+            (std::vector<std::string>{"a.text=\"say \\\"\\\\\\\" \\u000A\\u007F\xc3\xa4\"", "a=-5", "b=true",
+                                      "list=[\"x\", \"y, z\"]", "other=[\"two\"]",
+                                      "table={\"a\" = \"3\", \"n.k\" = \"2\"}"}));
+}
+
+}  // namespace
+}  // namespace atl::tritonserver

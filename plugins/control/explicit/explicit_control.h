@@ -1,0 +1,51 @@
+/// Model control of kind "explicit": clients load and unload.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/gate.h"
+#include "atoll/model.h"
+#include "atoll/model_control.h"
+
+namespace atl::control {
+
+struct ExplicitOptions {
+  std::vector<std::string> load_model = {};  ///< at start; "*" alone: all
+  bool allow_file_override = true;
+  uint64_t max_override_bytes = uint64_t{1} << 30;  ///< of all loads in hand together
+};
+
+/// Names that can be loaded at start. Errors: INVALID_ARGUMENT "Wildcard model name '*' must be the ONLY
+/// startup model if specified at all.", or a name that can not be a model's.
+Status check_startup_models(const std::vector<std::string>& names);
+
+/// Keeps nothing of the models: the catalog knows them, and changes one at a time. [any]
+class ExplicitControl final : public ModelControl {
+ public:
+  ExplicitControl(ExplicitOptions options, Gate& gate) : options_(std::move(options)), gate_(gate) {}
+  virtual ~ExplicitControl() = default;
+
+  const ExplicitOptions& options() const noexcept { return options_; }
+  /// Before the first call; outlives the last one's answer.
+  void use(ModelCatalog* catalog) noexcept { catalog_ = catalog; }
+
+  std::string_view mode() const noexcept override { return "explicit"; }
+  void load(std::string model, std::vector<ModelControlParameter> parameters, Done done) noexcept override;
+  void unload(std::string model, std::vector<ModelControlParameter> parameters, Done done) noexcept override;
+
+ private:
+  struct InHand;
+  Status check_server() const;
+  Status check_size(const ModelLoadRequest& request, InHand* in_hand);
+
+  const ExplicitOptions options_;
+  Gate& gate_;
+  ModelCatalog* catalog_ = nullptr;
+  std::atomic<uint64_t> override_bytes_{0};
+};
+
+}  // namespace atl::control

@@ -1,0 +1,35 @@
+/// control/explicit: serves what clients load.
+#include "atoll/plugin.h"
+
+#include "explicit_plugin.h"
+
+namespace atl::control {
+namespace {
+
+constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0}};
+constexpr atoll_need_v1 kNeeds[] = {
+    {ModelCatalog::kInterfaceId.data(), 1, 0},
+    {Repository::kInterfaceId.data(), 0, 0},
+};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"load_model", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
+     "Names of the models that are loaded at start; \"*\" alone: all of the repository."},
+    {"allow_file_override", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
+     "Whether a load may bring the model's files itself, which for some backends means bringing code."},
+    {"max_override_bytes", ATOLL_OPTION_BYTES, 0, "1GiB", "1MiB", nullptr, nullptr,
+     "Most bytes of configurations and files that all loads in hand may have brought."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(ExplicitPlugin,
+             {.name = "control/explicit",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Loads the models that are named at start; after that clients load and unload.",
+              .provides = kProvides,
+              .needs = kNeeds,
+              .options = kOptions});
+
+}  // namespace atl::control

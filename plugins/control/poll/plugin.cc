@@ -1,0 +1,35 @@
+/// control/poll: serves what the repository holds, and follows its changes.
+#include "atoll/plugin.h"
+
+#include "poll_plugin.h"
+
+namespace atl::control {
+namespace {
+
+constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0}};
+constexpr atoll_need_v1 kNeeds[] = {
+    {ModelCatalog::kInterfaceId.data(), 0, 0},
+    {Repository::kInterfaceId.data(), 1, 0},
+};
+
+constexpr atoll_option_v1 kOptions[] = {
+    {"interval", ATOLL_OPTION_DURATION, 0, "15s", "0s", "24h", nullptr,
+     "Time between the end of one look at the repository and the next; 0s: one at start only."},
+    {"settle_time", ATOLL_OPTION_DURATION, 0, "1s", "0s", "1h", nullptr,
+     "How long a change must not have changed further before it is followed, so that nothing is loaded that "
+     "is "
+     "still being copied."},
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(PollPlugin,
+             {.name = "control/poll",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Loads every model of the repository, and loads and unloads as the repository changes.",
+              .provides = kProvides,
+              .needs = kNeeds,
+              .options = kOptions});
+
+}  // namespace atl::control

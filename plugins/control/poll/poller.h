@@ -1,0 +1,55 @@
+/// Looks at the repository again and again, and has the catalog follow it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "atoll/host.h"
+#include "atoll/model.h"
+#include "atoll/repository.h"
+#include "model_watch.h"
+
+namespace atl::control {
+
+struct PollOptions {
+  int64_t interval_ns = 15 * kNsPerSecond;  ///< from the end of one poll to the next; 0: only at start
+  int64_t settle_ns = kNsPerSecond;         ///< how long a change must not have changed further
+};
+
+/// On a thread of its own. One poll at a time: the next one waits until what the last one began is loaded or
+/// has failed. While it looks or waits for a load it holds a pass of the instance's gate.
+class Poller {
+ public:
+  Poller(Host& host, PollOptions options) : host_(host), options_(options), watch_(options.settle_ns) {}
+
+  /// Begins with a first poll. Returns at once. The services outlive stop().
+  /// Errors: RESOURCE_EXHAUSTED no thread to be had.
+  Status start(ModelCatalog& catalog, Repository& repository);
+  /// When the gate is empty.
+  void stop() { executor_.reset(); }
+
+ private:
+  // All of these on the executor.
+  void poll();
+  Status look(bool all, Sights* sights);
+  Sight look_at(const std::string& model, bool twice);
+  void report(const Decision& decision);
+  void loaded(const std::vector<ModelLoadResult>& results);
+  void finish(bool all);
+
+  Host& host_;
+  const PollOptions options_;
+  ModelCatalog* catalog_ = nullptr;
+  Repository* repository_ = nullptr;
+  ModelWatch watch_;
+  Sights sights_;                    ///< of the last look
+  std::set<std::string> unsettled_;  ///< likewise
+  int64_t next_poll_ns_ = 0;         ///< before it only what is unsettled is looked at
+  std::string list_failure_;         ///< logged once
+  bool startup_complete_ = false;
+  SerialExecutorPtr executor_;  // last: its tasks use all of the above
+};
+
+}  // namespace atl::control

@@ -1,0 +1,46 @@
+/// A load that is to be made: of what, why, and who is told.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "atoll/model.h"
+
+namespace atl::models {
+
+using LoadDone = std::function<void(const ModelLoadOutcome&)>;
+
+struct LoadOrder {
+  std::optional<std::string> config;  ///< JSON that takes the place of the directory's configuration
+  std::vector<RepositoryFile> files;  ///< take the place of the directory
+  bool requested = false;  ///< by a call that names the model; not for the sake of an ensemble or service
+  bool rebuild = false;    ///< what did not change, too: a service or a member was replaced
+  bool refresh_members = false;  ///< of an ensemble: members that changed are loaded, not only missing ones
+  std::vector<LoadDone> told = {};
+
+  bool from_repository() const noexcept { return !config && files.empty(); }
+};
+
+/// For a reason of the server's own: it stays what the client made it.
+inline LoadOrder rebuild_order() {
+  LoadOrder order;
+  order.rebuild = true;
+  return order;
+}
+
+/// Loads of one model wait for each other. Those that mean the same state of the repository become one.
+inline void enqueue(std::deque<LoadOrder>& waiting, LoadOrder order) {
+  bool joins = !waiting.empty() && waiting.back().from_repository() && order.from_repository();
+  if (!joins) return waiting.push_back(std::move(order));
+  LoadOrder& last = waiting.back();
+  last.requested |= order.requested;
+  last.rebuild |= order.rebuild;
+  last.refresh_members |= order.refresh_members;
+  for (LoadDone& done : order.told) last.told.push_back(std::move(done));
+}
+
+}  // namespace atl::models

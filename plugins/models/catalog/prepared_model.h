@@ -1,0 +1,37 @@
+/// A model that has been read and is to be built, or was built.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "atoll/model.h"
+#include "atoll/repository.h"
+
+namespace atl::models {
+
+/// A model that an ensemble is made of.
+struct EnsembleMember {
+  std::string model;
+  int64_t version = ModelCatalog::kLatest;
+};
+
+/// Never changes once a version is built of it. The versions hold it, and so their files, while they live.
+struct PreparedModel {
+  RepositoryModel files;
+  std::vector<RepositoryStamp> stamps;    ///< from before the files were read; empty: changes can not be told
+  std::shared_ptr<const void> directory;  ///< of files that a client brought; null: from the repository
+  std::optional<std::string> config_override;  ///< JSON that the configuration was read from
+  std::string config;                          ///< serialized; normalised, not completed
+  std::vector<RepositoryVersion> versions;     ///< selected, ascending
+  std::vector<EnsembleMember> members;         ///< of an ensemble
+  bool ensemble = false;
+};
+
+/// Whether a version that was built of one model would be the same built of another: its files and what all
+/// versions share did not change, and the configurations differ in the version policy at most.
+bool is_same_version(const PreparedModel& built, const PreparedModel& other, int64_t version);
+
+}  // namespace atl::models
