@@ -94,7 +94,7 @@ def test_a_star_loads_all_and_those_that_fail_are_named(repository):
             assert control.infer("many", 1) == ("3", 31)
             assert not control.client.is_server_ready()
             control.unload("unbuildable")
-            assert control.client.is_server_ready()
+            server.wait_ready()
 
 
 def test_a_star_stands_alone(repository):
@@ -306,3 +306,15 @@ def test_mode_none_refuses_and_an_edited_manifest_lets_clients_decide(repository
                 control.unload("plus")
                 assert control.refusal(control.infer, "plus")[0] == "NOT_FOUND"
                 control.load("plus")
+
+
+def test_a_server_that_ends_while_a_new_control_plugin_loads(repository, tmp_path):
+    """What the old and the new one were waiting for ends after they are gone."""
+    manifest = tmp_path / "atoll.toml"
+    text = DEFAULT_MANIFEST.read_text()
+    for _ in range(8):
+        manifest.write_text(text.replace('use = "control/none"', 'use = "control/explicit"\nload_model = ["*"]'))
+        with Server(repository, manifest=manifest) as server:
+            manifest.write_text(text)
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for_line("reloaded: generation")

@@ -23,13 +23,15 @@ constexpr atoll_option_v1 kOptions[] = {
 
 }  // namespace
 
-ATOLL_PLUGIN(ExplicitPlugin,
-             {.name = "control/explicit",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Loads the models that are named at start; after that clients load and unload.",
-              .provides = kProvides,
-              .needs = kNeeds,
-              .options = kOptions});
+ATOLL_PLUGIN(
+    ExplicitPlugin,
+    {.name = "control/explicit",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Loads the models that are named at start; after that clients load and unload.",
+     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     .provides = kProvides,
+     .needs = kNeeds,
+     .options = kOptions});
 
 }  // namespace atl::control

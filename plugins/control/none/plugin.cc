@@ -14,12 +14,14 @@ constexpr atoll_need_v1 kNeeds[] = {
 
 }  // namespace
 
-ATOLL_PLUGIN(NonePlugin,
-             {.name = "control/none",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Loads every model of the repository at start; clients may not load or unload.",
-              .provides = kProvides,
-              .needs = kNeeds});
+ATOLL_PLUGIN(
+    NonePlugin,
+    {.name = "control/none",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Loads every model of the repository at start; clients may not load or unload.",
+     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     .provides = kProvides,
+     .needs = kNeeds});
 
 }  // namespace atl::control

@@ -23,13 +23,15 @@ constexpr atoll_option_v1 kOptions[] = {
 
 }  // namespace
 
-ATOLL_PLUGIN(PollPlugin,
-             {.name = "control/poll",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Loads every model of the repository, and loads and unloads as the repository changes.",
-              .provides = kProvides,
-              .needs = kNeeds,
-              .options = kOptions});
+ATOLL_PLUGIN(
+    PollPlugin,
+    {.name = "control/poll",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Loads every model of the repository, and loads and unloads as the repository changes.",
+     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     .provides = kProvides,
+     .needs = kNeeds,
+     .options = kOptions});
 
 }  // namespace atl::control

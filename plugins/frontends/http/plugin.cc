@@ -23,10 +23,13 @@ constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
 
 }  // namespace
 
-ATOLL_PLUGIN(HttpFrontend, {.name = "frontends/http",
-                            .version = "0.1.0",
-                            .license = "Apache-2.0",
-                            .help = "Serves the KServe V2 protocol and its extensions over HTTP.",
-                            .provides = kProvides,
-                            .needs = kNeeds,
-                            .options = atl::frontends::http::kOptions});
+ATOLL_PLUGIN(HttpFrontend,
+             {.name = "frontends/http",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Serves the KServe V2 protocol and its extensions over HTTP.",
+              // Who was given something to call when a load ends may still be returning from it.
+              .flags = ATOLL_PLUGIN_RESIDENT,
+              .provides = kProvides,
+              .needs = kNeeds,
+              .options = atl::frontends::http::kOptions});
