@@ -70,53 +70,21 @@ class Simulation {
     bool inside = false;
   };
 
-  SimulatedRequest& take_context() {
-    if (free_.empty()) {
-      contexts_.push_back(std::make_unique<SimulatedRequest>());
-      SimulatedRequest& made = *contexts_.back();
-      made.owner = this;
-      made.on_answer_function = [](void* self, SimulatedRequest& one) {
-        static_cast<Simulation*>(self)->answered(one);
-      };
-      made.on_end_function = [](void* self, SimulatedRequest& one) {
-        static_cast<Simulation*>(self)->free_.push_back(&one);
-      };
-      free_.push_back(&made);
-    }
-    SimulatedRequest& context = *free_.back();
-    free_.pop_back();
-    context.begin(next_ordinal_++);
-    return context;
-  }
-
   void submit() {
-    SimulatedRequest& context = take_context();
+    SimulatedRequest& context = contexts_.take();
     context.failing = random_.chance(2);
     if (random_.chance(5))
       context.request.times.deadline_ns = clock_.now_ns() + random_.between(0, 3 * kNsPerMs);
-    if (random_.chance(2)) cancel(context);
-    if (random_.chance(15)) cancel_later(context);
-    ++submitted_;
+    if (random_.chance(2)) contexts_.cancel(context);
+    if (random_.chance(15)) {
+      contexts_.cancel_at(context, clock_.now_ns() + random_.between(0, 2 * kNsPerMs), *clients_[0]);
+    }
     Status status = scheduler_->enqueue(context.request);
     if (status.ok()) return;
     EXPECT_EQ(status.code(), Code::kUnavailable);
-    EXPECT_EQ(context.finals + context.releases, 0u) << "refused and answered";
     ++refused_;
-    context.in_use = false;
-    free_.push_back(&context);
+    contexts_.refused(context);
   }
-  void cancel(SimulatedRequest& context) {
-    context.was_cancelled = true;
-    context.request.cancellation.cancel();
-  }
-  void cancel_later(SimulatedRequest& context) {
-    (void)clients_[0]->post_at(clock_.now_ns() + random_.between(0, 2 * kNsPerMs),
-                               make_task([this, one = &context, ordinal = context.ordinal] {
-                                 // The context may be another request's by now.
-                                 if (one->in_use && one->ordinal == ordinal) cancel(*one);
-                               }));
-  }
-
   Status execute(Instance& instance, const Batch& batch) {
     EXPECT_FALSE(std::exchange(instance.inside, true)) << "an instance was entered twice";
     EXPECT_EQ(batch.requests.size(), 1u);
@@ -172,12 +140,12 @@ class Simulation {
   }
 
   void check_counts() {
-    EXPECT_EQ(served_ + cancelled_ + failed_ + refused_, submitted_);
-    EXPECT_EQ(free_.size(), contexts_.size()) << "requests without an end";
+    EXPECT_EQ(served_ + cancelled_ + failed_ + refused_, contexts_.taken());
+    EXPECT_TRUE(contexts_.all_ended()) << "requests without an end";
     EXPECT_EQ(scheduler_->in_flight(), 0u);
-    EXPECT_GE(submitted_, kRequestsEach);
+    EXPECT_GE(contexts_.taken(), kRequestsEach);
     EXPECT_GE(refused_, 1u) << "the one after the stop";
-    EXPECT_GT(served_, submitted_ / 4);
+    EXPECT_GT(served_, contexts_.taken() / 4);
     EXPECT_GT(cancelled_, 0u);
     EXPECT_GT(failed_, 0u);
   }
@@ -191,11 +159,10 @@ class Simulation {
   SerialExecutorPtr late_answers_;
   std::unique_ptr<DefaultProvider> provider_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::vector<std::unique_ptr<SimulatedRequest>> contexts_;
-  std::vector<SimulatedRequest*> free_;
+  SimulatedClients<SimulatedRequest> contexts_{[this](SimulatedRequest& context) { answered(context); }};
   int64_t execution_max_ns_ = 0;
-  uint64_t next_ordinal_ = 0, last_executed_ = 0;
-  uint64_t submitted_ = 0, refused_ = 0, served_ = 0, cancelled_ = 0, failed_ = 0;
+  uint64_t last_executed_ = 0;
+  uint64_t refused_ = 0, served_ = 0, cancelled_ = 0, failed_ = 0;
 };
 
 TEST(DefaultSimulation, EveryRequestEndsOnceInOrder) {

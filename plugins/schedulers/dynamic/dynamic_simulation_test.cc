@@ -83,7 +83,7 @@ class Simulation {
 
   void arrive() {
     for (uint64_t burst = random_.chance(3) ? random_.below(20) : 1; burst > 0; --burst) submit();
-    if (submitted_ >= kRequestsEach) {
+    if (clients_.taken() >= kRequestsEach) {
       if (!std::exchange(stopped_, true)) scheduler_->stop_accepting();
       return;
     }
@@ -91,27 +91,8 @@ class Simulation {
                            make_task([this] { arrive(); }));
   }
 
-  Client& take_client() {
-    if (free_.empty()) {
-      clients_.push_back(std::make_unique<Client>());
-      Client& made = *clients_.back();
-      made.owner = this;
-      made.on_answer_function = [](void* self, SimulatedRequest& one) {
-        static_cast<Simulation*>(self)->answered(static_cast<Client&>(one));
-      };
-      made.on_end_function = [](void* self, SimulatedRequest& one) {
-        static_cast<Simulation*>(self)->free_.push_back(static_cast<Client*>(&one));
-      };
-      free_.push_back(&made);
-    }
-    Client& client = *free_.back();
-    free_.pop_back();
-    client.begin(submitted_++);
-    return client;
-  }
-
   void submit() {
-    Client& client = take_client();
+    Client& client = clients_.take();
     scenario_.fill(client.request, random_);
     client.failing = random_.chance(1);
     client.arrived_ns = clock_.now_ns();
@@ -120,33 +101,22 @@ class Simulation {
     uint64_t timeout_us = policy.timeout_us(client.request);
     bool rejects = timeout_us != 0 && policy.timeout_action == TimeoutAction::kReject;
     client.timeout_at_ns = rejects ? clock_.now_ns() + static_cast<int64_t>(timeout_us) * kNsPerUs : 0;
-    if (random_.chance(2)) cancel(client);
-    if (random_.chance(8)) cancel_later(client);
+    if (random_.chance(2)) clients_.cancel(client);
+    if (random_.chance(8)) {
+      clients_.cancel_at(client, clock_.now_ns() + random_.between(0, 3 * kNsPerMs), *client_);
+    }
     set_waiting(client, true);
     Status status = scheduler_->enqueue(client.request);
     if (status.ok()) return;
     EXPECT_EQ(status.code(), Code::kUnavailable);
-    EXPECT_EQ(client.finals + client.releases, 0u) << "refused and answered";
     set_waiting(client, false);
     ++refused_;
-    client.in_use = false;
-    free_.push_back(&client);
+    clients_.refused(client);
   }
   void set_waiting(Client& client, bool waiting) {
     if (std::exchange(client.waiting, waiting) == waiting) return;
     waiting ? (void)waiting_.insert(&client) : (void)waiting_.erase(&client);
   }
-  void cancel(Client& client) {
-    client.was_cancelled = true;
-    client.request.cancellation.cancel();
-  }
-  void cancel_later(Client& client) {
-    (void)client_->post_at(clock_.now_ns() + random_.between(0, 3 * kNsPerMs),
-                           make_task([this, one = &client, ordinal = client.ordinal] {
-                             if (one->in_use && one->ordinal == ordinal) cancel(*one);
-                           }));
-  }
-
   Status execute(Instance& instance, const Batch& batch) {
     EXPECT_FALSE(std::exchange(instance.inside, true)) << "an instance was entered twice";
     check_batch(batch);
@@ -250,11 +220,11 @@ class Simulation {
   }
 
   void check_end() {
-    EXPECT_EQ(served_ + cancelled_ + rejected_ + failed_ + refused_, submitted_);
-    EXPECT_EQ(free_.size(), clients_.size()) << "requests without an end";
+    EXPECT_EQ(served_ + cancelled_ + rejected_ + failed_ + refused_, clients_.taken());
+    EXPECT_TRUE(clients_.all_ended()) << "requests without an end";
     EXPECT_TRUE(waiting_.empty());
     EXPECT_EQ(scheduler_->in_flight(), 0u);
-    EXPECT_GT(served_, submitted_ / 200);
+    EXPECT_GT(served_, clients_.taken() / 200);
     EXPECT_GT(cancelled_, 0u);
   }
 
@@ -269,13 +239,12 @@ class Simulation {
   SerialExecutorPtr client_;
   std::unique_ptr<DynamicProvider> provider_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::vector<std::unique_ptr<Client>> clients_;
-  std::vector<Client*> free_;
+  SimulatedClients<Client> clients_{[this](Client& client) { answered(client); }};
   std::set<const Client*> waiting_;
   bool stopped_ = false;
   int64_t free_since_ns_ = 0;
   uint64_t last_executed_ = 0, last_answered_ = 0, digest_ = 0xcbf29ce484222325ull;
-  uint64_t submitted_ = 0, refused_ = 0, served_ = 0, cancelled_ = 0, rejected_ = 0, failed_ = 0;
+  uint64_t refused_ = 0, served_ = 0, cancelled_ = 0, rejected_ = 0, failed_ = 0;
 };
 
 TEST(DynamicSimulation, PromisesHoldForEveryArrival) {

@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <set>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "atoll/executor.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 
@@ -31,7 +32,7 @@ struct SimulatedRequest : ResponseSink {
     finals += (flags & kFinal) != 0;
     EXPECT_EQ(finals, 1u) << "request " << ordinal;
     EXPECT_TRUE(in_use) << "an answer after the end of request " << ordinal;
-    on_answer(*this);
+    on_answer();
     end_if_done();
   }
   void discard(Response*) noexcept override {}
@@ -44,7 +45,7 @@ struct SimulatedRequest : ResponseSink {
   void end_if_done() {
     if (finals == 0 || releases == 0) return;
     in_use = false;
-    on_end(*this);
+    on_end();
   }
   /// Ready for the next request.
   void begin(uint64_t number) {
@@ -66,19 +67,60 @@ struct SimulatedRequest : ResponseSink {
   bool in_use = false, executed = false, failing = false, was_cancelled = false;
   Code code = Code::kOk;
   FailureReason reason = FailureReason::kOther;  ///< as reported
-  void (*on_answer_function)(void*, SimulatedRequest&) = nullptr;
-  void (*on_end_function)(void*, SimulatedRequest&) = nullptr;
-  void* owner = nullptr;
-
- private:
-  void on_answer(SimulatedRequest& self) { on_answer_function(owner, self); }
-  void on_end(SimulatedRequest& self) { on_end_function(owner, self); }
+  std::function<void()> on_answer, on_end;       ///< set by SimulatedClients
 };
 
 /// Not by its sink, which a scheduler may put itself before.
 inline SimulatedRequest& context_of(const Request& request) {
   return *reinterpret_cast<SimulatedRequest*>(request.sequence.number);
 }
+
+/// The requests of one simulation. `Client` is a SimulatedRequest.
+template <class Client>
+class SimulatedClients {
+ public:
+  /// \param answered  called with each answer, before its request may be taken again.
+  explicit SimulatedClients(std::function<void(Client&)> answered) : answered_(std::move(answered)) {}
+
+  /// One that is not in use, numbered in the order of the calls.
+  Client& take() {
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<Client>());
+      Client* made = all_.back().get();
+      made->on_answer = [this, made] { answered_(*made); };
+      made->on_end = [this, made] { free_.push_back(made); };
+      free_.push_back(made);
+    }
+    Client& client = *free_.back();
+    free_.pop_back();
+    client.begin(taken_++);
+    return client;
+  }
+  /// The scheduler did not take the request.
+  void refused(Client& client) {
+    EXPECT_EQ(client.finals + client.releases, 0u) << "refused and answered";
+    client.in_use = false;
+    free_.push_back(&client);
+  }
+  static void cancel(Client& client) {
+    client.was_cancelled = true;
+    client.request.cancellation.cancel();
+  }
+  static void cancel_at(Client& client, int64_t at_ns, SerialExecutor& executor) {
+    (void)executor.post_at(at_ns, make_task([one = &client, ordinal = client.ordinal] {
+                             // The context may be another request's by now.
+                             if (one->in_use && one->ordinal == ordinal) cancel(*one);
+                           }));
+  }
+  bool all_ended() const { return free_.size() == all_.size(); }
+  uint64_t taken() const { return taken_; }
+
+ private:
+  std::function<void(Client&)> answered_;
+  std::vector<std::unique_ptr<Client>> all_;
+  std::vector<Client*> free_;
+  uint64_t taken_ = 0;
+};
 
 /// Marks each request as it is reported.
 class MarkingReporter final : public InferenceReporter {
