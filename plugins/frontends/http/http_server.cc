@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/error_json.h"
+#include "common/tcp_listener.h"
 #include "common/wire_messages.h"
 #include "reply_head.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 constexpr int kBacklog = 1024;
 /// How long the listener waits when the process has no descriptor left.
@@ -46,31 +46,14 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(Backplane& backplane, int*
 }
 
 Status HttpServer::listen(int* bound_port) {
-  const ListenAddress& address = backplane_.settings.address;
-  if (!backplane_.host.replaces_running_instance()) ATOLL_RETURN_IF_ERROR(check_address_is_free(address));
   asio::io_context& io = workers_.front()->io();
-  boost::system::error_code error;
-  const auto resolver_flags = tcp::resolver::passive | tcp::resolver::numeric_service;
-  const auto endpoints =
-      tcp::resolver(io).resolve(address.host, std::to_string(address.port), resolver_flags, error);
-  if (error) return invalid_argument("can not listen on '", address.host, "': ", error.message());
-  for (const auto& entry : endpoints) {
-    auto acceptor = std::make_unique<tcp::acceptor>(io);
-    const tcp::endpoint endpoint = entry.endpoint();
-    acceptor->open(endpoint.protocol(), error);
-    if (!error) acceptor->set_option(tcp::acceptor::reuse_address(true), error);
-    // Shared, so that the next generation of this instance can take over the port while this one drains; that
-    // nobody else has it is checked before.
-    if (!error) acceptor->set_option(ReusePort(true), error);
-    if (!error) acceptor->bind(endpoint, error);
-    if (!error) acceptor->listen(kBacklog, error);
-    if (error) continue;
-    *bound_port = acceptor->local_endpoint().port();
-    acceptor_ = std::move(acceptor);
-    accept_timer_ = std::make_unique<asio::steady_timer>(io);
-    return {};
-  }
-  return internal_error("HTTP can not listen on '", address.text(address.port), "': ", error.message());
+  auto acceptor = std::make_unique<tcp::acceptor>(io);
+  ATOLL_RETURN_IF_ERROR(open_listener(backplane_.settings.address,
+                                      backplane_.host.replaces_running_instance(), kBacklog, "HTTP",
+                                      acceptor.get(), bound_port));
+  acceptor_ = std::move(acceptor);
+  accept_timer_ = std::make_unique<asio::steady_timer>(io);
+  return {};
 }
 
 void HttpServer::accept() {

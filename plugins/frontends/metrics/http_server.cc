@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/tcp_listener.h"
 #include "http_connection.h"
 
 namespace atl::frontends::metrics {
@@ -17,7 +18,6 @@ namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
-using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
 constexpr int kBacklog = 128;
 /// How long the listener waits when the process has no descriptor left.
@@ -35,7 +35,8 @@ HttpServer::~HttpServer() { stop(); }
 Result<int> HttpServer::start() noexcept {
   try {
     int bound_port = 0;
-    ATOLL_RETURN_IF_ERROR(listen(&bound_port));
+    ATOLL_RETURN_IF_ERROR(open_listener(options_.address, options_.share_port, kBacklog,
+                                        "the metrics service", &acceptor_, &bound_port));
     accept();
     thread_ = std::thread([this] {
       auto work = asio::make_work_guard(io_);
@@ -48,32 +49,6 @@ Result<int> HttpServer::start() noexcept {
   } catch (const std::exception& error) {
     return internal_error("can not start the metrics service: ", error.what());
   }
-}
-
-Status HttpServer::listen(int* bound_port) {
-  const ListenAddress& address = options_.address;
-  if (!options_.share_port) ATOLL_RETURN_IF_ERROR(check_address_is_free(address));
-  boost::system::error_code error;
-  const auto flags = tcp::resolver::passive | tcp::resolver::numeric_service;
-  const auto endpoints = tcp::resolver(io_).resolve(address.host, std::to_string(address.port), flags, error);
-  if (error) return invalid_argument("can not listen on '", address.host, "': ", error.message());
-  for (const auto& entry : endpoints) {
-    const tcp::endpoint endpoint = entry.endpoint();
-    tcp::acceptor acceptor(io_);
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-    // Shared, so that the next generation of this instance can take over the port while this one drains; that
-    // nobody else has it is checked before.
-    if (!error) acceptor.set_option(ReusePort(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(kBacklog, error);
-    if (error) continue;
-    *bound_port = acceptor.local_endpoint().port();
-    acceptor_ = std::move(acceptor);
-    return {};
-  }
-  return internal_error("the metrics service can not listen on '", address.text(address.port),
-                        "': ", error.message());
 }
 
 void HttpServer::accept() {

@@ -50,7 +50,6 @@ class HttpServer {
 
  private:
   friend class HttpConnection;
-  Status listen(int* bound_port);
   // The rest runs on the server's thread.
   void accept();
   void take(boost::asio::ip::tcp::socket socket);
