@@ -145,7 +145,7 @@ TEST(Usage, TellsOfEveryFlagInGroups) {
   }
   for (const Flag& flag : flag_table()) EXPECT_THAT(text, HasSubstr(cat("\n  --", flag.name)));
   EXPECT_THAT(text, HasSubstr("  --http-thread-count <integer>\n\tThreads that serve HTTP, 1 to 128. "
-                              "Default: 2. Manifest: plugin.http.threads.\n"));
+                              "Default: a CPU each, at most 8. Manifest:\n\tplugin.http.threads.\n"));
 }
 
 TEST(CommandLine, TakesEveryForm) {

@@ -1,5 +1,6 @@
 #include "grpc_server.h"
 
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/server_builder.h>
 #include <pthread.h>
 
@@ -21,6 +22,10 @@ constexpr int kArmedCalls = 32;
 constexpr int kArmedStreams = 4;
 /// All names and values that a client may send with a call.
 constexpr int kMaxMetadataBytes = 64 * 1024;
+/// Bytes of a message that a client may send ahead of the server's reading, over gRPC's own 64 KiB: a large
+/// tensor then comes without a stop and a wake-up of both sides for each window. Memory is no more at stake
+/// than before, as a request is read to its end before it is looked at.
+constexpr int kLookaheadBytes = 1024 * 1024;
 /// How long stop() lets calls end that hold no pass (health, and writes under way) before it cancels them.
 constexpr auto kStopGrace = std::chrono::seconds(1);
 
@@ -44,6 +49,9 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
   }
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);  // see decompress.h
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
+  // Counts of calls that nothing here reads, with two looks at the clock a call.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   // Shared, so that the next generation of this instance can take over the port while this one drains; that
   // nobody else has it is checked before.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 1);
@@ -58,6 +66,9 @@ GrpcServer::~GrpcServer() { stop(); }
 
 Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int* bound_port) noexcept {
   try {
+    // For the whole process: the search for cycles in the order of locks, on in Debian's build of the
+    // library, costs gRPC some 3,000 instructions a call.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     std::unique_ptr<GrpcServer> server(new GrpcServer(backplane));
     ATOLL_RETURN_IF_ERROR(server->build(bound_port));
     return server;

@@ -8,8 +8,10 @@ namespace atl::frontends::grpc_frontend {
 inline constexpr atoll_option_v1 kOptions[] = {
     {"address", ATOLL_OPTION_STRING, 0, "127.0.0.1:8001", nullptr, nullptr, nullptr,
      "Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."},
-    {"threads", ATOLL_OPTION_INT, 0, "2", "1", "128", nullptr,
-     "Threads that read requests and run inference, each with its own completion queue."},
+    {"threads", ATOLL_OPTION_INT, 0, "0", "0", "128", nullptr,
+     "Threads that read requests and run inference, each with its own completion queue. 0: one for each CPU "
+     "that "
+     "the process may use, at most 8."},
     {"max_message_bytes", ATOLL_OPTION_BYTES, 0, "64MiB", "1KiB", "2147483647", nullptr,
      "Largest request accepted, in bytes, after decompression."},
     {"max_streams_per_connection", ATOLL_OPTION_INT, 0, "1024", "1", "2147483647", nullptr,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "atoll/clock.h"
+#include "common/thread_count.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {
@@ -46,7 +47,7 @@ Result<Settings> read_settings(const Options& options) noexcept {
   Settings settings;
   ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));
   settings.reuse_port = options.get_bool("reuse_port");
-  settings.threads = static_cast<uint32_t>(integer(options, "threads"));
+  settings.threads = thread_count(options.get_int("threads"), usable_cpus());
   settings.max_message_bytes = static_cast<int>(
       std::min<uint64_t>(options.get_bytes("max_message_bytes"), std::numeric_limits<int>::max()));
   settings.max_requests_per_stream = static_cast<uint32_t>(integer(options, "max_requests_per_stream"));

@@ -8,8 +8,10 @@ namespace atl::frontends::http {
 inline constexpr atoll_option_v1 kOptions[] = {
     {"address", ATOLL_OPTION_STRING, 0, "127.0.0.1:8000", nullptr, nullptr, nullptr,
      "Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."},
-    {"threads", ATOLL_OPTION_INT, 0, "2", "1", "128", nullptr,
-     "Threads that read requests and run inference, each with connections of its own."},
+    {"threads", ATOLL_OPTION_INT, 0, "0", "0", "128", nullptr,
+     "Threads that read requests and run inference, each with connections of its own. 0: one for each CPU "
+     "that "
+     "the process may use, at most 8."},
     {"max_input_size", ATOLL_OPTION_BYTES, 0, "64MiB", "1KiB", "1TiB", nullptr,
      "Largest body of a request, in bytes, before and after decompression."},
     {"payload_too_large_status", ATOLL_OPTION_STRING, 0, "400", nullptr, nullptr, "400|413",

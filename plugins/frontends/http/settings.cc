@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/thread_count.h"
+
 namespace atl::frontends::http {
 namespace {
 
@@ -19,7 +21,7 @@ Result<Settings> read_settings(const Options& options) noexcept {
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
   settings.address = std::move(address).value();
-  settings.threads = number(options, "threads");
+  settings.threads = thread_count(options.get_int("threads"), usable_cpus());
   settings.max_input_bytes = options.get_bytes("max_input_size");
   settings.too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400;
   settings.max_connections = number(options, "max_connections");

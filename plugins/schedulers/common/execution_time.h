@@ -1,39 +1,48 @@
-/// How long an instance's executions take, as a moving average, and whether that makes it light.
+/// How long an instance's executions take, and whether that makes it light.
 #pragma once
 
-#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace atl::schedulers {
 
-/// Exponentially weighted moving average with weight 1/8 for the newest. An execution counts at most as four
-/// times the limit, so that one which the system interrupted does not make the instance heavy, while two or
-/// three really long ones do. Not thread safe: who runs the instance adds, who was handed the instance reads.
+/// Looks at the last 16 executions. An average would not do: an execution of microseconds that the system
+/// interrupts for milliseconds is nothing that the model did, however long it took. Not thread safe: who runs
+/// the instance adds, who was handed the instance reads.
 class ExecutionTime {
  public:
   /// \param light_limit_ns  executions that take less are light; 0: none are.
   explicit ExecutionTime(int64_t light_limit_ns = 0) noexcept
       : light_limit_ns_(light_limit_ns),
-        counted_max_ns_(light_limit_ns > INT64_MAX / 4 ? INT64_MAX : light_limit_ns * 4) {}
+        long_limit_ns_(light_limit_ns > INT64_MAX / kLong ? INT64_MAX : light_limit_ns * kLong) {}
 
   void add(int64_t duration_ns) noexcept {
-    int64_t counted_ns = std::clamp<int64_t>(duration_ns, 0, counted_max_ns_);
-    average_ns_ = samples_ == 0 ? counted_ns : average_ns_ + (counted_ns - average_ns_) / kWeight;
-    if (samples_ < kSamplesMin) ++samples_;
+    heavy_ = push(heavy_, duration_ns >= light_limit_ns_);
+    long_ = push(long_, duration_ns >= long_limit_ns_);
+    if (samples_ < kSamples) ++samples_;
   }
-  /// The average is below the limit, and there were enough executions to tell.
-  bool is_light() const noexcept { return samples_ >= kSamplesMin && average_ns_ < light_limit_ns_; }
-  /// Of the times as they are counted.
-  int64_t average_ns() const noexcept { return average_ns_; }
+  /// Less than half of the executions took the limit, at most two of them many times the limit, and there
+  /// were enough of them to tell.
+  bool is_light() const noexcept {
+    return samples_ >= kSamplesMin && 2 * static_cast<uint32_t>(std::popcount(heavy_)) < samples_ &&
+           std::popcount(long_) <= kLongMost;
+  }
 
-  /// Executions before an average counts.
+  /// Executions before they are judged.
   static constexpr uint32_t kSamplesMin = 4;
 
  private:
-  static constexpr int64_t kWeight = 8;
+  static constexpr uint32_t kSamples = 16;  ///< bits of a history
+  static constexpr int64_t kLong = 4;       ///< times the limit
+  static constexpr int kLongMost = 2;
+
+  static uint16_t push(uint16_t history, bool bit) noexcept {
+    return static_cast<uint16_t>(history << 1 | static_cast<uint16_t>(bit));
+  }
+
   int64_t light_limit_ns_;
-  int64_t counted_max_ns_;
-  int64_t average_ns_ = 0;
+  int64_t long_limit_ns_;
+  uint16_t heavy_ = 0, long_ = 0;  ///< a bit an execution, the last one lowest
   uint32_t samples_ = 0;
 };
 

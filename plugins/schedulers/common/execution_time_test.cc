@@ -18,7 +18,6 @@ TEST(ExecutionTime, LightMeansBelowTheLimit) {
   for (int64_t limit_ns : {100, 101}) {
     ExecutionTime time(limit_ns);
     for (int i = 0; i < 10; ++i) time.add(100);
-    EXPECT_EQ(time.average_ns(), 100);
     EXPECT_EQ(time.is_light(), limit_ns == 101);
   }
 }
@@ -33,11 +32,21 @@ TEST(ExecutionTime, TheLimitsOfTheLimit) {
   EXPECT_TRUE(always.is_light());
 }
 
-TEST(ExecutionTime, OneInterruptedExecutionChangesNothing) {
+TEST(ExecutionTime, FewInterruptedExecutionsChangeNothing) {
   ExecutionTime time(50'000);
   for (int i = 0; i < 10; ++i) time.add(2'000);
   time.add(30'000'000);
   EXPECT_TRUE(time.is_light());
+  for (int i = 0; i < 40; ++i) {
+    time.add(i % 8 == 7 ? 30'000'000 : 2'000);
+    EXPECT_TRUE(time.is_light()) << i;
+  }
+}
+
+TEST(ExecutionTime, HalfOfThemSlowIsHeavy) {
+  ExecutionTime time(50'000);
+  for (int i = 0; i < 40; ++i) time.add(i % 2 == 0 ? 60'000 : 2'000);
+  EXPECT_FALSE(time.is_light());
 }
 
 TEST(ExecutionTime, FollowsAChange) {
@@ -48,13 +57,13 @@ TEST(ExecutionTime, FollowsAChange) {
   EXPECT_LE(slow, 3);
   for (; !time.is_light(); ++quick) time.add(10'000);
   EXPECT_GT(quick, 0);
-  EXPECT_LT(quick, 10);
+  EXPECT_LT(quick, 20);
 }
 
 TEST(ExecutionTime, AClockThatStepsBackCountsAsNoTime) {
   ExecutionTime time(100);
   for (int i = 0; i < 10; ++i) time.add(-5);
-  EXPECT_EQ(time.average_ns(), 0);
+  EXPECT_TRUE(time.is_light());
 }
 
 }  // namespace

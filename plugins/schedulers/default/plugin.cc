@@ -29,7 +29,8 @@ constexpr atoll_option_v1 kOptions[] = {
      "Most requests that may wait for one model version; further ones are refused as UNAVAILABLE. 0: any "
      "number."},
     {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
-     "An idle instance whose executions take less on average is run on the thread that brought the request. "
+     "An idle instance most of whose recent executions took less is run on the thread that brought the "
+     "request. "
      "0us: always on the instance's own thread."},
 };
 

@@ -55,7 +55,8 @@ constexpr atoll_option_v1 kOptions[] = {
      "Most requests that may wait for one model version, in all priority levels together, beside the limits "
      "of its configuration; further ones are refused as UNAVAILABLE. 0: any number."},
     {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
-     "An idle instance whose executions take less on average is run on the thread that completed the batch. "
+     "An idle instance most of whose recent executions took less is run on the thread that completed the "
+     "batch. "
      "0us: always on the instance's own thread."},
     {"backend_directory", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
      "Folder with a folder for each backend, where batchstrategy.so is looked for if neither the model nor "
