@@ -1,7 +1,6 @@
 /// How long an instance's executions take, and whether that makes it light.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace atl::schedulers {
@@ -17,32 +16,38 @@ class ExecutionTime {
         long_limit_ns_(light_limit_ns > INT64_MAX / kLong ? INT64_MAX : light_limit_ns * kLong) {}
 
   void add(int64_t duration_ns) noexcept {
-    heavy_ = push(heavy_, duration_ns >= light_limit_ns_);
-    long_ = push(long_, duration_ns >= long_limit_ns_);
+    heavy_.push(duration_ns >= light_limit_ns_);
+    long_.push(duration_ns >= long_limit_ns_);
     if (samples_ < kSamples) ++samples_;
   }
   /// Less than half of the executions took the limit, at most two of them many times the limit, and there
   /// were enough of them to tell.
   bool is_light() const noexcept {
-    return samples_ >= kSamplesMin && 2 * static_cast<uint32_t>(std::popcount(heavy_)) < samples_ &&
-           std::popcount(long_) <= kLongMost;
+    return samples_ >= kSamplesMin && 2 * heavy_.count < samples_ && long_.count <= kLongMost;
   }
 
   /// Executions before they are judged.
   static constexpr uint32_t kSamplesMin = 4;
 
  private:
-  static constexpr uint32_t kSamples = 16;  ///< bits of a history
-  static constexpr int64_t kLong = 4;       ///< times the limit
-  static constexpr int kLongMost = 2;
+  static constexpr uint32_t kSamples = 16;
+  static constexpr int64_t kLong = 4;  ///< times the limit
+  static constexpr uint32_t kLongMost = 2;
 
-  static uint16_t push(uint16_t history, bool bit) noexcept {
-    return static_cast<uint16_t>(history << 1 | static_cast<uint16_t>(bit));
-  }
+  /// Yes or no of the last executions, and how many were yes.
+  struct History {
+    void push(bool bit) noexcept {
+      constexpr uint32_t kOldest = 1u << (kSamples - 1);
+      count += static_cast<uint32_t>(bit) - static_cast<uint32_t>((bits & kOldest) != 0);
+      bits = ((bits & ~kOldest) << 1) | static_cast<uint32_t>(bit);
+    }
+    uint32_t bits = 0;  ///< the newest is the lowest
+    uint32_t count = 0;
+  };
 
   int64_t light_limit_ns_;
   int64_t long_limit_ns_;
-  uint16_t heavy_ = 0, long_ = 0;  ///< a bit an execution, the last one lowest
+  History heavy_, long_;
   uint32_t samples_ = 0;
 };
 

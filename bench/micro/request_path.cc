@@ -1,0 +1,204 @@
+#include "request_path.h"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+#include "codec/infer_request.h"
+#include "codec/infer_response.h"
+#include "common/unary_infer_context.h"
+#include "common/v2_infer_request.h"
+#include "common/v2_infer_response.h"
+#include "grpc_service.pb.h"
+
+namespace atl::bench {
+namespace {
+
+using frontends::InferContext;
+using frontends::UnaryInferContext;
+using frontends::V2InferRequest;
+using frontends::V2InferResponse;
+
+constexpr uint32_t kElements = 16;
+constexpr uint64_t kInlineBytes = 4096;
+constexpr size_t kAlignment = 64;
+constexpr int kWarmUp = 64;
+
+constexpr char kConfig[] = R"(
+  backend: "identity"
+  input { name: "INPUT0" data_type: TYPE_FP32 dims: 16 }
+  output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 16 })";
+
+/// What the two transports share: small outputs in the response's arena.
+class PathContext : public UnaryInferContext {
+ protected:
+  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override {
+    output.buffer.data = response.arena().allocate(size_bytes, kAlignment);
+    output.buffer.size_bytes = size_bytes;
+    return {};
+  }
+  void drop_outputs(Response&) noexcept override {}
+  void answer_error(const Status&) noexcept override { answer_bytes_ = 0; }
+  void recycle() noexcept override {
+    clear();
+    reset_request();
+  }
+  virtual void clear() noexcept = 0;
+
+  size_t answer_bytes_ = 0;
+};
+
+class GrpcPath final : public Path, private PathContext {
+ public:
+  explicit GrpcPath(ServedIdentity& served) : served_(served), bytes_(grpc_message()) {}
+
+  size_t run() override {
+    begin(0);
+    answer_bytes_ = 0;
+    if (!prepare().ok()) {
+      abandon();
+      return 0;
+    }
+    return submit().ok() ? answer_bytes_ : 0;
+  }
+
+ private:
+  Status prepare() noexcept {
+    const frontends::ByteSpan slice(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
+    ATOLL_RETURN_IF_ERROR(message_.parse({&slice, 1}, request.arena()));
+    Result<ModelRef> found = served_.catalog().acquire(message_.model_name(), -1);
+    if (!found.ok()) return std::move(found).status();
+    model = std::move(found).value();
+    return message_.fill(request, regions);
+  }
+  void answer(Response& response) noexcept override {
+    const ModelInfo& info = model->info();
+    V2InferResponse message(info.name, info.version_text, request, response, kInlineBytes);
+    head_.resize(message.head_bytes());
+    for (const auto& part : message.write(head_.data())) answer_bytes_ += part.bytes.size();
+  }
+  void clear() noexcept override { message_.reset(); }
+
+  ServedIdentity& served_;
+  const std::string bytes_;
+  V2InferRequest message_;
+  std::vector<uint8_t> head_;
+};
+
+class HttpPath final : public Path, private PathContext {
+ public:
+  HttpPath(ServedIdentity& served, std::string json, std::string tensors)
+      : served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
+    size_ = body_.size();
+    body_.append(frontends::http::kJsonPaddingBytes, '\0');
+    binary_ = !tensors.empty();
+  }
+
+  size_t run() override {
+    begin(0);
+    answer_bytes_ = 0;
+    if (!prepare().ok()) {
+      abandon();
+      return 0;
+    }
+    return submit().ok() ? answer_bytes_ : 0;
+  }
+
+ private:
+  Status prepare() noexcept {
+    Result<ModelRef> found = served_.catalog().acquire(ServedIdentity::kModel, -1);
+    if (!found.ok()) return std::move(found).status();
+    model = std::move(found).value();
+    frontends::http::InferBody body{{reinterpret_cast<const uint8_t*>(body_.data()), size_}, std::nullopt};
+    if (binary_) body.json_bytes = json_bytes_;
+    return reader_.read(body, model->info(), request, parts_, regions);
+  }
+  void answer(Response& response) noexcept override {
+    auto reply = frontends::http::write_infer_response(model->info(), request, parts_.reply, response, head_);
+    if (reply.ok()) answer_bytes_ = reply->total_bytes;
+  }
+  void clear() noexcept override { parts_.reset(); }
+
+  ServedIdentity& served_;
+  size_t json_bytes_, size_;
+  std::string body_;
+  bool binary_;
+  frontends::http::InferRequestReader reader_;
+  frontends::http::InferParts parts_;
+  frontends::http::JsonOutput head_;
+};
+
+}  // namespace
+
+ServedIdentity::ServedIdentity()
+    : host_("catalog"), backend_(host_.clock()), scheduler_(schedulers::DefaultSettings{}) {
+  host_.options()
+      .set_bool("strict_readiness", true)
+      .set_bool("auto_complete_config", true)
+      .set_int("default_max_batch_size", 4)
+      .set_int("load_retry_count", 0)
+      .set_map("backend_settings", {});
+  host_.registry().publish<Repository>("repository", repository_);
+  host_.registry().publish<ModelConfigs>("configs", configs_);
+  host_.registry().publish<Backend>("identity", backend_);
+  host_.registry().publish<SchedulerProvider>("default", scheduler_);
+  plugin_ = std::make_unique<models::CatalogPlugin>(host_);
+  if (!plugin_->init().ok() || !plugin_->start().ok()) throw std::runtime_error("the catalog does not start");
+  repository_.put(kModel, {1}, kConfig);
+  Status status = internal_error("the load did not end");
+  catalog().load({kModel},
+                 [&](const std::vector<ModelLoadResult>& got) { status = got.at(0).status.clone(); });
+  host_.run_ready();
+  if (!status.ok()) throw std::runtime_error(status.text());
+}
+
+ServedIdentity::~ServedIdentity() {
+  host_.gate().close();
+  plugin_->drain(0);
+  host_.run_ready();
+  plugin_->stop();
+  host_.run_ready();
+}
+
+ModelCatalog& ServedIdentity::catalog() noexcept {
+  return *static_cast<ModelCatalog*>(plugin_->query(ModelCatalog::kInterfaceId));
+}
+
+void Path::warm_up(ServedIdentity& served) {
+  for (int i = 0; i < kWarmUp; ++i) {
+    run();
+    served.run_ready();
+  }
+  if (run() == 0) throw std::runtime_error("the request is not answered on the thread that brings it");
+}
+
+std::string grpc_message() {
+  inference::ModelInferRequest message;
+  message.set_model_name(ServedIdentity::kModel);
+  auto* input = message.add_inputs();
+  input->set_name("INPUT0");
+  input->set_datatype("FP32");
+  input->add_shape(kElements);
+  message.add_raw_input_contents(std::string(kElements * sizeof(float), '\1'));
+  return message.SerializeAsString();
+}
+
+std::unique_ptr<Path> grpc_path(ServedIdentity& served) { return std::make_unique<GrpcPath>(served); }
+
+std::unique_ptr<Path> http_binary_path(ServedIdentity& served) {
+  return std::make_unique<HttpPath>(
+      served,
+      R"({"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[16],"parameters":{"binary_data_size":64}}],)"
+      R"("parameters":{"binary_data_output":true}})",
+      std::string(kElements * sizeof(float), '\1'));
+}
+
+std::unique_ptr<Path> http_json_path(ServedIdentity& served) {
+  return std::make_unique<HttpPath>(
+      served,
+      R"({"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[16],)"
+      R"("data":[0.5,1.5,2.5,3.5,4.5,5.5,6.5,7.5,8.5,9.5,10.5,11.5,12.5,13.5,14.5,15.5]}]})",
+      "");
+}
+
+}  // namespace atl::bench
