@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "atoll/clock.h"
+#include "atoll/usable_cpus.h"
 #include "common/thread_count.h"
 
 namespace atl::frontends::grpc_frontend {

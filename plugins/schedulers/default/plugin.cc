@@ -1,15 +1,21 @@
 /// schedulers/default: one request, one execution.
 #include "atoll/plugin.h"
 
+#include "atoll/usable_cpus.h"
 #include "default_provider.h"
 
 namespace atl::schedulers {
 namespace {
 
+constexpr int64_t kOneCpuTimes = 10;
+
 DefaultSettings settings_from(const Options& options) {
   DefaultSettings settings;
   settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
-  settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
+  // Where there is one CPU, a thread of the instance's own runs nothing beside the others: it only takes
+  // turns with them, at the price of the switches.
+  const int64_t times = usable_cpus() == 1 ? kOneCpuTimes : 1;
+  settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution") * times;
   return settings;
 }
 
@@ -30,8 +36,9 @@ constexpr atoll_option_v1 kOptions[] = {
      "number."},
     {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
      "An idle instance most of whose recent executions took less is run on the thread that brought the "
-     "request. "
-     "0us: always on the instance's own thread."},
+     "request; "
+     "where the process may use one CPU only, ten times this counts. 0us: always on the instance's own "
+     "thread."},
 };
 
 }  // namespace
