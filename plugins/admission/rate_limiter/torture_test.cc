@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kCopies = 3;
 constexpr int kThreads = 4;
-constexpr int kRounds = 4000;
+constexpr int kRounds = 40000;
 
 /// Whoever is told notes it; the thread that waits looks.
 class Waiter final : public AdmissionListener {

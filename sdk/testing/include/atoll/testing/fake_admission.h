@@ -1,10 +1,12 @@
 /// Admission that does what a test says: each instance has a door, open or closed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,7 @@ class FakeAdmission final : public ExecutionAdmission {
   }
   /// Tells the instance if it waits.
   void open(size_t index) {
-    Told told;
+    Door* told = nullptr;
     {
       std::scoped_lock lock(mutex_);
       doors_[index]->open = true;
@@ -53,13 +55,13 @@ class FakeAdmission final : public ExecutionAdmission {
   }
   /// If it waits it is told; the door stays closed. \returns whether it has waited
   bool admit_once(size_t index) {
-    Told told;
+    Door* told = nullptr;
     {
       std::scoped_lock lock(mutex_);
       told = admit(*doors_[index]);
     }
     tell(told);
-    return told.first != nullptr;
+    return told != nullptr;
   }
   bool waits(size_t index) const {
     std::scoped_lock lock(mutex_);
@@ -90,16 +92,17 @@ class FakeAdmission final : public ExecutionAdmission {
  private:
   struct Door {
     bool open = true, waits = false, admitted = false;
+    std::atomic<bool> telling{false};
     AdmissionListener* listener = nullptr;
     void* context = nullptr;
     uint64_t executed = 0;
   };
-  using Told = std::pair<AdmissionListener*, void*>;
 
   class Instance final : public AdmittedInstance {
    public:
     Instance(FakeAdmission& owner, Door& door, bool holds) : owner_(owner), door_(door), holds_(holds) {}
     ~Instance() override {
+      await_told();
       std::scoped_lock lock(owner_.mutex_);
       if (door_.waits) owner_.problems_.push_back("an instance that waits was destroyed");
       door_.admitted = false;
@@ -120,15 +123,20 @@ class FakeAdmission final : public ExecutionAdmission {
       end_now(executed);
     }
     bool withdraw() noexcept override {
-      std::scoped_lock lock(owner_.mutex_);
-      return std::exchange(door_.waits, false);
+      bool waited = false;
+      {
+        std::scoped_lock lock(owner_.mutex_);
+        waited = std::exchange(door_.waits, false);
+      }
+      await_told();
+      return waited;
     }
     void insist() noexcept override {
-      Told told;
+      Door* told = nullptr;
       {
         std::scoped_lock lock(owner_.mutex_);
         told = owner_.admit(door_);
-        owner_.counts_.insisted += told.first != nullptr;
+        owner_.counts_.insisted += told != nullptr;
       }
       tell(told);
     }
@@ -138,6 +146,9 @@ class FakeAdmission final : public ExecutionAdmission {
     }
 
    private:
+    void await_told() const noexcept {
+      while (door_.telling) std::this_thread::yield();
+    }
     bool ask_now(AdmissionListener& listener, void* context, bool insists) {
       if (door_.waits || door_.admitted) owner_.problems_.push_back("asked by one that waits or is admitted");
       ++owner_.counts_.asked;
@@ -160,13 +171,17 @@ class FakeAdmission final : public ExecutionAdmission {
     const bool holds_;
   };
 
-  Told admit(Door& door) {
-    if (!std::exchange(door.waits, false)) return {};
+  /// \returns who is to be told, or null
+  static Door* admit(Door& door) {
+    if (!std::exchange(door.waits, false)) return nullptr;
     door.admitted = true;
-    return {door.listener, door.context};
+    door.telling = true;
+    return &door;
   }
-  static void tell(Told told) {
-    if (told.first != nullptr) told.first->admitted(told.second);
+  static void tell(Door* door) {
+    if (door == nullptr) return;
+    door->listener->admitted(door->context);
+    door->telling = false;
   }
 
   mutable std::mutex mutex_;
