@@ -9,8 +9,8 @@
 
 namespace atl::schedulers {
 
-/// Instances are known by their positions. All functions only under the scheduler's lock, the destructor
-/// excepted. Where no plugin rules over executions there are none, and active() is all that is asked.
+/// Instances are known by their positions. All functions only under the scheduler's lock, close() excepted.
+/// Where no plugin rules over executions there are none, and active() is all that is asked.
 class AdmittedInstances {
  public:
   /// \param admissions  borrowed; empty: every execution is admitted
@@ -20,8 +20,8 @@ class AdmittedInstances {
       : admissions_(admissions), listener_(listener), states_(admissions.size(), State::kIdle) {}
   AdmittedInstances(const AdmittedInstances&) = delete;
   AdmittedInstances& operator=(const AdmittedInstances&) = delete;
-  /// Nobody is told any more when it returns.
-  ~AdmittedInstances() {
+  /// Nobody is told any more when it returns. For when nothing is in the queue, without the lock.
+  void close() noexcept {
     for (AdmittedInstance* admission : admissions_) (void)admission->withdraw();
   }
 

@@ -30,9 +30,9 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
       limits_(limits),
       clock_(*context.clock),
       reporter_(context.reporter),
+      admissions_(context.admissions, *this),
       slot_count_(context.instances.size()),
-      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())),
-      admissions_(context.admissions, *this) {
+      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())) {
   for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
     slots_[i].instance_ = context.instances[i];
     slots_[i].index_ = static_cast<uint32_t>(i);

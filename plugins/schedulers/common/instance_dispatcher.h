@@ -98,7 +98,7 @@ class InstanceDispatcher final : private AdmissionListener {
   InstanceDispatcher(const InstanceDispatcher&) = delete;
   InstanceDispatcher& operator=(const InstanceDispatcher&) = delete;
   /// Joins the instances' threads. No slot may be in use but by a thread that is about to return.
-  ~InstanceDispatcher() = default;
+  ~InstanceDispatcher() { admissions_.close(); }  // then nobody posts to the threads that end
 
   /// Makes the threads. Errors: those of ExecutorFactory::create, with the instance's name.
   Status start(const SchedulerContext& context) noexcept;
@@ -141,11 +141,11 @@ class InstanceDispatcher final : private AdmissionListener {
   const DispatcherLimits limits_;
   Clock& clock_;
   InferenceReporter* reporter_;
+  AdmittedInstances admissions_;
   InstanceSlot* idle_ = nullptr;
   uint32_t idle_count_ = 0;
   size_t slot_count_;
   std::unique_ptr<InstanceSlot[]> slots_;
-  AdmittedInstances admissions_;  // last: nobody posts to the instances' threads after its end
 };
 
 }  // namespace atl::schedulers
