@@ -32,6 +32,7 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
 ServedModel::~ServedModel() {
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
   parts_.scheduler.reset();
+  parts_.admission.reset();
   parts_.instances.clear();
   parts_.backend_model.reset();
   parts_.scheduler_provider.reset();

@@ -32,6 +32,11 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
+/// What admission (atoll/execution_admission.h) has to know of models that call models.
+enum CallFlags : uint32_t {
+  kHoldsResources = 1,       ///< its execution does; set by the scheduler that executes it
+  kCallerHoldsResources = 2  ///< set by set_caller()
+};
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
 struct SequenceId {
@@ -113,10 +118,10 @@ class Request {
   Model* model = nullptr;
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
-  uint32_t reserved = 0;
-  uint64_t priority = 0;    ///< 0: the model's default level
-  uint64_t timeout_us = 0;  ///< 0: none; a queue policy decides whether it counts
-  std::string_view tenant;  ///< from a header or key; empty: none
+  uint32_t call_flags = 0;      ///< CallFlags
+  uint64_t priority = 0;        ///< 0: the model's default level
+  uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
+  std::string_view tenant;      ///< from a header or key; empty: none
   ArenaList<InputTensor> inputs;
   ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
   ArenaList<Parameter> parameters;
@@ -148,6 +153,13 @@ class Request {
   RequestedOutput& add_output() noexcept { return outputs.add(arena_); }
   Parameter& add_parameter() noexcept { return parameters.add(arena_); }
 
+  /// For a request that is made by the execution of another one, which does not end before this one is
+  /// answered: it is not made to wait for what its caller holds.
+  void set_caller(const Request& caller) noexcept {
+    if ((caller.call_flags & (kHoldsResources | kCallerHoldsResources)) != 0)
+      call_flags |= kCallerHoldsResources;
+  }
+
   /// Ends the holder's use of the request. kReleaseReschedule gives it back to its scheduler (iterative
   /// sequences only: else INVALID_ARGUMENT and the caller still owns it).
   Status release(uint32_t flags = kReleaseAll) noexcept {
@@ -168,6 +180,7 @@ class Request {
     model = nullptr;
     sequence = {};
     sequence_flags = 0;
+    call_flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();
