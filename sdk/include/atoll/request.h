@@ -32,6 +32,9 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
+/// kRequestIsStep: made on behalf of another request that was admitted (an ensemble's step); it is not asked
+/// for again, see request_admission.h.
+enum RequestFlags : uint32_t { kRequestIsStep = 1 };
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
 struct SequenceId {
@@ -113,10 +116,10 @@ class Request {
   Model* model = nullptr;
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
-  uint32_t reserved = 0;
-  uint64_t priority = 0;    ///< 0: the model's default level
-  uint64_t timeout_us = 0;  ///< 0: none; a queue policy decides whether it counts
-  std::string_view tenant;  ///< from a header or key; empty: none
+  uint32_t request_flags = 0;   ///< RequestFlags
+  uint64_t priority = 0;        ///< 0: the model's default level
+  uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
+  std::string_view tenant;      ///< from a header or key; empty: none
   ArenaList<InputTensor> inputs;
   ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
   ArenaList<Parameter> parameters;
@@ -126,7 +129,9 @@ class Request {
 
   // --- set on the way ---
   uint32_t batch_size = 0;  ///< the first dimension of the inputs if the model batches, else 0
-  uint32_t reserved2 = 0;
+  /// Of a refusal that may be tried again: after how long at the earliest, ms; 0: nothing is known. Set
+  /// before the failure is returned or sent; valid as long as the request. Frontends tell it as Retry-After.
+  uint32_t retry_after_ms = 0;
   RequestTimes times;
   SequenceState* state = nullptr;
   Rescheduler* rescheduler = nullptr;
@@ -167,7 +172,7 @@ class Request {
     id = {};
     model = nullptr;
     sequence = {};
-    sequence_flags = 0;
+    sequence_flags = request_flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();
@@ -175,7 +180,7 @@ class Request {
     parameters.clear();
     trace = nullptr;
     cancellation.reset();
-    batch_size = 0;
+    batch_size = retry_after_ms = 0;
     times = {};
     state = nullptr;
     rescheduler = nullptr;
