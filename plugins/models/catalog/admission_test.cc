@@ -106,7 +106,7 @@ TEST(Admission, AStepOfAnAdmittedRequestIsNotAskedFor) {
   AdmissionBench bench;
   bench.admission.refuses = true;
   TestRequest request;
-  request->request_flags = kRequestIsStep;
+  request->set_caller(*TestRequest());
   EXPECT_EQ(bench.infer(request).text(), "OK");
   EXPECT_EQ(bench.admission.asked, 0U);
 }

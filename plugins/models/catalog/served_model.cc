@@ -44,7 +44,7 @@ Status ServedModel::infer(Request& request) noexcept {
   request.times.start_ns = start_ns;
   ATOLL_RETURN_IF_ERROR(validator_.validate(request));
   if (request.trace != nullptr) request.trace->report(TraceActivity::kRequestStart, start_ns);
-  if (context_.admission.asks() && (request.request_flags & kRequestIsStep) == 0) {
+  if (context_.admission.asks() && (request.flags & kIsStep) == 0) {
     AdmissionPoint::Hold hold = context_.admission.hold();
     if (hold.gate != nullptr) return AdmittedRequest::ask(*this, hold, request, priority_of(request));
   }

@@ -32,9 +32,12 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
-/// kRequestIsStep: made on behalf of another request that was admitted (an ensemble's step); it is not asked
-/// for again, see request_admission.h.
-enum RequestFlags : uint32_t { kRequestIsStep = 1 };
+/// What admission (execution_admission.h, request_admission.h) has to know of models that call models.
+enum RequestFlags : uint32_t {
+  kHoldsResources = 1,        ///< its execution does; set by the scheduler that executes it
+  kCallerHoldsResources = 2,  ///< set by set_caller()
+  kIsStep = 4                 ///< made on behalf of another request, which was admitted; set by set_caller()
+};
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
 struct SequenceId {
@@ -116,7 +119,7 @@ class Request {
   Model* model = nullptr;
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
-  uint32_t request_flags = 0;   ///< RequestFlags
+  uint32_t flags = 0;           ///< RequestFlags
   uint64_t priority = 0;        ///< 0: the model's default level
   uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
   std::string_view tenant;      ///< from a header or key; empty: none
@@ -153,10 +156,17 @@ class Request {
   RequestedOutput& add_output() noexcept { return outputs.add(arena_); }
   Parameter& add_parameter() noexcept { return parameters.add(arena_); }
 
+  /// For a request that is made by the execution of another one, which does not end before this one is
+  /// answered: it is not made to wait for what its caller holds, nor asked for admission again.
+  void set_caller(const Request& caller) noexcept {
+    flags |= kIsStep;
+    if ((caller.flags & (kHoldsResources | kCallerHoldsResources)) != 0) flags |= kCallerHoldsResources;
+  }
+
   /// Ends the holder's use of the request. kReleaseReschedule gives it back to its scheduler (iterative
   /// sequences only: else INVALID_ARGUMENT and the caller still owns it).
-  Status release(uint32_t flags = kReleaseAll) noexcept {
-    if ((flags & kReleaseReschedule) != 0) {
+  Status release(uint32_t what = kReleaseAll) noexcept {
+    if ((what & kReleaseReschedule) != 0) {
       if (rescheduler == nullptr) {
         return invalid_argument("request '", id,
                                 "' can not be rescheduled: its model's scheduler is not iterative");
@@ -172,7 +182,7 @@ class Request {
     id = {};
     model = nullptr;
     sequence = {};
-    sequence_flags = request_flags = 0;
+    sequence_flags = flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();

@@ -2,7 +2,7 @@
 /// "atoll.request_admission/1".
 ///
 /// The model catalog asks once for every valid request, before it goes to its scheduler, and tells once when
-/// an admitted one has ended. Requests with kRequestIsStep are not asked for: the request they are steps of
+/// an admitted one has ended. Requests with kIsStep are not asked for: the request they are steps of
 /// was. Without a provider, or with an inactive one, a request costs one load and one branch.
 #pragma once
 

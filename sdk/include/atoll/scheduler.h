@@ -11,6 +11,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/clock.h"
+#include "atoll/execution_admission.h"
 #include "atoll/executor.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
@@ -35,6 +36,8 @@ struct SchedulerContext {
   InferenceReporter* reporter = nullptr;
   Clock* clock = nullptr;
   ExecutorFactory* executors = nullptr;
+  /// Of each of the instances, in their order; empty: every execution is admitted at once.
+  std::span<AdmittedInstance* const> admissions;
 };
 
 /// [request] unless said otherwise.

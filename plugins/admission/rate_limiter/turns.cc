@@ -1,0 +1,214 @@
+#include "turns.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace atl::admission {
+namespace {
+
+/// How far `turn` is ahead of `other`. Turns grow round and are never further apart than half the circle.
+int64_t ahead(uint64_t turn, uint64_t other) noexcept { return static_cast<int64_t>(turn - other); }
+
+bool finds_all(const Contender& contender) noexcept {
+  return std::all_of(contender.claims.begin(), contender.claims.end(),
+                     [](const Claim& claim) { return claim.pool->has(claim.count); });
+}
+
+bool is_contended(const Contender& contender) noexcept {
+  return std::any_of(contender.claims.begin(), contender.claims.end(),
+                     [](const Claim& claim) { return claim.pool->waiting != 0; });
+}
+
+/// How far it is ahead of its pools, in the one where it is furthest ahead: there it must not pass others by.
+int64_t place_of(const Contender& contender) noexcept {
+  int64_t place = std::numeric_limits<int64_t>::min();
+  for (const Claim& claim : contender.claims) place = std::max(place, ahead(claim.turn, claim.pool->turn));
+  return place;
+}
+
+bool is_over_due(const Contender& contender) noexcept {
+  return std::any_of(contender.claims.begin(), contender.claims.end(),
+                     [](const Claim& claim) { return ahead(claim.pool->turn, claim.due_turn) > 0; });
+}
+
+}  // namespace
+
+bool AdmittedList::take(const Contender& contender) noexcept {
+  bool found = false;
+  AdmittedList others;
+  for (Contender* one = pop_front(); one != nullptr; one = pop_front()) {
+    if (one == &contender) {
+      found = true;
+    } else {
+      others.push_back(*one);
+    }
+  }
+  *this = others;
+  return found;
+}
+
+void Turns::List::push_back(Contender& contender) noexcept {
+  contender.previous = last;
+  contender.next = nullptr;
+  (last == nullptr ? first : last->next) = &contender;
+  last = &contender;
+}
+
+void Turns::List::remove(Contender& contender) noexcept {
+  (contender.previous == nullptr ? first : contender.previous->next) = contender.next;
+  (contender.next == nullptr ? last : contender.next->previous) = contender.previous;
+  contender.next = contender.previous = nullptr;
+}
+
+void Turns::add(Contender& contender, AdmittedList& admitted) noexcept {
+  // A whole turn later, so that any number of new instances do not pass by one that waits.
+  for (Claim& claim : contender.claims) claim.next_turn = claim.pool->turn + claim.priority;
+  settle(admitted);
+}
+
+void Turns::remove(Contender& contender) noexcept {
+  if (contender.state == Contender::State::kAdmitted) give_back(contender, true);
+  if (contender.state == Contender::State::kWaiting) end_waiting(contender);
+  contender.state = Contender::State::kIdle;
+}
+
+/// Its turns for the execution that it asks for.
+void Turns::take_turns(Contender& contender) noexcept {
+  for (Claim& claim : contender.claims) {
+    Pool& pool = *claim.pool;
+    uint64_t earliest = pool.turn - kCredit - *pool.priorities.rbegin();
+    claim.turn = ahead(claim.next_turn, earliest) > 0 ? claim.next_turn : earliest;
+    claim.due_turn = (ahead(claim.turn, pool.turn) > 0 ? claim.turn : pool.turn) + kPatience;
+  }
+}
+
+void Turns::give_back(Contender& contender, bool executed) noexcept {
+  for (Claim& claim : contender.claims) {
+    claim.pool->in_use -= claim.count;
+    if (!executed) claim.next_turn = claim.turn;
+  }
+  contender.state = Contender::State::kIdle;
+}
+
+void Turns::admit(Contender& contender, AdmittedList& admitted) noexcept {
+  if (contender.state == Contender::State::kWaiting) end_waiting(contender);
+  for (Claim& claim : contender.claims) {
+    Pool& pool = *claim.pool;
+    pool.in_use += claim.count;
+    if (ahead(claim.turn, pool.turn) > 0) pool.turn = claim.turn;
+    claim.next_turn = claim.turn + claim.priority;
+  }
+  contender.state = Contender::State::kAdmitted;
+  admitted.push_back(contender);
+}
+
+void Turns::begin_waiting(Contender& contender) noexcept {
+  contender.state = Contender::State::kWaiting;
+  contender.over_due = false;
+  for (const Claim& claim : contender.claims) ++claim.pool->waiting;
+  others_.push_back(contender);
+  ++waiting_;
+}
+
+void Turns::end_waiting(Contender& contender) noexcept {
+  for (Claim& claim : contender.claims) {
+    --claim.pool->waiting;
+    if (claim.kept) claim.pool->kept -= claim.count;
+    claim.kept = false;
+  }
+  (contender.over_due ? over_due_ : others_).remove(contender);
+  --waiting_;
+}
+
+void Turns::ask(Contender& contender, bool insists, AdmittedList& admitted) noexcept {
+  take_turns(contender);
+  bool at_once = insists || (!is_contended(contender) && finds_all(contender));
+  if (at_once) {
+    admit(contender, admitted);
+    if (is_contended(contender)) settle(admitted);
+    return;
+  }
+  begin_waiting(contender);
+  settle(admitted);
+}
+
+void Turns::ask_again(Contender& contender, bool insists, AdmittedList& admitted) noexcept {
+  give_back(contender, true);
+  ask(contender, insists, admitted);
+}
+
+void Turns::end(Contender& contender, bool executed, AdmittedList& admitted) noexcept {
+  give_back(contender, executed);
+  if (is_contended(contender)) settle(admitted);
+}
+
+void Turns::withdraw(Contender& contender, AdmittedList& admitted) noexcept {
+  end_waiting(contender);
+  contender.state = Contender::State::kIdle;
+  settle(admitted);
+}
+
+void Turns::insist(Contender& contender, AdmittedList& admitted) noexcept {
+  admit(contender, admitted);
+  settle(admitted);
+}
+
+void Turns::settle(AdmittedList& admitted) noexcept {
+  while (waiting_ != 0) {
+    find_over_due();
+    serve_over_due(admitted);
+    Contender* best = best_of_the_others();
+    if (best == nullptr) return;
+    admit(*best, admitted);
+  }
+}
+
+void Turns::find_over_due() noexcept {
+  for (Contender* contender = others_.first; contender != nullptr;) {
+    Contender* next = contender->next;
+    if (is_over_due(*contender)) {
+      others_.remove(*contender);
+      contender->over_due = true;
+      over_due_.push_back(*contender);
+    }
+    contender = next;
+  }
+}
+
+/// In their order; each sees only what is kept for those before it.
+void Turns::serve_over_due(AdmittedList& admitted) noexcept {
+  for (Contender* contender = over_due_.first; contender != nullptr; contender = contender->next) {
+    for (Claim& claim : contender->claims) {
+      if (claim.kept) claim.pool->kept -= claim.count;
+    }
+  }
+  for (Contender* contender = over_due_.first; contender != nullptr;) {
+    Contender* next = contender->next;
+    // What it finds is left to others as long as it lacks something else: copies are not kept idle for the
+    // length of an execution that has nothing to do with them. What it has lacked once stays kept, so that in
+    // the end it has all.
+    bool found = finds_all(*contender);
+    for (Claim& claim : contender->claims)
+      claim.kept = !found && (claim.kept || !claim.pool->has(claim.count));
+    for (Claim& claim : contender->claims) {
+      if (claim.kept) claim.pool->kept += claim.count;
+    }
+    if (found) admit(*contender, admitted);
+    contender = next;
+  }
+}
+
+Contender* Turns::best_of_the_others() const noexcept {
+  Contender* best = nullptr;
+  int64_t best_place = 0;
+  for (Contender* contender = others_.first; contender != nullptr; contender = contender->next) {
+    if (!finds_all(*contender)) continue;
+    int64_t place = place_of(*contender);
+    if (best != nullptr && place >= best_place) continue;
+    best = contender;
+    best_place = place;
+  }
+  return best;
+}
+
+}  // namespace atl::admission
