@@ -9,21 +9,24 @@ namespace {
 
 /// Weight of the newest value in a mean.
 constexpr double kNewest = 0.125;
+constexpr double kNewestOfAll = 1.0 / 64;
+/// Waiting requests that are looked at to find one to shed.
+constexpr int kLooks = 16;
 /// Of a request, as long as none has ended.
 constexpr double kFirstGuessNs = kNsPerMs;
-constexpr uint32_t kRetryAfterMaxMs = 60'000;
+/// Beyond this an estimate says nothing.
+constexpr double kEstimateMaxMs = 60'000;
 constexpr uint32_t kRetryAfterUnknownMs = 1'000;
 /// Of the requests in flight, each level may take so many percent less than the one above it, down to half.
 constexpr uint64_t kLevelPercent = 10;
 constexpr uint64_t kLevelsApart = 5;
 
-void update_mean(double value, double* mean) noexcept {
-  *mean = *mean == 0 ? value : *mean + (value - *mean) * kNewest;
+void update_mean(double value, double newest, double* mean) noexcept {
+  *mean = *mean == 0 ? value : *mean + (value - *mean) * newest;
 }
 
-uint32_t to_ms(double ns) noexcept {
-  const double ms = std::ceil(ns / static_cast<double>(kNsPerMs));
-  return static_cast<uint32_t>(std::clamp(ms, 1.0, static_cast<double>(kRetryAfterMaxMs)));
+uint32_t to_ms(double ns, double limit_ms) noexcept {
+  return static_cast<uint32_t>(std::clamp(std::ceil(ns / static_cast<double>(kNsPerMs)), 1.0, limit_ms));
 }
 
 }  // namespace
@@ -45,7 +48,7 @@ AdmissionControl::Arrival AdmissionControl::arrive(Waiter& waiter, std::string_v
   if (waiter.deadline_ns != 0 && waiter.deadline_ns <= now_ns) return refuse(waiter, Refusal::kDeadline);
   if (int64_t wait_ns = tenant.bucket.take(now_ns); wait_ns != 0) {
     const Arrival refused = refuse(waiter, Refusal::kRate);
-    waiter.retry_after_ms = to_ms(static_cast<double>(wait_ns));
+    waiter.retry_after_ms = to_ms(static_cast<double>(wait_ns), static_cast<double>(UINT32_MAX));
     return refused;
   }
   // Behind those of its tenant that were there before, even where there is a slot for it.
@@ -55,8 +58,9 @@ AdmissionControl::Arrival AdmissionControl::arrive(Waiter& waiter, std::string_v
     return Arrival::kRefused;
   }
   if (goes_on) {
-    monitor_.observe(now_ns, 0);
+    turns_.catch_up(tenant);
     admit(waiter, now_ns);
+    observe(now_ns);
     return Arrival::kAdmitted;
   }
   enqueue(waiter, now_ns);
@@ -84,14 +88,14 @@ bool AdmissionControl::make_room(Waiter& arriving, bool goes_on, int64_t now_ns,
                                  DecidedList* decided) noexcept {
   Tenant& tenant = *arriving.tenant;
   const bool is_full = !goes_on && tenant.waiting.size() >= tenant.quota.queue;
-  const bool is_crowded = !goes_on && monitor_.overloaded() && waiting_ >= waiting_limit();
+  const bool is_slow = !goes_on && is_crowded();
   const bool is_over =
       settings_.in_flight_limit != 0 && running_ + waiting_ >= in_flight_limit_of(arriving.priority);
-  if (!is_full && !is_crowded && !is_over) return true;
+  if (!is_full && !is_slow && !is_over) return true;
   const Refusal reason = is_full   ? Refusal::kConcurrency
                          : is_over ? Refusal::kInFlight
                                    : Refusal::kQueueDelay;
-  Waiter* other = is_full ? lower_of_tenant(arriving) : victim(arriving, now_ns);
+  Waiter* other = is_full ? lower_of_tenant(arriving) : victim(arriving, now_ns, !is_over);
   if (other == nullptr) {
     (void)refuse(arriving, reason);
     return false;
@@ -110,22 +114,46 @@ bool AdmissionControl::is_late(const Waiter& waiter, int64_t now_ns) const noexc
   return waiter.deadline_ns != 0 && static_cast<double>(waiter.deadline_ns - now_ns) < expected_ns_;
 }
 
-Waiter* AdmissionControl::worst(int64_t now_ns) const noexcept {
-  if (!by_deadline_.empty() && is_late(**by_deadline_.begin(), now_ns)) return *by_deadline_.begin();
-  return by_turn_.empty() ? nullptr : *by_turn_.rbegin();
+Waiter* AdmissionControl::worst(int64_t now_ns, bool held_up_only) const noexcept {
+  const auto counts = [held_up_only](const Waiter& waiter) {
+    return !held_up_only || waiter.tenant->may_run();
+  };
+  if (!by_deadline_.empty()) {
+    Waiter& first = **by_deadline_.begin();
+    if (is_late(first, now_ns) && counts(first)) return &first;
+  }
+  int looks = kLooks;
+  for (auto last = by_turn_.rbegin(); last != by_turn_.rend() && looks != 0; ++last, --looks) {
+    if (counts(**last)) return *last;
+  }
+  return nullptr;
 }
 
-Waiter* AdmissionControl::victim(const Waiter& arriving, int64_t now_ns) const noexcept {
+Waiter* AdmissionControl::victim(const Waiter& arriving, int64_t now_ns, bool held_up_only) const noexcept {
   if (is_late(arriving, now_ns)) return nullptr;
-  Waiter* other = worst(now_ns);
+  Waiter* other = worst(now_ns, held_up_only);
   if (other == nullptr || is_late(*other, now_ns)) return other;
   return other->priority > arriving.priority ? other : nullptr;
 }
 
 uint64_t AdmissionControl::waiting_limit() const noexcept {
-  if (expected_ns_ == 0) return settings_.concurrency;
   const double turns = static_cast<double>(monitor_.target_ns()) / expected_ns_;
   return static_cast<uint64_t>(std::max(1.0, turns * static_cast<double>(settings_.concurrency)));
+}
+
+void AdmissionControl::observe(int64_t now_ns) noexcept {
+  if (monitor_.target_ns() == 0) return;
+  const double turns = static_cast<double>(held_up_) / static_cast<double>(settings_.concurrency);
+  monitor_.observe(now_ns, static_cast<int64_t>(turns * expected_ns_));
+}
+
+void AdmissionControl::changed(Tenant& tenant) noexcept {
+  turns_.update(tenant);
+  const uint64_t limit = tenant.quota.concurrency;
+  const uint64_t room = limit == 0 ? UINT64_MAX : limit - std::min(limit, tenant.running);
+  held_up_ -= tenant.held_up;
+  tenant.held_up = std::min<uint64_t>(tenant.waiting.size(), room);
+  held_up_ += tenant.held_up;
 }
 
 double AdmissionControl::expected_ns(const Tenant& tenant) const noexcept {
@@ -143,13 +171,14 @@ uint32_t AdmissionControl::retry_after_ms(const Waiter& waiter, Refusal reason) 
     case Refusal::kConcurrency:
       if (tenant.expected_ns == 0 || tenant.quota.concurrency == 0) break;
       return to_ms(tenant.expected_ns * static_cast<double>(tenant.waiting.size() + 1) /
-                   static_cast<double>(tenant.quota.concurrency));
+                       static_cast<double>(tenant.quota.concurrency),
+                   kEstimateMaxMs);
     default:
       break;
   }
   if (expected_ns_ == 0) return kRetryAfterUnknownMs;
   const auto turns = static_cast<double>(waiting_ + 1) / static_cast<double>(std::max<uint64_t>(1, running_));
-  return to_ms(expected_ns_ * std::max(1.0, turns));
+  return to_ms(expected_ns_ * std::max(1.0, turns), kEstimateMaxMs);
 }
 
 void AdmissionControl::admit(Waiter& waiter, int64_t now_ns) noexcept {
@@ -163,7 +192,7 @@ void AdmissionControl::admit(Waiter& waiter, int64_t now_ns) noexcept {
   ++tenant.counts.running;
   ++tenant.counts.admitted;
   turns_.begin(tenant, expected);
-  turns_.update(tenant);
+  changed(tenant);
 }
 
 void AdmissionControl::enqueue(Waiter& waiter, int64_t now_ns) noexcept {
@@ -180,7 +209,7 @@ void AdmissionControl::enqueue(Waiter& waiter, int64_t now_ns) noexcept {
   by_turn_.insert(&waiter);
   if (waiter.expires_ns != 0) by_expiry_.insert(&waiter);
   if (waiter.deadline_ns != 0) by_deadline_.insert(&waiter);
-  turns_.update(tenant);
+  changed(tenant);
 }
 
 void AdmissionControl::dequeue(Waiter& waiter, int64_t now_ns) noexcept {
@@ -192,7 +221,7 @@ void AdmissionControl::dequeue(Waiter& waiter, int64_t now_ns) noexcept {
   by_turn_.erase(&waiter);
   by_expiry_.erase(&waiter);
   by_deadline_.erase(&waiter);
-  turns_.update(tenant);
+  changed(tenant);
 }
 
 void AdmissionControl::shed(Waiter& waiter, Refusal reason, int64_t now_ns, DecidedList* decided) noexcept {
@@ -211,32 +240,32 @@ void AdmissionControl::grant(int64_t now_ns, DecidedList* decided) noexcept {
       shed(waiter, Refusal::kDeadline, now_ns, decided);
       continue;
     }
-    monitor_.observe(now_ns, now_ns - std::max(waiter.since_ns, tenant->eligible_ns));
     dequeue(waiter, now_ns);
     admit(waiter, now_ns);
     ++tenant->resuming;
     decided->add(waiter);
   }
-  if (!monitor_.overloaded()) return;
-  while (waiting_ > waiting_limit()) shed(*worst(now_ns), Refusal::kQueueDelay, now_ns, decided);
+  observe(now_ns);
+  if (!is_crowded() || held_up_ == waiting_limit()) return;
+  // One for each turn: the queue gets shorter twice as fast as it is served.
+  if (Waiter* last = worst(now_ns, true); last != nullptr) shed(*last, Refusal::kQueueDelay, now_ns, decided);
 }
 
 void AdmissionControl::ended(Tenant& tenant, int64_t admitted_ns, int64_t expected, int64_t now_ns,
                              DecidedList* decided) noexcept {
   const auto ran_ns = static_cast<double>(std::max<int64_t>(1, now_ns - admitted_ns));
-  update_mean(ran_ns, &tenant.expected_ns);
-  update_mean(ran_ns, &expected_ns_);
+  update_mean(ran_ns, kNewest, &tenant.expected_ns);
+  update_mean(ran_ns, kNewestOfAll, &expected_ns_);
   if (waiting_ != 0) {
     // Slots that nobody else wanted cost nothing.
     const auto contended_ns = static_cast<double>(now_ns - std::max(admitted_ns, contended_since_ns_));
     const double by_ns = contended_ns - static_cast<double>(expected);
     if (by_ns > 0 || admitted_ns >= contended_since_ns_) turns_.correct(tenant, by_ns);
   }
-  if (!tenant.may_run()) tenant.eligible_ns = now_ns;
   --running_;
   --tenant.running;
   --tenant.counts.running;
-  turns_.update(tenant);
+  changed(tenant);
   grant(now_ns, decided);
 }
 

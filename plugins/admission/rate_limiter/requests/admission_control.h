@@ -65,12 +65,17 @@ class AdmissionControl {
   Arrival refuse(Waiter& waiter, Refusal reason) noexcept;
   bool make_room(Waiter& arriving, bool goes_on, int64_t now_ns, DecidedList* decided) noexcept;
   static Waiter* lower_of_tenant(const Waiter& arriving) noexcept;
-  Waiter* victim(const Waiter& arriving, int64_t now_ns) const noexcept;
-  Waiter* worst(int64_t now_ns) const noexcept;
+  Waiter* victim(const Waiter& arriving, int64_t now_ns, bool held_up_only) const noexcept;
+  /// The one to be shed first. \param held_up_only  not those that wait for their tenant's own limit
+  Waiter* worst(int64_t now_ns, bool held_up_only) const noexcept;
   bool is_late(const Waiter& waiter, int64_t now_ns) const noexcept;
   bool has_slot() const noexcept { return settings_.concurrency == 0 || running_ < settings_.concurrency; }
   uint64_t in_flight_limit_of(uint64_t priority) const noexcept;
+  /// Requests that get their turn within the target.
   uint64_t waiting_limit() const noexcept;
+  bool is_crowded() const noexcept { return monitor_.overloaded() && held_up_ >= waiting_limit(); }
+  void observe(int64_t now_ns) noexcept;
+  void changed(Tenant& tenant) noexcept;
   double expected_ns(const Tenant& tenant) const noexcept;
   uint32_t retry_after_ms(const Waiter& waiter, Refusal reason) const noexcept;
 
@@ -90,6 +95,7 @@ class AdmissionControl {
   uint64_t next_number_ = 0;
   uint64_t running_ = 0;
   uint64_t waiting_ = 0;
+  uint64_t held_up_ = 0;            ///< sum over the tenants
   int64_t contended_since_ns_ = 0;  ///< somebody has been waiting all the time since
   double expected_ns_ = 0;          ///< mean time that requests run; 0: none has ended
 };

@@ -13,13 +13,13 @@ class DelayMonitor {
   DelayMonitor(int64_t target_ns, int64_t interval_ns) noexcept
       : target_ns_(target_ns), interval_ns_(interval_ns) {}
 
-  /// A request got its turn after waiting so long.
-  void observe(int64_t now_ns, int64_t waited_ns) noexcept {
+  /// So long would one wait who came now.
+  void observe(int64_t now_ns, int64_t wait_ns) noexcept {
     if (target_ns_ == 0) return;
-    if (waited_ns < target_ns_) {
+    if (wait_ns < target_ns_) {
       above_since_ns_ = 0;
       // Half the target, so that what keeps the queue at the target does not end at once.
-      if (waited_ns < target_ns_ / 2) overloaded_ = false;
+      if (wait_ns < target_ns_ / 2) overloaded_ = false;
     } else if (above_since_ns_ == 0) {
       above_since_ns_ = now_ns;
     } else if (now_ns - above_since_ns_ >= interval_ns_) {

@@ -22,7 +22,7 @@ class FairTurns {
     const bool is_ready = !tenant.waiting.empty() && tenant.may_run();
     if (is_ready == tenant.ready) return;
     if (is_ready) {
-      tenant.tag = std::max(tenant.tag, now_);
+      catch_up(tenant);
       ready_.insert({tenant.tag, &tenant});
     } else {
       ready_.erase({tenant.tag, &tenant});
@@ -35,20 +35,18 @@ class FairTurns {
   /// A request of the tenant begins to run. \param expected_ns  how long it will
   void begin(Tenant& tenant, double expected_ns) noexcept {
     now_ = std::max(now_, tenant.tag);
-    move_to(tenant, std::max(tenant.tag, now_) + expected_ns / tenant.quota.weight);
+    correct(tenant, expected_ns);
   }
+  /// Nobody else's turn could have been before that of a request that has just come.
+  void catch_up(Tenant& tenant) noexcept { tenant.tag = std::max(tenant.tag, now_); }
   /// It has run longer than expected, or shorter.
   void correct(Tenant& tenant, double by_ns) noexcept {
-    move_to(tenant, tenant.tag + by_ns / tenant.quota.weight);
-  }
-
- private:
-  void move_to(Tenant& tenant, double tag) noexcept {
     if (tenant.ready) ready_.erase({tenant.tag, &tenant});
-    tenant.tag = tag;
+    tenant.tag += by_ns / tenant.quota.weight;
     if (tenant.ready) ready_.insert({tenant.tag, &tenant});
   }
 
+ private:
   /// Ties go to the tenant of the smaller address: any order will do, if it is one.
   std::set<std::pair<double, Tenant*>> ready_;
   double now_ = 0;  ///< virtual time: where the last turn began

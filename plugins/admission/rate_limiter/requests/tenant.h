@@ -97,10 +97,10 @@ struct Tenant {
   uint64_t running = 0;   ///< admitted and not ended
   uint64_t resuming = 0;  ///< decided and not yet handed on
   std::set<Waiter*, ByTurn> waiting;
-  int64_t eligible_ns = 0;  ///< since when its own limit has not held its requests up
-  double tag = 0;           ///< virtual time of its next turn, see FairTurns
-  bool ready = false;       ///< is among those whose turn may come
-  double expected_ns = 0;   ///< mean time that its requests run; 0: none has ended
+  uint64_t held_up = 0;    ///< of its waiting requests, those that only the server's slots hold up
+  double tag = 0;          ///< virtual time of its next turn, see FairTurns
+  bool ready = false;      ///< is among those whose turn may come
+  double expected_ns = 0;  ///< mean time that its requests run; 0: none has ended
 
   bool idle() const noexcept { return running == 0 && resuming == 0 && waiting.empty(); }
   bool may_run() const noexcept { return quota.concurrency == 0 || running < quota.concurrency; }
