@@ -36,9 +36,9 @@ struct Claim {
   Pool* pool = nullptr;
   uint32_t count = 0;
   uint32_t priority = 1;   ///< how many turns an execution takes
-  bool kept = false;       ///< counted in pool->kept, until it is admitted
+  bool kept = false;       ///< counted in pool->kept
+  bool was_kept = false;   ///< since it waits
   uint64_t turn = 0;       ///< of the execution asked for
-  uint64_t due_turn = 0;   ///< when the pool is beyond this one it is over-due
   uint64_t next_turn = 0;  ///< of the next execution, if it does not come much later
 };
 

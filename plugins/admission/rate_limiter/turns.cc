@@ -27,8 +27,9 @@ int64_t place_of(const Contender& contender) noexcept {
 }
 
 bool is_over_due(const Contender& contender) noexcept {
-  return std::any_of(contender.claims.begin(), contender.claims.end(),
-                     [](const Claim& claim) { return ahead(claim.pool->turn, claim.due_turn) > 0; });
+  return std::any_of(contender.claims.begin(), contender.claims.end(), [](const Claim& claim) {
+    return ahead(claim.pool->turn, claim.turn) > static_cast<int64_t>(Turns::kPatience);
+  });
 }
 
 }  // namespace
@@ -73,12 +74,11 @@ void Turns::remove(Contender& contender) noexcept {
 }
 
 /// Its turns for the execution that it asks for.
-void Turns::take_turns(Contender& contender) noexcept {
+void Turns::take_turns(Contender& contender, bool is_idle) noexcept {
   for (Claim& claim : contender.claims) {
     Pool& pool = *claim.pool;
-    uint64_t earliest = pool.turn - kCredit - *pool.priorities.rbegin();
+    uint64_t earliest = is_idle ? pool.turn : pool.turn - kCredit - *pool.priorities.rbegin();
     claim.turn = ahead(claim.next_turn, earliest) > 0 ? claim.next_turn : earliest;
-    claim.due_turn = (ahead(claim.turn, pool.turn) > 0 ? claim.turn : pool.turn) + kPatience;
   }
 }
 
@@ -114,14 +114,18 @@ void Turns::end_waiting(Contender& contender) noexcept {
   for (Claim& claim : contender.claims) {
     --claim.pool->waiting;
     if (claim.kept) claim.pool->kept -= claim.count;
-    claim.kept = false;
+    claim.kept = claim.was_kept = false;
   }
   (contender.over_due ? over_due_ : others_).remove(contender);
   --waiting_;
 }
 
 void Turns::ask(Contender& contender, bool insists, AdmittedList& admitted) noexcept {
-  take_turns(contender);
+  take_turns(contender, true);
+  admit_or_wait(contender, insists, admitted);
+}
+
+void Turns::admit_or_wait(Contender& contender, bool insists, AdmittedList& admitted) noexcept {
   bool at_once = insists || (!is_contended(contender) && finds_all(contender));
   if (at_once) {
     admit(contender, admitted);
@@ -134,7 +138,8 @@ void Turns::ask(Contender& contender, bool insists, AdmittedList& admitted) noex
 
 void Turns::ask_again(Contender& contender, bool insists, AdmittedList& admitted) noexcept {
   give_back(contender, true);
-  ask(contender, insists, admitted);
+  take_turns(contender, false);
+  admit_or_wait(contender, insists, admitted);
 }
 
 void Turns::end(Contender& contender, bool executed, AdmittedList& admitted) noexcept {
@@ -175,6 +180,22 @@ void Turns::find_over_due() noexcept {
   }
 }
 
+/// What it finds is left to others while it lacks something else, so that copies are not idle for the length
+/// of an execution that has nothing to do with them. What has not been kept yet is therefore kept alone at
+/// first; with each step more has been, so that in the end it has all.
+void Turns::keep_what_it_lacks(Contender& contender) noexcept {
+  Claim* lacking = nullptr;
+  for (Claim& claim : contender.claims) {
+    if (claim.pool->has(claim.count)) continue;
+    if (claim.kept) return;  // that comes first
+    if (lacking == nullptr || !claim.was_kept) lacking = &claim;
+  }
+  if (!lacking->was_kept) {
+    for (Claim& claim : contender.claims) claim.kept = false;
+  }
+  lacking->kept = lacking->was_kept = true;
+}
+
 /// In their order; each sees only what is kept for those before it.
 void Turns::serve_over_due(AdmittedList& admitted) noexcept {
   for (Contender* contender = over_due_.first; contender != nullptr; contender = contender->next) {
@@ -184,12 +205,12 @@ void Turns::serve_over_due(AdmittedList& admitted) noexcept {
   }
   for (Contender* contender = over_due_.first; contender != nullptr;) {
     Contender* next = contender->next;
-    // What it finds is left to others as long as it lacks something else: copies are not kept idle for the
-    // length of an execution that has nothing to do with them. What it has lacked once stays kept, so that in
-    // the end it has all.
     bool found = finds_all(*contender);
-    for (Claim& claim : contender->claims)
-      claim.kept = !found && (claim.kept || !claim.pool->has(claim.count));
+    if (found) {
+      for (Claim& claim : contender->claims) claim.kept = false;
+    } else {
+      keep_what_it_lacks(*contender);
+    }
     for (Claim& claim : contender->claims) {
       if (claim.kept) claim.pool->kept += claim.count;
     }

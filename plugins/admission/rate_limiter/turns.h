@@ -7,9 +7,10 @@
 /// as it comes back, and is not given to those behind it. So the first of the over-due waits only for
 /// executions that run, and each of the others for a finite number of executions.
 ///
-/// Somebody who comes back after a while is a bounded number of turns behind (kCredit and the largest
-/// priority). So of two that always have work and need the same resource each gets what its priority says, to
-/// within a constant number of turns however long it goes on, and nobody can save up turns.
+/// One that was idle begins at the turn that its pools are at, so nobody can save up turns; one that always
+/// has work keeps its own, and is at most kCredit and the largest priority behind. So of those that always
+/// have work and exclude each other each gets what its priority says, to within a constant number of turns
+/// however long it goes on.
 #pragma once
 
 #include <cstdint>
@@ -84,12 +85,14 @@ class Turns {
   uint64_t waiting() const noexcept { return waiting_; }
 
  private:
-  void take_turns(Contender& contender) noexcept;
+  void take_turns(Contender& contender, bool is_idle) noexcept;
+  void admit_or_wait(Contender& contender, bool insists, AdmittedList& admitted) noexcept;
   void give_back(Contender& contender, bool executed) noexcept;
   void admit(Contender& contender, AdmittedList& admitted) noexcept;
   void begin_waiting(Contender& contender) noexcept;
   void end_waiting(Contender& contender) noexcept;
   void find_over_due() noexcept;
+  static void keep_what_it_lacks(Contender& contender) noexcept;
   void serve_over_due(AdmittedList& admitted) noexcept;
   Contender* best_of_the_others() const noexcept;
 
