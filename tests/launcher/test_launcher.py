@@ -239,7 +239,8 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
           "--trace-config=opentelemetry,resource=a=b", "--trace-config=opentelemetry,bsp_max_queue_size=1",
           "--trace-config=opentelemetry,bsp_schedule_delay=1",
           "--trace-config=opentelemetry,bsp_max_export_batch_size=1", "--backend-config=onnxruntime,a=b",
-          "--rate-limit=off", "--allow-client-shm=true", "--allow-sagemaker=false", "--allow-vertex-ai=false",
+          "--rate-limit=execution_count", "--rate-limit-resource=R1:10", "--rate-limit-resource=R2:5:0",
+          "--allow-client-shm=true", "--allow-sagemaker=false", "--allow-vertex-ai=false",
           "--allow-gpu-metrics=false"]
 
 

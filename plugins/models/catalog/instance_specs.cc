@@ -45,6 +45,15 @@ std::unique_ptr<InstanceSpec> make_spec(const Group& group, size_t number, int32
   return spec;
 }
 
+/// One entry a device that the group has instances on.
+std::vector<int32_t> devices_of(const Group& group) {
+  std::vector<int32_t> devices(group.gpus().begin(), group.gpus().end());
+  if (group.kind() != Group::KIND_GPU || devices.empty()) devices.assign(1, 0);
+  return devices;
+}
+
+size_t count_of(const Group& group) { return static_cast<size_t>(group.count() > 0 ? group.count() : 0); }
+
 }  // namespace
 
 Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inference::ModelConfig& config,
@@ -52,9 +61,8 @@ Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inf
   std::vector<std::unique_ptr<InstanceSpec>> specs;
   bool executed = false;
   for (const Group& group : config.instance_group()) {
-    std::vector<int32_t> devices(group.gpus().begin(), group.gpus().end());
-    if (group.kind() != Group::KIND_GPU || devices.empty()) devices.assign(1, 0);
-    auto count = static_cast<size_t>(group.count() > 0 ? group.count() : 0);
+    std::vector<int32_t> devices = devices_of(group);
+    size_t count = count_of(group);
     if (count > kInstancesMax || specs.size() + count * devices.size() > kInstancesMax) {
       return invalid_argument("instance group '", group.name(), "' of model '", config.name(), "' asks for ",
                               count, " instances on each of ", devices.size(), " devices, at most ",
@@ -73,6 +81,28 @@ Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inf
         "is not passive");
   }
   return specs;
+}
+
+std::vector<ExecutionDemand> make_execution_demands(const inference::ModelConfig& config) {
+  std::vector<ExecutionDemand> demands;
+  for (const Group& group : config.instance_group()) {
+    if (group.passive()) continue;
+    ExecutionDemand demand;
+    demand.model = config.name();
+    demand.priority = group.rate_limiter().priority();
+    for (const auto& resource : group.rate_limiter().resources()) {
+      demand.resources.push_back({resource.name(), resource.count(), resource.global()});
+    }
+    size_t number = 0;
+    for (int32_t device_id : devices_of(group)) {
+      demand.device_id = device_id;
+      for (size_t i = 0; i < count_of(group); ++i) {
+        demand.instance = cat(group.name(), "_", number++);
+        demands.push_back(demand);
+      }
+    }
+  }
+  return demands;
 }
 
 }  // namespace atl::models

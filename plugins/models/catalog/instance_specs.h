@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "atoll/backend.h"
+#include "atoll/execution_admission.h"
 #include "atoll/status.h"
 
 namespace inference {
@@ -21,5 +22,9 @@ inline constexpr size_t kInstancesMax = 4096;
 /// Errors: INVALID_ARGUMENT more than kInstancesMax, or not one that is executed.
 Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inference::ModelConfig& config,
                                                                        InferenceReporter* reporter);
+
+/// What the executions of these instances need, passive ones left out, in the same order; the version is the
+/// caller's to set.
+std::vector<ExecutionDemand> make_execution_demands(const inference::ModelConfig& config);
 
 }  // namespace atl::models

@@ -114,9 +114,12 @@ class Lifecycle {
   void unload_members_locked(const std::vector<EnsembleMember>& members, std::vector<LoadDone>* cancelled);
   bool changed_since(const Attempt& attempt, std::string_view interface_id, std::string_view instance,
                      ServiceChanged::Kind kind) const;
+  bool admission_changed_since(const Attempt& attempt, const ModelParts& parts) const;
   bool wants_published(const ModelRecord& record, const ServiceChanged& event) const;
   bool uses(const ModelRecord& record, const ServiceChanged& event) const;
+  bool is_admitted_otherwise(const ModelRecord& record, const ServiceChanged& event) const;
 
+  void admission_changed(const ServiceChanged& event);
   void ended(const std::string& model, int64_t version, uint64_t object, bool destroyed);
 
   Host& host_;

@@ -133,6 +133,7 @@ Status Lifecycle::commit(const AttemptPtr& attempt, Built& built, bool* changed)
       }
       again |= changed_since(*attempt, interface_id, instance, ServiceChanged::Kind::kReplaced);
     }
+    again |= admission_changed_since(*attempt, parts);
   }
   *changed = adopt(attempt, record, built);
   if (again) enqueue(record.waiting, rebuild_order());

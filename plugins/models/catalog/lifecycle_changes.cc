@@ -110,7 +110,42 @@ bool Lifecycle::uses(const ModelRecord& record, const ServiceChanged& event) con
   return false;
 }
 
+bool Lifecycle::admission_changed_since(const Attempt& attempt, const ModelParts& parts) const {
+  using Kind = ServiceChanged::Kind;
+  constexpr std::string_view kId = ExecutionAdmission::kInterfaceId;
+  if (parts.scheduled.empty()) return false;  // nothing is executed
+  const std::string& plugin = parts.admission.plugin();
+  if (plugin.empty()) return changed_since(attempt, kId, {}, Kind::kPublished);
+  return changed_since(attempt, kId, plugin, Kind::kReplaced) ||
+         changed_since(attempt, kId, plugin, Kind::kWithdrawn);
+}
+
+bool Lifecycle::is_admitted_otherwise(const ModelRecord& record, const ServiceChanged& event) const {
+  bool published = event.kind == ServiceChanged::Kind::kPublished;
+  for (const auto& [version, state] : record.versions) {
+    if (state.served == nullptr || state.served->parts().scheduled.empty()) continue;
+    std::string_view plugin = state.served->parts().admission.plugin();
+    if (published ? plugin.empty() : plugin == event.instance.view()) return true;
+  }
+  return false;
+}
+
+/// Who executes is built on the admission that there is now, or on none.
+void Lifecycle::admission_changed(const ServiceChanged& event) {
+  std::vector<std::string> reload;
+  {
+    std::scoped_lock lock(mutex_);
+    changes_[std::string(event.key())] = {++last_change_, event.kind};
+    if (ending_) return;
+    for (const auto& [model, record] : records_.all()) {
+      if (is_admitted_otherwise(record, event)) reload.push_back(model);
+    }
+  }
+  for (const std::string& model : reload) rebuild(model);
+}
+
 void Lifecycle::service_changed(const ServiceChanged& event) {
+  if (event.interface_id.view() == ExecutionAdmission::kInterfaceId) return admission_changed(event);
   bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
   if (!scheduler && event.interface_id.view() != Backend::kInterfaceId) return;
   std::vector<std::string> reload;

@@ -176,7 +176,13 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
   if (!info.ok()) return std::move(info).status();
   parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
   parts.statistics = std::make_unique<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
-  if (!model.ensemble) ATOLL_RETURN_IF_ERROR(create_instances(model, config, parts));
+  if (!model.ensemble) {
+    // Before the instances, which may take long to make: it may not be possible to execute on them.
+    auto admission = VersionAdmission::create(host_.registry(), config, version.version);
+    if (!admission.ok()) return std::move(admission).status();
+    parts.admission = std::move(admission).value();
+    ATOLL_RETURN_IF_ERROR(create_instances(model, config, parts));
+  }
   ATOLL_RETURN_IF_ERROR(create_scheduler(model, config, parts, missing));
   auto served = std::make_unique<ServedModel>(serving_, std::move(parts), find_correlation_control(config));
   ATOLL_RETURN_IF_ERROR(run_warmup(config, model.files.entry.path, *served));
@@ -288,6 +294,7 @@ Status Loader::create_scheduler(const PreparedModel& model, const inference::Mod
   context.reporter = parts.statistics.get();
   context.clock = &host_.clock();
   context.executors = &host_.executors();
+  context.admissions = parts.admission.instances();
   Result<std::unique_ptr<Scheduler>> scheduler = parts.scheduler_provider->create(context);
   if (!scheduler.ok()) return std::move(scheduler).status();
   parts.scheduler = std::move(scheduler).value();

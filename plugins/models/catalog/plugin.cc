@@ -15,6 +15,7 @@ constexpr atoll_need_v1 kNeeds[] = {
     {"atoll.scheduler/1", 0, ATOLL_NEED_MANY},
     {"atoll.memory/1", 0, ATOLL_NEED_MANY},
     {"atoll.request_admission/1", 0, ATOLL_NEED_MANY},
+    {"atoll.execution_admission/1", 0, ATOLL_NEED_MANY},
 };
 
 constexpr atoll_option_v1 kOptions[] = {

@@ -33,6 +33,7 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
 ServedModel::~ServedModel() {
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
   parts_.scheduler.reset();
+  parts_.admission.reset();
   parts_.instances.clear();
   parts_.backend_model.reset();
   parts_.scheduler_provider.reset();
@@ -44,7 +45,7 @@ Status ServedModel::infer(Request& request) noexcept {
   request.times.start_ns = start_ns;
   ATOLL_RETURN_IF_ERROR(validator_.validate(request));
   if (request.trace != nullptr) request.trace->report(TraceActivity::kRequestStart, start_ns);
-  if (context_.admission.asks() && (request.flags & kIsStep) == 0) {
+  if (context_.admission.asks() && (request.call_flags & kIsStep) == 0) {
     AdmissionPoint::Hold hold = context_.admission.hold();
     if (hold.gate != nullptr) return AdmittedRequest::ask(*this, hold, request, priority_of(request));
   }

@@ -20,6 +20,7 @@
 #include "reader_shards.h"
 #include "statistics.h"
 #include "validate.h"
+#include "version_admission.h"
 
 namespace atl::models {
 
@@ -49,6 +50,7 @@ struct ModelParts {
   std::vector<std::unique_ptr<InstanceSpec>> specs;
   std::vector<std::unique_ptr<CountedInstance>> instances;  ///< passive ones too
   std::vector<ScheduledInstance> scheduled;                 ///< what the scheduler borrows
+  VersionAdmission admission;
   std::unique_ptr<Scheduler> scheduler;
 };
 

@@ -167,7 +167,7 @@ Status fill(Request& request, const std::vector<SampleInput>& inputs, ServedMode
 
 /// \returns the failures, "<e1>; <e2>; ".
 std::string execute(const Sample& sample, const std::vector<SampleInput>& inputs, ServedModel& model,
-                    BackendInstance& instance) {
+                    BackendInstance& instance, AdmittedInstance* admission) {
   std::string failures;
   std::vector<std::unique_ptr<WarmupRequest>> contexts;
   std::vector<Request*> requests;
@@ -179,7 +179,15 @@ std::string execute(const Sample& sample, const std::vector<SampleInput>& inputs
   Batch batch;
   batch.requests = requests;
   batch.total_batch_size = sample.batch_size();
-  if (Status status = instance.execute(batch); !status.ok()) return cat(status.text(), "; ");
+  if (admission != nullptr && admission->holds_resources()) {
+    for (Request* request : requests) request->call_flags |= kHoldsResources;
+  }
+  Status executed;
+  {
+    AdmittedExecution execution(admission);
+    executed = instance.execute(batch);
+  }
+  if (!executed.ok()) return cat(executed.text(), "; ");
   for (const auto& context : contexts) {
     if (Status status = context->wait(); !status.ok()) failures += cat(status.text(), "; ");
   }
@@ -212,9 +220,12 @@ Status run_warmup(const inference::ModelConfig& config, const std::string& model
     }
     Result<std::vector<SampleInput>> inputs = sample_inputs(sample, model_directory);
     if (!inputs.ok()) return failed(sample, cat(inputs.status().text(), "; "));
-    for (const ScheduledInstance& instance : model.parts().scheduled) {
+    const ModelParts& parts = model.parts();
+    for (size_t k = 0; k < parts.scheduled.size(); ++k) {
+      AdmittedInstance* admission =
+          parts.admission.instances().empty() ? nullptr : parts.admission.instances()[k];
       for (uint32_t i = 0; i < std::max(sample.count(), 1U); ++i) {
-        std::string failures = execute(sample, inputs.value(), model, *instance.backend);
+        std::string failures = execute(sample, inputs.value(), model, *parts.scheduled[k].backend, admission);
         if (!failures.empty()) return failed(sample, failures);
       }
     }

@@ -55,6 +55,7 @@ bool BatchScheduler::claim_answering() noexcept {
 void BatchScheduler::expire(int64_t now_ns, Work* work) noexcept {
   if (queue_.next_timeout_ns() >= now_ns || !queue_.expire(now_ns, expired_)) return;
   former_.forget();
+  if (queue_.empty()) dispatcher_.nothing_due();
   if (!expired_.empty()) work->post_answers |= claim_answering();
 }
 
@@ -77,7 +78,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
     return Admission::kTooLate;
   bool waits_for_others = settings_.tuner != nullptr || settings_.strategy != nullptr ||
                           settings_.rules.delay_ns != 0 || settings_.hold_until != 0;
-  if (queue_.empty() && !waits_for_others) {
+  if (queue_.empty() && !waits_for_others && !dispatcher_.asks_for_admission()) {
     if (InstanceSlot* slot = dispatcher_.take_idle(); slot != nullptr) {
       ++in_flight_;
       run_at_once(request, *slot, work);
@@ -89,6 +90,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
   former_.arrived(request);
   fill_idle_instances(now_ns, work);
   if (!queue_.contains(request)) return Admission::kTaken;
+  if ((request.call_flags & kCallerHoldsResources) != 0) dispatcher_.insist();
   if (!request.cancellation.listen(this, &request)) {
     queue_.remove(request);
     former_.forget();
@@ -104,7 +106,10 @@ void BatchScheduler::fill_idle_instances(int64_t now_ns, Work* work) {
   while (!queue_.empty()) {
     InstanceSlot* slot = dispatcher_.take_idle();
     if (slot == nullptr) return;
-    if (!fill(*slot, now_ns, work)) return dispatcher_.put_idle(*slot);
+    if (!fill(*slot, now_ns, work)) {
+      if (dispatcher_.put_idle(*slot)) return;
+      continue;  // another one may find its resources
+    }
     slot->next = std::exchange(work->slots, slot);
   }
 }
@@ -121,6 +126,7 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns, Work* work) {
       timer_.arm(decision.look_again_ns);
       return false;
     }
+    if (!dispatcher_.admit(slot, queue_.called_by_executions())) return false;
     former_.forget();
     if (drop_late(decision.size, now_ns, work)) continue;  // others take their places
     slot.clear_batch();
@@ -130,6 +136,7 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns, Work* work) {
       if (order_ != nullptr) order_->reserve(request);
       slot.add(request);
     }
+    if (queue_.empty()) dispatcher_.nothing_due();
     return true;
   }
 }
@@ -257,6 +264,7 @@ void BatchScheduler::on_cancel(void* context) noexcept {
     if (!queue_.contains(request)) return;  // an instance was quicker; it sees the flag
     former_.forget();
     queue_.remove(request);
+    if (queue_.empty()) dispatcher_.nothing_due();
     cancelled_.push_back(request);
     if (!claim_answering()) return;
   }

@@ -31,12 +31,14 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
       clock_(*context.clock),
       reporter_(context.reporter),
       slot_count_(context.instances.size()),
-      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())) {
+      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())),
+      admissions_(context.admissions, *this) {
   for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
     slots_[i].instance_ = context.instances[i];
     slots_[i].index_ = static_cast<uint32_t>(i);
     slots_[i].execution_time_ = ExecutionTime(limits.light_execution_ns);
     slots_[i].dispatcher_ = this;
+    slots_[i].holds_resources_ = admissions_.hold_resources(slots_[i].index_);
     put_idle(slots_[i]);
   }
 }
@@ -53,6 +55,7 @@ Status InstanceDispatcher::start(const SchedulerContext& context) noexcept {
 }
 
 InstanceSlot* InstanceDispatcher::take_idle() noexcept {
+  if (admissions_.active()) return take_next_in_turn();
   InstanceSlot* slot = idle_;
   if (slot == nullptr) return nullptr;
   idle_ = slot->next;
@@ -60,10 +63,33 @@ InstanceSlot* InstanceDispatcher::take_idle() noexcept {
   return slot;
 }
 
-void InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
+InstanceSlot* InstanceDispatcher::take_next_in_turn() noexcept {
+  InstanceSlot** first = nullptr;
+  for (InstanceSlot** link = &idle_; *link != nullptr; link = &(*link)->next) {
+    if (first == nullptr || admissions_.turn((*link)->index_) < admissions_.turn((*first)->index_))
+      first = link;
+  }
+  if (first == nullptr) return nullptr;
+  --idle_count_;
+  return std::exchange(*first, (*first)->next);
+}
+
+bool InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
+  if (!admissions_.let_go(slot.index_, slot.executed_)) return false;
   slot.next = idle_;
   idle_ = &slot;
   ++idle_count_;
+  return true;
+}
+
+bool InstanceDispatcher::admit(InstanceSlot& slot, bool insists) noexcept {
+  bool admitted = admissions_.admit(slot.index_, &slot, slot.executed_, insists);
+  slot.executed_ = false;
+  return admitted;
+}
+
+void InstanceDispatcher::nothing_due() noexcept {
+  admissions_.withdraw([this](uint32_t index) { put_idle(slots_[index]); });
 }
 
 bool InstanceDispatcher::may_run_inline(const InstanceSlot& slot) const noexcept {
@@ -90,6 +116,16 @@ void InstanceDispatcher::hand_over(InstanceSlot& slot) noexcept {
   slot.executor_->post({&run_on_executor, &slot, nullptr});
 }
 
+/// Others may be in the middle of their own execution, so not here.
+void InstanceDispatcher::admitted(void* slot) noexcept {
+  static_cast<InstanceSlot*>(slot)->executor_->post({&run_if_due, slot, nullptr});
+}
+
+void InstanceDispatcher::run_if_due(void* raw) noexcept {
+  auto& slot = *static_cast<InstanceSlot*>(raw);
+  if (slot.dispatcher_->source_.next_batch(slot, 0)) run_on_executor(raw);
+}
+
 void InstanceDispatcher::run_on_executor(void* raw) noexcept {
   auto& slot = *static_cast<InstanceSlot*>(raw);
   InstanceDispatcher& self = *slot.dispatcher_;
@@ -102,6 +138,10 @@ void InstanceDispatcher::run_on_executor(void* raw) noexcept {
 }
 
 void InstanceDispatcher::execute(InstanceSlot& slot) noexcept {
+  slot.executed_ = true;
+  if (slot.holds_resources_) {
+    for (Request* request : slot.requests_) request->call_flags |= kHoldsResources;
+  }
   int64_t start_ns = clock_.now_ns();
   Batch batch{.requests = slot.requests_,
               .total_batch_size = slot.total_batch_size_,

@@ -12,6 +12,7 @@
 
 #include "atoll/executor.h"
 #include "atoll/scheduler.h"
+#include "common/admitted_instances.h"
 #include "common/execution_time.h"
 
 namespace atl::schedulers {
@@ -59,6 +60,8 @@ class InstanceSlot {
   uint32_t total_batch_size_ = 0;
   int64_t deadline_ns_ = 0;
   int64_t last_duration_ns_ = 0;
+  bool executed_ = false;           // since it was admitted
+  bool holds_resources_ = false;    // while it executes
   std::vector<Request*> requests_;  // capacity is kept from batch to batch
   ExecutionTime execution_time_;
   InstanceDispatcher* dispatcher_ = nullptr;
@@ -88,7 +91,7 @@ struct DispatcherLimits {
   uint32_t inline_depth_max = 8;
 };
 
-class InstanceDispatcher {
+class InstanceDispatcher final : private AdmissionListener {
  public:
   InstanceDispatcher(const SchedulerContext& context, BatchSource& source,
                      const DispatcherLimits& limits) noexcept;
@@ -104,7 +107,17 @@ class InstanceDispatcher {
   // idle instance ---
   /// The instance that was idle last (its caches are warm), or null.
   InstanceSlot* take_idle() noexcept;
-  void put_idle(InstanceSlot& slot) noexcept;
+  /// \returns false if the slot waits for admission instead. Then it comes to next_batch() when it may be
+  /// executed: its batch is made as late as that.
+  bool put_idle(InstanceSlot& slot) noexcept;
+  /// Whether the slot, which a batch is due for, may be executed now. False: put_idle() it.
+  /// \param insists  some of the requests that wait must not be made to wait for resources
+  bool admit(InstanceSlot& slot, bool insists) noexcept;
+  bool asks_for_admission() const noexcept { return admissions_.active(); }
+  /// A request that must not wait for resources has come to wait.
+  void insist() noexcept { admissions_.insist(); }
+  /// No batch is due: whoever waits for admission need not.
+  void nothing_due() noexcept;
   uint32_t idle_count() const noexcept { return idle_count_; }
 
   // --- without the scheduler's lock ---
@@ -118,6 +131,9 @@ class InstanceDispatcher {
 
  private:
   static void run_on_executor(void* slot) noexcept;
+  static void run_if_due(void* slot) noexcept;
+  void admitted(void* slot) noexcept override;
+  InstanceSlot* take_next_in_turn() noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
   void execute(InstanceSlot& slot) noexcept;
 
@@ -129,6 +145,7 @@ class InstanceDispatcher {
   uint32_t idle_count_ = 0;
   size_t slot_count_;
   std::unique_ptr<InstanceSlot[]> slots_;
+  AdmittedInstances admissions_;  // last: nobody posts to the instances' threads after its end
 };
 
 }  // namespace atl::schedulers

@@ -38,6 +38,7 @@ bool PolicyQueue::push(Request& request, int64_t now_ns) {
   level.waiting.push_back(request);
   ++size_;
   total_weight_ += request.batch_weight();
+  called_ += (request.call_flags & kCallerHoldsResources) != 0;
   return true;
 }
 
@@ -48,6 +49,7 @@ void PolicyQueue::remove(Request& request) noexcept {
   request.scheduler_data[kLevel] = 0;
   --size_;
   total_weight_ -= request.batch_weight();
+  called_ -= (request.call_flags & kCallerHoldsResources) != 0;
   if (levels_.size() > kEmptyLevelsMax && level.size() == 0) levels_.erase(level.number);
 }
 

@@ -23,6 +23,8 @@ class PolicyQueue {
   uint64_t size() const noexcept { return size_; }
   /// Batch weights of all that wait.
   uint64_t total_weight() const noexcept { return total_weight_; }
+  /// Whether any that waits has a caller that waits for it and holds resources.
+  bool called_by_executions() const noexcept { return called_ != 0; }
   bool contains(const Request& request) const noexcept {
     const Level* level = level_of(request);
     return level != nullptr && level->owner == this;
@@ -67,7 +69,7 @@ class PolicyQueue {
   const QueuePolicies policies_;
   std::map<uint64_t, Level> levels_;
   DeadlineHeap deadlines_;
-  uint64_t size_ = 0, total_weight_ = 0;
+  uint64_t size_ = 0, total_weight_ = 0, called_ = 0;
 };
 
 }  // namespace atl::schedulers

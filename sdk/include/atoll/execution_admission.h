@@ -43,8 +43,9 @@ class AdmissionListener {
   ~AdmissionListener() = default;
 };
 
-/// One instance. [any], but one call at a time for one instance, insist() and turn() excepted. At any moment
-/// it holds nothing, waits, or is admitted. Its destructor gives back what it holds; not while it waits.
+/// One instance. [any], but one call at a time for one instance, withdraw(), insist() and turn() excepted. At
+/// any moment it holds nothing, waits, or is admitted. Its destructor gives back what it holds; not while it
+/// waits.
 class AdmittedInstance {
  public:
   virtual ~AdmittedInstance() = default;
@@ -54,7 +55,7 @@ class AdmittedInstance {
   /// Asks for an execution. True: admitted. False: it waits, and the listener is told once, maybe before this
   /// returns, unless withdraw() is quicker.
   /// \param insists  it is admitted in any case, even beyond what there is: its caller may hold that, and
-  ///                 waits for it (Request::kCallerHoldsResources)
+  ///                 waits for it (kCallerHoldsResources of a request)
   virtual bool ask(AdmissionListener& listener, void* context, bool insists) noexcept = 0;
   /// end(true) and ask() in one step, so that this instance and those that wait are compared as they are.
   virtual bool ask_again(AdmissionListener& listener, void* context, bool insists) noexcept = 0;

@@ -32,8 +32,9 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
-/// What admission (execution_admission.h, request_admission.h) has to know of models that call models.
-enum RequestFlags : uint32_t {
+/// What admission (atoll/execution_admission.h, atoll/request_admission.h) has to know of models that call
+/// models.
+enum CallFlags : uint32_t {
   kHoldsResources = 1,        ///< its execution does; set by the scheduler that executes it
   kCallerHoldsResources = 2,  ///< set by set_caller()
   kIsStep = 4                 ///< made on behalf of another request, which was admitted; set by set_caller()
@@ -119,7 +120,7 @@ class Request {
   Model* model = nullptr;
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
-  uint32_t flags = 0;           ///< RequestFlags
+  uint32_t call_flags = 0;      ///< CallFlags
   uint64_t priority = 0;        ///< 0: the model's default level
   uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
   std::string_view tenant;      ///< from a header or key; empty: none
@@ -159,8 +160,9 @@ class Request {
   /// For a request that is made by the execution of another one, which does not end before this one is
   /// answered: it is not made to wait for what its caller holds, nor asked for admission again.
   void set_caller(const Request& caller) noexcept {
-    flags |= kIsStep;
-    if ((caller.flags & (kHoldsResources | kCallerHoldsResources)) != 0) flags |= kCallerHoldsResources;
+    call_flags |= kIsStep;
+    if ((caller.call_flags & (kHoldsResources | kCallerHoldsResources)) != 0)
+      call_flags |= kCallerHoldsResources;
   }
 
   /// Ends the holder's use of the request. kReleaseReschedule gives it back to its scheduler (iterative
@@ -182,7 +184,7 @@ class Request {
     id = {};
     model = nullptr;
     sequence = {};
-    sequence_flags = flags = 0;
+    sequence_flags = call_flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();

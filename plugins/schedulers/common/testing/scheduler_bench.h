@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "atoll/scheduler.h"
+#include "atoll/testing/fake_admission.h"
 #include "atoll/testing/fake_backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_reporter.h"
@@ -22,13 +23,18 @@ class SchedulerBench {
 
   /// \param config  serialized, of a model with that max_batch_size
   SchedulerBench(uint32_t instance_count, const MakeProvider& make, std::string config = {},
-                 uint32_t max_batch_size = 0)
+                 uint32_t max_batch_size = 0, test::FakeAdmission* admission = nullptr)
       : specs_(instance_count), config_(std::move(config)), max_batch_size_(max_batch_size) {
     for (uint32_t i = 0; i < instance_count; ++i) {
       specs_[i].name = cat("test_", i);
       instances.push_back(std::make_unique<test::FakeInstance>(specs_[i].name, behavior, host.clock(),
                                                                &host.fake_clock(), &reporter));
       scheduled_.push_back({instances[i].get(), &specs_[i]});
+      if (admission == nullptr) continue;
+      ExecutionDemand demand;
+      demand.resources = {{"R1", 1, false}};
+      owned_admissions_.push_back(admission->add_instance(demand).value());
+      admissions_.push_back(owned_admissions_.back().get());
     }
     provider = make(host);
     auto made = provider->create(context());
@@ -42,6 +48,7 @@ class SchedulerBench {
     context.config = config_;
     context.max_batch_size = max_batch_size_;
     context.instances = scheduled_;
+    context.admissions = admissions_;
     context.reporter = &reporter;
     context.clock = &host.clock();
     context.executors = &host.executors();
@@ -85,6 +92,8 @@ class SchedulerBench {
   std::string config_;
   uint32_t max_batch_size_;
   std::vector<ScheduledInstance> scheduled_;
+  std::vector<std::unique_ptr<AdmittedInstance>> owned_admissions_;
+  std::vector<AdmittedInstance*> admissions_;
 
  public:
   std::vector<std::unique_ptr<test::FakeInstance>> instances;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "atoll/scheduler.h"
+#include "atoll/testing/fake_admission.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/thread_executor.h"
@@ -42,13 +43,18 @@ class StressInstance final : public BackendInstance {
 /// A scheduler over two such instances.
 struct StressBench {
   StressBench(test::ThreadExecutors& threads, SchedulerProvider& provider, std::string_view config = {},
-              uint32_t max_batch_size = 0) {
+              uint32_t max_batch_size = 0, test::FakeAdmission* admission = nullptr) {
     for (size_t i = 0; i < 2; ++i) scheduled[i] = {&instances[i], &specs[i]};
+    for (size_t i = 0; admission != nullptr && i < 2; ++i) {
+      admitted.push_back(admission->add_instance({}).value());
+      admissions.push_back(admitted.back().get());
+    }
     SchedulerContext context;
     context.model_name = "test";
     context.config = config;
     context.max_batch_size = max_batch_size;
     context.instances = scheduled;
+    context.admissions = admissions;
     context.clock = &threads.clock();
     context.executors = &threads;
     auto made = provider.create(context);
@@ -58,6 +64,8 @@ struct StressBench {
   StressInstance instances[2];
   InstanceSpec specs[2];
   ScheduledInstance scheduled[2];
+  std::vector<std::unique_ptr<AdmittedInstance>> admitted;
+  std::vector<AdmittedInstance*> admissions;
   std::unique_ptr<Scheduler> scheduler;
 };
 
@@ -100,6 +108,33 @@ inline void enqueue_cancel_and_stop(uint64_t seed, StressBench& bench,
   }
   EXPECT_EQ(done + refused, requests.size());
 }
+
+/// Opens and closes the doors of both instances in a thread of its own, and leaves them open.
+class RestlessDoors {
+ public:
+  RestlessDoors(test::FakeAdmission& admission, uint64_t seed) : admission_(admission) {
+    thread_ = std::thread([this, seed] {
+      test::Random random(seed);
+      while (!ended_) {
+        size_t door = random.below(2);
+        random.chance(50) ? admission_.open(door) : admission_.close(door);
+        (void)admission_.admit_once(random.below(2));
+      }
+    });
+  }
+  RestlessDoors(const RestlessDoors&) = delete;
+  RestlessDoors& operator=(const RestlessDoors&) = delete;
+  ~RestlessDoors() {
+    ended_ = true;
+    thread_.join();
+    for (const std::string& problem : admission_.problems()) ADD_FAILURE() << problem;
+  }
+
+ private:
+  test::FakeAdmission& admission_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
 
 /// The catalog destroys a scheduler as soon as its last request has ended and in_flight() says 0, while the
 /// thread that brought or answered that request is still on its way out.

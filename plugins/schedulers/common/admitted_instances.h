@@ -1,0 +1,62 @@
+/// The instances of one scheduler, as admission sees them: which of them is idle, waits or is admitted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "atoll/execution_admission.h"
+
+namespace atl::schedulers {
+
+/// Instances are known by their positions. All functions only under the scheduler's lock, the destructor
+/// excepted. Where no plugin rules over executions there are none, and active() is all that is asked.
+class AdmittedInstances {
+ public:
+  /// \param admissions  borrowed; empty: every execution is admitted
+  /// \param listener    told with the context given to admit(), and then sees to it that that instance comes
+  ///                    to admit() or let_go() again, on another thread
+  AdmittedInstances(std::span<AdmittedInstance* const> admissions, AdmissionListener& listener)
+      : admissions_(admissions), listener_(listener), states_(admissions.size(), State::kIdle) {}
+  AdmittedInstances(const AdmittedInstances&) = delete;
+  AdmittedInstances& operator=(const AdmittedInstances&) = delete;
+  /// Nobody is told any more when it returns.
+  ~AdmittedInstances() {
+    for (AdmittedInstance* admission : admissions_) (void)admission->withdraw();
+  }
+
+  bool active() const noexcept { return !admissions_.empty(); }
+  bool hold_resources(uint32_t index) const noexcept {
+    return active() && admissions_[index]->holds_resources();
+  }
+  uint64_t turn(uint32_t index) const noexcept { return admissions_[index]->turn(); }
+
+  /// For one that has a batch to execute, and is idle, has executed another one, or is here because the
+  /// listener was told. \returns false if it has to wait, which let_go() then tells as well.
+  /// \param executed  since it was admitted
+  bool admit(uint32_t index, void* context, bool executed, bool insists) noexcept;
+  /// It has nothing to execute. \returns false if that is because it waits to be admitted: it is not idle.
+  bool let_go(uint32_t index, bool executed) noexcept;
+  /// If any waits, one is admitted whatever there is.
+  void insist() noexcept;
+  /// Nobody needs to wait any more. `idle(index)` is called for each that did and is not admitted yet.
+  template <class Idle>
+  void withdraw(Idle&& idle) noexcept {
+    for (uint32_t i = 0; waiting_ != 0 && i < states_.size(); ++i) {
+      if (states_[i] != State::kWaiting || !admissions_[i]->withdraw()) continue;
+      states_[i] = State::kIdle;
+      --waiting_;
+      idle(i);
+    }
+  }
+
+ private:
+  enum class State : uint8_t { kIdle, kBeginsToWait, kWaiting, kAdmitted };
+
+  std::span<AdmittedInstance* const> admissions_;
+  AdmissionListener& listener_;
+  std::vector<State> states_;
+  uint32_t waiting_ = 0;  // in state kWaiting; the listener may have been told for some
+};
+
+}  // namespace atl::schedulers
