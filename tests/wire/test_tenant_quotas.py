@@ -1,8 +1,11 @@
 """Quotas of tenants, as clients meet them."""
 
+import signal
+
 import pytest
 from support import admission
 from support.admission import Calls, ask_http, metric, refused_grpc, serving, wait_running, wait_waiting
+from support.server import DEFAULT_MANIFEST, Server
 
 TENANTS = 'tenants=["team-a:concurrency=1,queue=1", "team-r:rate=1/h,burst=2", "team-b:weight=2"]'
 
@@ -131,6 +134,33 @@ def test_quotas_hold_for_streams(server):
         assert "tenant 'team-a' has 1 requests waiting" in answers[1][1].message() or \
             answers[1][0].as_numpy("OUTPUT0").item() == 3
         assert calls.answer()[0] == 1
+
+
+def test_quotas_change_while_serving(repository, tmp_path):
+    """What waits goes on where it waits; what comes finds the new quotas."""
+    manifest = tmp_path / "atoll.toml"
+    text = DEFAULT_MANIFEST.read_text() + '[plugin.rate_limiter]\nuse = "admission/rate_limiter"\ntenants = ["team-a:QUOTA"]\n'
+    manifest.write_text(text.replace("QUOTA", "concurrency=1"))
+    with Server(repository, 'plugin.grpc.tenant_header="x-tenant"', 'plugin.http.tenant_header="x-tenant"',
+                manifest=manifest) as server, server.wait_ready().client() as client:
+        calls = Calls(client)
+        sent = [calls.send("hour", 0, "team-a")]
+        wait_running(server, 1, "team-a")
+        calls.send("fast", 1, "team-a")
+        wait_waiting(server, 1, "team-a")
+        manifest.write_text(text.replace("QUOTA", "concurrency=2,queue=0"))
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_line("generation 2")
+        for count in (1, 2):
+            sent.append(calls.send("hour", 1 + count, "team-a"))
+            wait_running(server, count, "team-a")
+        assert ask_http(server, "fast", "team-a")[0] == 429
+        for one in sent:
+            one.cancel()
+        ended = dict((value, (answer, error)) for value, answer, error in (calls.answer() for _ in range(4)))
+        assert ended[1] == (1, None)
+        wait_running(server, 0, "team-a")
+        assert ask_http(server, "fast", "team-a")[0] == 200
 
 
 def test_nothing_is_limited_by_default(repository):
