@@ -1,15 +1,22 @@
-/// admission/rate_limiter: which executions may run at the same time.
+/// admission/rate_limiter: which executions may run at the same time, and which requests may.
 #include "atoll/plugin.h"
 
+#include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "rate_limiter.h"
+#include "requests/request_gate.h"
+#include "requests/settings.h"
 
 namespace atl::admission {
 namespace {
 
-class RateLimiterPlugin final : public Plugin {
+/// Threads that resume requests that waited: enough not to be in the way of models that run on them.
+constexpr uint32_t kResumeThreadsMax = 4;
+
+class RateLimiterPlugin final : public Plugin, private MetricSource {
  public:
   explicit RateLimiterPlugin(Host& host) : host_(host) {}
 
@@ -17,21 +24,41 @@ class RateLimiterPlugin final : public Plugin {
     auto limits = ResourceLimits::parse(host_.options().get_strings("resources"));
     if (!limits.ok()) return std::move(limits).status().note("option 'resources'");
     limiter_.emplace(std::move(limits).value(), host_.clock());
+    Result<requests::RequestOptions> options = requests::read_options(host_.options());
+    if (!options.ok()) return std::move(options).status();
+    gate_.emplace(std::move(options->settings), options->active, host_.clock());
     return {};
   }
+  Status start() override {
+    return gate_->start(host_.executors(),
+                        std::clamp(std::thread::hardware_concurrency(), 1U, kResumeThreadsMax));
+  }
+  void stop() override { gate_->stop(); }
   void* query(std::string_view id) override {
     if (void* executions = provide<ExecutionAdmission>(&*limiter_, id); executions != nullptr) {
       return executions;
     }
-    return provide<MetricSource>(&*limiter_, id);
+    if (void* admission = provide<RequestAdmission>(&*gate_, id); admission != nullptr) return admission;
+    return provide<MetricSource>(this, id);
+  }
+  std::string holding() override {
+    const uint64_t requests = gate_->in_flight();
+    return requests == 0 ? std::string() : cat(requests, " requests that were asked for");
   }
 
  private:
+  void collect(MetricSink& sink) const noexcept override {
+    limiter_->collect(sink);
+    gate_->collect(sink);
+  }
+
   Host& host_;
   std::optional<RateLimiter> limiter_;
+  std::optional<requests::RequestGate> gate_;
 };
 
 constexpr atoll_provided_v1 kProvides[] = {{ExecutionAdmission::kInterfaceId.data(), 0, 0},
+                                           {RequestAdmission::kInterfaceId.data(), 0, 0},
                                            {MetricSource::kInterfaceId.data(), 0, 0}};
 
 constexpr atoll_option_v1 kOptions[] = {
@@ -39,6 +66,29 @@ constexpr atoll_option_v1 kOptions[] = {
      "Copies of the resources that instance groups name, \"NAME:COUNT\" for every device or "
      "\"NAME:COUNT:DEVICE\"; if any is given, those left out have none. Empty: of each as many as the loaded "
      "instance that needs most of it."},
+    {"tenants", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
+     "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,queue=50\" each, with any of the "
+     "parts. Which header names a request's tenant is an option of the frontends."},
+    {"default_tenant", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "The quota, of the same parts, of requests whose tenant is not among tenants; empty: not limited."},
+    {"unknown_tenants", ATOLL_OPTION_STRING, 0, "shared", nullptr, nullptr, "shared|separate",
+     "Whether requests of tenants that are not named share one quota, or have one for each name."},
+    {"max_unknown_tenants", ATOLL_OPTION_INT, 0, "1024", "1", "1000000", nullptr,
+     "Tenants that are not named and have a quota of their own at a time; further ones share one."},
+    {"request_concurrency", ATOLL_OPTION_INT, 0, "0", "0", "1000000000", nullptr,
+     "Requests that run at a time, of all tenants together; further ones wait, and get their turns by the "
+     "tenants' weights. 0: any number."},
+    {"max_request_wait", ATOLL_OPTION_DURATION, 0, "10s", "0s", "87600h", nullptr,
+     "The longest that a request waits for its turn; then it is refused. 0s: as long as it takes."},
+    {"overload_in_flight", ATOLL_OPTION_INT, 0, "0", "0", "1000000000", nullptr,
+     "Requests that run or wait, from which on requests are refused; each priority level below the first "
+     "may take a tenth less than the one above it, down to half. 0: any number."},
+    {"overload_queue_delay", ATOLL_OPTION_DURATION, 0, "0s", "0s", "1h", nullptr,
+     "The wait for a turn that is too long if no request had a shorter one for overload_interval: then "
+     "requests "
+     "are refused until it is met. Needs request_concurrency. 0s: any wait."},
+    {"overload_interval", ATOLL_OPTION_DURATION, 0, "100ms", "1ms", "1h", nullptr,
+     "How long waits have to be longer than overload_queue_delay for that to be an overload."},
 };
 
 }  // namespace
@@ -47,7 +97,8 @@ ATOLL_PLUGIN(RateLimiterPlugin,
              {.name = "admission/rate_limiter",
               .version = "1.0.0",
               .license = "Apache-2.0",
-              .help = "Lets executions run at the same time as far as their resources reach.",
+              .help = "Lets executions run at the same time as far as their resources reach, and requests as "
+                      "far as quotas and load allow.",
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = kProvides,
               .options = kOptions});

@@ -3,7 +3,9 @@
 #include <grpc/support/time.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include "common/wire_format.h"
 #include "common/wire_messages.h"
@@ -50,6 +52,23 @@ Status forward_headers(const HeaderForward& forward, const grpc::ServerContext& 
     parameter->text = request.arena().copy_text(view(value));
   }
   return {};
+}
+
+Status read_tenant(const TenantHeader& tenant, const grpc::ServerContext& context,
+                   Request& request) noexcept {
+  if (!tenant.active()) return {};
+  const std::string& name = tenant.name();
+  auto [begin, end] = context.client_metadata().equal_range(grpc::string_ref(name.data(), name.size()));
+  if (begin == end) return {};
+  if (std::next(begin) != end) return tenant.given_twice();
+  request.tenant = request.arena().copy_text(view(begin->second));
+  return {};
+}
+
+void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms) {
+  if (retry_after_ms == 0) return;
+  context.AddTrailingMetadata("retry-after", std::to_string((uint64_t{retry_after_ms} + 999) / 1000));
+  context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(retry_after_ms));
 }
 
 Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,

@@ -9,6 +9,7 @@
 #include "atoll/request.h"
 #include "atoll/tracing.h"
 #include "common/header_forward.h"
+#include "common/tenant_header.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -23,6 +24,14 @@ std::string_view metadata_value(const grpc::ServerContext& context, std::string_
 /// Errors: INVALID_ARGUMENT a reserved name, a value that is not UTF-8.
 Status forward_headers(const HeaderForward& forward, const grpc::ServerContext& context,
                        Request& request) noexcept;
+
+/// The tenant that the call's metadata names. [queue's thread] Errors: INVALID_ARGUMENT several.
+Status read_tenant(const TenantHeader& tenant, const grpc::ServerContext& context, Request& request) noexcept;
+
+/// Tells the client when to try again: `retry-after` in seconds, as over HTTP, and `grpc-retry-pushback-ms`,
+/// which the retry policy of gRPC clients obeys. Before the call is finished. \param retry_after_ms  0:
+/// nothing
+void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms);
 
 /// Null: the request is not traced. \param tracing  may be null [queue's thread]
 Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,

@@ -70,6 +70,7 @@ Status InferCall::prepare() noexcept {
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
   ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
+  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
   request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
   const ModelInfo& info = model->info();
   request.trace = start_trace(backplane.server.tracing.get(), *context_, info.name, info.version, request.id);
@@ -106,6 +107,7 @@ void InferCall::answer(Response& response) noexcept {
 
 void InferCall::answer_error(const Status& status) noexcept {
   trace("GRPC_SEND_START");
+  add_retry_after(*context_, request.retry_after_ms);
   writer_->FinishWithError(to_grpc(status), written_.tag());
 }
 

@@ -44,6 +44,8 @@ inline constexpr atoll_option_v1 kOptions[] = {
     {"header_forward_pattern", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
      "Metadata whose name matches this RE2 pattern anywhere, in any case, becomes a parameter of inference "
      "requests; empty: none."},
+    {"tenant_header", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "Metadata that names the tenant of an inference request, such as x-tenant; empty: none does."},
     {"server_name", ATOLL_OPTION_STRING, 0, "triton", nullptr, nullptr, nullptr,
      "Name of the server in the answer to ServerMetadata."},
     {"response_compression", ATOLL_OPTION_STRING, 0, "none", nullptr, nullptr, "none|low|medium|high",

@@ -39,6 +39,9 @@ Status read_checked(const Options& options, Settings* settings) {
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
   if (!forward.ok()) return std::move(forward).status();
   settings->header_forward = std::move(forward).value();
+  Result<TenantHeader> tenant = TenantHeader::parse(options.get_string("tenant_header"));
+  if (!tenant.ok()) return std::move(tenant).status();
+  settings->tenant = std::move(tenant).value();
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "atoll/status.h"
 #include "common/header_forward.h"
 #include "common/listen_address.h"
+#include "common/tenant_header.h"
 #include "credentials.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -26,6 +27,7 @@ struct Settings {
   std::string server_name;
   AccessCheck access;
   HeaderForward header_forward;
+  TenantHeader tenant;
   grpc_compression_level response_compression = GRPC_COMPRESS_LEVEL_NONE;
   int keepalive_time_ms = 0;
   int keepalive_timeout_ms = 0;
@@ -43,7 +45,8 @@ struct Settings {
   }
 };
 
-/// Errors: INVALID_ARGUMENT address, TLS files that are not named, restricted protocols, header pattern.
+/// Errors: INVALID_ARGUMENT address, TLS files that are not named, restricted protocols, header pattern,
+/// tenant header.
 Result<Settings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -67,6 +67,7 @@ Status StreamRequest::prepare(int64_t read_start_ns, int64_t read_end_ns) noexce
   decoupled_ = info.decoupled;
   ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
+  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
   request.times.deadline_ns = stream_->deadline_ns();
   request.trace =
       start_trace(backplane.server.tracing.get(), stream_->context(), info.name, info.version, request.id);

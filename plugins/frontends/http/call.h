@@ -37,7 +37,7 @@ class Channel {
   virtual void end_stream() noexcept = 0;
 
   /// {"error":"..."} with the status that goes with the code.
-  void answer_error(const Status& status) noexcept;
+  void answer_error(const Status& status, uint32_t retry_after_ms = 0) noexcept;
 
  protected:
   ~Channel() = default;

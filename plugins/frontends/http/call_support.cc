@@ -22,6 +22,18 @@ Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
   return backplane.server.catalog->acquire(route.model, version.value());
 }
 
+Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept {
+  if (!tenant.active()) return {};
+  bool found = false;
+  for (const HeaderField& field : head.fields) {
+    if (!tenant.is(field.name)) continue;
+    if (found) return tenant.given_twice();
+    found = true;
+    request.tenant = request.arena().copy_text(field.value);
+  }
+  return {};
+}
+
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
   if (!backplane.server.tracing || !backplane.server.tracing->active()) return nullptr;

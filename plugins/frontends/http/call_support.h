@@ -17,6 +17,9 @@ Result<int64_t> route_version(const Route& route) noexcept;
 /// Errors: those of route_version() and of ModelCatalog::acquire().
 Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept;
 
+/// The tenant that the request's headers name. Errors: INVALID_ARGUMENT several.
+Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept;
+
 /// Null unless the request is to be traced.
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept;

@@ -39,7 +39,7 @@ void GenerateCall::run(Channel& channel) noexcept {
     status = unavailable(frontends::messages::kServerExiting);
   }
   final_seen_here_ = true;
-  channel.answer_error(status);
+  channel.answer_error(status, request.retry_after_ms);
 }
 
 Status GenerateCall::start() noexcept {
@@ -53,6 +53,9 @@ Status GenerateCall::start() noexcept {
       status = invalid_argument(messages::kOnlyIdentity);
     } else {
       status = context_.generate_reader.read(body.text(), model->info(), request, parts_);
+      if (status.ok()) {
+        status = read_tenant(context_.backplane.settings.tenant, channel_->head(), request);
+      }
     }
   } else {
     status = std::move(found).status();
@@ -181,8 +184,9 @@ void GenerateCall::flush() noexcept {
   if (channel_ != nullptr && !streams_) {
     if (end) {
       trace("HTTP_SEND_START");
-      channel_->answer_text({.http_status = http_status_, .content_type = kJsonType},
-                            std::move(texts.front()));
+      channel_->answer_text(
+          {.http_status = http_status_, .content_type = kJsonType, .retry_after_ms = retry_after_ms()},
+          std::move(texts.front()));
     }
   } else if (channel_ != nullptr && !stream_closed_) {
     answer_stream(std::move(texts), close);
@@ -195,7 +199,8 @@ void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexc
   if (!begun_) {
     begun_ = true;
     trace("HTTP_SEND_START");
-    channel_->begin_stream({.http_status = http_status_, .content_type = kEventStreamType});
+    channel_->begin_stream(
+        {.http_status = http_status_, .content_type = kEventStreamType, .retry_after_ms = retry_after_ms()});
   }
   for (std::string& text : texts) {
     if (channel_ != nullptr) channel_->stream(std::move(text));

@@ -46,6 +46,7 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   void flush() noexcept;
   void answer_stream(std::vector<std::string> texts, bool end) noexcept;
   void end_if_over() noexcept;
+  uint32_t retry_after_ms() const noexcept { return http_status_ == 200 ? 0 : request.retry_after_ms; }
 
   // --- InferContext ---
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;

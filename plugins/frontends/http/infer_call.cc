@@ -71,6 +71,9 @@ Status InferCall::start() noexcept {
     if (model->info().decoupled) status = unimplemented(messages::kDecoupled);
     if (status.ok()) status = read_body();
     if (status.ok()) status = forward_headers();
+    if (status.ok()) {
+      status = read_tenant(context_.backplane.settings.tenant, channel_->head(), request);
+    }
   } else {
     status = std::move(found).status();
   }
@@ -204,8 +207,10 @@ Status InferCall::compress_reply() noexcept {
 void InferCall::answer_error(const Status& status) noexcept {
   free_tensors();
   error_ = error_json(client_text(status));
-  head_ = {
-      .http_status = http_status(status.code()), .content_type = kJsonType, .content_length = error_.size()};
+  head_ = {.http_status = http_status(status.code()),
+           .content_type = kJsonType,
+           .content_length = error_.size(),
+           .retry_after_ms = request.retry_after_ms};
   if (status.message() == messages::kUnsupportedCompression)
     head_.extra = "Accept-Encoding: gzip, deflate\r\n";
   reply_.assign(1, to_iovec(error_.data(), error_.size()));

@@ -31,6 +31,8 @@ inline constexpr atoll_option_v1 kOptions[] = {
     {"header_forward_pattern", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
      "RE2 pattern, matched anywhere in a header's name without regard to case: such headers of an infer call "
      "become parameters of its request; empty: none."},
+    {"tenant_header", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
+     "Header that names the tenant of an inference request, such as x-tenant; empty: none does."},
     {"restricted_apis", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
      "Groups of calls that need a header: \"<category>,<category>:<header>=<value>\" each."},
 };

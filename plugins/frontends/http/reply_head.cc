@@ -73,6 +73,11 @@ void write_reply_head(const ReplyHead& head, int version, Framing framing, bool 
     append_number(*head.json_bytes, to);
     *to += "\r\n";
   }
+  if (head.retry_after_ms != 0) {
+    *to += "Retry-After: ";
+    append_number((uint64_t{head.retry_after_ms} + 999) / 1000, to);
+    *to += "\r\n";
+  }
   *to += head.extra;
   if (framing == Framing::kLength) {
     *to += "Content-Length: ";

@@ -20,6 +20,7 @@ struct ReplyHead {
   Encoding encoding = Encoding::kIdentity;
   std::optional<size_t> json_bytes{};  ///< Inference-Header-Content-Length
   std::string_view extra{};            ///< further complete header lines
+  uint32_t retry_after_ms = 0;         ///< Retry-After, in whole seconds; 0: no such header
 };
 
 /// How the body's end is told.

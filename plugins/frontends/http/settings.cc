@@ -33,6 +33,9 @@ Result<Settings> read_settings(const Options& options) noexcept {
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
   if (!forward.ok()) return std::move(forward).status();
   settings.forward = std::move(forward).value();
+  Result<TenantHeader> tenant = TenantHeader::parse(options.get_string("tenant_header"));
+  if (!tenant.ok()) return std::move(tenant).status();
+  settings.tenant = std::move(tenant).value();
   Result<RestrictedAccess> restricted =
       RestrictedAccess::parse(options.get_strings("restricted_apis"), "api");
   if (!restricted.ok()) return std::move(restricted).status();

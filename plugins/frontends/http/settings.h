@@ -9,6 +9,7 @@
 #include "common/header_forward.h"
 #include "common/listen_address.h"
 #include "common/restricted_access.h"
+#include "common/tenant_header.h"
 
 namespace atl::frontends::http {
 
@@ -23,10 +24,11 @@ struct Settings {
   uint64_t max_stream_backlog_bytes = 0;
   std::string server_name;
   HeaderForward forward;
+  TenantHeader tenant;
   RestrictedAccess restricted;
 };
 
-/// Errors: INVALID_ARGUMENT address, header_forward_pattern, restricted_apis.
+/// Errors: INVALID_ARGUMENT address, header_forward_pattern, tenant_header, restricted_apis.
 Result<Settings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::http

@@ -21,7 +21,8 @@ LoadCall::Done with_names(std::vector<std::string> models,
 
 Catalog::Catalog(Host& host, CatalogOptions options)
     : options_(std::move(options)),
-      serving_{shards_, host.clock(), host.workers()},
+      admission_(host),
+      serving_{shards_, host.clock(), host.workers(), admission_},
       table_(shards_),
       lifecycle_(host, serving_, table_),
       host_(host) {}
@@ -30,12 +31,29 @@ void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
   loader_.emplace(host_, repository, configs, serving_, options_.loader);
   lifecycle_.use(&*loader_);
+  follow_admission();
   phase_.store(ServerPhase::kServing, std::memory_order_release);
 }
 
 void Catalog::drain() {
   phase_.store(ServerPhase::kEnded, std::memory_order_release);
   lifecycle_.end();
+  admission_.leave();
+}
+
+void Catalog::service_changed(const ServiceChanged& event) {
+  if (event.interface_id.view() == RequestAdmission::kInterfaceId) {
+    follow_admission();
+  } else {
+    lifecycle_.service_changed(event);
+  }
+}
+
+void Catalog::follow_admission() {
+  if (phase_.load(std::memory_order_acquire) == ServerPhase::kEnded) return;
+  if (Status status = admission_.follow(); !status.ok()) {
+    host_.log().error("requests are admitted without being asked for: ", status.text());
+  }
 }
 
 void Catalog::server_state_changed(ServerStateChanged::State state) {

@@ -36,6 +36,8 @@ class Catalog final : public ModelCatalog {
   void drain();
   void server_state_changed(ServerStateChanged::State state);
   Lifecycle& lifecycle() noexcept { return lifecycle_; }
+  /// A service came, was replaced or went. [control]
+  void service_changed(const ServiceChanged& event);
 
   Result<ModelRef> acquire(std::string_view name, int64_t version) noexcept override;
   bool live() const noexcept override;
@@ -55,12 +57,14 @@ class Catalog final : public ModelCatalog {
 
  private:
   Status check_phase() const;
+  void follow_admission();
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
   CatalogOptions options_;
   ReaderShards shards_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<bool> startup_complete_{false};
+  AdmissionPoint admission_;
   ServingContext serving_;
   mutable ServingTable table_;
   Lifecycle lifecycle_;

@@ -25,7 +25,7 @@ class CatalogPlugin final : public Plugin {
  private:
   struct OnService {
     Catalog& catalog;
-    void operator()(const ServiceChanged& event) const { catalog.lifecycle().service_changed(event); }
+    void operator()(const ServiceChanged& event) const { catalog.service_changed(event); }
   };
   struct OnServerState {
     Catalog& catalog;

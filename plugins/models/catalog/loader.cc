@@ -268,6 +268,8 @@ Status Loader::create_instances(const PreparedModel& model, const inference::Mod
 Status Loader::create_scheduler(const PreparedModel& model, const inference::ModelConfig& config,
                                 ModelParts& parts, MissingService* missing) {
   parts.wanted_scheduler = wanted_scheduler_kind(config);
+  parts.priority_levels = config.dynamic_batching().priority_levels();
+  parts.default_priority = config.dynamic_batching().default_priority_level();
   auto choice = choose_scheduler(host_.registry(), parts.wanted_scheduler, parts.info->name);
   if (!choice.ok()) {
     *missing = {SchedulerProvider::kInterfaceId, parts.wanted_scheduler};

@@ -14,6 +14,7 @@ constexpr atoll_need_v1 kNeeds[] = {
     {"atoll.backend/1", 0, ATOLL_NEED_MANY},
     {"atoll.scheduler/1", 0, ATOLL_NEED_MANY},
     {"atoll.memory/1", 0, ATOLL_NEED_MANY},
+    {"atoll.request_admission/1", 0, ATOLL_NEED_MANY},
     {"atoll.execution_admission/1", 0, ATOLL_NEED_MANY},
 };
 

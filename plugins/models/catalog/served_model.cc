@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "admitted_request.h"
 #include "reshape.h"
 #include "trace_inputs.h"
 
@@ -43,9 +44,28 @@ Status ServedModel::infer(Request& request) noexcept {
   int64_t start_ns = context_.clock.now_ns();
   request.times.start_ns = start_ns;
   ATOLL_RETURN_IF_ERROR(validator_.validate(request));
-  request.times.queue_start_ns = validator_.reads_contents() ? context_.clock.now_ns() : start_ns;
+  if (request.trace != nullptr) request.trace->report(TraceActivity::kRequestStart, start_ns);
+  if (context_.admission.asks() && (request.call_flags & kIsStep) == 0) {
+    AdmissionPoint::Hold hold = context_.admission.hold();
+    if (hold.gate != nullptr) return AdmittedRequest::ask(*this, hold, request, priority_of(request));
+  }
+  return hand_over(request, start_ns);
+}
+
+uint64_t ServedModel::priority_of(const Request& request) const noexcept {
+  const bool is_level = request.priority != 0 && request.priority <= parts_.priority_levels;
+  return parts_.priority_levels == 0 || is_level ? request.priority : parts_.default_priority;
+}
+
+void ServedModel::report_not_admitted(const Request& request, const Status& status) noexcept {
+  const bool cancelled = status.code() == Code::kCancelled;
+  parts_.statistics->report_failure(request, cancelled ? FailureReason::kCanceled : FailureReason::kRejected);
+}
+
+Status ServedModel::hand_over(Request& request, int64_t now_ns) noexcept {
+  const bool read_clock = now_ns == 0 || validator_.reads_contents();
+  request.times.queue_start_ns = read_clock ? context_.clock.now_ns() : now_ns;
   if (request.trace != nullptr) {
-    request.trace->report(TraceActivity::kRequestStart, start_ns);
     request.trace->report(TraceActivity::kQueueStart, request.times.queue_start_ns);
     trace_inputs(request, TraceActivity::kTensorQueueInput);
   }

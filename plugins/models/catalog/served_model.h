@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "admission_point.h"
 #include "atoll/backend.h"
 #include "atoll/gate.h"
 #include "atoll/model.h"
@@ -28,6 +29,7 @@ struct ServingContext {
   ReaderShards& shards;  ///< guards reference counts against retirement
   Clock& clock;
   WorkerPool& workers;
+  AdmissionPoint& admission;
 };
 
 /// Everything a version is made of. Members end in the reverse order of their declaration.
@@ -40,6 +42,8 @@ struct ModelParts {
   std::string scheduler_instance;  ///< likewise
   std::string wanted_scheduler;    ///< kind; differs from what is used when a batcher was not there
   std::string used_scheduler;
+  uint64_t priority_levels = 0;   ///< of its queue; 0: it has none
+  uint64_t default_priority = 0;  ///< the level of requests that name none
   std::unique_ptr<const ModelInfo> info;
   std::unique_ptr<StatisticsRecorder> statistics;
   std::unique_ptr<BackendModel> backend_model;
@@ -80,6 +84,11 @@ class ServedModel final : public Model {
   uint64_t holders() const noexcept;
   void stop_accepting() noexcept { parts_.scheduler->stop_accepting(); }
 
+  // --- by its requests that had to be admitted ---
+  /// Gives a validated request to the scheduler. \param now_ns  0: the clock is asked
+  Status hand_over(Request& request, int64_t now_ns) noexcept;
+  void report_not_admitted(const Request& request, const Status& status) noexcept;
+
   // --- by the serving table ---
   /// Takes a reference in the shard of a read lock that the caller holds.
   void add_reference(const ReaderShards::Read& lock) noexcept { ++counts_[lock.shard()].references; }
@@ -98,6 +107,7 @@ class ServedModel final : public Model {
     int64_t references = 0;  ///< may be negative: a reference may be dropped on another thread
   };
   bool destroy_now() noexcept;
+  uint64_t priority_of(const Request& request) const noexcept;
 
   ServingContext& context_;
   ModelParts parts_;

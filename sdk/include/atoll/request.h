@@ -32,10 +32,12 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
-/// What admission (atoll/execution_admission.h) has to know of models that call models.
+/// What admission (atoll/execution_admission.h, atoll/request_admission.h) has to know of models that call
+/// models.
 enum CallFlags : uint32_t {
-  kHoldsResources = 1,       ///< its execution does; set by the scheduler that executes it
-  kCallerHoldsResources = 2  ///< set by set_caller()
+  kHoldsResources = 1,        ///< its execution does; set by the scheduler that executes it
+  kCallerHoldsResources = 2,  ///< set by set_caller()
+  kIsStep = 4                 ///< made on behalf of another request, which was admitted; set by set_caller()
 };
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
@@ -131,7 +133,9 @@ class Request {
 
   // --- set on the way ---
   uint32_t batch_size = 0;  ///< the first dimension of the inputs if the model batches, else 0
-  uint32_t reserved2 = 0;
+  /// Of a refusal that may be tried again: after how long at the earliest, ms; 0: nothing is known. Set
+  /// before the failure is returned or sent; valid as long as the request. Frontends tell it as Retry-After.
+  uint32_t retry_after_ms = 0;
   RequestTimes times;
   SequenceState* state = nullptr;
   Rescheduler* rescheduler = nullptr;
@@ -154,16 +158,17 @@ class Request {
   Parameter& add_parameter() noexcept { return parameters.add(arena_); }
 
   /// For a request that is made by the execution of another one, which does not end before this one is
-  /// answered: it is not made to wait for what its caller holds.
+  /// answered: it is not made to wait for what its caller holds, nor asked for admission again.
   void set_caller(const Request& caller) noexcept {
+    call_flags |= kIsStep;
     if ((caller.call_flags & (kHoldsResources | kCallerHoldsResources)) != 0)
       call_flags |= kCallerHoldsResources;
   }
 
   /// Ends the holder's use of the request. kReleaseReschedule gives it back to its scheduler (iterative
   /// sequences only: else INVALID_ARGUMENT and the caller still owns it).
-  Status release(uint32_t flags = kReleaseAll) noexcept {
-    if ((flags & kReleaseReschedule) != 0) {
+  Status release(uint32_t what = kReleaseAll) noexcept {
+    if ((what & kReleaseReschedule) != 0) {
       if (rescheduler == nullptr) {
         return invalid_argument("request '", id,
                                 "' can not be rescheduled: its model's scheduler is not iterative");
@@ -179,8 +184,7 @@ class Request {
     id = {};
     model = nullptr;
     sequence = {};
-    sequence_flags = 0;
-    call_flags = 0;
+    sequence_flags = call_flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();
@@ -188,7 +192,7 @@ class Request {
     parameters.clear();
     trace = nullptr;
     cancellation.reset();
-    batch_size = 0;
+    batch_size = retry_after_ms = 0;
     times = {};
     state = nullptr;
     rescheduler = nullptr;

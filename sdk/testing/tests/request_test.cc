@@ -17,6 +17,8 @@ TEST(Request, ResetForgetsEverything) {
   request.add_parameter().key = "k";
   request.sequence.number = 7;
   request.sequence_flags = kSequenceStart;
+  request.set_caller(request);
+  request.retry_after_ms = 4;
   request.batch_size = 3;
   request.times.deadline_ns = 5;
   request.scheduler_data[3] = 9;
@@ -28,6 +30,8 @@ TEST(Request, ResetForgetsEverything) {
   EXPECT_TRUE(request.parameters.empty());
   EXPECT_TRUE(request.sequence.empty());
   EXPECT_EQ(request.sequence_flags, 0u);
+  EXPECT_EQ(request.call_flags, 0u);
+  EXPECT_EQ(request.retry_after_ms, 0u);
   EXPECT_EQ(request.batch_weight(), 1u);
   EXPECT_EQ(request.times.deadline_ns, 0);
   EXPECT_EQ(request.scheduler_data[3], 0u);

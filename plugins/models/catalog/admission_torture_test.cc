@@ -1,0 +1,111 @@
+// Providers of admission that come and go under requests of many threads: none is let go of while a request
+// still needs it, and each is told of the end of every request that it admitted.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "atoll/request_admission.h"
+#include "test_support.h"
+
+namespace atl::models {
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kProviders = 150;
+
+/// Every third request waits until another one comes, or the test says so.
+class CountingAdmission final : public RequestAdmission {
+ public:
+  virtual ~CountingAdmission() = default;
+  bool active() const noexcept override { return true; }
+  Result<AdmissionOutcome> ask(Request& request, uint64_t, AdmissionWaiter& waiter,
+                               AdmissionTicket* ticket) noexcept override {
+    resume_waiting();
+    if (++asked % 3 == 0) {
+      std::lock_guard lock(mutex_);
+      waiting_.emplace_back(&request, &waiter);
+      return AdmissionOutcome::kWaits;
+    }
+    ticket->data[0] = 1;
+    return AdmissionOutcome::kAdmitted;
+  }
+  void ended(const AdmissionTicket& ticket) noexcept override { ended_count += ticket.data[0]; }
+  void resume_waiting() {
+    std::vector<std::pair<Request*, AdmissionWaiter*>> resumed;
+    {
+      std::lock_guard lock(mutex_);
+      resumed.swap(waiting_);
+    }
+    for (auto [request, waiter] : resumed) waiter->resume(*request, {}, {{1, 0, 0}});
+  }
+  std::atomic<uint64_t> asked{0};
+  std::atomic<uint64_t> ended_count{0};
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<Request*, AdmissionWaiter*>> waiting_;
+};
+
+TEST(AdmissionTorture, ProvidersComeAndGoUnderRequests) {
+  CatalogBench bench(CatalogBench::Threads::kReal);
+  bench.put("a");
+  std::atomic<bool> loaded{false}, stop{false};
+  bench.catalog().load({"a"}, [&](const std::vector<ModelLoadResult>&) { loaded = true; });
+  while (!loaded) std::this_thread::yield();
+  std::atomic<uint64_t> wrong{0}, answered{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        auto model = bench.catalog().acquire("a", 1);
+        test::TestRequest request;
+        fill_simple(request);
+        Status status = request.infer(*model->get());
+        wrong += !status.ok() || !request.wait_done() || !request.problems().empty() ||
+                 request.response().code != Code::kOk;
+        ++answered;
+      }
+    });
+  }
+  const std::string id(RequestAdmission::kInterfaceId);
+  std::unique_ptr<CountingAdmission> before;
+  for (int i = 0; i < kProviders; ++i) {
+    auto next = std::make_unique<CountingAdmission>();
+    const std::string name = cat("p", i);
+    bench.host.registry().publish<RequestAdmission>(name, *next, i);
+    bench.publish_change(id, name, ServiceChanged::Kind::kPublished);
+    const std::string old = cat("p", i - 1);
+    bench.host.registry().withdraw(id, old);
+    while (before != nullptr && bench.host.registry().holders(id, old) != 0) {
+      before->resume_waiting();
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(before == nullptr || before->asked == before->ended_count);
+    before = std::move(next);
+    const uint64_t seen = answered;
+    while (answered < seen + 20) {
+      before->resume_waiting();
+      std::this_thread::yield();
+    }
+  }
+  stop = true;
+  std::atomic<bool> joined{false};
+  std::thread waker([&] {
+    while (!joined) before->resume_waiting();
+  });
+  for (std::thread& thread : threads) thread.join();
+  joined = true;
+  waker.join();
+  EXPECT_EQ(wrong, 0U);
+  bench.end();
+  EXPECT_EQ(bench.host.registry().holders(), 0U);
+  EXPECT_EQ(bench.host.gate().count(), 0);
+}
+
+}  // namespace
+}  // namespace atl::models
