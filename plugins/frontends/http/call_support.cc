@@ -16,12 +16,6 @@ Result<int64_t> route_version(const Route& route) noexcept {
   return parse_model_version(route.version);
 }
 
-Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
-  Result<int64_t> version = route_version(route);
-  if (!version.ok()) return std::move(version).status();
-  return backplane.server.catalog->acquire(route.model, version.value());
-}
-
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
   if (!backplane.server.tracing || !backplane.server.tracing->active()) return nullptr;

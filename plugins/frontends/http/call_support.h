@@ -14,9 +14,6 @@ namespace atl::frontends::http {
 /// The version a path names, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal number, too large.
 Result<int64_t> route_version(const Route& route) noexcept;
 
-/// Errors: those of route_version() and of ModelCatalog::acquire().
-Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept;
-
 /// Null unless the request is to be traced.
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept;
