@@ -18,6 +18,8 @@ constexpr int64_t kListRetryNs = kNsPerSecond;
 constexpr int64_t kLookLeastNs = kNsPerSecond / 20;
 constexpr int64_t kLookMostNs = 10 * kNsPerSecond;
 constexpr int64_t kLooksPerUnloadAfter = 10;
+/// Of a model that comes and goes; then it is loaded as if it were away, which changes nothing if it is there.
+constexpr int kLookUpsMax = 4;
 /// A model that fails again and again waits at most this many times retry_after.
 constexpr uint32_t kDoublingsMax = 6;
 
@@ -65,16 +67,21 @@ void Demand::drain() {
 Status Demand::await(const ModelWish& wish, ModelWaiter& waiter) noexcept {
   Pass pass(host_.gate());
   if (!pass || catalog_->exiting()) return exiting();
-  // It may have come since the look-up.
   Result<ModelRef> found = catalog_->acquire(wish.name, wish.version);
-  if (found.ok()) {
-    waiter.on_model(std::move(found));
-    return {};
+  for (int i = 0; i < kLookUpsMax; ++i) {
+    // It may have come since the look-up, and may come and go while it is looked at here.
+    if (i != 0) found = catalog_->acquire(wish.name, wish.version);
+    if (found.ok()) {
+      waiter.on_model(std::move(found));
+      return {};
+    }
+    Result<std::vector<int64_t>> served = catalog_->ready_versions(wish.name);
+    if (!served.ok() || served->empty()) break;
+    const bool is_there = wish.version == ModelCatalog::kLatest ||
+                          std::find(served->begin(), served->end(), wish.version) != served->end();
+    // The model is there, and the version is not: nothing that a load would bring.
+    if (!is_there) return std::move(found).status();
   }
-  // The model is there, and the version is not: nothing that a load would bring.
-  bool is_served =
-      wish.version != ModelCatalog::kLatest && catalog_->acquire(wish.name, ModelCatalog::kLatest).ok();
-  if (is_served) return std::move(found).status();
   std::scoped_lock lock(mutex_);
   if (!entries_.contains(wish.name)) return std::move(found).status();
   return wait_locked(wish, waiter, std::move(pass));
