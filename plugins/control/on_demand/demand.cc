@@ -18,7 +18,8 @@ constexpr int64_t kListRetryNs = kNsPerSecond;
 constexpr int64_t kLookLeastNs = kNsPerSecond / 20;
 constexpr int64_t kLookMostNs = 10 * kNsPerSecond;
 constexpr int64_t kLooksPerUnloadAfter = 10;
-/// Of a model that comes and goes; then it is loaded as if it were away, which changes nothing if it is there.
+/// Of a model that comes and goes; then it is loaded as if it were away, which changes nothing if it is
+/// there.
 constexpr int kLookUpsMax = 4;
 /// A model that fails again and again waits at most this many times retry_after.
 constexpr uint32_t kDoublingsMax = 6;

@@ -14,6 +14,7 @@
 #include "ensembles.h"
 #include "load_call.h"
 #include "loader.h"
+#include "memory_return.h"
 #include "model_records.h"
 #include "serving_table.h"
 
@@ -40,6 +41,8 @@ class Lifecycle {
   void stop_accepting();
   /// Ends: no more loads, everything is unloaded as its requests end.
   void end();
+  /// When the instance's gate is empty.
+  void stop() { memory_.stop(); }
   /// [control] Does not block.
   void service_changed(const ServiceChanged& event);
 
@@ -133,6 +136,8 @@ class Lifecycle {
   uint64_t last_change_ = 0;
   uint64_t last_object_ = 0;
   bool ending_ = false;
+
+  MemoryReturn memory_{host_};  // has a lock of its own
 };
 
 }  // namespace atl::models
