@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ class Lifecycle {
     std::map<std::string, uint64_t> built_on;  ///< committed of the members
     std::vector<ServedModel*> kept;            ///< served versions that did not change
     std::vector<RepositoryVersion> needed;     ///< versions to be built
+    std::vector<ModelRef> bases;  ///< of each, what is served and differs in its instances only; or empty
   };
   using AttemptPtr = std::shared_ptr<Attempt>;
   using Built = std::vector<std::unique_ptr<ServedModel>>;
@@ -132,6 +134,7 @@ class Lifecycle {
   WaitGraph waits_;
   std::map<std::string, Change, std::less<>> changes_;  // by ServiceChanged::key_text
   std::map<uint64_t, Live> live_;                       // published and not yet destroyed
+  std::set<uint64_t> succeeded_;                        ///< of these, by one with other instances
   uint64_t last_operation_ = 0;
   uint64_t last_change_ = 0;
   uint64_t last_object_ = 0;

@@ -204,7 +204,7 @@ Status failed(const Sample& sample, std::string_view why) {
 }  // namespace
 
 Status run_warmup(const inference::ModelConfig& config, const std::string& model_directory,
-                  ServedModel& model) {
+                  ServedModel& model, std::span<const ScheduledInstance> instances) {
   for (const Sample& sample : config.model_warmup()) {
     if (sample.batch_size() == 0) continue;
     if (Status status = check_bounds(sample, model.info()); !status.ok()) {
@@ -212,14 +212,13 @@ Status run_warmup(const inference::ModelConfig& config, const std::string& model
     }
     Result<std::vector<SampleInput>> inputs = sample_inputs(sample, model_directory);
     if (!inputs.ok()) return failed(sample, cat(inputs.status().text(), "; "));
-    for (const ScheduledInstance& instance : model.parts().scheduled) {
+    for (const ScheduledInstance& instance : instances) {
       for (uint32_t i = 0; i < std::max(sample.count(), 1U); ++i) {
         std::string failures = execute(sample, inputs.value(), model, *instance.backend);
         if (!failures.empty()) return failed(sample, failures);
       }
     }
   }
-  model.parts().statistics->reset();
   return {};
 }
 
