@@ -1,6 +1,8 @@
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "atoll/testing/conformance/model_control.h"
 #include "atoll/testing/fake_repository.h"
@@ -356,6 +358,61 @@ TEST_F(OnDemandTest, ADrainTellsThoseThatWait) {
   catalog_.end_loads();
   host_.run_ready();
   EXPECT_EQ(waiter->told, 1);
+}
+
+/// Waits for one model after the other; what it is told is counted.
+struct CountingWaiter final : ModelWaiter {
+  void on_model(Result<ModelRef> model) noexcept override {
+    if (model.ok()) ++models;
+    told.fetch_add(1, std::memory_order_release);
+  }
+  std::atomic<int> told{0};
+  std::atomic<int> models{0};
+};
+
+TEST(OnDemandThreads, EveryWaitEndsOnceWhileModelsComeAndGo) {
+  constexpr int kThreads = 6;
+  constexpr int kWaits = 500;
+  test::FakeHost host("control", test::FakeHost::Threads::kReal);
+  set_options(host);
+  host.options().set_duration_ns("unload_after", kNsPerMs).set_duration_ns("max_wait", 2 * kNsPerMs);
+  test::FakeModelCatalog catalog;
+  test::FakeRepository repository;
+  host.registry().publish<ModelCatalog>("models", catalog);
+  host.registry().publish<Repository>("repository", repository);
+  const std::string names[] = {"a", "b", "c", "d"};
+  for (const std::string& name : names) {
+    repository.put(name);
+    catalog.add_identity(name);
+    catalog.unload({name}, [](const auto&) {});
+  }
+  OnDemandPlugin plugin(host);
+  ASSERT_TRUE(plugin.start().ok());
+  while (!catalog.startup_complete) std::this_thread::yield();
+  auto& demand = *static_cast<ModelDemand*>(plugin.query(ModelDemand::kInterfaceId));
+  std::atomic<int> models{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      CountingWaiter waiter;
+      for (int i = 0; i < kWaits; ++i) {
+        Cancellation cancellation;
+        waiter.told = 0;
+        Status status = demand.await({names[(i * 7 + t) % 4], i % 3 == 0 ? 1 : -1, 0, &cancellation}, waiter);
+        if (!status.ok()) continue;
+        if (i % 5 == t % 5) cancellation.cancel();
+        while (waiter.told.load(std::memory_order_acquire) == 0) std::this_thread::yield();
+        ASSERT_EQ(waiter.told, 1);
+      }
+      models += waiter.models;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(models, kThreads * kWaits / 4);
+  host.gate().close();
+  plugin.drain(0);
+  while (host.gate().count() != 0) std::this_thread::yield();
+  plugin.stop();
 }
 
 class MemoryBudgetTest : public OnDemandTest {
