@@ -27,6 +27,10 @@ MemoryCalls system_memory() noexcept {
 
 void MemoryReturn::version_ends() noexcept {
   std::scoped_lock lock(mutex_);
+  begin();
+}
+
+void MemoryReturn::begin() noexcept {
   if (began_ns_ != 0 || no_thread_ || host_.gate().closed()) return;
   began_ns_ = std::max<int64_t>(host_.clock().now_ns(), 1);
   before_bytes_ = calls_.resident();
@@ -34,6 +38,7 @@ void MemoryReturn::version_ends() noexcept {
 
 void MemoryReturn::version_ended() noexcept {
   std::scoped_lock lock(mutex_);
+  begin();  // its burst may be over: destroying takes as long as it takes
   if (began_ns_ == 0) return;
   last_ns_ = host_.clock().now_ns();
   if (versions_++ != 0) return;

@@ -33,6 +33,7 @@ class MemoryReturn {
   void stop() { executor_.reset(); }
 
  private:
+  void begin() noexcept;  // under the lock
   void look();
   void give_back(uint64_t versions, uint64_t before_bytes);
 

@@ -57,6 +57,16 @@ TEST_F(MemoryReturnTest, ABurstIsOne) {
   EXPECT_TRUE(host_.log().contains("unloading 30 versions gave back"));
 }
 
+TEST_F(MemoryReturnTest, OneThatTakesLongToEndIsNotForgotten) {
+  memory_.version_ends();
+  unload();
+  host_.run_for(kNsPerSecond);
+  EXPECT_EQ(returns, 1u);
+  memory_.version_ended();
+  host_.run_for(kNsPerSecond);
+  EXPECT_EQ(returns, 2u);
+}
+
 TEST_F(MemoryReturnTest, AStormThatDoesNotEndIsCutNowAndThen) {
   for (int i = 0; i < 600; ++i) {
     unload();
