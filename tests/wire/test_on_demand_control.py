@@ -5,6 +5,7 @@ import concurrent.futures
 import http.client
 import json
 import queue
+import shutil
 import signal
 import time
 
@@ -14,7 +15,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
 from support.control import PROTOCOLS, Control
-from support.server import Server
+from support.server import DEFAULT_MANIFEST, Server
 from tritonclient.utils import InferenceServerException
 
 ON_DEMAND = 'plugin.control.use="control/on_demand"'
@@ -227,3 +228,22 @@ def test_a_stop_tells_those_who_wait(repository):
             error = one.exception(timeout=WAIT_S)
             assert error is None or "exiting" in str(error), error
         assert server.process.wait(timeout=WAIT_S) == 0
+
+
+def test_an_edited_manifest_begins_and_ends_it(repository, tmp_path):
+    """Requests never stop; what was loaded is taken over, and goes when it is idle."""
+    shutil.rmtree(repository / "broken")
+    manifest = tmp_path / "atoll.toml"
+    text = DEFAULT_MANIFEST.read_text()
+    manifest.write_text(text)
+    with Server(repository, manifest=manifest) as server, Control(server, "http") as control:
+        server.wait_ready()
+        for use in ('"control/on_demand"\nunload_after = "100ms"', '"control/none"', '"control/on_demand"\nunload_after = "0s"'):
+            manifest.write_text(text.replace('use = "control/none"', f"use = {use}"))
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for_line("reloaded: generation")
+            if "100ms" in use:
+                until(lambda: control.index()["plus"] == {"1": ("UNAVAILABLE", "loaded on demand")})
+            if "none" in use:
+                until(lambda: control.index()["plus"] == {"1": ("READY", "")})
+            assert control.infer("plus", 1) == ("1", 2)
