@@ -5,17 +5,23 @@ was away at such a moment."""
 import concurrent.futures
 import math
 import random
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
+import tritonclient.grpc as grpcclient
 from support import models
 from support.control import EXPLICIT, PROTOCOLS, Control, code_of
-from support.server import MEMORY_SLACK_BYTES, SANITIZED, Server, usage
+from support.server import MEMORY_SLACK_BYTES, ROOT, SANITIZED, Server, usage
 from tritonclient.utils import InferenceServerException
 
 CHANGES = 25 if SANITIZED else 80
 CYCLES = 40 if SANITIZED else 200
+MANY_CYCLES = 100 if SANITIZED else 1000
 WORKERS = 4  # the pool for loads starts a thread when there is work for one more
 ONNX_CONFIG = '{"backend":"onnxruntime","version_policy":{"all":{}}}'
 AWAY = None  # a version's constant while it is not served
@@ -230,6 +236,45 @@ def test_load_and_unload_leave_nothing_behind(tmp_path, way):
 
         before = cycle(CYCLES // 4)
         after = cycle(CYCLES)
+        assert after["descriptors"] <= before["descriptors"]
+        assert after["threads"] <= before["threads"] + WORKERS
+        assert after["resident_bytes"] <= before["resident_bytes"] + MEMORY_SLACK_BYTES, [before, after]
+
+
+def write_digits(repository, folder):
+    """The classifier of the main job, without what it needs beside its own directory."""
+    subprocess.run([sys.executable, ROOT / "etc/models/train_digits.py", "--output", folder / "models",
+                    "--heldout", folder / "heldout.npz"], check=True)
+    shutil.copytree(folder / "models" / "digits", repository / "digits")
+
+
+@pytest.mark.parametrize("name", ["echo", "digits"])
+def test_a_thousand_loads_and_unloads_are_flat(tmp_path, name):
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    if name == "digits":
+        write_digits(repository, tmp_path)
+    else:
+        models.write_model(repository, name, models.identity_config(name, dims=(4,)))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with Server(repository, EXPLICIT, environment={"TMPDIR": str(temporary)}) as server, Control(server, "grpc") as control:
+        server.wait_ready()
+        control.load(name)
+        (tensor,) = control.client.get_model_metadata(name, as_json=True)["inputs"]
+        shape = [max(int(dim), 1) for dim in tensor["shape"]]
+        given = grpcclient.InferInput(tensor["name"], shape, "FP32")
+        given.set_data_from_numpy(np.zeros(shape, np.float32))
+
+        def cycle(count):
+            for _ in range(count):
+                control.load(name)
+                assert control.client.infer(name, [given]).get_response().model_version == "1"
+                control.unload(name)
+            return settled(server, control, name, temporary)
+
+        before = cycle(MANY_CYCLES // 5)
+        after = cycle(MANY_CYCLES)
         assert after["descriptors"] <= before["descriptors"]
         assert after["threads"] <= before["threads"] + WORKERS
         assert after["resident_bytes"] <= before["resident_bytes"] + MEMORY_SLACK_BYTES, [before, after]

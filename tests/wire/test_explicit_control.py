@@ -318,3 +318,54 @@ def test_a_server_that_ends_while_a_new_control_plugin_loads(repository, tmp_pat
             manifest.write_text(text)
             server.process.send_signal(signal.SIGHUP)
             server.wait_for_line("reloaded: generation")
+
+
+# --- several at once, and what others notice of it ---
+
+def test_readiness_does_not_flicker_while_others_load(tmp_path):
+    models.write_add(tmp_path, "plus", 1)
+    models.write_model(tmp_path, "slow", slow_to_load("slow", 0.2))
+    with Server(tmp_path, EXPLICIT, 'plugin.control.load_model=["plus"]') as server:
+        server.wait_ready()
+        done = []
+
+        def change():
+            with Control(server, "grpc") as control:
+                for _ in range(5):
+                    control.load("slow")
+                    control.unload("slow")
+            done.append(True)
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool, Control(server, "grpc") as control, \
+                Control(server, "http") as other:
+            changing = pool.submit(change)
+            loading = 0
+            while not done:
+                assert control.client.is_server_ready() and other.client.is_server_ready()
+                assert control.client.is_model_ready("plus")
+                loading += any(state == "LOADING" for state, _ in control.index()["slow"].values())
+                assert control.infer("plus", 1) == ("1", 2)
+                assert not changing.done() or changing.result() is None
+        assert loading > 0
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_loads_are_made_on_as_many_threads_as_there_are(tmp_path, threads):
+    names = [f"slow{i}" for i in range(4)]
+    for name in names:
+        models.write_model(tmp_path, name, slow_to_load(name, 0.5))
+    with Server(tmp_path, EXPLICIT, f"atoll.worker_threads={threads}") as server:
+        server.wait_ready()
+        most = 0
+        with concurrent.futures.ThreadPoolExecutor(4) as pool, Control(server, "grpc") as control:
+            clients = [Control(server, "grpc") for _ in names]
+            begin = time.monotonic()
+            loads = [pool.submit(client.load, name) for client, name in zip(clients, names)]
+            while not all(load.done() for load in loads):
+                states = [state for versions in control.index().values() for state, _ in versions.values()]
+                most = max(most, states.count("LOADING"))
+            for load in loads:
+                load.result()
+        assert most == threads
+        if threads == 1:
+            assert time.monotonic() - begin >= 2

@@ -16,6 +16,32 @@ void InferContext::begin(uint32_t transport_parts) noexcept {
   open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
 }
 
+Result<bool> InferContext::find_model(ModelCatalog& catalog, Registry& registry, std::string_view name,
+                                      int64_t version) noexcept {
+  Result<ModelRef> found = catalog.acquire(name, version);
+  if (found.ok()) {
+    model = std::move(found).value();
+    return true;
+  }
+  // Of this moment: another control plugin may take its place while the server runs.
+  Result<Service<ModelDemand>> demand = registry.find<ModelDemand>();
+  if (!demand.ok()) return std::move(found).status();
+  about_to_wait();
+  ATOLL_RETURN_IF_ERROR(
+      (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this));
+  return false;
+}
+
+void InferContext::on_model(Result<ModelRef> found) noexcept {
+  Status status;
+  if (found.ok()) {
+    model = std::move(found).value();
+  } else {
+    status = std::move(found).status();
+  }
+  model_came(std::move(status));
+}
+
 Status InferContext::submit() noexcept {
   request.model = model.get();
   request.sink = this;

@@ -11,12 +11,14 @@
 #include <cstdint>
 
 #include "atoll/model.h"
+#include "atoll/model_demand.h"
+#include "atoll/registry.h"
 #include "atoll/request.h"
 #include "common/region_uses.h"
 
 namespace atl::frontends {
 
-class InferContext : public ResponseSink {
+class InferContext : public ResponseSink, private ModelWaiter {
  public:
   /// Bits; a transport's own begin at kTransportPart.
   enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2, kSubmitPart = 4, kTransportPart = 8 };
@@ -44,6 +46,15 @@ class InferContext : public ResponseSink {
   /// Hands the request to the model; `model` is set. After success the object may be in its next use already.
   /// On failure the request is ended and the failure is the answer, which the caller writes.
   Status submit() noexcept;
+  /// Sets `model`, or waits for one that is loaded because this request asks for it. The request's deadline
+  /// is set. \returns false: the request waits, and is not to be touched: model_came() may have been called.
+  /// Errors: as ModelCatalog::acquire(), ModelDemand::await().
+  Result<bool> find_model(ModelCatalog& catalog, Registry& registry, std::string_view name,
+                          int64_t version) noexcept;
+  /// Right before a wait, which may still be refused.
+  virtual void about_to_wait() noexcept {}
+  /// The end of a wait, on any thread; must be short. OK: `model` is set.
+  virtual void model_came(Status /*status*/) noexcept {}
   /// Ends a use whose request never reached a model: the same as a submit() that failed.
   void abandon() noexcept;
   /// One part is done. A part that is done already, or was not asked for, does not count again.
@@ -71,6 +82,7 @@ class InferContext : public ResponseSink {
   virtual void recycle() noexcept = 0;
 
  private:
+  void on_model(Result<ModelRef> found) noexcept final;
   void trace_outputs(const Response& response) noexcept;
 
   std::atomic<uint32_t> open_parts_{0};

@@ -48,30 +48,46 @@ void InferCall::on_start(bool ok) {
     answer_error(refusal);
     return;
   }
-  // After success the call may be over and this object in its next use.
-  if (Status status = run(); !status.ok()) answer_error(status);
+  Result<bool> found = find();
+  if (found.ok() && !found.value()) return;  // model_came() goes on
+  go_on(std::move(found).status());
 }
 
-Status InferCall::run() noexcept {
-  if (Status status = prepare(); !status.ok()) {
+Result<bool> InferCall::find() noexcept {
+  const Backplane& backplane = queue_.backplane;
+  ATOLL_RETURN_IF_ERROR(received_.open(backplane.settings.max_message_bytes));
+  ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
+  Result<int64_t> version = received_.version();
+  if (!version.ok()) return std::move(version).status();
+  request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
+  return find_model(*backplane.server.catalog, backplane.host.registry(), received_.message().model_name(),
+                    version.value());
+}
+
+void InferCall::model_came(Status status) noexcept {
+  came_ = std::move(status);
+  alarm_.emplace();
+  alarm_->Set(queue_.queue.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());
+}
+
+void InferCall::on_woken(bool) { go_on(std::move(came_)); }
+
+void InferCall::go_on(Status status) noexcept {
+  if (status.ok()) status = prepare();
+  if (!status.ok()) {
     abandon();
-    return status;
+    answer_error(status);
+    return;
   }
-  return submit();
+  if (status = submit(); !status.ok()) answer_error(status);
 }
 
 Status InferCall::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
-  ATOLL_RETURN_IF_ERROR(received_.open(backplane.settings.max_message_bytes));
-  ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
-  Result<ModelRef> found = received_.find_model(*backplane.server.catalog);
-  if (!found.ok()) return std::move(found).status();
-  model = std::move(found).value();
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
   ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
-  request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
   const ModelInfo& info = model->info();
   request.trace = start_trace(backplane.server.tracing.get(), *context_, info.name, info.version, request.id);
   trace("GRPC_WAITREAD_START", wait_start_ns_);

@@ -4,6 +4,7 @@
 /// output tensors are allocated so that gRPC sends, and then frees, the memory the backend filled.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -33,8 +34,12 @@ class InferCall final : public UnaryInferContext {
   void on_start(bool ok);
   void on_written(bool ok);
   void on_end(bool ok);
-  /// Reads the request, finds the model, hands over. On failure nothing was handed over.
-  Status run() noexcept;
+  void on_woken(bool ok);
+  /// Reads the request and finds the model. \returns false: it waits for that
+  Result<bool> find() noexcept;
+  /// The model is there, or will not be: hands over, or answers why not. The call may be over afterwards, and
+  /// this object in its next use.
+  void go_on(Status status) noexcept;
   Status prepare() noexcept;
 
   // --- UnaryInferContext ---
@@ -43,11 +48,15 @@ class InferCall final : public UnaryInferContext {
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;
+  void model_came(Status status) noexcept override;
 
   InferQueue& queue_;
   Step<InferCall> start_{this, &InferCall::on_start};
   Step<InferCall> written_{this, &InferCall::on_written};
   Step<InferCall> end_{this, &InferCall::on_end};
+  Step<InferCall> woken_{this, &InferCall::on_woken};
+  std::optional<grpc::Alarm> alarm_;  ///< brings a request that waited for its model back to its thread
+  Status came_;                       ///< how that ended
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
   ReceivedMessage received_;

@@ -58,6 +58,13 @@ void InferStream::on_read(bool ok) {
   StreamRequest& request = StreamRequest::start(*this, &received_);
   add(request);
   const int64_t read_start_ns = read_start_ns_;
+  if (holds_) {
+    behind_ = &request;
+    behind_times_ns_[0] = read_start_ns;
+    behind_times_ns_[1] = read_end_ns;
+    settle(std::move(lock));
+    return;
+  }
   // The next one may come meanwhile; it is looked at by this thread, after this one.
   settle(std::move(lock));
   request.run(read_start_ns, read_end_ns);
@@ -186,6 +193,21 @@ void InferStream::keep_order(StreamRequest& request) noexcept {
   ordered_back_ = &request;
 }
 
+void InferStream::hold() noexcept {
+  Lock lock(mutex_);
+  holds_ = true;
+}
+
+void InferStream::go_on() noexcept {
+  Lock lock(mutex_);
+  if (!std::exchange(holds_, false)) return;
+  StreamRequest* next = std::exchange(behind_, nullptr);
+  const int64_t read_start_ns = behind_times_ns_[0];
+  const int64_t read_end_ns = behind_times_ns_[1];
+  settle(std::move(lock));
+  if (next != nullptr) next->run(read_start_ns, read_end_ns);
+}
+
 void InferStream::gone(uint64_t received_bytes) noexcept {
   Lock lock(mutex_);
   --in_flight_;
@@ -204,7 +226,7 @@ void InferStream::settle(Lock lock) noexcept {
 
 void InferStream::pump_read() noexcept {
   const Settings& settings = queue_.backplane.settings;
-  if (is_reading_ || read_all_ || ended_ || in_flight_ >= settings.max_requests_per_stream ||
+  if (is_reading_ || holds_ || read_all_ || ended_ || in_flight_ >= settings.max_requests_per_stream ||
       received_bytes_ + unwritten_bytes_ >= settings.max_stream_backlog_bytes) {
     return;
   }

@@ -49,6 +49,10 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
   void answered(StreamRequest& request) noexcept;
   /// The request's turn among the answers that keep their order is now. [queue's thread]
   void keep_order(StreamRequest& request) noexcept;
+  /// The request that is looked at waits for its model: those behind it wait until go_on(), so that the model
+  /// gets them in their order. [queue's thread]
+  void hold() noexcept;
+  void go_on() noexcept;
   /// The request's context is free again. The stream may be gone when this returns.
   void gone(uint64_t received_bytes) noexcept;
 
@@ -106,6 +110,9 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
   uint64_t received_bytes_ = 0;   ///< of requests in flight
   uint64_t unwritten_bytes_ = 0;  ///< of answers, also of those that wait for their turn
   uint32_t in_flight_ = 0;        ///< contexts in use
+  bool holds_ = false;
+  StreamRequest* behind_ = nullptr;  ///< came while the stream holds; no further one is read
+  int64_t behind_times_ns_[2] = {};  ///< when its reading started and ended
   bool is_reading_ = false;
   bool is_writing_ = false;
   bool read_all_ = false;

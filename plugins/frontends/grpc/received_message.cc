@@ -9,10 +9,8 @@ Status ReceivedMessage::parse(Arena& arena) noexcept {
   return message_.parse(spans_, arena);
 }
 
-Result<ModelRef> ReceivedMessage::find_model(ModelCatalog& catalog) const noexcept {
-  Result<int64_t> version = parse_model_version(message_.model_version());
-  if (!version.ok()) return std::move(version).status();
-  return catalog.acquire(message_.model_name(), version.value());
+Result<int64_t> ReceivedMessage::version() const noexcept {
+  return parse_model_version(message_.model_version());
 }
 
 Status ReceivedMessage::read_slices() noexcept {

@@ -22,9 +22,9 @@ class ReceivedMessage {
   /// Errors: as V2InferRequest::parse().
   Status parse(Arena& arena) noexcept;
 
-  /// The model that the message names. Only after parse(). Errors: the version's text; as
-  /// ModelCatalog::acquire().
-  Result<ModelRef> find_model(ModelCatalog& catalog) const noexcept;
+  /// Of the model that the message names, or ModelCatalog::kLatest. Only after parse(). Errors:
+  /// INVALID_ARGUMENT no number.
+  Result<int64_t> version() const noexcept;
 
   V2InferRequest& message() noexcept { return message_; }
 

@@ -40,7 +40,15 @@ void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
     done(kRunPart);
     return;
   }
-  Status status = prepare(read_start_ns, read_end_ns);
+  read_start_ns_ = read_start_ns;
+  read_end_ns_ = read_end_ns;
+  Result<bool> found = find();
+  if (found.ok() && !found.value()) return;  // model_came() goes on
+  go_on(std::move(found).status());
+}
+
+void StreamRequest::go_on(Status status) noexcept {
+  if (status.ok()) status = prepare();
   if (!decoupled_) stream_->keep_order(*this);
   if (status.ok()) {
     status = submit();
@@ -52,7 +60,22 @@ void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
   done(kRunPart);
 }
 
-Status StreamRequest::prepare(int64_t read_start_ns, int64_t read_end_ns) noexcept {
+void StreamRequest::about_to_wait() noexcept { stream_->hold(); }
+
+void StreamRequest::model_came(Status status) noexcept {
+  came_ = std::move(status);
+  alarm_.emplace();
+  alarm_->Set(queue_.queue.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());
+}
+
+void StreamRequest::on_woken(bool) {
+  // It keeps the stream, and may be gone when it has gone on.
+  std::shared_ptr<InferStream> stream = stream_->shared_from_this();
+  go_on(std::move(came_));
+  stream->go_on();
+}
+
+Result<bool> StreamRequest::find() noexcept {
   const Backplane& backplane = queue_.backplane;
   pass_ = Pass(backplane.host.gate());
   Status parsed = received_.parse(request.arena());
@@ -60,19 +83,26 @@ Status StreamRequest::prepare(int64_t read_start_ns, int64_t read_end_ns) noexce
   if (is_utf8(received_.message().id())) request.id = received_.message().id();
   if (!pass_) return unavailable(messages::kGrpcShuttingDown);
   ATOLL_RETURN_IF_ERROR(std::move(parsed));
-  Result<ModelRef> found = received_.find_model(*backplane.server.catalog);
-  if (!found.ok()) return std::move(found).status();
-  model = std::move(found).value();
+  Result<int64_t> version = received_.version();
+  if (!version.ok()) return std::move(version).status();
+  request.times.deadline_ns = stream_->deadline_ns();
+  Result<bool> found = find_model(*backplane.server.catalog, backplane.host.registry(),
+                                  received_.message().model_name(), version.value());
+  if (!found.ok()) stream_->go_on();  // the wait was refused
+  return found;
+}
+
+Status StreamRequest::prepare() noexcept {
+  const Backplane& backplane = queue_.backplane;
   const ModelInfo& info = model->info();
   decoupled_ = info.decoupled;
   ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
-  request.times.deadline_ns = stream_->deadline_ns();
   request.trace =
       start_trace(backplane.server.tracing.get(), stream_->context(), info.name, info.version, request.id);
-  trace("GRPC_WAITREAD_START", read_start_ns);
-  trace("GRPC_WAITREAD_END", read_end_ns);
+  trace("GRPC_WAITREAD_START", read_start_ns_);
+  trace("GRPC_WAITREAD_END", read_end_ns_);
   return {};
 }
 

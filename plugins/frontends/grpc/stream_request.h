@@ -1,10 +1,14 @@
 /// One request of a ModelStreamInfer call.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/byte_buffer.h>
+
+#include <optional>
 
 #include "atoll/gate.h"
 #include "common/infer_context.h"
+#include "event.h"
 #include "infer_queue.h"
 #include "received_message.h"
 
@@ -48,7 +52,12 @@ class StreamRequest final : public InferContext {
  private:
   enum TransportPart : uint32_t { kWritePart = kTransportPart, kRunPart = kTransportPart * 2 };
 
-  Status prepare(int64_t read_start_ns, int64_t read_end_ns) noexcept;
+  void on_woken(bool ok);
+  /// Reads the message and finds the model. \returns false: it waits for that
+  Result<bool> find() noexcept;
+  /// The model is there, or will not be. It may be gone afterwards.
+  void go_on(Status status) noexcept;
+  Status prepare() noexcept;
   /// Of models with one response a request.
   void on_single(Response* response, uint32_t flags) noexcept;
   void on_decoupled(Response* response, uint32_t flags) noexcept;
@@ -66,8 +75,15 @@ class StreamRequest final : public InferContext {
   void drop_outputs(Response& response) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
+  void about_to_wait() noexcept override;
+  void model_came(Status status) noexcept override;
 
   InferQueue& queue_;
+  Step<StreamRequest> woken_{this, &StreamRequest::on_woken};
+  std::optional<grpc::Alarm> alarm_;  ///< brings a request that waited for its model back to its thread
+  Status came_;                       ///< how that ended
+  int64_t read_start_ns_ = 0;
+  int64_t read_end_ns_ = 0;
   InferStream* stream_ = nullptr;
   ReceivedMessage received_;
   Pass pass_;

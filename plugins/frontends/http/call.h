@@ -20,8 +20,10 @@ namespace atl::frontends::http {
 /// any number of stream() and end_stream(). Each of these may end the call before it returns.
 class Channel {
  public:
-  /// Valid until Call::run() returns.
+  /// Valid until Call::run() returns, or after keep_head() as long as the channel.
   virtual const RequestHead& head() const noexcept = 0;
+  /// While Call::run() runs.
+  virtual void keep_head() noexcept = 0;
   /// Monotonic time at which the request's first byte was there, and its last.
   virtual int64_t received_first_ns() const noexcept = 0;
   virtual int64_t received_last_ns() const noexcept = 0;

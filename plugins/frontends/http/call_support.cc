@@ -16,12 +16,6 @@ Result<int64_t> route_version(const Route& route) noexcept {
   return parse_model_version(route.version);
 }
 
-Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
-  Result<int64_t> version = route_version(route);
-  if (!version.ok()) return std::move(version).status();
-  return backplane.server.catalog->acquire(route.model, version.value());
-}
-
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept {
   if (!tenant.active()) return {};
   bool found = false;

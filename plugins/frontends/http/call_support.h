@@ -14,9 +14,6 @@ namespace atl::frontends::http {
 /// The version a path names, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal number, too large.
 Result<int64_t> route_version(const Route& route) noexcept;
 
-/// Errors: those of route_version() and of ModelCatalog::acquire().
-Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept;
-
 /// The tenant that the request's headers name. Errors: INVALID_ARGUMENT several.
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept;
 

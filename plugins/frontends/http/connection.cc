@@ -155,8 +155,9 @@ void Connection::start_call() {
     return;
   }
   call_ = make_call(worker_, verdict_.route);
+  keeps_head_ = false;
   call_->run(*this);
-  if (state_ == State::kCall) reader_.release_head();
+  if (state_ == State::kCall && !keeps_head_) reader_.release_head();
 }
 
 void Connection::refuse() {

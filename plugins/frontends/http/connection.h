@@ -38,6 +38,7 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
 
   // --- Channel ---
   const RequestHead& head() const noexcept override { return reader_.head(); }
+  void keep_head() noexcept override { keeps_head_ = true; }
   int64_t received_first_ns() const noexcept override { return first_byte_ns_; }
   int64_t received_last_ns() const noexcept override { return last_byte_ns_; }
   BodyBuffer take_body() noexcept override;
@@ -90,7 +91,8 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
 
   Verdict verdict_;
   Call* call_ = nullptr;
-  bool answering_ = false;  ///< an answer was begun and is not finished
+  bool keeps_head_ = false;  ///< of the present request, until its call ends
+  bool answering_ = false;   ///< an answer was begun and is not finished
   std::string reply_head_;
   std::string own_body_;
   std::vector<iovec> parts_;

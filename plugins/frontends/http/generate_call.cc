@@ -30,45 +30,64 @@ void GenerateCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   begin(kExchangePart);
   pass_ = Pass(context_.backplane.host.gate());
-  Status status;
-  if (pass_) {
-    status = start();
-    if (status.ok()) return;  // the call may be over, and this object with it
-  } else {
-    abandon();
-    status = unavailable(frontends::messages::kServerExiting);
-  }
-  final_seen_here_ = true;
-  channel.answer_error(status, request.retry_after_ms);
+  if (!pass_) return go_on(unavailable(frontends::messages::kServerExiting));
+  Result<bool> found = find();
+  if (found.ok() && !found.value()) return;  // model_came() goes on
+  go_on(std::move(found).status());
 }
 
-Status GenerateCall::start() noexcept {
-  BodyBuffer body = channel_->take_body();
-  Status status;
-  Result<ModelRef> found = find_model(context_.backplane, route_);
-  if (found.ok()) {
-    model = std::move(found).value();
-    const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
-    if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
-      status = invalid_argument(messages::kOnlyIdentity);
-    } else {
-      status = context_.generate_reader.read(body.text(), model->info(), request, parts_);
-      if (status.ok()) {
-        status = read_tenant(context_.backplane.settings.tenant, channel_->head(), request);
-      }
-    }
+Result<bool> GenerateCall::find() noexcept {
+  body_ = channel_->take_body();
+  Result<int64_t> version = route_version(route_);
+  if (!version.ok()) return std::move(version).status();
+  Backplane& backplane = context_.backplane;
+  return find_model(*backplane.server.catalog, backplane.host.registry(), route_.model, version.value());
+}
+
+void GenerateCall::about_to_wait() noexcept { channel_->keep_head(); }
+
+void GenerateCall::model_came(Status status) noexcept {
+  came_ = std::move(status);
+  context_.post(*this);
+}
+
+void GenerateCall::on_posted() noexcept {
+  if (!came_) return flush();
+  Status status = std::move(*came_);
+  came_.reset();
+  go_on(std::move(status));
+}
+
+void GenerateCall::go_on(Status status) noexcept {
+  // The head has gone with the client.
+  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
+  if (status.ok()) status = prepare();
+  context_.buffers.give(std::move(body_));
+  if (status.ok()) {
+    status = submit();
+    if (status.ok()) return;
   } else {
-    status = std::move(found).status();
-  }
-  context_.buffers.give(std::move(body));
-  if (!status.ok()) {
     abandon();
-    return status;
   }
+  final_seen_here_ = true;
+  if (channel_ != nullptr) {
+    channel_->answer_error(status, request.retry_after_ms);
+  } else {
+    end_if_over();
+  }
+}
+
+Status GenerateCall::prepare() noexcept {
+  const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
+  if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
+    return invalid_argument(messages::kOnlyIdentity);
+  }
+  ATOLL_RETURN_IF_ERROR(context_.generate_reader.read(body_.text(), model->info(), request, parts_));
+  ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
   request.trace = start_trace(context_.backplane, model->info(), request.id, channel_->head());
   trace("HTTP_RECV_START", channel_->received_first_ns());
   trace("HTTP_RECV_END", channel_->received_last_ns());
-  return submit();
+  return {};
 }
 
 Status GenerateCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {

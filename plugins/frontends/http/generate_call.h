@@ -7,10 +7,12 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "atoll/gate.h"
+#include "body_buffer.h"
 #include "call.h"
 #include "codec/json_output.h"
 #include "codec/reply_form.h"
@@ -31,12 +33,16 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   void on_stream_written(size_t bytes) noexcept override;
 
   // --- Posted ---
-  void on_posted() noexcept override { flush(); }
+  void on_posted() noexcept override;
 
  private:
   ~GenerateCall() override = default;
 
-  Status start() noexcept;
+  /// \returns false: it waits for the model
+  Result<bool> find() noexcept;
+  /// The model is there, or will not be. The call may be over afterwards, and this object with it.
+  void go_on(Status status) noexcept;
+  Status prepare() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
   int write_response(Response& response, std::string* text) noexcept;
   /// Takes the text to the connection's thread. [model]
@@ -53,6 +59,8 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   void drop_outputs(Response& response) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
+  void about_to_wait() noexcept override;
+  void model_came(Status status) noexcept override;
 
   ThreadContext& context_;
   Pass pass_;
@@ -60,7 +68,9 @@ class GenerateCall final : public InferContext, public Call, public Posted {
 
   // Of the connection's thread.
   Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
-  Route route_;                 ///< valid while run() runs
+  Route route_;                 ///< valid while run() runs or the request waits for its model, as is the head
+  BodyBuffer body_;             ///< until it is read
+  std::optional<Status> came_;  ///< how the wait for the model ended, on the way to this thread
   bool begun_ = false;          ///< the stream's head was written
   bool stream_closed_ = false;
   bool exchange_over_ = false;  ///< the connection needs nothing any more

@@ -58,32 +58,46 @@ void InferCall::run(Channel& channel) noexcept {
     answer_error(unavailable(frontends::messages::kServerExiting));
     return;
   }
-  // After success the call may be over and this object in its next use.
-  if (Status status = start(); !status.ok()) answer_error(status);
+  Result<bool> found = find();
+  if (found.ok() && !found.value()) return;  // model_came() goes on
+  go_on(std::move(found).status());
 }
 
-Status InferCall::start() noexcept {
+Result<bool> InferCall::find() noexcept {
   body_ = channel_->take_body();
-  Status status;
-  Result<ModelRef> found = find_model(context_.backplane, route_);
-  if (found.ok()) {
-    model = std::move(found).value();
-    if (model->info().decoupled) status = unimplemented(messages::kDecoupled);
-    if (status.ok()) status = read_body();
-    if (status.ok()) status = forward_headers();
-    if (status.ok()) {
-      status = read_tenant(context_.backplane.settings.tenant, channel_->head(), request);
-    }
-  } else {
-    status = std::move(found).status();
-  }
+  Result<int64_t> version = route_version(route_);
+  if (!version.ok()) return std::move(version).status();
+  Backplane& backplane = context_.backplane;
+  return find_model(*backplane.server.catalog, backplane.host.registry(), route_.model, version.value());
+}
+
+void InferCall::about_to_wait() noexcept { channel_->keep_head(); }
+
+void InferCall::model_came(Status status) noexcept {
+  came_ = std::move(status);
+  context_.post(*this);
+}
+
+void InferCall::go_on(Status status) noexcept {
+  // The head has gone with the client.
+  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
+  if (status.ok()) status = prepare();
   if (!status.ok()) {
     abandon();
-    return status;
+    answer_error(status);
+    return;
   }
+  if (status = submit(); !status.ok()) answer_error(status);
+}
+
+Status InferCall::prepare() noexcept {
+  if (model->info().decoupled) return unimplemented(messages::kDecoupled);
+  ATOLL_RETURN_IF_ERROR(read_body());
+  ATOLL_RETURN_IF_ERROR(forward_headers());
+  ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
   accepted_ = accepted_encoding(channel_->head().accept_encoding);
   start_trace();
-  return submit();
+  return {};
 }
 
 Status InferCall::read_body() noexcept {
@@ -226,6 +240,12 @@ void InferCall::deliver() noexcept {
 }
 
 void InferCall::on_posted() noexcept {
+  if (came_) {
+    Status status = std::move(*came_);
+    came_.reset();
+    go_on(std::move(status));
+    return;
+  }
   if (!recycled_) {
     send_reply();
     return;

@@ -33,12 +33,17 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
   void on_written() noexcept override;
   void on_gone() noexcept override;
 
-  // --- Posted: the answer, or this object itself, is brought to its thread ---
+  // --- Posted: the model, the answer, or this object itself, is brought to its thread ---
   void on_posted() noexcept override;
 
  private:
-  /// Reads the request, finds the model, hands over. On failure nothing was handed over.
-  Status start() noexcept;
+  /// \returns false: it waits for the model
+  Result<bool> find() noexcept;
+  /// The model is there, or will not be: hands over, or answers why not. The call may be over afterwards, and
+  /// this object in its next use.
+  void go_on(Status status) noexcept;
+  /// Reads the request. On failure nothing was handed over.
+  Status prepare() noexcept;
   Status read_body() noexcept;
   Status forward_headers() noexcept;
   void start_trace() noexcept;
@@ -57,16 +62,19 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;
+  void about_to_wait() noexcept override;
+  void model_came(Status status) noexcept override;
 
   ThreadContext& context_;
   Pass pass_;
 
   // Of the connection's thread.
   Channel* channel_ = nullptr;  ///< null: the client has gone
-  Route route_;                 ///< valid while run() runs, as is the head
+  Route route_;                 ///< valid while run() runs or the request waits for its model, as is the head
   bool cancelling_ = false;     ///< inside cancel(): the end of the exchange has to wait
   bool end_wanted_ = false;
   bool sent_ = false;
+  std::optional<Status> came_;  ///< how the wait for the model ended, on the way to the connection's thread
   BodyBuffer body_;
   InferParts parts_;
 

@@ -49,6 +49,7 @@ void CatalogPlugin::stop() {
   services_changed_.reset();
   server_state_changed_.reset();
   catalog_.drain();
+  catalog_.lifecycle().stop();
   configs_.reset();
   repository_.reset();
 }

@@ -169,6 +169,34 @@ TEST(Catalog, ReadyWhenEveryVersionIs) {
   EXPECT_TRUE(catalog.ready());
 }
 
+TEST(Catalog, WhatIsOnItsWayTakesNothingFromReadiness) {
+  CatalogBench bench;
+  ModelCatalog& catalog = bench.catalog();
+  catalog.set_startup_complete();
+  bench.put("m");
+  std::string seen;
+  bench.backend.complete = [&](const ModelSource& source) -> Result<std::string> {
+    seen = cat(bench.index()[0], catalog.ready() ? ", ready" : ", not ready");
+    return source.config;
+  };
+  EXPECT_TRUE(bench.load_one("m").ok());
+  EXPECT_EQ(seen, "m/1 LOADING, ready");
+  {
+    auto held = catalog.acquire("m", 1);
+    catalog.unload({"m"}, [](const auto&) {});
+    EXPECT_THAT(bench.index(), ElementsAre("m/1 UNLOADING"));
+    EXPECT_TRUE(catalog.ready());
+  }
+  bench.host.run_ready();
+  EXPECT_TRUE(catalog.ready());
+  bench.backend.behavior.fail_loads = 1;
+  EXPECT_FALSE(bench.load_one("m").ok());
+  EXPECT_FALSE(catalog.ready());
+  EXPECT_TRUE(bench.load_one("m").ok());
+  EXPECT_EQ(seen, "m/1 LOADING, not ready") << "a failure stays one while it is tried again";
+  EXPECT_TRUE(catalog.ready());
+}
+
 TEST(Catalog, LenientReadinessLooksAtTheServerOnly) {
   CatalogBench bench(CatalogBench::Threads::kSimulated,
                      [](test::FakeOptions& options) { options.set_bool("strict_readiness", false); });

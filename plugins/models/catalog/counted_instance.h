@@ -1,9 +1,11 @@
-/// A backend's instance as schedulers see it: passes batches on and knows how much it is executing.
+/// A backend's instance as schedulers see it: passes batches on, one at a time, and knows how much it is
+/// executing.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "atoll/backend.h"
@@ -11,14 +13,16 @@
 
 namespace atl::models {
 
-/// Costs two relaxed stores a batch and a look at each request's trace. Without it nobody could tell queued
-/// requests from executing ones.
+/// Costs an uncontended lock and two relaxed stores a batch, and a look at each request's trace. Without it
+/// nobody could tell queued requests from executing ones. Two schedulers have the instance while one of them
+/// takes the other's place; they take turns then, so neither waits longer than for one batch.
 class CountedInstance final : public BackendInstance {
  public:
   explicit CountedInstance(std::unique_ptr<BackendInstance> instance) noexcept
       : instance_(std::move(instance)) {}
 
   Status execute(const Batch& batch) noexcept override {
+    Turn turn(*this);
     for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     Status status = instance_->execute(batch);
@@ -31,7 +35,25 @@ class CountedInstance final : public BackendInstance {
   uint32_t executing() const noexcept { return executing_.load(std::memory_order_relaxed); }
 
  private:
+  class Turn {
+   public:
+    explicit Turn(CountedInstance& instance) noexcept : lock_(instance.executes_, std::defer_lock) {
+      if (instance.waiting_.load(std::memory_order_relaxed) == 0 && lock_.try_lock()) return;
+      // Who waits here is the next one: nobody passes it by as long as it is counted.
+      std::scoped_lock next(instance.next_);
+      instance.waiting_.fetch_add(1, std::memory_order_relaxed);
+      lock_.lock();
+      instance.waiting_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
   std::unique_ptr<BackendInstance> instance_;
+  std::mutex executes_;
+  std::mutex next_;
+  std::atomic<uint32_t> waiting_{0};
   std::atomic<uint32_t> executing_{0};
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "ensembles.h"
 #include "load_call.h"
 #include "loader.h"
+#include "memory_return.h"
 #include "model_records.h"
 #include "serving_table.h"
 
@@ -40,6 +42,8 @@ class Lifecycle {
   void stop_accepting();
   /// Ends: no more loads, everything is unloaded as its requests end.
   void end();
+  /// When the instance's gate is empty.
+  void stop() { memory_.stop(); }
   /// [control] Does not block.
   void service_changed(const ServiceChanged& event);
 
@@ -66,6 +70,7 @@ class Lifecycle {
     std::map<std::string, uint64_t> built_on;  ///< committed of the members
     std::vector<ServedModel*> kept;            ///< served versions that did not change
     std::vector<RepositoryVersion> needed;     ///< versions to be built
+    std::vector<ModelRef> bases;  ///< of each, what is served and differs in its instances only; or empty
   };
   using AttemptPtr = std::shared_ptr<Attempt>;
   using Built = std::vector<std::unique_ptr<ServedModel>>;
@@ -132,10 +137,13 @@ class Lifecycle {
   WaitGraph waits_;
   std::map<std::string, Change, std::less<>> changes_;  // by ServiceChanged::key_text
   std::map<uint64_t, Live> live_;                       // published and not yet destroyed
+  std::set<uint64_t> succeeded_;                        ///< of these, by one with other instances
   uint64_t last_operation_ = 0;
   uint64_t last_change_ = 0;
   uint64_t last_object_ = 0;
   bool ending_ = false;
+
+  MemoryReturn memory_{host_};  // has a lock of its own
 };
 
 }  // namespace atl::models

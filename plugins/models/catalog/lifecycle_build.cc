@@ -55,6 +55,12 @@ bool Lifecycle::select_needed(Attempt& attempt) {
       continue;
     }
     attempt.needed.push_back(version);
+    attempt.bases.emplace_back();
+    if (ready && may_keep && state.served->ready() &&
+        differs_in_instances(*state.served->parts().source, prepared, version.version)) {
+      state.served->add_reference();
+      attempt.bases.back() = ModelRef(state.served);
+    }
     if (!ready) records_.set_state(attempt.model, version.version, ModelState::kLoading, "");
   }
   return true;
@@ -73,17 +79,21 @@ void Lifecycle::build(const AttemptPtr& attempt) {
   std::vector<VersionFailure> failures = build_versions(*attempt, built);
   if (!failures.empty()) {
     built.clear();
+    attempt->bases.clear();
     return fail_versions(attempt, failures);
   }
   bool changed = false;
   if (Status status = commit(attempt, built, &changed); !status.ok()) {
     built.clear();
+    attempt->bases.clear();
     host_.log().warning("load of '", model, "' is dropped: ", status.text());
     return finish(attempt, status);
   }
-  for (const RepositoryVersion& version : attempt->needed) {
-    host_.log().info("successfully loaded '", model, "' version ", version.version);
+  for (size_t i = 0; i < attempt->needed.size(); ++i) {
+    if (attempt->bases[i]) continue;
+    host_.log().info("successfully loaded '", model, "' version ", attempt->needed[i].version);
   }
+  attempt->bases.clear();
   if (!changed) host_.log().debug("'", model, "' is loaded as it is in its repository");
   // Before the end is told: an ensemble that waits for this model builds on it anyhow.
   if (changed) reload_above(model);
@@ -97,8 +107,12 @@ std::vector<Lifecycle::VersionFailure> Lifecycle::build_versions(const Attempt& 
     using BuiltOne = Result<std::unique_ptr<ServedModel>>;
     const RepositoryVersion& version = attempt.needed[i];
     outcomes[i].version = version.version;
-    BuiltOne one = guarded(
-        [&]() -> BuiltOne { return loader_->build(attempt.prepared, version, &outcomes[i].missing); });
+    // What is published is made by the loader.
+    auto* base = static_cast<ServedModel*>(attempt.bases[i].get());
+    BuiltOne one = guarded([&]() -> BuiltOne {
+      if (base != nullptr) return loader_->build_on(*base, attempt.prepared, &outcomes[i].missing);
+      return loader_->build(attempt.prepared, version, &outcomes[i].missing);
+    });
     if (one.ok()) {
       built[i] = std::move(one).value();
     } else {
@@ -164,8 +178,13 @@ bool Lifecycle::adopt(const AttemptPtr& attempt, ModelRecord& record, Built& bui
         [this, model, version, object](bool destroyed) { ended(model, version, object, destroyed); });
     live_[object] = {model, served};
     serving.push_back(served);
-    record.versions[version].served = served;
-    record.versions[version].object = object;
+    VersionRecord& state = record.versions[version];
+    auto base = std::find_if(attempt->bases.begin(), attempt->bases.end(), [&](const ModelRef& base_ref) {
+      return base_ref && base_ref.get() == state.served;
+    });
+    if (base != attempt->bases.end()) succeeded_.insert(state.object);
+    state.served = served;
+    state.object = object;
   }
   std::sort(serving.begin(), serving.end(),
             [](const ServedModel* a, const ServedModel* b) { return a->info().version < b->info().version; });

@@ -179,11 +179,14 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
 }
 
 void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object, bool destroyed) {
-  if (destroyed) host_.log().info("successfully unloaded '", model, "' version ", version);
+  destroyed ? memory_.version_ended() : memory_.version_ends();
   std::scoped_lock lock(mutex_);
   if (!destroyed) {
     live_.erase(object);
     return;
+  }
+  if (succeeded_.erase(object) == 0) {
+    host_.log().info("successfully unloaded '", model, "' version ", version);
   }
   ModelRecord* record = records_.find(model);
   if (record == nullptr) return;

@@ -175,17 +175,21 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
   Result<ModelInfo> info = make_model_info(config, std::move(bytes), version.version, model.files.entry.path);
   if (!info.ok()) return std::move(info).status();
   parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
-  parts.statistics = std::make_unique<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
+  parts.statistics = std::make_shared<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
   if (!model.ensemble) {
     // Before the instances, which may take long to make: it may not be possible to execute on them.
     auto admission = VersionAdmission::create(host_.registry(), config, version.version);
     if (!admission.ok()) return std::move(admission).status();
     parts.admission = std::move(admission).value();
-    ATOLL_RETURN_IF_ERROR(create_instances(model, config, parts));
+    auto specs = make_instance_specs(config, parts.statistics.get());
+    if (!specs.ok()) return std::move(specs).status();
+    for (auto& spec : *specs) parts.specs.push_back(std::move(spec));
+    ATOLL_RETURN_IF_ERROR(create_instances(model, parts));
   }
   ATOLL_RETURN_IF_ERROR(create_scheduler(model, config, parts, missing));
   auto served = std::make_unique<ServedModel>(serving_, std::move(parts), find_correlation_control(config));
-  ATOLL_RETURN_IF_ERROR(run_warmup(config, model.files.entry.path, *served));
+  ATOLL_RETURN_IF_ERROR(run_warmup(config, model.files.entry.path, *served, served->parts().scheduled));
+  served->parts().statistics->reset();  // what warm-up counted
   served->set_load_duration_ns(static_cast<uint64_t>(host_.clock().now_ns() - begun_ns));
   return served;
 }
@@ -197,7 +201,7 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
     *missing = {Backend::kInterfaceId, config.backend()};
     return no_backend(host_.registry(), config, backend.status());
   }
-  parts.backend = std::move(backend).value();
+  parts.backend = std::make_shared<Service<Backend>>(std::move(backend).value());
   parts.backend_instance = config.backend();
 
   ModelSource source;
@@ -209,19 +213,19 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
   source.auto_complete = options_.auto_complete;
   source.settings = settings_of(options_, config.backend());
   if (options_.auto_complete) {
-    Result<std::string> completed = parts.backend->complete_config(source);
+    Result<std::string> completed = (*parts.backend)->complete_config(source);
     if (!completed.ok()) return std::move(completed).status();
     source.config = std::move(completed).value();
   }
   Result<std::string> finished = configs_.finish(source.config);
   if (!finished.ok()) return std::move(finished).status();
-  BackendTraits traits = parts.backend->traits();
+  BackendTraits traits = (*parts.backend)->traits();
   Result<std::string> grouped = configs_.finish_instance_groups(finished.value(), traits, usable_gpus());
   if (!grouped.ok()) return std::move(grouped).status();
   bytes = source.config = std::move(grouped).value();
   ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));
 
-  Result<std::unique_ptr<BackendModel>> loaded = parts.backend->load(source);
+  Result<std::unique_ptr<BackendModel>> loaded = (*parts.backend)->load(source);
   if (!loaded.ok()) return std::move(loaded).status();
   parts.backend_model = std::move(loaded).value();
   if (parts.backend_model == nullptr) {
@@ -230,14 +234,11 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
   return {};
 }
 
-Status Loader::create_instances(const PreparedModel& model, const inference::ModelConfig& config,
-                                ModelParts& parts) {
-  auto specs = make_instance_specs(config, parts.statistics.get());
-  if (!specs.ok()) return std::move(specs).status();
-  parts.specs = std::move(specs).value();
+Status Loader::create_instances(const PreparedModel& model, ModelParts& parts) {
   parts.instances.resize(parts.specs.size());
   std::vector<Status> failures(parts.specs.size());
   auto create = [&](size_t i) {
+    if (parts.instances[i] != nullptr) return;
     auto instance = parts.backend_model->create_instance(*parts.specs[i]);
     if (!instance.ok()) {
       failures[i] = std::move(instance).status();
@@ -245,10 +246,10 @@ Status Loader::create_instances(const PreparedModel& model, const inference::Mod
       failures[i] = internal_error("backend '", parts.backend_instance, "' created no instance '",
                                    parts.specs[i]->name, "' of model '", model.files.entry.name, "'");
     } else {
-      parts.instances[i] = std::make_unique<CountedInstance>(std::move(instance).value());
+      parts.instances[i] = std::make_shared<CountedInstance>(std::move(instance).value());
     }
   };
-  if (parts.backend->traits().parallel_instances) {
+  if ((*parts.backend)->traits().parallel_instances) {
     parallel_for(host_.workers(), host_.gate(), parts.specs.size(), create);
   } else {
     for (size_t i = 0; i < parts.specs.size(); ++i) {

@@ -59,6 +59,12 @@ class Loader {
   /// backend and the scheduler say; UNAVAILABLE the server is going down.
   Result<std::unique_ptr<ServedModel>> build(const std::shared_ptr<const PreparedModel>& model,
                                              const RepositoryVersion& version, MissingService* missing);
+  /// As build(), of a version that is served and whose instances are to be other ones. Shares its backend
+  /// model, its statistics and the instances that stay, and has a scheduler of its own; `served` goes on as
+  /// it is.
+  Result<std::unique_ptr<ServedModel>> build_on(const ServedModel& served,
+                                                const std::shared_ptr<const PreparedModel>& model,
+                                                MissingService* missing);
 
  private:
   Status read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
@@ -67,8 +73,8 @@ class Loader {
                                                   const RepositoryVersion& version, MissingService* missing);
   Status load_backend(const PreparedModel& model, const RepositoryVersion& version, ModelParts& parts,
                       inference::ModelConfig& config, std::string& bytes, MissingService* missing);
-  Status create_instances(const PreparedModel& model, const inference::ModelConfig& config,
-                          ModelParts& parts);
+  /// Those of parts.specs that are not there yet.
+  Status create_instances(const PreparedModel& model, ModelParts& parts);
   Status create_scheduler(const PreparedModel& model, const inference::ModelConfig& config, ModelParts& parts,
                           MissingService* missing);
   std::vector<int32_t> usable_gpus();

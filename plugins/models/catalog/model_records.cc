@@ -49,6 +49,9 @@ void ModelRecords::set_state(const std::string& model, int64_t version, ModelSta
   record.state = state;
   record.reason = std::move(reason);
   record.change = ++last_change_;
+  // A version that is on its way says nothing yet.
+  if (state == ModelState::kReady) record.failed = false;
+  if (state == ModelState::kUnavailable) record.failed = record.reason != kUnloadedReason;
   if (state == ModelState::kUnavailable) unavailable_.push_back({model, version, record.change});
   ModelStateChanged event;
   event.key_text = std::string_view(cat(model, "/", version));
@@ -107,8 +110,7 @@ Status ModelRecords::lookup_failure(std::string_view model, int64_t version) con
 bool ModelRecords::strictly_ready() const {
   for (const auto& [model, record] : records_) {
     for (const auto& [version, state] : record.versions) {
-      if (state.reason == kUnloadedReason) continue;
-      if (state.state != ModelState::kReady || !state.served->ready()) return false;
+      if (state.failed || (state.served != nullptr && !state.served->ready())) return false;
     }
   }
   return true;

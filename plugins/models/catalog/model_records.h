@@ -31,6 +31,7 @@ struct VersionRecord {
   ServedModel* served = nullptr;  ///< READY only; alive while it is here
   uint64_t object = 0;            ///< which ServedModel the state is about
   uint64_t change = 0;            ///< grows with every change of the state
+  bool failed = false;            ///< UNAVAILABLE not on purpose; also while it is tried again
 };
 
 struct ModelRecord {
@@ -78,7 +79,8 @@ class ModelRecords {
 
   /// Why a look-up of a READY version found none.
   Status lookup_failure(std::string_view model, int64_t version) const;
-  /// Every version of every model is READY with all its instances, or deliberately unloaded.
+  /// No version has failed, and those that are READY can serve. What is on its way, or was unloaded on
+  /// purpose, does not count: a model that is being loaded takes nothing from those that serve.
   bool strictly_ready() const;
   /// Adds the index lines of a model. \returns false if there is none and the model is not known
   bool append_index(std::string_view model, bool ready_only, std::vector<ModelIndexEntry>* entries) const;

@@ -20,7 +20,7 @@ constexpr atoll_need_v1 kNeeds[] = {
 
 constexpr atoll_option_v1 kOptions[] = {
     {"strict_readiness", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
-     "Whether the server is ready only while every version that was to be loaded is ready."},
+     "Whether the server is ready only while no version has failed and those that serve can."},
     {"auto_complete_config", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
      "Whether config.pbtxt may be missing or incomplete and backends fill it in from the model's files."},
     {"default_max_batch_size", ATOLL_OPTION_INT, 0, "4", "0", "2147483647", nullptr,

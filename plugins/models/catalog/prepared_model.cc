@@ -18,21 +18,36 @@ std::vector<RepositoryStamp> stamps_of(const PreparedModel& model, int64_t versi
   return stamps;
 }
 
-bool is_same_config(const std::string& one, const std::string& other) {
+bool is_same_config(const std::string& one, const std::string& other, bool but_for_instances) {
   if (one == other) return true;
   inference::ModelConfig a, b;
   if (!a.ParseFromString(one) || !b.ParseFromString(other)) return false;
   a.clear_version_policy();
   b.clear_version_policy();
+  if (but_for_instances) {
+    if (a.has_sequence_batching() || a.has_ensemble_scheduling()) return false;
+    a.clear_instance_group();
+    b.clear_instance_group();
+  }
   return google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
+
+bool is_same(const PreparedModel& built, const PreparedModel& other, int64_t version,
+             bool but_for_instances) {
+  if (built.stamps.empty() || other.stamps.empty()) return false;
+  if (built.files.entry.path != other.files.entry.path) return false;
+  return stamps_of(built, version) == stamps_of(other, version) &&
+         is_same_config(built.config, other.config, but_for_instances);
 }
 
 }  // namespace
 
 bool is_same_version(const PreparedModel& built, const PreparedModel& other, int64_t version) {
-  if (built.stamps.empty() || other.stamps.empty()) return false;
-  if (built.files.entry.path != other.files.entry.path) return false;
-  return stamps_of(built, version) == stamps_of(other, version) && is_same_config(built.config, other.config);
+  return is_same(built, other, version, false);
+}
+
+bool differs_in_instances(const PreparedModel& built, const PreparedModel& other, int64_t version) {
+  return is_same(built, other, version, true);
 }
 
 }  // namespace atl::models

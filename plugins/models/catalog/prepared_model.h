@@ -30,6 +30,11 @@ struct PreparedModel {
   bool ensemble = false;
 };
 
+/// Whether a version that was built of one model would differ in its instances only, built of another: what
+/// is_same_version() compares is the same but for the instance groups. Not of models with sequences: those
+/// that run are bound to their instances.
+bool differs_in_instances(const PreparedModel& built, const PreparedModel& other, int64_t version);
+
 /// Whether a version that was built of one model would be the same built of another: its files and what all
 /// versions share did not change, and the configurations differ in the version policy at most.
 bool is_same_version(const PreparedModel& built, const PreparedModel& other, int64_t version);

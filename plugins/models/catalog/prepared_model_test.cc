@@ -61,5 +61,29 @@ TEST(IsSameVersion, NotWhenChangesCanNotBeTold) {
   EXPECT_FALSE(is_same_version(model(), untold, 1));
 }
 
+std::string config_with(int32_t instances, bool sequences = false, int32_t max_batch_size = 8) {
+  inference::ModelConfig with;
+  with.ParseFromString(config(max_batch_size));
+  with.add_instance_group()->set_count(instances);
+  if (sequences) with.mutable_sequence_batching();
+  return with.SerializeAsString();
+}
+
+TEST(DiffersInInstances, OnlyOfWhatCanChangeThemInPlace) {
+  auto differs = [](std::string one, std::string other_config, uint64_t stamp = 10) {
+    PreparedModel built = model();
+    PreparedModel other = model();
+    built.config = std::move(one);
+    other.config = std::move(other_config);
+    other.stamps[0].value = stamp;
+    return differs_in_instances(built, other, 1);
+  };
+  EXPECT_TRUE(differs(config_with(1), config_with(2)));
+  EXPECT_TRUE(differs(config(8), config_with(2)));
+  EXPECT_FALSE(differs(config_with(1), config_with(2, false, 9)));
+  EXPECT_FALSE(differs(config_with(1), config_with(2), 11)) << "files changed";
+  EXPECT_FALSE(differs(config_with(1, true), config_with(2, true))) << "sequences are bound to instances";
+}
+
 }  // namespace
 }  // namespace atl::models

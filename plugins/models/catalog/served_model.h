@@ -32,11 +32,12 @@ struct ServingContext {
   AdmissionPoint& admission;
 };
 
-/// Everything a version is made of. Members end in the reverse order of their declaration.
+/// Everything a version is made of. Members end in the reverse order of their declaration. What is shared is
+/// so with the object that took this one's place when only the instances changed.
 struct ModelParts {
   Pass pass;                                    ///< into the plugin's gate
   std::shared_ptr<const PreparedModel> source;  ///< its files stay where they are
-  Service<Backend> backend;
+  std::shared_ptr<Service<Backend>> backend;    ///< null: none
   Service<SchedulerProvider> scheduler_provider;
   std::string backend_instance;    ///< whose service `backend` is; empty: none
   std::string scheduler_instance;  ///< likewise
@@ -45,10 +46,10 @@ struct ModelParts {
   uint64_t priority_levels = 0;   ///< of its queue; 0: it has none
   uint64_t default_priority = 0;  ///< the level of requests that name none
   std::unique_ptr<const ModelInfo> info;
-  std::unique_ptr<StatisticsRecorder> statistics;
-  std::unique_ptr<BackendModel> backend_model;
-  std::vector<std::unique_ptr<InstanceSpec>> specs;
-  std::vector<std::unique_ptr<CountedInstance>> instances;  ///< passive ones too
+  std::shared_ptr<StatisticsRecorder> statistics;
+  std::shared_ptr<BackendModel> backend_model;
+  std::vector<std::shared_ptr<InstanceSpec>> specs;
+  std::vector<std::shared_ptr<CountedInstance>> instances;  ///< passive ones too
   std::vector<ScheduledInstance> scheduled;                 ///< what the scheduler borrows
   VersionAdmission admission;
   std::unique_ptr<Scheduler> scheduler;

@@ -205,6 +205,14 @@ Status check_bounds(const Sample& sample, const ModelInfo& info) {
   return {};
 }
 
+/// Null: it is always admitted.
+AdmittedInstance* admission_of(const ModelParts& parts, const ScheduledInstance& instance) {
+  for (size_t i = 0; i < parts.admission.instances().size(); ++i) {
+    if (parts.scheduled[i].backend == instance.backend) return parts.admission.instances()[i];
+  }
+  return nullptr;
+}
+
 Status failed(const Sample& sample, std::string_view why) {
   return invalid_argument("failed to run warmup sample '", sample.name(), "': ", why);
 }
@@ -212,7 +220,7 @@ Status failed(const Sample& sample, std::string_view why) {
 }  // namespace
 
 Status run_warmup(const inference::ModelConfig& config, const std::string& model_directory,
-                  ServedModel& model) {
+                  ServedModel& model, std::span<const ScheduledInstance> instances) {
   for (const Sample& sample : config.model_warmup()) {
     if (sample.batch_size() == 0) continue;
     if (Status status = check_bounds(sample, model.info()); !status.ok()) {
@@ -220,17 +228,14 @@ Status run_warmup(const inference::ModelConfig& config, const std::string& model
     }
     Result<std::vector<SampleInput>> inputs = sample_inputs(sample, model_directory);
     if (!inputs.ok()) return failed(sample, cat(inputs.status().text(), "; "));
-    const ModelParts& parts = model.parts();
-    for (size_t k = 0; k < parts.scheduled.size(); ++k) {
-      AdmittedInstance* admission =
-          parts.admission.instances().empty() ? nullptr : parts.admission.instances()[k];
+    for (const ScheduledInstance& instance : instances) {
+      AdmittedInstance* admission = admission_of(model.parts(), instance);
       for (uint32_t i = 0; i < std::max(sample.count(), 1U); ++i) {
-        std::string failures = execute(sample, inputs.value(), model, *parts.scheduled[k].backend, admission);
+        std::string failures = execute(sample, inputs.value(), model, *instance.backend, admission);
         if (!failures.empty()) return failed(sample, failures);
       }
     }
   }
-  model.parts().statistics->reset();
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "atoll/status.h"
@@ -17,10 +18,10 @@ namespace atl::models {
 inline constexpr uint64_t kWarmupBytesMax = 1ull << 30;  ///< of one input
 inline constexpr uint32_t kWarmupCountMax = 10'000;      ///< executions of one sample on one instance
 
-/// Runs the samples in their order on every instance that executes; answers are dropped. Waits until the
+/// Runs the samples in their order on the instances; answers are dropped. Waits until the
 /// backend has released all requests. [worker] The model is not published yet.
 /// Errors: INVALID_ARGUMENT "failed to run warmup sample '<s>': ..."
 Status run_warmup(const inference::ModelConfig& config, const std::string& model_directory,
-                  ServedModel& model);
+                  ServedModel& model, std::span<const ScheduledInstance> instances);
 
 }  // namespace atl::models

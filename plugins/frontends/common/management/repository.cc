@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "atoll/model_demand.h"
 #include "common/management/management.h"
 #include "common/wire_messages.h"
 
@@ -39,6 +40,20 @@ std::shared_ptr<Service<ModelControl>> find_control(ServerAccess& server, const 
   return nullptr;
 }
 
+/// Models that the first request for them loads are there, in their way.
+void explain_unloaded(ServerAccess& server, std::vector<ModelIndexEntry>& entries) {
+  Result<Service<ModelDemand>> demand = server.host->registry().find<ModelDemand>();
+  if (!demand.ok()) return;
+  const std::string_view unavailable_state = model_state_name(ModelState::kUnavailable);
+  for (ModelIndexEntry& entry : entries) {
+    if (!entry.state.empty() && (entry.state != unavailable_state || entry.reason != "unloaded")) continue;
+    std::string reason = (*demand)->unloaded_reason(entry.name);
+    if (reason.empty()) continue;
+    entry.state = unavailable_state;
+    entry.reason = std::move(reason);
+  }
+}
+
 }  // namespace
 
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
@@ -54,6 +69,7 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
       finish(std::move(entries).status());
       return;
     }
+    explain_unloaded(server, entries.value());
     for (const ModelIndexEntry& entry : entries.value()) {
       auto* model = response->add_models();
       model->set_name(entry.name);

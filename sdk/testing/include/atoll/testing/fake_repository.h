@@ -35,6 +35,11 @@ class FakeRepository final : public Repository {
     if (!config_text.empty()) model.config_path = model.entry.path + "/config.pbtxt";
     model.config_text = std::move(config_text);
   }
+  /// Where a model's directory really is, for what looks into it.
+  void set_path(const std::string& name, std::string path) {
+    std::lock_guard lock(mutex_);
+    models_.at(name).entry.path = std::move(path);
+  }
   void remove(const std::string& name) {
     std::lock_guard lock(mutex_);
     models_.erase(name);

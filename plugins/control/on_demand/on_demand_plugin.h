@@ -1,0 +1,64 @@
+/// The plugin instance: holds the services that the demand works with.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "atoll/plugin.h"
+#include "common/closed_control.h"
+#include "demand.h"
+
+namespace atl::control {
+
+class OnDemandPlugin final : public Plugin {
+ public:
+  explicit OnDemandPlugin(Host& host) : host_(host), demand_(host, read_options(host.options())) {}
+
+  Status start() override {
+    Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
+    if (!catalog.ok()) return std::move(catalog).status();
+    Result<Service<Repository>> repository = host_.registry().find<Repository>();
+    if (!repository.ok()) return std::move(repository).status();
+    ATOLL_RETURN_IF_ERROR(demand_.start(**catalog, **repository));
+    catalog_ = std::move(catalog).value();
+    repository_ = std::move(repository).value();
+    return {};
+  }
+  void drain(int64_t /*deadline_ns*/) override { demand_.drain(); }
+  void stop() override {
+    demand_.stop();
+    catalog_.reset();
+    repository_.reset();
+  }
+  void* query(std::string_view id) override {
+    if (void* control = provide<ModelControl>(&control_, id); control != nullptr) return control;
+    return provide<ModelDemand>(&demand_, id);
+  }
+  std::string holding() override {
+    return host_.gate().count() > 0 ? "loads that have not ended, or requests that wait for them" : "";
+  }
+
+ private:
+  static DemandOptions read_options(const Options& options) {
+    DemandOptions read;
+    read.unload_after_ns = options.get_duration_ns("unload_after");
+    read.memory_budget_bytes = options.get_bytes("memory_budget");
+    const auto& pinned = options.get_strings("pinned");
+    read.pinned = {pinned.begin(), pinned.end()};
+    read.max_waiting = static_cast<uint32_t>(options.get_int("max_waiting"));
+    read.max_wait_ns = options.get_duration_ns("max_wait");
+    read.retry_after_ns = options.get_duration_ns("retry_after");
+    read.interval_ns = options.get_duration_ns("interval");
+    return read;
+  }
+
+  Host& host_;
+  ClosedControl control_{"on_demand"};
+  Service<ModelCatalog> catalog_;
+  Service<Repository> repository_;
+  Demand demand_;
+};
+
+}  // namespace atl::control
