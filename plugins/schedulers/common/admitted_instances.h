@@ -10,7 +10,7 @@
 namespace atl::schedulers {
 
 /// Instances are known by their positions. All functions only under the scheduler's lock, close() excepted.
-/// Where no plugin rules over executions there are none, and active() is all that is asked.
+/// Where no plugin rules over executions there are none, and only active() and anybody_waits() may be asked.
 class AdmittedInstances {
  public:
   /// \param admissions  borrowed; empty: every execution is admitted
@@ -26,9 +26,8 @@ class AdmittedInstances {
   }
 
   bool active() const noexcept { return !admissions_.empty(); }
-  bool hold_resources(uint32_t index) const noexcept {
-    return active() && admissions_[index]->holds_resources();
-  }
+  bool anybody_waits() const noexcept { return waiting_ != 0; }
+  bool holds_resources(uint32_t index) const noexcept { return admissions_[index]->holds_resources(); }
   uint64_t turn(uint32_t index) const noexcept { return admissions_[index]->turn(); }
 
   /// For one that has a batch to execute, and is idle, has executed another one, or is here because the
