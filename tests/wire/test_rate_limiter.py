@@ -2,6 +2,7 @@
 
 import queue
 import re
+import signal
 import time
 import urllib.request
 
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.server import Server
+from support.control import EXPLICIT
+from support.server import DEFAULT_MANIFEST, Server
 from tritonclient.utils import InferenceServerException
 
 TIMEOUT_S = 60
@@ -166,7 +168,7 @@ def test_requests_that_wait_for_a_resource_can_still_end(server):
 
 def test_models_come_and_go_while_others_wait(tmp_path):
     write(tmp_path, {**CONFIGS, "needs_three": group(("R1", 3, ""))})
-    with Server(tmp_path, ENABLED, 'plugin.control.use="control/explicit"', 'plugin.control.load_model=["holder", "waits"]') as server:
+    with Server(tmp_path, ENABLED, EXPLICIT, 'plugin.control.load_model=["holder", "waits"]') as server:
         server.wait_ready("waits")
         server.wait_ready("holder")
         with server.client() as client:
@@ -199,7 +201,7 @@ def test_what_can_never_be_admitted_is_not_loaded(tmp_path):
     })
     resources = 'plugin.rate_limiter.resources=["R1:10", "R2:5:0", "R2:8:1", "R3:2"]'
     with Server(tmp_path, ENABLED, resources, "plugin.models.strict_readiness=false",
-                'plugin.control.use="control/explicit"', 'plugin.control.load_model=["fits"]') as server:
+                EXPLICIT, 'plugin.control.load_model=["fits"]') as server:
         server.wait_ready("fits")
         limited = ('Resource count for "{}" is limited to {} which will prevent scheduling of one or more model instances, '
                    "the minimum required count is {}")
@@ -227,6 +229,21 @@ def test_without_the_plugin_nothing_waits(tmp_path):
             assert client.infer("waits", [tensor(2)]).as_numpy("OUTPUT0").tolist() == [[2]]
             holder.cancel()
             assert calls.next()[2].status() == "StatusCode.CANCELLED"
+
+
+def test_the_plugin_comes_and_goes_in_a_running_server(tmp_path):
+    repository = write(tmp_path / "models", {"waits": CONFIGS["waits"]})
+    manifest = tmp_path / "atoll.toml"
+    table = '\n[plugin.rate_limiter]\nuse = "admission/rate_limiter"\nresources = ["R1:{}"]\n'
+    manifest.write_text(DEFAULT_MANIFEST.read_text())
+    with Server(repository, manifest=manifest) as server:
+        server.wait_ready("waits")
+        for more, copies in ((table.format(4), 4), (table.format(5), 5), ("", None), (table.format(6), 6)):
+            manifest.write_text(DEFAULT_MANIFEST.read_text() + more)
+            server.process.send_signal(signal.SIGHUP)
+            wait_resource(server, "resource_copies", "R1", "0", copies)
+            with server.client() as client:
+                assert client.infer("waits", [tensor(copies or 0)]).as_numpy("OUTPUT0").tolist() == [[copies or 0]]
 
 
 def test_a_bad_option_is_named(tmp_path):

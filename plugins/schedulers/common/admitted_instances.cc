@@ -3,7 +3,6 @@
 namespace atl::schedulers {
 
 bool AdmittedInstances::admit(uint32_t index, void* context, bool executed, bool insists) noexcept {
-  if (!active()) return true;
   AdmittedInstance& admission = *admissions_[index];
   bool admitted = true;
   switch (states_[index]) {
@@ -22,7 +21,6 @@ bool AdmittedInstances::admit(uint32_t index, void* context, bool executed, bool
 }
 
 bool AdmittedInstances::let_go(uint32_t index, bool executed) noexcept {
-  if (!active()) return true;
   State& state = states_[index];
   switch (state) {
     case State::kIdle:
@@ -44,7 +42,6 @@ bool AdmittedInstances::let_go(uint32_t index, bool executed) noexcept {
 }
 
 void AdmittedInstances::insist() noexcept {
-  if (waiting_ == 0) return;
   for (uint32_t i = 0; i < states_.size(); ++i) {
     if (states_[i] == State::kWaiting) return admissions_[i]->insist();
   }

@@ -9,8 +9,8 @@
 
 namespace atl::schedulers {
 
-/// Instances are known by their positions. All functions only under the scheduler's lock, the destructor
-/// excepted. Where no plugin rules over executions there are none, and active() is all that is asked.
+/// Instances are known by their positions. All functions only under the scheduler's lock, close() excepted.
+/// Where no plugin rules over executions there are none, and only active() and anybody_waits() may be asked.
 class AdmittedInstances {
  public:
   /// \param admissions  borrowed; empty: every execution is admitted
@@ -20,15 +20,14 @@ class AdmittedInstances {
       : admissions_(admissions), listener_(listener), states_(admissions.size(), State::kIdle) {}
   AdmittedInstances(const AdmittedInstances&) = delete;
   AdmittedInstances& operator=(const AdmittedInstances&) = delete;
-  /// Nobody is told any more when it returns.
-  ~AdmittedInstances() {
+  /// Nobody is told any more when it returns. For when nothing is in the queue, without the lock.
+  void close() noexcept {
     for (AdmittedInstance* admission : admissions_) (void)admission->withdraw();
   }
 
   bool active() const noexcept { return !admissions_.empty(); }
-  bool hold_resources(uint32_t index) const noexcept {
-    return active() && admissions_[index]->holds_resources();
-  }
+  bool anybody_waits() const noexcept { return waiting_ != 0; }
+  bool holds_resources(uint32_t index) const noexcept { return admissions_[index]->holds_resources(); }
   uint64_t turn(uint32_t index) const noexcept { return admissions_[index]->turn(); }
 
   /// For one that has a batch to execute, and is idle, has executed another one, or is here because the

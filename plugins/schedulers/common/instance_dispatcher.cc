@@ -30,15 +30,15 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
       limits_(limits),
       clock_(*context.clock),
       reporter_(context.reporter),
+      admissions_(context.admissions, *this),
       slot_count_(context.instances.size()),
-      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())),
-      admissions_(context.admissions, *this) {
+      slots_(std::make_unique<InstanceSlot[]>(context.instances.size())) {
   for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
     slots_[i].instance_ = context.instances[i];
     slots_[i].index_ = static_cast<uint32_t>(i);
     slots_[i].execution_time_ = ExecutionTime(limits.light_execution_ns);
     slots_[i].dispatcher_ = this;
-    slots_[i].holds_resources_ = admissions_.hold_resources(slots_[i].index_);
+    slots_[i].holds_resources_ = admissions_.active() && admissions_.holds_resources(slots_[i].index_);
     put_idle(slots_[i]);
   }
 }
@@ -75,20 +75,20 @@ InstanceSlot* InstanceDispatcher::take_next_in_turn() noexcept {
 }
 
 bool InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
-  if (!admissions_.let_go(slot.index_, slot.executed_)) return false;
+  if (admissions_.active() && !admissions_.let_go(slot.index_, slot.executed_)) return false;
   slot.next = idle_;
   idle_ = &slot;
   ++idle_count_;
   return true;
 }
 
-bool InstanceDispatcher::admit(InstanceSlot& slot, bool insists) noexcept {
+bool InstanceDispatcher::ask_for(InstanceSlot& slot, bool insists) noexcept {
   bool admitted = admissions_.admit(slot.index_, &slot, slot.executed_, insists);
   slot.executed_ = false;
   return admitted;
 }
 
-void InstanceDispatcher::nothing_due() noexcept {
+void InstanceDispatcher::withdraw_all() noexcept {
   admissions_.withdraw([this](uint32_t index) { put_idle(slots_[index]); });
 }
 

@@ -98,7 +98,7 @@ class InstanceDispatcher final : private AdmissionListener {
   InstanceDispatcher(const InstanceDispatcher&) = delete;
   InstanceDispatcher& operator=(const InstanceDispatcher&) = delete;
   /// Joins the instances' threads. No slot may be in use but by a thread that is about to return.
-  ~InstanceDispatcher() = default;
+  ~InstanceDispatcher() { admissions_.close(); }  // then nobody posts to the threads that end
 
   /// Makes the threads. Errors: those of ExecutorFactory::create, with the instance's name.
   Status start(const SchedulerContext& context) noexcept;
@@ -112,12 +112,18 @@ class InstanceDispatcher final : private AdmissionListener {
   bool put_idle(InstanceSlot& slot) noexcept;
   /// Whether the slot, which a batch is due for, may be executed now. False: put_idle() it.
   /// \param insists  some of the requests that wait must not be made to wait for resources
-  bool admit(InstanceSlot& slot, bool insists) noexcept;
+  bool admit(InstanceSlot& slot, bool insists) noexcept {
+    return !admissions_.active() || ask_for(slot, insists);
+  }
   bool asks_for_admission() const noexcept { return admissions_.active(); }
   /// A request that must not wait for resources has come to wait.
-  void insist() noexcept { admissions_.insist(); }
+  void insist() noexcept {
+    if (admissions_.anybody_waits()) admissions_.insist();
+  }
   /// No batch is due: whoever waits for admission need not.
-  void nothing_due() noexcept;
+  void nothing_due() noexcept {
+    if (admissions_.anybody_waits()) withdraw_all();
+  }
   uint32_t idle_count() const noexcept { return idle_count_; }
 
   // --- without the scheduler's lock ---
@@ -134,6 +140,8 @@ class InstanceDispatcher final : private AdmissionListener {
   static void run_if_due(void* slot) noexcept;
   void admitted(void* slot) noexcept override;
   InstanceSlot* take_next_in_turn() noexcept;
+  bool ask_for(InstanceSlot& slot, bool insists) noexcept;
+  void withdraw_all() noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
   void execute(InstanceSlot& slot) noexcept;
 
@@ -141,11 +149,11 @@ class InstanceDispatcher final : private AdmissionListener {
   const DispatcherLimits limits_;
   Clock& clock_;
   InferenceReporter* reporter_;
+  AdmittedInstances admissions_;
   InstanceSlot* idle_ = nullptr;
   uint32_t idle_count_ = 0;
   size_t slot_count_;
   std::unique_ptr<InstanceSlot[]> slots_;
-  AdmittedInstances admissions_;  // last: nobody posts to the instances' threads after its end
 };
 
 }  // namespace atl::schedulers
