@@ -64,7 +64,7 @@ Status InferCall::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
   ATOLL_RETURN_IF_ERROR(received_.open(backplane.settings.max_message_bytes));
   ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
-  Result<ModelRef> found = received_.find_model(*backplane.server.catalog);
+  Result<ModelRef> found = received_.find_model(backplane.server);
   if (!found.ok()) return std::move(found).status();
   model = std::move(found).value();
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);

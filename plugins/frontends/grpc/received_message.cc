@@ -1,7 +1,5 @@
 #include "received_message.h"
 
-#include "common/model_version.h"
-
 namespace atl::frontends::grpc_frontend {
 
 Status ReceivedMessage::parse(Arena& arena) noexcept {
@@ -9,10 +7,11 @@ Status ReceivedMessage::parse(Arena& arena) noexcept {
   return message_.parse(spans_, arena);
 }
 
-Result<ModelRef> ReceivedMessage::find_model(ModelCatalog& catalog) const noexcept {
-  Result<int64_t> version = parse_model_version(message_.model_version());
+Result<ModelRef> ReceivedMessage::find_model(const ServerAccess& server) const noexcept {
+  const std::string_view model = message_.model_name();
+  Result<int64_t> version = server.router->version_of(model, message_.model_version());
   if (!version.ok()) return std::move(version).status();
-  return catalog.acquire(message_.model_name(), version.value());
+  return server.router->route(*server.catalog, model, version.value());
 }
 
 Status ReceivedMessage::read_slices() noexcept {

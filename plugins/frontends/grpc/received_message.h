@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "atoll/model.h"
+#include "common/management/management.h"
 #include "common/v2_infer_request.h"
 #include "decompress.h"
 
@@ -22,9 +23,9 @@ class ReceivedMessage {
   /// Errors: as V2InferRequest::parse().
   Status parse(Arena& arena) noexcept;
 
-  /// The model that the message names. Only after parse(). Errors: the version's text; as
+  /// The version that answers the message. Only after parse(). Errors: the version's text; as
   /// ModelCatalog::acquire().
-  Result<ModelRef> find_model(ModelCatalog& catalog) const noexcept;
+  Result<ModelRef> find_model(const ServerAccess& server) const noexcept;
 
   V2InferRequest& message() noexcept { return message_; }
 

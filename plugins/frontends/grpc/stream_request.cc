@@ -60,7 +60,7 @@ Status StreamRequest::prepare(int64_t read_start_ns, int64_t read_end_ns) noexce
   if (is_utf8(received_.message().id())) request.id = received_.message().id();
   if (!pass_) return unavailable(messages::kGrpcShuttingDown);
   ATOLL_RETURN_IF_ERROR(std::move(parsed));
-  Result<ModelRef> found = received_.find_model(*backplane.server.catalog);
+  Result<ModelRef> found = received_.find_model(backplane.server);
   if (!found.ok()) return std::move(found).status();
   model = std::move(found).value();
   const ModelInfo& info = model->info();
@@ -113,10 +113,11 @@ void StreamRequest::on_decoupled(Response* response, uint32_t flags) noexcept {
     Response* empty = new_response();
     grpc::ByteBuffer message;
     add_final_flag(*empty, true);
+    // A request that names no version gets none here either.
+    const std::string_view version =
+        received_.message().model_version().empty() ? std::string_view() : model->info().version_text;
     // A message without tensors is never too large.
-    (void)write_stream_message({}, model->info().name, received_.message().model_version(), request, *empty,
-                               &message)
-        .ok();
+    (void)write_stream_message({}, model->info().name, version, request, *empty, &message).ok();
     reclaim(empty);
     (void)stream_->write(*this, &message, true, false);
   } else if (last) {

@@ -7,19 +7,20 @@
 
 namespace atl::frontends::http {
 
-Result<int64_t> route_version(const Route& route) noexcept {
+Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept {
   if (!route.has_version) return ModelCatalog::kLatest;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (route.version.empty() || !std::all_of(route.version.begin(), route.version.end(), is_digit)) {
-    return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
+  if (!route.version.empty() && std::all_of(route.version.begin(), route.version.end(), is_digit)) {
+    return parse_model_version(route.version);
   }
-  return parse_model_version(route.version);
+  if (auto version = server.router->labelled(route.model, route.version)) return *version;
+  return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
 }
 
 Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept {
-  Result<int64_t> version = route_version(route);
+  Result<int64_t> version = route_version(backplane.server, route);
   if (!version.ok()) return std::move(version).status();
-  return backplane.server.catalog->acquire(route.model, version.value());
+  return backplane.server.router->route(*backplane.server.catalog, route.model, version.value());
 }
 
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,

@@ -11,10 +11,11 @@
 
 namespace atl::frontends::http {
 
-/// The version a path names, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal number, too large.
-Result<int64_t> route_version(const Route& route) noexcept;
+/// The version a path names by number or label, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal
+/// number, too large.
+Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept;
 
-/// Errors: those of route_version() and of ModelCatalog::acquire().
+/// The version that answers a request. Errors: those of route_version() and of ModelCatalog::acquire().
 Result<ModelRef> find_model(Backplane& backplane, const Route& route) noexcept;
 
 /// Null unless the request is to be traced.

@@ -32,6 +32,9 @@ class Response;
 enum ResponseFlags : uint32_t { kFinal = 1 };
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
+enum RequestFlags : uint32_t {
+  kShadow = 1,  ///< a copy of a client's request, whose responses nobody sees: no statistics count it
+};
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
 struct SequenceId {
@@ -113,10 +116,10 @@ class Request {
   Model* model = nullptr;
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
-  uint32_t reserved = 0;
-  uint64_t priority = 0;    ///< 0: the model's default level
-  uint64_t timeout_us = 0;  ///< 0: none; a queue policy decides whether it counts
-  std::string_view tenant;  ///< from a header or key; empty: none
+  uint32_t request_flags = 0;   ///< RequestFlags
+  uint64_t priority = 0;        ///< 0: the model's default level
+  uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
+  std::string_view tenant;      ///< from a header or key; empty: none
   ArenaList<InputTensor> inputs;
   ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
   ArenaList<Parameter> parameters;
@@ -168,6 +171,7 @@ class Request {
     model = nullptr;
     sequence = {};
     sequence_flags = 0;
+    request_flags = 0;
     priority = timeout_us = 0;
     tenant = {};
     inputs.clear();
