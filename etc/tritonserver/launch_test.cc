@@ -55,7 +55,9 @@ const MappedCase kMapped[] = {
     {{"--log-info=true", "--log-warning=true", "--log-error=true"}, {}},
     {{"--log-format=ISO8601"}, {"log.format=\"text\""}},
     {{"--log-file=/var/log/x"}, {"log.file=\"/var/log/x\""}},
-    {{"--exit-on-error=false", "--model-namespacing=off"}, {}},
+    {{"--exit-on-error=false"}, {}},
+    {{"--model-namespacing=true"}, {"plugin.models.namespacing=true", "plugin.repository.namespacing=true"}},
+    {{"--model-namespacing=off"}, {"plugin.models.namespacing=false", "plugin.repository.namespacing=false"}},
     {{"--strict-model-config=true"}, {"plugin.models.auto_complete_config=false"}},
     {{"--strict-model-config=false"}, {"plugin.models.auto_complete_config=true"}},
     {{"--model-control-mode=NONE", "--repository-poll-secs=3"}, {}},
@@ -200,9 +202,6 @@ const RefusedCase kRefused[] = {
      "--exit-on-error=true is not served: a model that fails to load never ends the server; the others are "
      "served, and with --strict-readiness, the default, the server does not become ready. Leave the flag "
      "out"},
-    {"--model-namespacing=true",
-     "--model-namespacing=true is not served: a model's name is in one repository only; start a server for "
-     "each repository"},
     {"--reuse-http-port=true",
      "--reuse-http-port=true is not served: the HTTP port is this server's alone; put a load balancer "
      "before "

@@ -10,6 +10,7 @@ CatalogOptions read_options(const Options& options) {
   catalog.strict_readiness = options.get_bool("strict_readiness");
   catalog.loader.auto_complete = options.get_bool("auto_complete_config");
   catalog.loader.default_max_batch_size = options.get_int("default_max_batch_size");
+  catalog.loader.namespacing = options.get_bool("namespacing");
   catalog.loader.retries = static_cast<uint32_t>(options.get_int("load_retry_count"));
   catalog.loader.settings = options.get_map("backend_settings");
   return catalog;

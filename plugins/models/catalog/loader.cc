@@ -5,6 +5,7 @@
 #include "atoll/memory.h"
 #include "instance_specs.h"
 #include "model_config.pb.h"
+#include "namespaces.h"
 #include "parallel_for.h"
 #include "scheduler_choice.h"
 #include "warmup.h"
@@ -85,7 +86,8 @@ Status Loader::read_files(const std::string& model, LoadOrder& order, const Prep
     if (!prepared.config_override) {
       return invalid_argument("Load parameter 'config' must be specified for model file override");
     }
-    Result<PrivateModel> made = repository_.open_files(model, order.files);
+    Result<PrivateModel> made =
+        repository_.open_files(options_.namespacing ? name_of(model) : model, order.files);
     order.files = {};
     if (!made.ok()) return std::move(made).status();
     prepared.files = std::move(made->model);
@@ -121,6 +123,9 @@ Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order
   ATOLL_RETURN_IF_ERROR(parse_config(prepared.config, &config));
   prepared.ensemble = config.has_ensemble_scheduling();
   prepared.members = members_of(config);
+  if (options_.namespacing && prepared.ensemble) {
+    ATOLL_RETURN_IF_ERROR(find_members(model, config, prepared));
+  }
   progress->was_read = true;
 
   std::vector<std::string> warnings;
@@ -133,6 +138,31 @@ Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order
                             model, "'");
   }
   return prepared;
+}
+
+/// Members by identifier: of the ensemble's own repository, else the only one of that name. One that is in
+/// none, or in several, stays a name, which no model has then.
+Status Loader::find_members(const std::string& ensemble, inference::ModelConfig& config,
+                            PreparedModel& prepared) {
+  Result<std::vector<RepositoryEntry>> entries = repository_.list();
+  if (!entries.ok()) return std::move(entries).status();
+  for (size_t i = 0; i < prepared.members.size(); ++i) {
+    std::string& member = prepared.members[i].model;
+    std::string found;
+    for (const RepositoryEntry& entry : entries.value()) {
+      if (name_of(entry.name) != member) continue;
+      const bool first = found.empty();
+      const bool own = namespace_of(entry.name) == namespace_of(ensemble);
+      found = first || own ? entry.name : std::string(member);
+      if (own) break;
+    }
+    if (!is_identifier(found)) continue;
+    member = found;
+    auto* step = config.mutable_ensemble_scheduling()->mutable_step(static_cast<int>(i));
+    step->set_model_namespace(std::string(namespace_of(found)));
+  }
+  prepared.config = config.SerializeAsString();
+  return {};
 }
 
 Result<std::unique_ptr<ServedModel>> Loader::build(const std::shared_ptr<const PreparedModel>& model,

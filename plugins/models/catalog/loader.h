@@ -22,6 +22,7 @@ namespace atl::models {
 
 struct LoaderOptions {
   bool auto_complete = true;
+  bool namespacing = false;                     ///< models are known by identifiers
   uint32_t retries = 0;                         ///< further attempts at a version that failed to load
   std::map<std::string, std::string> settings;  ///< "<backend>.<setting>"; without a dot: of all backends
   int64_t default_max_batch_size = 4;
@@ -65,6 +66,7 @@ class Loader {
                     PreparedModel& prepared, PrepareProgress* progress);
   Result<std::unique_ptr<ServedModel>> build_once(const std::shared_ptr<const PreparedModel>& source,
                                                   const RepositoryVersion& version, MissingService* missing);
+  Status find_members(const std::string& ensemble, inference::ModelConfig& config, PreparedModel& prepared);
   Status load_backend(const PreparedModel& model, const RepositoryVersion& version, ModelParts& parts,
                       inference::ModelConfig& config, std::string& bytes, MissingService* missing);
   Status create_instances(const PreparedModel& model, const inference::ModelConfig& config,

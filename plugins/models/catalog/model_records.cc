@@ -93,9 +93,10 @@ void ModelRecords::forget_event(const std::string& model, int64_t version) {
   events_.forget(ModelStateChanged::kEventId, key.view());
 }
 
-Status ModelRecords::lookup_failure(std::string_view model, int64_t version) const {
+Status ModelRecords::lookup_failure(std::string_view model, int64_t version, std::string_view shown) const {
   constexpr std::string_view kPrefix = "Request for unknown model: '";
   const ModelRecord* record = find(model);
+  if (!shown.empty()) model = shown;
   if (record == nullptr || record->versions.empty()) return not_found(kPrefix, model, "' is not found");
   if (version == ModelCatalog::kLatest) return not_found(kPrefix, model, "' has no available versions");
   if (!record->versions.contains(version)) {

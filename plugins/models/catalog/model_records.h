@@ -77,7 +77,8 @@ class ModelRecords {
   void forget_events();
 
   /// Why a look-up of a READY version found none.
-  Status lookup_failure(std::string_view model, int64_t version) const;
+  /// \param shown  the name that the text says; empty: the model's
+  Status lookup_failure(std::string_view model, int64_t version, std::string_view shown = {}) const;
   /// Every version of every model is READY with all its instances, or deliberately unloaded.
   bool strictly_ready() const;
   /// Adds the index lines of a model. \returns false if there is none and the model is not known

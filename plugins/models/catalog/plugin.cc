@@ -21,6 +21,9 @@ constexpr atoll_option_v1 kOptions[] = {
      "Whether the server is ready only while every version that was to be loaded is ready."},
     {"auto_complete_config", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
      "Whether config.pbtxt may be missing or incomplete and backends fill it in from the model's files."},
+    {"namespacing", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
+     "Whether models of the same name in several repositories are served side by side; to be set in the "
+     "repository's plugin, too."},
     {"default_max_batch_size", ATOLL_OPTION_INT, 0, "4", "0", "2147483647", nullptr,
      "The batch size, in requests' items, that backends give a model that can batch and does not say how "
      "much."},
