@@ -56,6 +56,8 @@ const MappedCase kMapped[] = {
     {{"--log-format=ISO8601"}, {"log.format=\"text\""}},
     {{"--log-file=/var/log/x"}, {"log.file=\"/var/log/x\""}},
     {{"--exit-on-error=false"}, {}},
+    {{"--host-policy=cpu,cpu-cores=0-3,8", "--host-policy=gpu_0,numa-node=1"},
+     {R"(plugin.models.host_policies={"cpu.cpu-cores" = "0-3,8", "gpu_0.numa-node" = "1"})"}},
     {{"--model-namespacing=true"}, {"plugin.models.namespacing=true", "plugin.repository.namespacing=true"}},
     {{"--model-namespacing=off"}, {"plugin.models.namespacing=false", "plugin.repository.namespacing=false"}},
     {{"--strict-model-config=true"}, {"plugin.models.auto_complete_config=false"}},
@@ -233,9 +235,6 @@ const RefusedCase kRefused[] = {
      "--cache-config is not served: responses are not cached; put a cache before the server"},
     {"--response-cache-byte-size=1048576",
      "--response-cache-byte-size is not served: responses are not cached; put a cache before the server"},
-    {"--host-policy=gpu_0,numa-node=0",
-     "--host-policy is not served: instances are not bound to cores or NUMA nodes; bind the whole server "
-     "with taskset or numactl"},
     {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "

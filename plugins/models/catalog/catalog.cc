@@ -40,7 +40,7 @@ Catalog::Catalog(Host& host, CatalogOptions options)
 
 void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
-  loader_.emplace(host_, repository, configs, serving_, options_.loader);
+  loader_.emplace(host_, repository, configs, serving_, table_, options_.loader);
   lifecycle_.use(&*loader_);
   phase_.store(ServerPhase::kServing, std::memory_order_release);
 }

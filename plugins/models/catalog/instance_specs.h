@@ -6,6 +6,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/status.h"
+#include "host_policies.h"
 
 namespace inference {
 class ModelConfig;
@@ -20,6 +21,7 @@ inline constexpr size_t kInstancesMax = 4096;
 /// "<group>_<n>", n counting over all devices of the group.
 /// Errors: INVALID_ARGUMENT more than kInstancesMax, or not one that is executed.
 Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inference::ModelConfig& config,
+                                                                       const HostPolicies& policies,
                                                                        InferenceReporter* reporter);
 
 }  // namespace atl::models

@@ -1,8 +1,10 @@
 #include "loader.h"
 
+#include <future>
 #include <utility>
 
 #include "atoll/memory.h"
+#include "inherited_labels.h"
 #include "instance_specs.h"
 #include "model_config.pb.h"
 #include "namespaces.h"
@@ -64,11 +66,12 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
 }
 
 Loader::Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
-               LoaderOptions options)
+               ServingTable& table, LoaderOptions options)
     : host_(host),
       repository_(repository),
       configs_(configs),
       serving_(serving),
+      table_(table),
       options_(std::move(options)) {}
 
 Status Loader::read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
@@ -204,6 +207,12 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
   }
   Result<ModelInfo> info = make_model_info(config, std::move(bytes), version.version, model.files.entry.path);
   if (!info.ok()) return std::move(info).status();
+  if (model.ensemble) {
+    const auto find = [this](const EnsembleMember& member) {
+      return table_.acquire(member.model, member.version);
+    };
+    inherit_labels(config, model.members, find, &info.value());
+  }
   parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
   parts.statistics = std::make_unique<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
   if (!model.ensemble) ATOLL_RETURN_IF_ERROR(create_instances(model, config, parts));
@@ -256,13 +265,14 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
 
 Status Loader::create_instances(const PreparedModel& model, const inference::ModelConfig& config,
                                 ModelParts& parts) {
-  auto specs = make_instance_specs(config, parts.statistics.get());
+  warn_of_unknown_policies(config);
+  auto specs = make_instance_specs(config, options_.host_policies, parts.statistics.get());
   if (!specs.ok()) return std::move(specs).status();
   parts.specs = std::move(specs).value();
   parts.instances.resize(parts.specs.size());
   std::vector<Status> failures(parts.specs.size());
   auto create = [&](size_t i) {
-    auto instance = parts.backend_model->create_instance(*parts.specs[i]);
+    auto instance = create_instance(*parts.backend_model, *parts.specs[i]);
     if (!instance.ok()) {
       failures[i] = std::move(instance).status();
     } else if (*instance == nullptr) {
@@ -287,6 +297,29 @@ Status Loader::create_instances(const PreparedModel& model, const inference::Mod
     if (!parts.specs[i]->passive) parts.scheduled.push_back({parts.instances[i].get(), parts.specs[i].get()});
   }
   return {};
+}
+
+/// What an instance that is bound to cores or a node takes at its creation belongs there, too.
+Result<std::unique_ptr<BackendInstance>> Loader::create_instance(BackendModel& model,
+                                                                 const InstanceSpec& spec) {
+  if (!spec.is_bound()) return model.create_instance(spec);
+  Result<SerialExecutorPtr> thread = host_.executors().create(spec.name, spec.placement());
+  if (!thread.ok()) {
+    return std::move(thread).status().note(
+        cat("host policy '", spec.host_policy, "' of instance '", spec.name, "'"));
+  }
+  std::promise<Result<std::unique_ptr<BackendInstance>>> made;
+  (*thread)->post(make_task([&] { made.set_value(model.create_instance(spec)); }));
+  return made.get_future().get();
+}
+
+void Loader::warn_of_unknown_policies(const inference::ModelConfig& config) {
+  for (const auto& group : config.instance_group()) {
+    if (group.host_policy().empty() || options_.host_policies.contains(group.host_policy())) continue;
+    host_.log().warning("model '", config.name(), "': host policy '", group.host_policy(),
+                        "' of instance group '", group.name(),
+                        "' is not among the option 'host_policies': its instances may run anywhere");
+  }
 }
 
 Status Loader::create_scheduler(const PreparedModel& model, const inference::ModelConfig& config,

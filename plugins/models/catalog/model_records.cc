@@ -107,6 +107,7 @@ Status ModelRecords::lookup_failure(std::string_view model, int64_t version, std
 
 bool ModelRecords::strictly_ready() const {
   for (const auto& [model, record] : records_) {
+    if (record.suspended) continue;  // went with a member, whose state counts
     for (const auto& [version, state] : record.versions) {
       if (state.reason == kUnloadedReason) continue;
       if (state.state != ModelState::kReady || !state.served->ready()) return false;

@@ -29,6 +29,10 @@ constexpr atoll_option_v1 kOptions[] = {
      "much."},
     {"load_retry_count", ATOLL_OPTION_INT, 0, "0", "0", "100", nullptr,
      "How many more times a version that failed to load is tried."},
+    {"host_policies", ATOLL_OPTION_STRING_MAP, 0, "{}", nullptr, nullptr, nullptr,
+     "Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". Instances "
+     "that "
+     "name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."},
     {"backend_settings", ATOLL_OPTION_STRING_MAP, 0, "{}", nullptr, nullptr, nullptr,
      "Settings handed to backends, \"<backend>.<setting>\" = \"<value>\"; a key without a dot goes to all."},
 };
