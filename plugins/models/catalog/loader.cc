@@ -151,6 +151,8 @@ Status Loader::find_members(const std::string& ensemble, inference::ModelConfig&
   if (!entries.ok()) return std::move(entries).status();
   for (size_t i = 0; i < prepared.members.size(); ++i) {
     std::string& member = prepared.members[i].model;
+    auto* step = config.mutable_ensemble_scheduling()->mutable_step(static_cast<int>(i));
+    step->clear_model_namespace();
     std::string found;
     for (const RepositoryEntry& entry : entries.value()) {
       if (name_of(entry.name) != member) continue;
@@ -161,7 +163,6 @@ Status Loader::find_members(const std::string& ensemble, inference::ModelConfig&
     }
     if (!is_identifier(found)) continue;
     member = found;
-    auto* step = config.mutable_ensemble_scheduling()->mutable_step(static_cast<int>(i));
     step->set_model_namespace(std::string(namespace_of(found)));
   }
   prepared.config = config.SerializeAsString();
