@@ -82,14 +82,18 @@ Status check_gpu_bytes(FlagUse& use) {
   return {};
 }
 
-Status check_host_policy(FlagUse& use) {
+Status read_host_policy(FlagUse& use) {
   auto setting = parse_setting(use.value, "host-policy", "policy name");
   if (!setting.ok()) return std::move(setting).status();
   if (setting->scope.empty()) {
     return invalid_argument("--host-policy option format is '<policy name>,<setting>=<value>'. Got ",
                             use.value);
   }
-  if (setting->name == "numa-node" || setting->name == "cpu-cores") return {};
+  if (setting->name == "numa-node" || setting->name == "cpu-cores") {
+    use.wishes.keys.put("plugin.models.host_policies", cat(setting->scope, ".", setting->name),
+                        setting->value);
+    return {};
+  }
   return invalid_argument("Unsupported host policy setting '", setting->name,
                           "' is specified, supported settings are 'numa-node', 'cpu-cores'");
 }
@@ -165,8 +169,7 @@ constexpr Flag kFlags[] = {
     {Group::kMemory, "host-policy", "<string>,<string>=<string>",
      "NUMA node or cores of models' instances, <policy>,numa-node=<integer> or "
      "<policy>,cpu-cores=<integer>-<integer>.",
-     refused("instances are not bound to cores or NUMA nodes; bind the whole server with taskset or numactl",
-             ValueType::kText, check_host_policy)},
+     read_by(read_host_policy, "plugin.models.host_policies")},
     {Group::kMemory, "model-load-gpu-limit", "<integer>:<number>",
      "Fraction of a GPU's memory beyond which no model is loaded, <gpu>:<fraction>.",
      refused("GPU memory is not watched", ValueType::kText, check_gpu_limit)},

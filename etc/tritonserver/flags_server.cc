@@ -125,6 +125,14 @@ Status read_config_name(FlagUse& use) {
   return {};
 }
 
+Status read_namespacing(FlagUse& use) {
+  auto on = parse_bool(use.value);
+  if (!on.ok()) return std::move(on).status();
+  use.wishes.keys.set("plugin.models.namespacing", *on);
+  use.wishes.keys.set("plugin.repository.namespacing", *on);
+  return {};
+}
+
 Status read_load_threads(FlagUse& use) {
   constexpr int64_t kThreadsMax = 64;
   auto threads = parse_integer(use.value);
@@ -200,7 +208,7 @@ constexpr Flag kFlags[] = {
      sets("plugin.models.load_retry_count", ValueType::kInteger, 0, 100)},
     {Group::kRepository, "model-namespacing", "<boolean>",
      "Whether models of one name may be in several repositories. Default: false.",
-     must_be_off("a model's name is in one repository only; start a server for each repository")},
+     read_by(read_namespacing, "plugin.models.namespacing, plugin.repository.namespacing")},
     {Group::kRepository, "enable-peer-access", "<boolean>",
      "Whether GPUs may read each other's memory. Default: true.",
      has_no_effect(ValueType::kBool, "no tensors are copied between GPUs")},

@@ -55,7 +55,11 @@ const MappedCase kMapped[] = {
     {{"--log-info=true", "--log-warning=true", "--log-error=true"}, {}},
     {{"--log-format=ISO8601"}, {"log.format=\"text\""}},
     {{"--log-file=/var/log/x"}, {"log.file=\"/var/log/x\""}},
-    {{"--exit-on-error=false", "--model-namespacing=off"}, {}},
+    {{"--exit-on-error=false"}, {}},
+    {{"--host-policy=cpu,cpu-cores=0-3,8", "--host-policy=gpu_0,numa-node=1"},
+     {R"(plugin.models.host_policies={"cpu.cpu-cores" = "0-3,8", "gpu_0.numa-node" = "1"})"}},
+    {{"--model-namespacing=true"}, {"plugin.models.namespacing=true", "plugin.repository.namespacing=true"}},
+    {{"--model-namespacing=off"}, {"plugin.models.namespacing=false", "plugin.repository.namespacing=false"}},
     {{"--strict-model-config=true"}, {"plugin.models.auto_complete_config=false"}},
     {{"--strict-model-config=false"}, {"plugin.models.auto_complete_config=true"}},
     {{"--model-control-mode=NONE", "--repository-poll-secs=3"}, {}},
@@ -200,9 +204,6 @@ const RefusedCase kRefused[] = {
      "--exit-on-error=true is not served: a model that fails to load never ends the server; the others are "
      "served, and with --strict-readiness, the default, the server does not become ready. Leave the flag "
      "out"},
-    {"--model-namespacing=true",
-     "--model-namespacing=true is not served: a model's name is in one repository only; start a server for "
-     "each repository"},
     {"--reuse-http-port=true",
      "--reuse-http-port=true is not served: the HTTP port is this server's alone; put a load balancer "
      "before "
@@ -234,9 +235,6 @@ const RefusedCase kRefused[] = {
      "--cache-config is not served: responses are not cached; put a cache before the server"},
     {"--response-cache-byte-size=1048576",
      "--response-cache-byte-size is not served: responses are not cached; put a cache before the server"},
-    {"--host-policy=gpu_0,numa-node=0",
-     "--host-policy is not served: instances are not bound to cores or NUMA nodes; bind the whole server "
-     "with taskset or numactl"},
     {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "

@@ -239,6 +239,7 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
           "--trace-config=opentelemetry,resource=a=b", "--trace-config=opentelemetry,bsp_max_queue_size=1",
           "--trace-config=opentelemetry,bsp_schedule_delay=1",
           "--trace-config=opentelemetry,bsp_max_export_batch_size=1", "--backend-config=onnxruntime,a=b",
+          "--host-policy=cpu,cpu-cores=0-1", "--host-policy=gpu_0,numa-node=0",
           "--rate-limit=execution_count", "--rate-limit-resource=R1:10", "--rate-limit-resource=R2:5:0",
           "--allow-client-shm=true", "--allow-sagemaker=false", "--allow-vertex-ai=false",
           "--allow-gpu-metrics=false"]
@@ -276,12 +277,12 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
 
 
 @pytest.mark.parametrize("flag", [
-    "--log-error=false", "--log-warning=false", "--exit-on-error=true", "--model-namespacing=true",
+    "--log-error=false", "--log-warning=false", "--exit-on-error=true",
     "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
     "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
     "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m",
     "--allow-gpu-metrics=true", "--backend-directory=/b", "--repoagent-directory=/r", "--cache-config=local,size=9",
-    "--cache-directory=/c", "--host-policy=cpu,cpu-cores=0-1", "--model-load-gpu-limit=0:0.9",
+    "--cache-directory=/c", "--model-load-gpu-limit=0:0.9",
     "--response-cache-byte-size=9"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):
     refused = run(f"--model-repository={repository}", flag)

@@ -44,6 +44,42 @@ std::optional<std::string> only_extension(const std::string& wanted,
   return found;
 }
 
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  for (size_t from = 0; from <= name.size();) {
+    const size_t end = std::min(name.find('_', from), name.size());
+    if (end > from) words.push_back(name.substr(from, end - from));
+    from = end + 1;
+  }
+  return words;
+}
+
+/// Whether every word begins one of the candidate's, in any order, and one alone the first of them; a plural
+/// is as good as its singular.
+bool has_words(const std::vector<std::string>& wanted, const std::string& candidate) {
+  std::vector<std::string> known = words_of(candidate);
+  if (wanted.size() == 1) known.resize(1);
+  return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
+    const bool plural = word.size() > 3 && word.back() == 's';
+    const std::string_view stem = std::string_view(word).substr(0, word.size() - (plural ? 1 : 0));
+    return std::any_of(known.begin(), known.end(),
+                       [&](const std::string& other) { return other.starts_with(stem); });
+  });
+}
+
+/// The only candidate that has all the words.
+std::optional<std::string> only_with_words(const std::string& wanted,
+                                           const std::vector<std::string>& candidates) {
+  const std::vector<std::string> words = words_of(wanted);
+  std::optional<std::string> found;
+  for (const std::string& candidate : candidates) {
+    if (words.empty() || !has_words(words, lower(candidate))) continue;
+    if (found) return std::nullopt;
+    found = candidate;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& candidates) {
@@ -58,7 +94,8 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
       found = candidate;
     }
   }
-  return found || wanted.empty() ? found : only_extension(wanted, candidates);
+  if (!found) found = only_extension(wanted, candidates);
+  return found ? found : only_with_words(wanted, candidates);
 }
 
 }  // namespace atl::pbtxt

@@ -153,6 +153,17 @@ TEST(Nearest, TakesTheOnlyOneThatBeginsOrEndsWithIt) {
   EXPECT_EQ(nearest("queue", {"max_queue_delay"}), std::nullopt);
 }
 
+TEST(Nearest, TakesTheOnlyOneThatHasTheWords) {
+  EXPECT_EQ(nearest("gpu_accelerator", {"gpu_execution_accelerator", "cpu_execution_accelerator"}),
+            "gpu_execution_accelerator");
+  EXPECT_EQ(nearest("int32_true_false", {"int32_false_true", "fp32_false_true"}), "int32_false_true");
+  EXPECT_EQ(nearest("zeros", {"zero_data", "random_data"}), "zero_data");
+  EXPECT_EQ(nearest("label_file", {"label_filename", "name"}), "label_filename");
+  EXPECT_EQ(nearest("model", {"model_name", "model_version"}), std::nullopt);
+  EXPECT_EQ(nearest("delay", {"max_queue_delays_us"}), std::nullopt);
+  EXPECT_EQ(nearest("_", {"a"}), "a");
+}
+
 TEST(Nearest, PrefersFewestChanges) {
   std::vector<std::string> known = {"max_batch_size", "model_warmup", "name", "input", "output"};
   EXPECT_EQ(nearest("max_batch_sise", known), "max_batch_size");

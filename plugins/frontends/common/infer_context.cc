@@ -16,9 +16,9 @@ void InferContext::begin(uint32_t transport_parts) noexcept {
   open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
 }
 
-Result<bool> InferContext::find_model(ModelCatalog& catalog, Registry& registry, std::string_view name,
-                                      int64_t version) noexcept {
-  Result<ModelRef> found = catalog.acquire(name, version);
+Result<bool> InferContext::find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
+                                      std::string_view name, int64_t version) noexcept {
+  Result<ModelRef> found = router.route(catalog, name, version);
   if (found.ok()) {
     model = std::move(found).value();
     return true;

@@ -15,6 +15,7 @@
 #include "atoll/registry.h"
 #include "atoll/request.h"
 #include "common/region_uses.h"
+#include "common/router_slot.h"
 
 namespace atl::frontends {
 
@@ -49,8 +50,8 @@ class InferContext : public ResponseSink, private ModelWaiter {
   /// Sets `model`, or waits for one that is loaded because this request asks for it. The request's deadline
   /// is set. \returns false: the request waits, and is not to be touched: model_came() may have been called.
   /// Errors: as ModelCatalog::acquire(), ModelDemand::await().
-  Result<bool> find_model(ModelCatalog& catalog, Registry& registry, std::string_view name,
-                          int64_t version) noexcept;
+  Result<bool> find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
+                          std::string_view name, int64_t version) noexcept;
   /// Right before a wait, which may still be refused.
   virtual void about_to_wait() noexcept {}
   /// The end of a wait, on any thread; must be short. OK: `model` is set.

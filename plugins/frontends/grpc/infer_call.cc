@@ -57,11 +57,11 @@ Result<bool> InferCall::find() noexcept {
   const Backplane& backplane = queue_.backplane;
   ATOLL_RETURN_IF_ERROR(received_.open(backplane.settings.max_message_bytes));
   ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
-  Result<int64_t> version = received_.version();
+  Result<int64_t> version = received_.version(backplane.server);
   if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
-  return find_model(*backplane.server.catalog, backplane.host.registry(), received_.message().model_name(),
-                    version.value());
+  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
+                    received_.message().model_name(), version.value());
 }
 
 void InferCall::model_came(Status status) noexcept {

@@ -10,6 +10,7 @@ using atl::LogControl;
 using atl::ModelCatalog;
 using atl::ModelControl;
 using atl::ModelDemand;
+using atl::ModelRouter;
 using atl::SharedMemory;
 using atl::Tracing;
 using atl::frontends::grpc_frontend::GrpcFrontend;
@@ -17,6 +18,7 @@ using atl::frontends::grpc_frontend::GrpcFrontend;
 constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
                                     {ModelControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {ModelDemand::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
+                                    {ModelRouter::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {SharedMemory::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {Tracing::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {LogControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL}};

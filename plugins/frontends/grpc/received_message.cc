@@ -1,7 +1,5 @@
 #include "received_message.h"
 
-#include "common/model_version.h"
-
 namespace atl::frontends::grpc_frontend {
 
 Status ReceivedMessage::parse(Arena& arena) noexcept {
@@ -9,8 +7,8 @@ Status ReceivedMessage::parse(Arena& arena) noexcept {
   return message_.parse(spans_, arena);
 }
 
-Result<int64_t> ReceivedMessage::version() const noexcept {
-  return parse_model_version(message_.model_version());
+Result<int64_t> ReceivedMessage::version(const ServerAccess& server) const noexcept {
+  return server.router->version_of(message_.model_name(), message_.model_version());
 }
 
 Status ReceivedMessage::read_slices() noexcept {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "atoll/model.h"
+#include "common/management/management.h"
 #include "common/v2_infer_request.h"
 #include "decompress.h"
 
@@ -22,9 +23,9 @@ class ReceivedMessage {
   /// Errors: as V2InferRequest::parse().
   Status parse(Arena& arena) noexcept;
 
-  /// Of the model that the message names, or ModelCatalog::kLatest. Only after parse(). Errors:
-  /// INVALID_ARGUMENT no number.
-  Result<int64_t> version() const noexcept;
+  /// Of the model that the message names, by number or label, or ModelCatalog::kLatest. Only after parse().
+  /// Errors: INVALID_ARGUMENT no number.
+  Result<int64_t> version(const ServerAccess& server) const noexcept;
 
   V2InferRequest& message() noexcept { return message_; }
 

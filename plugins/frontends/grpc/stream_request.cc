@@ -83,11 +83,12 @@ Result<bool> StreamRequest::find() noexcept {
   if (is_utf8(received_.message().id())) request.id = received_.message().id();
   if (!pass_) return unavailable(messages::kGrpcShuttingDown);
   ATOLL_RETURN_IF_ERROR(std::move(parsed));
-  Result<int64_t> version = received_.version();
+  Result<int64_t> version = received_.version(backplane.server);
   if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = stream_->deadline_ns();
-  Result<bool> found = find_model(*backplane.server.catalog, backplane.host.registry(),
-                                  received_.message().model_name(), version.value());
+  Result<bool> found =
+      find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
+                 received_.message().model_name(), version.value());
   if (!found.ok()) stream_->go_on();  // the wait was refused
   return found;
 }
@@ -144,10 +145,11 @@ void StreamRequest::on_decoupled(Response* response, uint32_t flags) noexcept {
     Response* empty = new_response();
     grpc::ByteBuffer message;
     add_final_flag(*empty, true);
+    // A request that names no version gets none here either.
+    const std::string_view version =
+        received_.message().model_version().empty() ? std::string_view() : model->info().version_text;
     // A message without tensors is never too large.
-    (void)write_stream_message({}, model->info().name, received_.message().model_version(), request, *empty,
-                               &message)
-        .ok();
+    (void)write_stream_message({}, model->info().name, version, request, *empty, &message).ok();
     reclaim(empty);
     (void)stream_->write(*this, &message, true, false);
   } else if (last) {

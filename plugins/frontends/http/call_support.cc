@@ -7,13 +7,14 @@
 
 namespace atl::frontends::http {
 
-Result<int64_t> route_version(const Route& route) noexcept {
+Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept {
   if (!route.has_version) return ModelCatalog::kLatest;
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (route.version.empty() || !std::all_of(route.version.begin(), route.version.end(), is_digit)) {
-    return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
+  if (!route.version.empty() && std::all_of(route.version.begin(), route.version.end(), is_digit)) {
+    return parse_model_version(route.version);
   }
-  return parse_model_version(route.version);
+  if (auto version = server.router->labelled(route.model, route.version)) return *version;
+  return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
 }
 
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept {

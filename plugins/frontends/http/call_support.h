@@ -11,8 +11,9 @@
 
 namespace atl::frontends::http {
 
-/// The version a path names, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal number, too large.
-Result<int64_t> route_version(const Route& route) noexcept;
+/// The version a path names by number or label, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal
+/// number, too large.
+Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept;
 
 /// The tenant that the request's headers name. Errors: INVALID_ARGUMENT several.
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept;

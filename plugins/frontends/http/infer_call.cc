@@ -65,10 +65,11 @@ void InferCall::run(Channel& channel) noexcept {
 
 Result<bool> InferCall::find() noexcept {
   body_ = channel_->take_body();
-  Result<int64_t> version = route_version(route_);
+  Result<int64_t> version = route_version(context_.backplane.server, route_);
   if (!version.ok()) return std::move(version).status();
   Backplane& backplane = context_.backplane;
-  return find_model(*backplane.server.catalog, backplane.host.registry(), route_.model, version.value());
+  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
+                    route_.model, version.value());
 }
 
 void InferCall::about_to_wait() noexcept { channel_->keep_head(); }

@@ -153,7 +153,9 @@ bool is_health(Endpoint endpoint) noexcept {
 
 Result<std::string> answer_management(ServerAccess& server, const Route& route, std::string_view method,
                                       std::string_view body) noexcept {
-  if (Result<int64_t> version = route_version(route); !version.ok()) return std::move(version).status();
+  if (Result<int64_t> version = route_version(server, route); !version.ok()) {
+    return std::move(version).status();
+  }
   switch (route.endpoint) {
     case Endpoint::kModelReady:
       return model_ready_reply(server, route);

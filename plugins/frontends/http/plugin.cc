@@ -11,6 +11,7 @@ using atl::MetricSource;
 using atl::ModelCatalog;
 using atl::ModelControl;
 using atl::ModelDemand;
+using atl::ModelRouter;
 using atl::SharedMemory;
 using atl::Tracing;
 using atl::frontends::http::HttpFrontend;
@@ -20,6 +21,7 @@ constexpr atoll_provided_v1 kProvides[] = {{MetricSource::kInterfaceId.data(), 0
 constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
                                     {ModelControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {ModelDemand::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
+                                    {ModelRouter::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {SharedMemory::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {Tracing::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
                                     {LogControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL}};

@@ -1,7 +1,10 @@
 #include "catalog.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
+
+#include "namespaces.h"
 
 namespace atl::models {
 namespace {
@@ -17,6 +20,13 @@ LoadCall::Done with_names(std::vector<std::string> models,
   };
 }
 
+/// The index knows no repositories.
+void show_names(std::vector<ModelIndexEntry>* entries) {
+  for (ModelIndexEntry& entry : *entries) entry.name = std::string(name_of(entry.name));
+  std::stable_sort(entries->begin(), entries->end(),
+                   [](const ModelIndexEntry& a, const ModelIndexEntry& b) { return a.name < b.name; });
+}
+
 }  // namespace
 
 Catalog::Catalog(Host& host, CatalogOptions options)
@@ -25,11 +35,13 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       serving_{shards_, host.clock(), host.workers(), admission_},
       table_(shards_),
       lifecycle_(host, serving_, table_),
-      host_(host) {}
+      host_(host) {
+  if (options_.loader.namespacing) table_.use_namespaces();
+}
 
 void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
-  loader_.emplace(host_, repository, configs, serving_, options_.loader);
+  loader_.emplace(host_, repository, configs, serving_, table_, options_.loader);
   lifecycle_.use(&*loader_);
   follow_admission();
   phase_.store(ServerPhase::kServing, std::memory_order_release);
@@ -76,7 +88,21 @@ Status Catalog::check_phase() const {
 Result<ModelRef> Catalog::acquire(std::string_view name, int64_t version) noexcept {
   if (ModelRef model = table_.acquire(name, version)) return model;
   ATOLL_RETURN_IF_ERROR(check_phase());
-  return lifecycle_.look([&](const ModelRecords& records) { return records.lookup_failure(name, version); });
+  return lookup_failure(name, version);
+}
+
+Status Catalog::lookup_failure(std::string_view name, int64_t version) const {
+  if (!options_.loader.namespacing) {
+    return lifecycle_.look(
+        [&](const ModelRecords& records) { return records.lookup_failure(name, version); });
+  }
+  if (const size_t holders = table_.holders(name); holders > 1) {
+    return invalid_argument("There are ", holders, " identifiers of model '", name,
+                            "' in global map, model namespace must be provided to resolve ambiguity.");
+  }
+  const std::string identifier = the_only_identifier(name);
+  return lifecycle_.look(
+      [&](const ModelRecords& records) { return records.lookup_failure(identifier, version, name); });
 }
 
 bool Catalog::live() const noexcept {
@@ -97,10 +123,11 @@ bool Catalog::exiting() const noexcept {
 }
 
 Result<std::vector<int64_t>> Catalog::ready_versions(std::string_view name) const noexcept {
+  const std::string identifier = the_only_identifier(name);
   return lifecycle_.look([&](const ModelRecords& records) -> Result<std::vector<int64_t>> {
-    const ModelRecord* record = records.find(name);
+    const ModelRecord* record = records.find(identifier);
     if (record == nullptr || record->versions.empty()) {
-      return records.lookup_failure(name, ModelCatalog::kLatest);
+      return records.lookup_failure(identifier, ModelCatalog::kLatest, name);
     }
     return record->ready_versions();
   });
@@ -114,7 +141,8 @@ Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
   Versions versions = lifecycle_.look([&](const ModelRecords& records) {
     Versions ready;
     for (const auto& [model, record] : records.all()) {
-      if (!name.empty() && model != name) continue;
+      if (!name.empty() && model != name && (!options_.loader.namespacing || name_of(model) != name))
+        continue;
       if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
         ready.emplace(model, std::move(of_model));
       }
@@ -139,7 +167,11 @@ Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
 
 void Catalog::append_statistics(const std::string& name, int64_t version,
                                 std::vector<ModelStatistics>* all) const {
-  if (ModelRef model = table_.acquire(name, version)) all->push_back(model->statistics());
+  ModelRef model = table_.acquire(name, version);
+  if (!model) return;
+  all->push_back(model->statistics());
+  // Two of the same name are told apart; one alone goes by its name.
+  if (table_.holders(name_of(name)) > 1) all->back().name = name;
 }
 
 Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
@@ -163,26 +195,35 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
         entries.push_back({model, "", "", ""});
       }
     }
+    if (options_.loader.namespacing) show_names(&entries);
     return entries;
   });
 }
 
 void Catalog::load(std::vector<std::string> models,
                    std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
+  if (options_.loader.namespacing) return load_namespaced(std::move(models), std::move(done));
   lifecycle_.load(models, with_names(models, std::move(done)));
 }
 
 void Catalog::unload(std::vector<std::string> models,
                      std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
+  if (options_.loader.namespacing) models = loaded_identifiers(models);
   lifecycle_.unload(models, with_names(models, std::move(done)));
 }
 
 void Catalog::load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept {
+  if (options_.loader.namespacing) return load_model_namespaced(std::move(request), std::move(done));
   lifecycle_.load(std::move(request), std::move(done));
 }
 
 void Catalog::unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept {
-  lifecycle_.unload(model, with_members);
+  if (!options_.loader.namespacing) {
+    lifecycle_.unload(model, with_members);
+  } else {
+    for (const std::string& identifier : loaded_identifiers({model}))
+      lifecycle_.unload(identifier, with_members);
+  }
   done({});
 }
 

@@ -58,6 +58,13 @@ class Catalog final : public ModelCatalog {
  private:
   Status check_phase() const;
   void follow_admission();
+  Status lookup_failure(std::string_view name, int64_t version) const;
+  std::string the_only_identifier(std::string_view name) const;
+  // Calls by plain name, with namespacing: for all models of the name.
+  void load_namespaced(std::vector<std::string> models,
+                       std::function<void(std::vector<ModelLoadResult>)> done);
+  void load_model_namespaced(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done);
+  std::vector<std::string> loaded_identifiers(const std::vector<std::string>& models) const;
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
   CatalogOptions options_;

@@ -10,8 +10,13 @@ CatalogOptions read_options(const Options& options) {
   catalog.strict_readiness = options.get_bool("strict_readiness");
   catalog.loader.auto_complete = options.get_bool("auto_complete_config");
   catalog.loader.default_max_batch_size = options.get_int("default_max_batch_size");
+  catalog.loader.namespacing = options.get_bool("namespacing");
   catalog.loader.retries = static_cast<uint32_t>(options.get_int("load_retry_count"));
   catalog.loader.settings = options.get_map("backend_settings");
+  // What is wrong with them init() says.
+  if (auto policies = read_host_policies(options.get_map("host_policies")); policies.ok()) {
+    catalog.loader.host_policies = std::move(policies).value();
+  }
   return catalog;
 }
 
@@ -20,6 +25,9 @@ CatalogOptions read_options(const Options& options) {
 CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {}
 
 Status CatalogPlugin::init() {
+  if (auto policies = read_host_policies(host_.options().get_map("host_policies")); !policies.ok()) {
+    return std::move(policies).status();
+  }
   for (const auto& [key, value] : host_.options().get_map("backend_settings")) {
     if (key.empty() || key.front() == '.' || key.back() == '.') {
       return invalid_argument("option 'backend_settings' has the key '", key,

@@ -28,14 +28,18 @@ std::string host_policy_of(const Group& group, InstanceKind kind, int32_t device
   return kind == InstanceKind::kModel ? "model" : "cpu";
 }
 
-std::unique_ptr<InstanceSpec> make_spec(const Group& group, size_t number, int32_t device_id,
-                                        InferenceReporter* reporter) {
+std::unique_ptr<InstanceSpec> make_spec(const Group& group, const HostPolicies& policies, size_t number,
+                                        int32_t device_id, InferenceReporter* reporter) {
   auto spec = std::make_unique<InstanceSpec>();
   spec->name = cat(group.name(), "_", number);
   spec->kind = kind_of(group);
   spec->device_id = device_id;
   spec->passive = group.passive();
   spec->host_policy = host_policy_of(group, spec->kind, device_id);
+  if (auto policy = policies.find(spec->host_policy); policy != policies.end()) {
+    spec->cpu_cores = policy->second.cpu_cores;
+    spec->numa_node = policy->second.numa_node;
+  }
   spec->profiles.assign(group.profile().begin(), group.profile().end());
   for (const auto& device : group.secondary_devices()) {
     spec->secondary_devices.emplace_back(Group::SecondaryDevice::SecondaryDeviceKind_Name(device.kind()),
@@ -57,6 +61,7 @@ size_t count_of(const Group& group) { return static_cast<size_t>(group.count() >
 }  // namespace
 
 Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inference::ModelConfig& config,
+                                                                       const HostPolicies& policies,
                                                                        InferenceReporter* reporter) {
   std::vector<std::unique_ptr<InstanceSpec>> specs;
   bool executed = false;
@@ -71,7 +76,9 @@ Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inf
     executed |= !group.passive() && count != 0;
     size_t number = 0;
     for (int32_t device_id : devices) {
-      for (size_t i = 0; i < count; ++i) specs.push_back(make_spec(group, number++, device_id, reporter));
+      for (size_t i = 0; i < count; ++i) {
+        specs.push_back(make_spec(group, policies, number++, device_id, reporter));
+      }
     }
   }
   if (!executed) {

@@ -7,6 +7,7 @@
 #include "atoll/backend.h"
 #include "atoll/execution_admission.h"
 #include "atoll/status.h"
+#include "host_policies.h"
 
 namespace inference {
 class ModelConfig;
@@ -21,6 +22,7 @@ inline constexpr size_t kInstancesMax = 4096;
 /// "<group>_<n>", n counting over all devices of the group.
 /// Errors: INVALID_ARGUMENT more than kInstancesMax, or not one that is executed.
 Result<std::vector<std::unique_ptr<InstanceSpec>>> make_instance_specs(const inference::ModelConfig& config,
+                                                                       const HostPolicies& policies,
                                                                        InferenceReporter* reporter);
 
 /// What the executions of these instances need, passive ones left out, in the same order; the version is the

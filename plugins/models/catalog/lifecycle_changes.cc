@@ -45,7 +45,8 @@ void Lifecycle::unload_locked(const std::string& model, const std::string& reaso
   for (const std::string& above : ensembles_above(records_, model)) {
     ModelRecord* ensemble = records_.find(above);
     if (!ensemble->has_ready() && !ensemble->loading) continue;
-    unload_locked(above, std::string(kUnloadedReason), cancelled);
+    unload_locked(above, cat("ensemble '", above, "' depends on '", model, "' which has no loaded version."),
+                  cancelled);
     records_.find(above)->suspended = true;
   }
   records_.forget_if_empty(model);

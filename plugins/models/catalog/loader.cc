@@ -1,10 +1,13 @@
 #include "loader.h"
 
+#include <future>
 #include <utility>
 
 #include "atoll/memory.h"
+#include "inherited_labels.h"
 #include "instance_specs.h"
 #include "model_config.pb.h"
+#include "namespaces.h"
 #include "parallel_for.h"
 #include "scheduler_choice.h"
 #include "warmup.h"
@@ -63,11 +66,12 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
 }
 
 Loader::Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
-               LoaderOptions options)
+               ServingTable& table, LoaderOptions options)
     : host_(host),
       repository_(repository),
       configs_(configs),
       serving_(serving),
+      table_(table),
       options_(std::move(options)) {}
 
 Status Loader::read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
@@ -85,7 +89,8 @@ Status Loader::read_files(const std::string& model, LoadOrder& order, const Prep
     if (!prepared.config_override) {
       return invalid_argument("Load parameter 'config' must be specified for model file override");
     }
-    Result<PrivateModel> made = repository_.open_files(model, order.files);
+    Result<PrivateModel> made =
+        repository_.open_files(options_.namespacing ? name_of(model) : model, order.files);
     order.files = {};
     if (!made.ok()) return std::move(made).status();
     prepared.files = std::move(made->model);
@@ -121,6 +126,9 @@ Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order
   ATOLL_RETURN_IF_ERROR(parse_config(prepared.config, &config));
   prepared.ensemble = config.has_ensemble_scheduling();
   prepared.members = members_of(config);
+  if (options_.namespacing && prepared.ensemble) {
+    ATOLL_RETURN_IF_ERROR(find_members(model, config, prepared));
+  }
   progress->was_read = true;
 
   std::vector<std::string> warnings;
@@ -133,6 +141,32 @@ Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order
                             model, "'");
   }
   return prepared;
+}
+
+/// Members by identifier: of the ensemble's own repository, else the only one of that name. One that is in
+/// none, or in several, stays a name, which no model has then.
+Status Loader::find_members(const std::string& ensemble, inference::ModelConfig& config,
+                            PreparedModel& prepared) {
+  Result<std::vector<RepositoryEntry>> entries = repository_.list();
+  if (!entries.ok()) return std::move(entries).status();
+  for (size_t i = 0; i < prepared.members.size(); ++i) {
+    std::string& member = prepared.members[i].model;
+    auto* step = config.mutable_ensemble_scheduling()->mutable_step(static_cast<int>(i));
+    step->clear_model_namespace();
+    std::string found;
+    for (const RepositoryEntry& entry : entries.value()) {
+      if (name_of(entry.name) != member) continue;
+      const bool first = found.empty();
+      const bool own = namespace_of(entry.name) == namespace_of(ensemble);
+      found = first || own ? entry.name : std::string(member);
+      if (own) break;
+    }
+    if (!is_identifier(found)) continue;
+    member = found;
+    step->set_model_namespace(std::string(namespace_of(found)));
+  }
+  prepared.config = config.SerializeAsString();
+  return {};
 }
 
 Result<std::unique_ptr<ServedModel>> Loader::build(const std::shared_ptr<const PreparedModel>& model,
@@ -174,6 +208,12 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
   }
   Result<ModelInfo> info = make_model_info(config, std::move(bytes), version.version, model.files.entry.path);
   if (!info.ok()) return std::move(info).status();
+  if (model.ensemble) {
+    const auto find = [this](const EnsembleMember& member) {
+      return table_.acquire(member.model, member.version);
+    };
+    inherit_labels(config, model.members, find, &info.value());
+  }
   parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
   parts.statistics = std::make_shared<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
   if (!model.ensemble) {
@@ -181,7 +221,8 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
     auto admission = VersionAdmission::create(host_.registry(), config, version.version);
     if (!admission.ok()) return std::move(admission).status();
     parts.admission = std::move(admission).value();
-    auto specs = make_instance_specs(config, parts.statistics.get());
+    warn_of_unknown_policies(config);
+    auto specs = make_instance_specs(config, options_.host_policies, parts.statistics.get());
     if (!specs.ok()) return std::move(specs).status();
     for (auto& spec : *specs) parts.specs.push_back(std::move(spec));
     ATOLL_RETURN_IF_ERROR(create_instances(model, parts));
@@ -239,7 +280,7 @@ Status Loader::create_instances(const PreparedModel& model, ModelParts& parts) {
   std::vector<Status> failures(parts.specs.size());
   auto create = [&](size_t i) {
     if (parts.instances[i] != nullptr) return;
-    auto instance = parts.backend_model->create_instance(*parts.specs[i]);
+    auto instance = create_instance(*parts.backend_model, *parts.specs[i]);
     if (!instance.ok()) {
       failures[i] = std::move(instance).status();
     } else if (*instance == nullptr) {
@@ -264,6 +305,29 @@ Status Loader::create_instances(const PreparedModel& model, ModelParts& parts) {
     if (!parts.specs[i]->passive) parts.scheduled.push_back({parts.instances[i].get(), parts.specs[i].get()});
   }
   return {};
+}
+
+/// What an instance that is bound to cores or a node takes at its creation belongs there, too.
+Result<std::unique_ptr<BackendInstance>> Loader::create_instance(BackendModel& model,
+                                                                 const InstanceSpec& spec) {
+  if (!spec.is_bound()) return model.create_instance(spec);
+  Result<SerialExecutorPtr> thread = host_.executors().create(spec.name, spec.placement());
+  if (!thread.ok()) {
+    return std::move(thread).status().note(
+        cat("host policy '", spec.host_policy, "' of instance '", spec.name, "'"));
+  }
+  std::promise<Result<std::unique_ptr<BackendInstance>>> made;
+  (*thread)->post(make_task([&] { made.set_value(model.create_instance(spec)); }));
+  return made.get_future().get();
+}
+
+void Loader::warn_of_unknown_policies(const inference::ModelConfig& config) {
+  for (const auto& group : config.instance_group()) {
+    if (group.host_policy().empty() || options_.host_policies.contains(group.host_policy())) continue;
+    host_.log().warning("model '", config.name(), "': host policy '", group.host_policy(),
+                        "' of instance group '", group.name(),
+                        "' is not among the option 'host_policies': its instances may run anywhere");
+  }
 }
 
 Status Loader::create_scheduler(const PreparedModel& model, const inference::ModelConfig& config,

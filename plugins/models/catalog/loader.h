@@ -11,8 +11,10 @@
 #include "atoll/host.h"
 #include "atoll/model_config.h"
 #include "atoll/repository.h"
+#include "host_policies.h"
 #include "load_order.h"
 #include "served_model.h"
+#include "serving_table.h"
 
 namespace inference {
 class ModelConfig;
@@ -22,6 +24,8 @@ namespace atl::models {
 
 struct LoaderOptions {
   bool auto_complete = true;
+  HostPolicies host_policies;
+  bool namespacing = false;                     ///< models are known by identifiers
   uint32_t retries = 0;                         ///< further attempts at a version that failed to load
   std::map<std::string, std::string> settings;  ///< "<backend>.<setting>"; without a dot: of all backends
   int64_t default_max_batch_size = 4;
@@ -43,7 +47,7 @@ struct PrepareProgress {
 class Loader {
  public:
   Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
-         LoaderOptions options);
+         ServingTable& table, LoaderOptions options);
 
   /// Reads directory and configuration and selects the versions. A configuration that took the place of the
   /// directory's stays in place until something in the directory changes.
@@ -71,10 +75,13 @@ class Loader {
                     PreparedModel& prepared, PrepareProgress* progress);
   Result<std::unique_ptr<ServedModel>> build_once(const std::shared_ptr<const PreparedModel>& source,
                                                   const RepositoryVersion& version, MissingService* missing);
+  Status find_members(const std::string& ensemble, inference::ModelConfig& config, PreparedModel& prepared);
   Status load_backend(const PreparedModel& model, const RepositoryVersion& version, ModelParts& parts,
                       inference::ModelConfig& config, std::string& bytes, MissingService* missing);
   /// Those of parts.specs that are not there yet.
   Status create_instances(const PreparedModel& model, ModelParts& parts);
+  Result<std::unique_ptr<BackendInstance>> create_instance(BackendModel& model, const InstanceSpec& spec);
+  void warn_of_unknown_policies(const inference::ModelConfig& config);
   Status create_scheduler(const PreparedModel& model, const inference::ModelConfig& config, ModelParts& parts,
                           MissingService* missing);
   std::vector<int32_t> usable_gpus();
@@ -83,6 +90,7 @@ class Loader {
   Repository& repository_;
   ModelConfigs& configs_;
   ServingContext& serving_;
+  ServingTable& table_;
   LoaderOptions options_;
 };
 

@@ -45,8 +45,8 @@ struct QuietSpec {
 /// What an instance is, whatever it is called.
 bool is_alike(const InstanceSpec& a, const InstanceSpec& b) {
   return a.kind == b.kind && a.device_id == b.device_id && a.passive == b.passive &&
-         a.host_policy == b.host_policy && a.profiles == b.profiles &&
-         a.secondary_devices == b.secondary_devices;
+         a.host_policy == b.host_policy && a.cpu_cores == b.cpu_cores && a.numa_node == b.numa_node &&
+         a.profiles == b.profiles && a.secondary_devices == b.secondary_devices;
 }
 
 /// Fills in, for each of the wanted, an instance of the old version that is alike; one is taken once. The
@@ -101,7 +101,8 @@ Result<std::unique_ptr<ServedModel>> Loader::build_on(const ServedModel& served,
   if (!bytes.ok()) return std::move(bytes).status();
   inference::ModelConfig config;
   if (!config.ParseFromString(*bytes)) return internal_error("the configuration can not be parsed");
-  auto specs = make_instance_specs(config, nullptr);
+  warn_of_unknown_policies(config);
+  auto specs = make_instance_specs(config, options_.host_policies, nullptr);
   if (!specs.ok()) return std::move(specs).status();
   Result<ModelInfo> info =
       make_model_info(config, std::move(bytes).value(), served.info().version, model->files.entry.path);

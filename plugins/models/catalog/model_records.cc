@@ -96,9 +96,10 @@ void ModelRecords::forget_event(const std::string& model, int64_t version) {
   events_.forget(ModelStateChanged::kEventId, key.view());
 }
 
-Status ModelRecords::lookup_failure(std::string_view model, int64_t version) const {
+Status ModelRecords::lookup_failure(std::string_view model, int64_t version, std::string_view shown) const {
   constexpr std::string_view kPrefix = "Request for unknown model: '";
   const ModelRecord* record = find(model);
+  if (!shown.empty()) model = shown;
   if (record == nullptr || record->versions.empty()) return not_found(kPrefix, model, "' is not found");
   if (version == ModelCatalog::kLatest) return not_found(kPrefix, model, "' has no available versions");
   if (!record->versions.contains(version)) {
@@ -109,6 +110,7 @@ Status ModelRecords::lookup_failure(std::string_view model, int64_t version) con
 
 bool ModelRecords::strictly_ready() const {
   for (const auto& [model, record] : records_) {
+    if (record.suspended) continue;  // went with a member, whose state counts
     for (const auto& [version, state] : record.versions) {
       if (state.failed || (state.served != nullptr && !state.served->ready())) return false;
     }

@@ -78,7 +78,8 @@ class ModelRecords {
   void forget_events();
 
   /// Why a look-up of a READY version found none.
-  Status lookup_failure(std::string_view model, int64_t version) const;
+  /// \param shown  the name that the text says; empty: the model's
+  Status lookup_failure(std::string_view model, int64_t version, std::string_view shown = {}) const;
   /// No version has failed, and those that are READY can serve. What is on its way, or was unloaded on
   /// purpose, does not count: a model that is being loaded takes nothing from those that serve.
   bool strictly_ready() const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "namespaces.h"
+
 namespace atl::models {
 
 ModelRef ServingTable::acquire(std::string_view name, int64_t version) noexcept {
@@ -37,12 +39,35 @@ void ServingTable::publish(const std::string& name, std::vector<ServedModel*> ve
       before = std::move(slot);
       slot = versions;
     }
+    if (namespaces_) point_name_at_its_holder(name, !versions.empty());
     for (ServedModel* model : before) {
       bool kept = std::find(versions.begin(), versions.end(), model) != versions.end();
       if (!kept && model->retire(lock)) ended.push_back(model);
     }
   }
   for (ServedModel* model : ended) model->destroy_later();
+}
+
+void ServingTable::point_name_at_its_holder(const std::string& identifier, bool serves) {
+  const std::string name(name_of(identifier));
+  std::set<std::string>& holders = holders_[name];
+  if (serves) {
+    holders.insert(identifier);
+  } else {
+    holders.erase(identifier);
+  }
+  if (holders.size() == 1) {
+    models_[name] = models_[*holders.begin()];
+  } else {
+    models_.erase(name);
+  }
+  if (holders.empty()) holders_.erase(name);
+}
+
+size_t ServingTable::holders(std::string_view name) const noexcept {
+  ReaderShards::Read lock(shards_);
+  auto found = holders_.find(name);
+  return found == holders_.end() ? 0 : found->second.size();
 }
 
 }  // namespace atl::models

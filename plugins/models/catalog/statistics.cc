@@ -71,6 +71,7 @@ StatisticsRecorder::StatisticsRecorder(const Clock& clock, uint32_t max_batch_si
 
 void StatisticsRecorder::report_request(const Request& request, bool success,
                                         const ExecutionTimes& times) noexcept {
+  if ((request.call_flags & kShadow) != 0) return;
   if (!success) return count_failure(request, FailureReason::kBackend);
   int64_t end_ns = times.execute_end_ns != 0 ? times.execute_end_ns : clock_.now_ns();
   if (request.trace != nullptr) report_trace(*request.trace, times);
@@ -107,6 +108,7 @@ void StatisticsRecorder::report_batch(uint32_t batch_size, const ExecutionTimes&
 }
 
 void StatisticsRecorder::report_failure(const Request& request, FailureReason reason) noexcept {
+  if ((request.call_flags & kShadow) != 0) return;
   count_failure(request, reason);
 }
 

@@ -52,6 +52,21 @@ TEST_F(StatisticsTest, CountsUnbatchedRequestsAsOne) {
   EXPECT_EQ(recorder_.snapshot().inference_count, 1U);
 }
 
+TEST_F(StatisticsTest, CountsOnlyTheExecutionsOfShadows) {
+  Request request;
+  request.call_flags = kShadow;
+  recorder_.report_request(request, true, {1, 2, 3, 4});
+  recorder_.report_request(request, false, {1, 2, 3, 4});
+  recorder_.report_failure(request, FailureReason::kRejected);
+  recorder_.report_batch(1, {1, 2, 3, 4});
+  ModelStatistics sum = recorder_.snapshot();
+  EXPECT_EQ(sum.inference_count, 0U);
+  EXPECT_EQ(sum.success.count, 0U);
+  EXPECT_EQ(sum.fail.count, 0U);
+  EXPECT_EQ(sum.failures[static_cast<size_t>(FailureReason::kRejected)], 0U);
+  EXPECT_EQ(sum.execution_count, 1U);
+}
+
 TEST_F(StatisticsTest, CountsFailuresByReason) {
   Request request;
   start(request, clock_.now_ns() - 500, 0, 1);

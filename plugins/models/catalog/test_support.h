@@ -121,9 +121,11 @@ class CatalogBench {
     host.options()
         .set_bool("strict_readiness", true)
         .set_bool("auto_complete_config", true)
+        .set_bool("namespacing", false)
         .set_int("default_max_batch_size", 4)
         .set_int("load_retry_count", 0)
-        .set_map("backend_settings", {});
+        .set_map("backend_settings", {})
+        .set_map("host_policies", {});
     if (change) change(host.options());
     host.registry().publish<Repository>("repository", repository);
     host.registry().publish<ModelConfigs>("configs", configs);

@@ -28,7 +28,7 @@ TEST(VersionAdmission, DemandsAreThoseOfTheInstancesThatExecute) {
   inference::ModelConfig config;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(std::string(kGroups), &config));
   config.set_name("m");
-  auto specs = make_instance_specs(config, nullptr);
+  auto specs = make_instance_specs(config, {}, nullptr);
   ASSERT_TRUE(specs.ok());
   std::vector<std::string> names;
   for (const auto& spec : specs.value()) {

@@ -19,6 +19,9 @@ namespace atl::filesystem {
 
 namespace {
 
+/// Between repository and name, with namespacing.
+constexpr std::string_view kNamespaceEnd = "::";
+
 /// Runs a step that may throw for want of memory.
 template <class T, class Step>
 Result<T> guarded(const char* what, Step&& step) noexcept {
@@ -87,6 +90,10 @@ Status FilesystemRepository::check() const {
   if (settings_.paths.empty()) return invalid_argument("option 'paths' is empty, expected at least one path");
   for (const std::string& path : settings_.paths) {
     if (path.empty()) return invalid_argument("option 'paths' holds an empty path");
+    if (settings_.namespacing && path.find(kNamespaceEnd) != std::string::npos) {
+      return invalid_argument("option 'paths' holds '", path,
+                              "', expected a path without '::', because the option 'namespacing' is on");
+    }
     if (path.find("://") != std::string::npos) {
       return invalid_argument("option 'paths' holds '", path, "', expected a directory of this machine");
     }
@@ -131,6 +138,9 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
     std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
       return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
     });
+    if (settings_.namespacing) {
+      for (RepositoryEntry& entry : entries) entry.name = cat(entry.repository, kNamespaceEnd, entry.name);
+    }
     return entries;
   });
 }
@@ -148,12 +158,25 @@ Result<PrivateModel> FilesystemRepository::open_files(std::string_view name,
   return guarded<PrivateModel>("writing a model's files", [&] { return open_private(name, files); });
 }
 
-Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_view name) const {
-  ATOLL_RETURN_IF_ERROR(check_model_name(name));
+/// Whether an identifier's repository is another one. Of its own, the name is left.
+bool FilesystemRepository::is_elsewhere(const Root& root, std::string_view* name) const {
+  const size_t end = name->find(kNamespaceEnd);
+  if (!settings_.namespacing || end == std::string_view::npos) return false;
+  if (name->substr(0, end) != root.path) return true;
+  name->remove_prefix(end + kNamespaceEnd.size());
+  return false;
+}
+
+Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_view identifier) const {
+  const size_t end = settings_.namespacing ? identifier.find(kNamespaceEnd) : std::string_view::npos;
+  ATOLL_RETURN_IF_ERROR(check_model_name(
+      end == std::string_view::npos ? identifier : identifier.substr(end + kNamespaceEnd.size())));
   auto roots = open_roots();
   if (!roots.ok()) return std::move(roots).status();
   std::optional<Home> home;
   for (Root& root : *roots) {
+    std::string_view name = identifier;
+    if (is_elsewhere(root, &name)) continue;
     std::string path = cat(root.path == "/" ? "" : root.path, "/", name);
     auto found = root.containment.find(root.containment.root(), std::string(name), path);
     if (!found.ok()) {
@@ -168,7 +191,7 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     RepositoryEntry entry = {std::string(name), root.path, std::move(path)};
     home.emplace(Home{std::move(root), std::move(entry), std::move(found).value()});
   }
-  if (!home) return not_found("model '", name, "' is not found in any model repository");
+  if (!home) return not_found("model '", identifier, "' is not found in any model repository");
   return std::move(*home);
 }
 

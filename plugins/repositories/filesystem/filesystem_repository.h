@@ -23,6 +23,7 @@ inline constexpr size_t kIgnoredMax = 64;
 struct RepositorySettings {
   std::vector<std::string> paths = {};  ///< at least one, local directories
   bool follow_links = false;            ///< links may lead out of a repository
+  bool namespacing = false;             ///< models are known as "<repository>::<name>"
   std::string config_name = {};         ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
   uint64_t files_max = 1'000'000;       ///< most files and directories in one model directory
   std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory
@@ -63,6 +64,7 @@ class FilesystemRepository final : public Repository {
   Result<std::vector<RepositoryStamp>> read_stamps(std::string_view name) const;
   Result<PrivateModel> open_private(std::string_view name, const std::vector<RepositoryFile>& files);
   std::vector<std::string> config_names() const;
+  bool is_elsewhere(const Root& root, std::string_view* name) const;
   Status read_config(const Home& home, RepositoryModel* model) const;
   Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 

@@ -4,6 +4,7 @@
 #include <sys/fsuid.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -54,6 +55,35 @@ TEST(List, SeveralRepositoriesOneTwiceOneNameTwice) {
   EXPECT_EQ(model.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(model.status().message(), "model appears in two or more repositories");
   EXPECT_TRUE(repository.open("n").ok());
+}
+
+TEST(List, NamespacesTellSameNamesApart) {
+  RepositoryFolder a, b;
+  a.directory("m/1");
+  b.directory("m/2");
+  b.directory("n");
+  FilesystemRepository repository({.paths = {a.path(), b.path()}, .namespacing = true});
+  ASSERT_TRUE(repository.check().ok());
+  const std::string of_a = a.path() + "::m";
+  const std::string of_b = b.path() + "::m";
+  std::vector<std::string> listed = names(repository);
+  EXPECT_EQ(listed.size(), 3U);
+  for (const std::string& name : {of_a, of_b, b.path() + "::n"}) {
+    EXPECT_EQ(std::count(listed.begin(), listed.end(), name), 1) << name;
+  }
+  auto model = repository.open(of_b);
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_EQ(model->entry.name, "m");
+  EXPECT_EQ(model->entry.path, b.at("m"));
+  ASSERT_EQ(model->versions.size(), 1U);
+  EXPECT_EQ(model->versions[0].version, 2);
+  EXPECT_TRUE(repository.stamps(of_a).ok());
+  EXPECT_TRUE(repository.open("n").ok()) << "the only one of its name";
+  EXPECT_EQ(repository.open("m").status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(repository.open(a.path() + "::n").status().code(), Code::kNotFound);
+  EXPECT_EQ(repository.open("/elsewhere::m").status().code(), Code::kNotFound);
+  EXPECT_EQ(repository.open(a.path() + "::../m").status().code(), Code::kInvalidArgument);
+  EXPECT_FALSE(FilesystemRepository({.paths = {"/srv/a::b"}, .namespacing = true}).check().ok());
 }
 
 TEST(List, RepositoryThatVanishedIsUnavailableAndComesBack) {

@@ -15,6 +15,7 @@ class FilesystemPlugin final : public Plugin {
     repository_ = std::make_unique<FilesystemRepository>(RepositorySettings{
         .paths = options.get_strings("paths"),
         .follow_links = options.get_bool("follow_links"),
+        .namespacing = options.get_bool("namespacing"),
         .config_name = options.get_string("config_name"),
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),
         .files_directory = options.get_string("files_directory"),
@@ -36,6 +37,9 @@ constexpr atoll_option_v1 kOptions[] = {
      "Directories that hold one directory for each model; at least one."},
     {"follow_links", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
      "Whether links in a repository may lead out of it."},
+    {"namespacing", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
+     "Whether the same name in several repositories means several models; to be set in the catalog's plugin, "
+     "too."},
     {"config_name", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
      "Prefer configs/<config_name>.pbtxt in a model directory to config.pbtxt; empty: never."},
     {"files_max", ATOLL_OPTION_INT, 0, "1000000", "1", "100000000", nullptr,

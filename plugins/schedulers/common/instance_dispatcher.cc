@@ -36,7 +36,9 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
   for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
     slots_[i].instance_ = context.instances[i];
     slots_[i].index_ = static_cast<uint32_t>(i);
-    slots_[i].execution_time_ = ExecutionTime(limits.light_execution_ns);
+    // What is bound to cores is never light enough for another thread.
+    const bool bound = slots_[i].spec().is_bound();
+    slots_[i].execution_time_ = ExecutionTime(bound ? 0 : limits.light_execution_ns);
     slots_[i].dispatcher_ = this;
     slots_[i].holds_resources_ = admissions_.active() && admissions_.holds_resources(slots_[i].index_);
     put_idle(slots_[i]);
@@ -45,7 +47,7 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
 
 Status InstanceDispatcher::start(const SchedulerContext& context) noexcept {
   for (InstanceSlot& slot : slots()) {
-    Result<SerialExecutorPtr> executor = context.executors->create(slot.spec().name, ThreadPlacement{});
+    Result<SerialExecutorPtr> executor = context.executors->create(slot.spec().name, slot.spec().placement());
     if (!executor.ok()) {
       return std::move(executor).status().note(cat("thread of instance '", slot.spec().name, "'"));
     }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/executor.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 #include "atoll/status.h"
@@ -63,6 +64,13 @@ struct InstanceSpec {
   std::vector<std::string> profiles;
   std::vector<std::pair<std::string, int64_t>> secondary_devices;
   InferenceReporter* reporter = nullptr;  ///< outlives the instance
+  /// Of the host policy: the cores of the thread that executes the instance; empty: all. Such an instance is
+  /// executed on no other thread.
+  std::vector<uint32_t> cpu_cores;
+  int32_t numa_node = -1;  ///< of the host policy: the node of that thread's memory; -1: any
+
+  bool is_bound() const noexcept { return !cpu_cores.empty() || numa_node >= 0; }
+  ThreadPlacement placement() const noexcept { return {.cpu_cores = cpu_cores, .numa_node = numa_node}; }
 };
 
 /// One loaded model version.

@@ -37,7 +37,8 @@ enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
 enum CallFlags : uint32_t {
   kHoldsResources = 1,        ///< its execution does; set by the scheduler that executes it
   kCallerHoldsResources = 2,  ///< set by set_caller()
-  kIsStep = 4                 ///< made on behalf of another request, which was admitted; set by set_caller()
+  kIsStep = 4,                ///< made on behalf of another request, which was admitted; set by set_caller()
+  kShadow = 8  ///< a copy of a client's request, whose responses nobody sees: no statistics count it
 };
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "atoll/model_control.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
+#include "common/router_slot.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {
@@ -28,6 +30,7 @@ struct ServerAccess {
   Host* host = nullptr;
   std::string server_name;  ///< of the metadata; by the frontend's option
   Service<ModelCatalog> catalog;
+  std::unique_ptr<RouterSlot> router;   ///< labels and routes; never null
   Service<SharedMemory> shared_memory;  ///< empty: no such plugin; as if it were switched off
   Service<Tracing> tracing;             ///< empty: no such plugin
   Service<LogControl> log_control;      ///< empty only in tests

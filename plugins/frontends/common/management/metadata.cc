@@ -1,6 +1,5 @@
 // Health and metadata.
 #include "common/management/management.h"
-#include "common/model_version.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends {
@@ -23,7 +22,7 @@ constexpr const char* kExtensions[] = {"classification",
 
 Result<ModelRef> find_model(ServerAccess& server, const std::string& name,
                             const std::string& version) noexcept {
-  Result<int64_t> number = parse_model_version(version);
+  Result<int64_t> number = server.router->version_of(name, version);
   if (!number.ok()) return std::move(number).status();
   return server.catalog->acquire(name, number.value());
 }

@@ -20,6 +20,8 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
   if (!catalog.ok()) return std::move(catalog).status();
   server.catalog = std::move(catalog).value();
+  server.router = std::make_unique<RouterSlot>(host);
+  ATOLL_RETURN_IF_ERROR(server.router->open());
   find_optional(host, &server.shared_memory);
   find_optional(host, &server.tracing);
   find_optional(host, &server.log_control);

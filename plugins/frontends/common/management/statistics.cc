@@ -1,6 +1,5 @@
 // ModelStatistics.
 #include "common/management/management.h"
-#include "common/model_version.h"
 
 namespace atl::frontends {
 namespace {
@@ -49,7 +48,7 @@ void copy(const ModelStatistics& from, inference::ModelStatistics* to) {
 
 Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept {
-  Result<int64_t> version = parse_model_version(request.version());
+  Result<int64_t> version = server.router->version_of(request.name(), request.version());
   if (!version.ok()) return std::move(version).status();
   Result<std::vector<ModelStatistics>> all = server.catalog->statistics(request.name(), version.value());
   if (!all.ok()) return std::move(all).status();

@@ -1,0 +1,78 @@
+/// A copy of a client's request, run on another version; its responses are dropped.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "atoll/gate.h"
+#include "atoll/model.h"
+#include "atoll/request.h"
+#include "route_table.h"
+
+namespace atl::routing {
+
+/// Memory that the tensors of all shadow requests together may take. [any]
+class ShadowBudget {
+ public:
+  explicit ShadowBudget(uint64_t limit_bytes) noexcept : limit_bytes_(limit_bytes) {}
+  bool take(uint64_t bytes) noexcept;
+  void give_back(uint64_t bytes) noexcept { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t used_bytes() const noexcept { return used_bytes_.load(std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_bytes_;
+  std::atomic<uint64_t> used_bytes_{0};
+};
+
+/// Its own sink. Before run() whoever holds it may delete it; from then on it is its own.
+class ShadowRequest final : public ResponseSink {
+ public:
+  /// Null if the limits do not allow it or an input is not in CPU memory; that is counted as dropped.
+  /// \param pass  kept until the request is over
+  static std::unique_ptr<ShadowRequest> copy_of(const Request& request, ShadowTarget& target,
+                                                uint32_t max_in_flight, ShadowBudget& budget,
+                                                Pass pass) noexcept;
+  ShadowRequest(const ShadowRequest&) = delete;
+  ShadowRequest& operator=(const ShadowRequest&) = delete;
+  virtual ~ShadowRequest();
+
+  /// Hands it to the target's version and forgets it.
+  static void run(std::unique_ptr<ShadowRequest> shadow, ModelCatalog& catalog) noexcept;
+  /// Counts it as dropped; to be deleted then.
+  void count_dropped() noexcept { target_.dropped.fetch_add(1, std::memory_order_relaxed); }
+
+  const Request& request() const noexcept { return request_; }
+
+  // --- ResponseSink ---
+  Response* new_response() noexcept override;
+  Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
+                  int64_t preferred_device_id) noexcept override;
+  void send(Response* response, uint32_t flags) noexcept override;
+  void discard(Response* response) noexcept override;
+  void released(Request& released_request) noexcept override;
+
+ private:
+  /// Whoever is done with the object; the last one deletes it.
+  enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2, kSubmitPart = 4 };
+
+  ShadowRequest(ShadowTarget& target, ShadowBudget& budget, Pass pass) noexcept
+      : pass_(std::move(pass)), target_(target), budget_(budget) {}
+  bool copy(const Request& request) noexcept;
+  bool copy_inputs(const Request& request) noexcept;
+  void fail() noexcept { failed_.store(true, std::memory_order_relaxed); }
+  void done(uint32_t parts) noexcept;
+
+  Pass pass_;  ///< goes last: with it the plugin may be unmapped
+  ShadowTarget& target_;
+  ShadowBudget& budget_;
+  void* input_bytes_ = nullptr;
+  uint64_t input_size_bytes_ = 0;
+  ModelRef model_;
+  Request request_;
+  std::atomic<uint32_t> open_parts_{kFinalPart | kReleasePart | kSubmitPart};
+  std::atomic<bool> failed_{false};
+  bool final_seen_ = false;
+};
+
+}  // namespace atl::routing

@@ -1,0 +1,49 @@
+"""Instances run where the host policy of their group says."""
+
+import os
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from support.control import EXPLICIT
+from support.models import identity_config, write_model
+from support.server import Server
+from tritonclient.utils import InferenceServerException
+
+CORE = min(os.sched_getaffinity(0))
+
+
+def cores_of(server, thread):
+    """What the kernel allows the threads of a name, each once."""
+    found = set()
+    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == thread:
+            found.add(re.search(r"^Cpus_allowed_list:\s+(\S+)$", (task / "status").read_text(), re.M).group(1))
+    return found
+
+
+def test_instances_run_on_the_cores_of_their_policy(tmp_path):
+    group = ' instance_group [ {{ name: "{}" count: 1 kind: KIND_CPU {} }} ]'
+    write_model(tmp_path, "bound", identity_config("bound") + group.format("bound", 'host_policy: "one"'))
+    write_model(tmp_path, "free", identity_config("free") + group.format("free", ""))
+    with Server(tmp_path, f'plugin.models.host_policies={{"one.cpu-cores"="{CORE}"}}') as server:
+        server.wait_ready()
+        tensor = grpcclient.InferInput("INPUT0", [3], "FP32")
+        tensor.set_data_from_numpy(np.array([1, 2, 3], np.float32))
+        with server.client() as client:
+            for model in ("bound", "free"):
+                for _ in range(20):
+                    assert client.infer(model, [tensor]).as_numpy("OUTPUT0").tolist() == [1, 2, 3]
+        assert cores_of(server, "bound_0") == {str(CORE)}
+        everywhere = cores_of(server, "free_0")
+        assert len(everywhere) == 1 and (everywhere != {str(CORE)} or len(os.sched_getaffinity(0)) == 1)
+
+
+def test_a_core_that_is_not_there_fails_the_load(tmp_path):
+    write_model(tmp_path, "m", identity_config("m"))
+    with Server(tmp_path, EXPLICIT, 'plugin.models.host_policies={"cpu.cpu-cores"="8000"}') as server:
+        with server.client() as client, pytest.raises(InferenceServerException) as failure:
+            client.load_model("m")
+        assert "8000" in str(failure.value) and "host policy 'cpu' of instance 'm_0'" in str(failure.value)

@@ -1,0 +1,64 @@
+"""Models of one name in several repositories, served side by side (namespacing)."""
+
+import json
+import re
+import urllib.request
+
+import pytest
+from support.control import EXPLICIT, PROTOCOLS, Control
+from support.models import write_add
+from support.server import Server
+
+NAMESPACING = ("plugin.repository.namespacing=true", "plugin.models.namespacing=true")
+AMBIGUOUS = ("There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve "
+             "ambiguity.")
+
+
+@pytest.fixture
+def repositories(tmp_path):
+    """ "m" is in both, and adds 1 or 2; "alone" is in one, and adds 3."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    write_add(a, "m", 1)
+    write_add(b, "m", 2)
+    write_add(b, "alone", 3)
+    return a, b
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_name_is_served_while_one_repository_only_serves_it(repositories, protocol):
+    with Server(repositories, EXPLICIT, *NAMESPACING) as server, Control(server, protocol) as control:
+        control.load("alone")
+        assert control.infer("alone") == ("1", 4.0)
+        assert control.index()["alone"] == {"1": ("READY", "")}
+        control.load("m")
+        code, message = control.refusal(control.infer, "m")
+        assert (code, message) == ("INVALID_ARGUMENT", AMBIGUOUS)
+        control.unload("m")
+        code, message = control.refusal(control.infer, "m")
+        assert (code, message) == ("NOT_FOUND", "Request for unknown model: 'm' has no available versions")
+        assert control.infer("alone") == ("1", 4.0)
+
+
+def test_all_are_loaded_and_an_identifier_tells_them_apart(repositories):
+    a, b = repositories
+    with Server(repositories, *NAMESPACING) as server, Control(server, "grpc") as control:
+        server.wait_ready()
+        assert control.refusal(control.infer, "m") == ("INVALID_ARGUMENT", AMBIGUOUS)
+        assert control.infer(f"{a}::m") == ("1", 2.0)
+        assert control.infer(f"{b}::m") == ("1", 3.0)
+        assert control.infer("alone") == ("1", 4.0)
+        assert control.client.get_model_metadata(f"{b}::m").name == "m"
+        with urllib.request.urlopen(f"http://{server.http_address}/v2/models/stats", timeout=60) as answer:
+            statistics = json.loads(answer.read())["model_stats"]
+        names = {entry["name"]: entry["inference_stats"]["success"]["count"] for entry in statistics}
+        assert names == {f"{a}::m": 1, f"{b}::m": 1, "alone": 1}
+        with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        shown = re.findall(r'^nv_inference_request_success\{model="([^"]*)",version="1"\} 1$', text, re.M)
+        assert sorted(shown) == sorted(names)
+
+
+def test_without_it_a_name_in_two_repositories_is_not_served(repositories):
+    with Server(repositories, EXPLICIT) as server, Control(server, "grpc") as control:
+        _, message = control.refusal(control.load, "m")
+        assert "model appears in two or more repositories" in message
