@@ -229,8 +229,8 @@ TEST_F(DefaultAdmission, ACallOfACallDoesNotWaitEither) {
   middle.set_caller(outer);
   inner.set_caller(middle);
   free_called.set_caller(free_caller);
-  EXPECT_EQ(inner.call_flags, kCallerHoldsResources);
-  EXPECT_EQ(free_called.call_flags, 0u) << "its caller holds nothing";
+  EXPECT_EQ(inner.call_flags, kCallerHoldsResources | kIsStep);
+  EXPECT_EQ(free_called.call_flags, uint32_t{kIsStep}) << "its caller holds nothing";
   inner.reset();
   EXPECT_EQ(inner.call_flags, 0u);
 }
