@@ -208,6 +208,12 @@ class Installation:
         (folder / "bin/atoll").chmod(0o755)
         self.folder = folder
 
+    def add_plugin(self, name):
+        """A file of that name, which is all the launcher looks for."""
+        file = self.folder / "lib/atoll/plugins" / f"{name}.so"
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+
     def run(self, *flags):
         return subprocess.run([self.folder / "bin/tritonserver", *flags], capture_output=True, text=True,
                               timeout=START_TIMEOUT_S)
@@ -247,6 +253,7 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
 
 def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     installation = Installation(tmp_path, f'exec "{ATOLL}" --check "$@"\n')
+    installation.add_plugin("admission/rate_limiter")
     checked = installation.run(f"--model-repository={repository}", *SERVED)
     assert checked.returncode == 0 and ": ok, " in checked.stdout, checked.stderr
     assert checked.stderr == ""
@@ -261,8 +268,7 @@ def test_a_plugin_that_is_not_there_is_named(repository, tmp_path, flag, plugin)
     assert refused.returncode == 1 and refused.stdout == ""
     assert refused.stderr == (f"error: creating server: Unsupported - {flag} is not served: it needs the plugin {plugin}, "
                               f"which is not in {tmp_path}/lib/atoll/plugins\n")
-    (tmp_path / "lib/atoll/plugins" / plugin).parent.mkdir()
-    (tmp_path / "lib/atoll/plugins" / f"{plugin}.so").touch()
+    installation.add_plugin(plugin)
     started = installation.run(f"--model-repository={repository}", flag)
     assert started.returncode == 0 and f'.use="{plugin}"' in started.stdout
 
