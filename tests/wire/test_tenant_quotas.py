@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from support import admission
-from support.admission import Calls, ask_http, metric, refused_grpc, serving, wait_running, wait_waiting
+from support.admission import Calls, ask_http, metric, refused_grpc, serving, wait_metric, wait_running, wait_waiting
 from support.server import DEFAULT_MANIFEST, START_TIMEOUT_S, Server
 
 TENANTS = 'tenants=["team-a:concurrency=1,queue=1", "team-r:rate=1/h,burst=2", "team-b:weight=2"]'
@@ -124,15 +124,16 @@ def test_quotas_hold_for_streams(server):
         calls = Calls(client)
         first = calls.send("hour", 1, "team-a")
         wait_running(server, 1, "team-a")
+        before = metric(server, "atoll_admission_refused_total", tenant="team-a", reason="concurrency")
         answers = queue.Queue()
         client.start_stream(lambda result, error: answers.put((result, error)), headers={"x-tenant": "team-a"})
         client.async_stream_infer("fast", [admission.tensor(2)])
         wait_waiting(server, 1, "team-a")
         client.async_stream_infer("fast", [admission.tensor(3)])
-        refused = answers.get(timeout=START_TIMEOUT_S)[1]
-        assert "tenant 'team-a' has 1 requests waiting" in refused.message()
+        wait_metric(server, before + 1, "atoll_admission_refused_total", tenant="team-a", reason="concurrency")
         first.cancel()
-        assert answers.get(timeout=START_TIMEOUT_S)[0].as_numpy("OUTPUT0").item() == 2
+        assert answers.get(timeout=START_TIMEOUT_S)[0].as_numpy("OUTPUT0").item() == 2, "answers keep their order"
+        assert "tenant 'team-a' has 1 requests waiting" in answers.get(timeout=START_TIMEOUT_S)[1].message()
         client.stop_stream()
         assert calls.answer()[0] == 1
 
