@@ -137,7 +137,9 @@ ServedIdentity::ServedIdentity()
       .set_bool("auto_complete_config", true)
       .set_int("default_max_batch_size", 4)
       .set_int("load_retry_count", 0)
-      .set_map("backend_settings", {});
+      .set_map("backend_settings", {})
+      .set_bool("namespacing", false)
+      .set_map("host_policies", {});
   host_.registry().publish<Repository>("repository", repository_);
   host_.registry().publish<ModelConfigs>("configs", configs_);
   host_.registry().publish<Backend>("identity", backend_);
