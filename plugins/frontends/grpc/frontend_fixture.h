@@ -113,8 +113,12 @@ class FrontendTest : public ::testing::Test {
   void stop() { frontend_.reset(); }
 
   std::string target() const { return "127.0.0.1:" + std::to_string(frontend_->bound_port()); }
+  /// What the client takes in before it reads stays 64 KiB, however fast the bytes before came. Before
+  /// start().
+  void keep_client_window() { client_window_stays_ = true; }
   std::shared_ptr<grpc::Channel> channel() const {
     grpc::ChannelArguments arguments;
+    if (client_window_stays_) arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetMaxReceiveMessageSize(-1);
     return grpc::CreateCustomChannel(target(), grpc::InsecureChannelCredentials(), arguments);
@@ -173,6 +177,7 @@ class FrontendTest : public ::testing::Test {
   test::FakeModelControl control_;
   test::FakeHost host_;
   std::unique_ptr<GrpcFrontend> frontend_;
+  bool client_window_stays_ = false;
   std::unique_ptr<Stub> stub_;
 };
 

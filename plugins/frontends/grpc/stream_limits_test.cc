@@ -124,6 +124,8 @@ TEST_F(StreamLimitsTest, RefusalsThatAreNotReadStopTheReadingToo) {
 /// them is written before it reads.
 class SlowReaderTest : public StreamLimitsTest {
  protected:
+  SlowReaderTest() { keep_client_window(); }
+
   static constexpr size_t kResponse = 16 * kMiB;
   void answer(Request& request, int count, bool with_end = true) {
     for (int i = 0; i < count; ++i) send_bytes(request, kResponse, static_cast<char>('a' + i), 0);
