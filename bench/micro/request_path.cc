@@ -30,8 +30,21 @@ constexpr char kConfig[] = R"(
   output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 16 })";
 
 /// What the two transports share: small outputs in the response's arena.
-class PathContext : public UnaryInferContext {
+class PathContext : public Path, protected UnaryInferContext {
+ public:
+  size_t run() override {
+    begin(0);
+    answer_bytes_ = 0;
+    if (!prepare().ok()) {
+      abandon();
+      return 0;
+    }
+    return submit().ok() ? answer_bytes_ : 0;
+  }
+
  protected:
+  /// Reads the request and finds its model.
+  virtual Status prepare() noexcept = 0;
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override {
     output.buffer.data = response.arena().allocate(size_bytes, kAlignment);
     output.buffer.size_bytes = size_bytes;
@@ -48,22 +61,12 @@ class PathContext : public UnaryInferContext {
   size_t answer_bytes_ = 0;
 };
 
-class GrpcPath final : public Path, private PathContext {
+class GrpcPath final : public PathContext {
  public:
   explicit GrpcPath(ServedIdentity& served) : served_(served), bytes_(grpc_message()) {}
 
-  size_t run() override {
-    begin(0);
-    answer_bytes_ = 0;
-    if (!prepare().ok()) {
-      abandon();
-      return 0;
-    }
-    return submit().ok() ? answer_bytes_ : 0;
-  }
-
  private:
-  Status prepare() noexcept {
+  Status prepare() noexcept override {
     const frontends::ByteSpan slice(reinterpret_cast<const uint8_t*>(bytes_.data()), bytes_.size());
     ATOLL_RETURN_IF_ERROR(message_.parse({&slice, 1}, request.arena()));
     Result<ModelRef> found = served_.catalog().acquire(message_.model_name(), -1);
@@ -85,7 +88,7 @@ class GrpcPath final : public Path, private PathContext {
   std::vector<uint8_t> head_;
 };
 
-class HttpPath final : public Path, private PathContext {
+class HttpPath final : public PathContext {
  public:
   HttpPath(ServedIdentity& served, std::string json, std::string tensors)
       : served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
@@ -94,18 +97,8 @@ class HttpPath final : public Path, private PathContext {
     binary_ = !tensors.empty();
   }
 
-  size_t run() override {
-    begin(0);
-    answer_bytes_ = 0;
-    if (!prepare().ok()) {
-      abandon();
-      return 0;
-    }
-    return submit().ok() ? answer_bytes_ : 0;
-  }
-
  private:
-  Status prepare() noexcept {
+  Status prepare() noexcept override {
     Result<ModelRef> found = served_.catalog().acquire(ServedIdentity::kModel, -1);
     if (!found.ok()) return std::move(found).status();
     model = std::move(found).value();

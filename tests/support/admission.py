@@ -3,14 +3,12 @@
 import contextlib
 import http.client
 import json
-import queue
 import time
 import urllib.request
 
 import grpc
 import numpy as np
-import tritonclient.grpc as grpcclient
-from support import models
+from support import calls, models
 from support.server import START_TIMEOUT_S, Server
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -39,27 +37,15 @@ def headers_of(tenant):
     return {"x-tenant": tenant} if tenant else {}
 
 
-def tensor(value):
-    made = grpcclient.InferInput("INPUT0", [1], "FP32")
-    made.set_data_from_numpy(np.array([value], np.float32))
-    return made
-
-
-class Calls:
-    """gRPC requests that are on their way at the same time."""
-
-    def __init__(self, client):
-        self.client = client
-        self._answers = queue.Queue()
+class Calls(calls.Calls):
+    """Of one value each, which is its key, too."""
 
     def send(self, model, value, tenant="", **options):
-        return self.client.async_infer(model, [tensor(value)],
-                                       lambda result, error: self._answers.put((value, result, error)),
-                                       headers=headers_of(tenant), **options)
+        return super().send(model, [value], value, headers=headers_of(tenant), **options)
 
     def answer(self):
         """(value that was sent, value that came back or None, error or None) of the next one that ends"""
-        value, result, error = self._answers.get(timeout=START_TIMEOUT_S)
+        value, result, error = self.next()
         return value, None if result is None else result.as_numpy("OUTPUT0").item(), error
 
 

@@ -12,10 +12,10 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
+from support.calls import TIMEOUT_S, Calls, tensor
 from support.server import BUILD, Server
 from tritonclient.utils import InferenceServerException
 
-TIMEOUT_S = 60
 
 
 def slow(milliseconds):
@@ -71,28 +71,6 @@ def server(repository):
         for name in (*CONFIGS, "add_sub"):
             running.wait_ready(name)
         yield running
-
-
-def tensor(name, values):
-    array = np.asarray(values, dtype=np.float32)
-    made = grpcclient.InferInput(name, list(array.shape), "FP32")
-    made.set_data_from_numpy(array)
-    return made
-
-
-class Calls:
-    """Requests that are on their way at the same time; answers in the order they came."""
-
-    def __init__(self, client):
-        self.client = client
-        self.answers = queue.Queue()
-
-    def send(self, model, values, key, **options):
-        return self.client.async_infer(model, [tensor("INPUT0", values)],
-                                       lambda result, error, key=key: self.answers.put((key, result, error)), **options)
-
-    def next(self):
-        return self.answers.get(timeout=TIMEOUT_S)
 
 
 def scrape(server):
@@ -169,7 +147,7 @@ def test_ragged_rows_reach_the_model_as_one(repository):
         with server.client() as client:
             answers = queue.Queue()
             for row in rows:
-                client.async_infer("lengths", [tensor("ROW", row)],
+                client.async_infer("lengths", [tensor(row, "ROW")],
                                    lambda result, error, row=row: answers.put((row, result, error)))
             ends = []
             for _ in rows:
@@ -251,7 +229,7 @@ def test_a_full_queue_refuses_and_a_cancelled_request_makes_room(server):
         for room in (True, False):
             wait_pending(server, "short_queue", 2)
             with pytest.raises(InferenceServerException) as refusal:
-                client.infer("short_queue", [tensor("INPUT0", [[9]])], request_id="last")
+                client.infer("short_queue", [tensor([[9]])], request_id="last")
             assert refusal.value.status() == "StatusCode.UNAVAILABLE"
             assert refusal.value.message() == "[request id: last] Exceeds maximum queue size"
             if room:
@@ -294,7 +272,7 @@ def test_what_waits_is_answered_when_the_server_ends(repository):
 def test_a_latency_target_is_reported_and_checked(server):
     with server.client() as client:
         for i in range(20):
-            assert client.infer("on_target", [tensor("INPUT0", [[i]])]).as_numpy("OUTPUT0").tolist() == [[i]]
+            assert client.infer("on_target", [tensor([[i]])]).as_numpy("OUTPUT0").tolist() == [[i]]
         index = {entry.name: entry for entry in client.get_model_repository_index().models}
         assert index["bad_target"].state == "UNAVAILABLE"
         assert "parameter 'latency_target_microseconds' of model 'bad_target' must be a whole number" in \

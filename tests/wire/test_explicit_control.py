@@ -48,14 +48,6 @@ def server(repository):
         yield running.wait_ready()
 
 
-@pytest.fixture(params=PROTOCOLS)
-def control(request, server):
-    with Control(server, request.param) as control:
-        for model in control.index():
-            control.unload(model)
-        yield control
-
-
 def settle(control, model):
     """The states of a model when nothing of it is on its way any more."""
     deadline = time.monotonic() + 30

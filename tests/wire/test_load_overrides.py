@@ -37,14 +37,6 @@ def server(repository, temporary):
     assert list(temporary.iterdir()) == [], "private directories are removed at the end"
 
 
-@pytest.fixture(params=PROTOCOLS)
-def control(request, server):
-    with Control(server, request.param) as control:
-        for model in control.index():
-            control.unload(model)
-        yield control
-
-
 def private_directories(temporary):
     return [path for folder in temporary.iterdir() for path in folder.iterdir()]
 

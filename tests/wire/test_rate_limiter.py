@@ -1,20 +1,17 @@
 """The rate limiter as a client sees it: executions that exclude each other, and what happens to requests meanwhile."""
 
-import queue
 import re
 import signal
 import time
 import urllib.request
 
-import numpy as np
 import pytest
-import tritonclient.grpc as grpcclient
 from support import models
+from support.calls import TIMEOUT_S, Calls, tensor
 from support.control import EXPLICIT
 from support.server import DEFAULT_MANIFEST, Server
 from tritonclient.utils import InferenceServerException
 
-TIMEOUT_S = 60
 ENABLED = 'plugin.rate_limiter.use="admission/rate_limiter"'
 HOUR_MS = 3_600_000
 
@@ -57,29 +54,6 @@ def server(tmp_path_factory):
         yield running
 
 
-def tensor(value):
-    array = np.asarray([[value]], dtype=np.float32)
-    made = grpcclient.InferInput("INPUT0", [1, 1], "FP32")
-    made.set_data_from_numpy(array)
-    return made
-
-
-class Calls:
-    """Requests that are on their way at the same time; answers in the order they came."""
-
-    def __init__(self, client):
-        self.client = client
-        self.answers = queue.Queue()
-
-    def send(self, model, value, **options):
-        return self.client.async_infer(model, [tensor(value)],
-                                       lambda result, error, value=value: self.answers.put((value, result, error)),
-                                       **options)
-
-    def next(self):
-        return self.answers.get(timeout=TIMEOUT_S)
-
-
 def metrics(server):
     """Samples of the limiter's own metrics by name and labels."""
     text = urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=TIMEOUT_S).read().decode()
@@ -105,8 +79,8 @@ def test_executions_that_share_a_resource_exclude_each_other(server):
         calls = Calls(client)
         begun = time.monotonic()
         for i in range(4):
-            calls.send("slow_a", i)
-            calls.send("slow_b", i)
+            calls.send("slow_a", [[i]], i)
+            calls.send("slow_b", [[i]], i)
         for _ in range(8):
             value, result, error = calls.next()
             check(result, error, value)
@@ -133,14 +107,14 @@ def wait_resource(server, name, resource, device, value):
 def test_requests_that_wait_for_a_resource_can_still_end(server):
     with server.client() as client:
         calls = Calls(client)
-        holder = calls.send("holder", 1)
+        holder = calls.send("holder", [[1]], 1)
         wait_resource(server, "resource_copies_in_use", "R1", "0", 2)
 
         # Nobody is blocked by those that wait.
         for model in ("free", "other"):
-            assert client.infer(model, [tensor(7)]).as_numpy("OUTPUT0").tolist() == [[7]]
+            assert client.infer(model, [tensor([[7]])]).as_numpy("OUTPUT0").tolist() == [[7]]
 
-        cancelled = calls.send("waits", 2)
+        cancelled = calls.send("waits", [[2]], 2)
         wait_resource(server, "waiting_instances", "R1", "0", 1)
         cancelled.cancel()
         value, _, error = calls.next()
@@ -148,16 +122,16 @@ def test_requests_that_wait_for_a_resource_can_still_end(server):
         wait_resource(server, "waiting_instances", "R1", "0", 0)
 
         with pytest.raises(InferenceServerException) as refusal:
-            client.infer("impatient", [tensor(3)])
+            client.infer("impatient", [tensor([[3]])])
         assert refusal.value.status() == "StatusCode.UNAVAILABLE"
         assert refusal.value.message() == "Request timeout expired"
 
         with pytest.raises(InferenceServerException) as late:
-            client.infer("waits", [tensor(4)], client_timeout=0.2)
+            client.infer("waits", [tensor([[4]])], client_timeout=0.2)
         assert late.value.status() == "StatusCode.DEADLINE_EXCEEDED"
         wait_resource(server, "waiting_instances", "R1", "0", 0)
 
-        calls.send("waits", 5)
+        calls.send("waits", [[5]], 5)
         wait_resource(server, "waiting_instances", "R1", "0", 1)
         holder.cancel()
         answers = dict((value, (result, error)) for value, result, error in (calls.next(), calls.next()))
@@ -173,10 +147,10 @@ def test_models_come_and_go_while_others_wait(tmp_path):
         server.wait_ready("holder")
         with server.client() as client:
             calls = Calls(client)
-            holder = calls.send("holder", 1)
+            holder = calls.send("holder", [[1]], 1)
             wait_resource(server, "resource_copies_in_use", "R1", "0", 2)
             for value in (2, 3):
-                calls.send("waits", value)
+                calls.send("waits", [[value]], value)
             wait_resource(server, "waiting_instances", "R1", "0", 1)
             client.unload_model("waits")  # its requests go on to wait
             client.load_model("needs_three")  # as many copies as the neediest needs: there is one more now
@@ -212,7 +186,7 @@ def test_what_can_never_be_admitted_is_not_loaded(tmp_path):
                 with pytest.raises(InferenceServerException) as refusal:
                     client.load_model(model)
                 assert text in refusal.value.message()
-            assert client.infer("fits", [tensor(1)]).as_numpy("OUTPUT0").tolist() == [[1]]
+            assert client.infer("fits", [tensor([[1]])]).as_numpy("OUTPUT0").tolist() == [[1]]
         samples = metrics(server)
         assert sample(samples, "resource_copies", "R1", "0") == 10
         assert sample(samples, "resource_copies", "R3", "global") == 2
@@ -225,8 +199,8 @@ def test_without_the_plugin_nothing_waits(tmp_path):
         server.wait_ready("waits")
         with server.client() as client:
             calls = Calls(client)
-            holder = calls.send("holder", 1)
-            assert client.infer("waits", [tensor(2)]).as_numpy("OUTPUT0").tolist() == [[2]]
+            holder = calls.send("holder", [[1]], 1)
+            assert client.infer("waits", [tensor([[2]])]).as_numpy("OUTPUT0").tolist() == [[2]]
             holder.cancel()
             assert calls.next()[2].status() == "StatusCode.CANCELLED"
 
@@ -243,7 +217,7 @@ def test_the_plugin_comes_and_goes_in_a_running_server(tmp_path):
             server.process.send_signal(signal.SIGHUP)
             wait_resource(server, "resource_copies", "R1", "0", copies)
             with server.client() as client:
-                assert client.infer("waits", [tensor(copies or 0)]).as_numpy("OUTPUT0").tolist() == [[copies or 0]]
+                assert client.infer("waits", [tensor([[copies or 0]])]).as_numpy("OUTPUT0").tolist() == [[copies or 0]]
 
 
 def test_a_bad_option_is_named(tmp_path):

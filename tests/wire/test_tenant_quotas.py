@@ -4,8 +4,9 @@ import queue
 import signal
 
 import pytest
-from support import admission
-from support.admission import Calls, ask_http, metric, refused_grpc, serving, wait_metric, wait_running, wait_waiting
+from support.admission import (Calls, ask_http, metric, refused_grpc, serving, wait_metric, wait_running, wait_waiting,
+                               write_models)
+from support.calls import tensor
 from support.server import DEFAULT_MANIFEST, START_TIMEOUT_S, Server
 
 TENANTS = 'tenants=["team-a:concurrency=1,queue=1", "team-r:rate=1/h,burst=2", "team-b:weight=2"]'
@@ -13,7 +14,7 @@ TENANTS = 'tenants=["team-a:concurrency=1,queue=1", "team-r:rate=1/h,burst=2", "
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
-    return admission.write_models(tmp_path_factory.mktemp("repository"))
+    return write_models(tmp_path_factory.mktemp("repository"))
 
 
 @pytest.fixture()
@@ -127,9 +128,9 @@ def test_quotas_hold_for_streams(server):
         before = metric(server, "atoll_admission_refused_total", tenant="team-a", reason="concurrency")
         answers = queue.Queue()
         client.start_stream(lambda result, error: answers.put((result, error)), headers={"x-tenant": "team-a"})
-        client.async_stream_infer("fast", [admission.tensor(2)])
+        client.async_stream_infer("fast", [tensor([2])])
         wait_waiting(server, 1, "team-a")
-        client.async_stream_infer("fast", [admission.tensor(3)])
+        client.async_stream_infer("fast", [tensor([3])])
         wait_metric(server, before + 1, "atoll_admission_refused_total", tenant="team-a", reason="concurrency")
         first.cancel()
         assert answers.get(timeout=START_TIMEOUT_S)[0].as_numpy("OUTPUT0").item() == 2, "answers keep their order"
