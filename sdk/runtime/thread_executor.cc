@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "atoll/runtime/task_queue.h"
+#include "atoll/runtime/thread_maker.h"
 #include "atoll/runtime/thread_placement.h"
 
 namespace atl::runtime {
@@ -36,12 +37,13 @@ class ThreadExecutor final : public SerialExecutor {
   Status begin(std::string_view name, const ThreadPlacement& placement) {
     std::promise<Status> placed;
     std::future<Status> outcome = placed.get_future();
-    thread_ = std::thread([this, name = std::string(name), where = OwnedPlacement(placement), &placed] {
-      Status status = place_this_thread(name, where);
-      bool ok = status.ok();
-      placed.set_value(std::move(status));
-      if (ok) run();
-    });
+    thread_ =
+        thread_maker().make([this, name = std::string(name), where = OwnedPlacement(placement), &placed] {
+          Status status = place_this_thread(name, where);
+          bool ok = status.ok();
+          placed.set_value(std::move(status));
+          if (ok) run();
+        });
     return outcome.get();
   }
 

@@ -1,6 +1,7 @@
 #include "atoll/runtime/thread_executor.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,15 +80,45 @@ TEST_F(ThreadExecutorTest, DestroyFinishesTheRunningTaskAndDropsTheRest) {
   EXPECT_EQ(factory.live(), 0);
 }
 
+int cpus_of_this_thread() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+}
+
+int nice_of_this_thread() { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid))); }
+
 TEST_F(ThreadExecutorTest, NiceIsAddedToTheProcessesOwn) {
   int own = ::getpriority(PRIO_PROCESS, 0);
   ThreadPlacement placement;
   placement.nice = 3;
   SerialExecutorPtr executor = make(placement);
   std::promise<int> found;
-  executor->post(make_task(
-      [&] { found.set_value(::getpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)))); }));
+  executor->post(make_task([&] { found.set_value(nice_of_this_thread()); }));
   EXPECT_EQ(found.get_future().get(), std::min(19, own + 3));
+}
+
+TEST_F(ThreadExecutorTest, ANicedOneLeavesACpuToTheOthers) {
+  const int own = cpus_of_this_thread();
+  ThreadPlacement placement;
+  placement.nice = 1;
+  SerialExecutorPtr executor = make(placement);
+  std::promise<int> found;
+  executor->post(make_task([&] { found.set_value(cpus_of_this_thread()); }));
+  EXPECT_EQ(found.get_future().get(), std::max(1, own - 1));
+}
+
+TEST_F(ThreadExecutorTest, TakesNothingOverFromTheThreadThatMakesIt) {
+  const int own_nice = nice_of_this_thread();
+  const int own_cpus = cpus_of_this_thread();
+  ThreadPlacement placement;
+  placement.nice = 2;
+  SerialExecutorPtr niced = make(placement);
+  std::promise<SerialExecutorPtr> made;
+  niced->post(make_task([&] { made.set_value(make({})); }));
+  SerialExecutorPtr executor = made.get_future().get();
+  std::promise<std::pair<int, int>> found;
+  executor->post(make_task([&] { found.set_value({nice_of_this_thread(), cpus_of_this_thread()}); }));
+  EXPECT_EQ(found.get_future().get(), std::pair(own_nice, own_cpus));
 }
 
 TEST_F(ThreadExecutorTest, RefusesWhatDoesNotExist) {

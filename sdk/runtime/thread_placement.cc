@@ -26,8 +26,19 @@ Status apply_nice(int32_t nice) {
   return {};
 }
 
+/// Leaves the first of the process's CPUs to threads that answer requests. A waking thread looks for an idle
+/// CPU; where niced threads fill all of them, it may have to wait until the next tick (4 ms at 250 Hz) ends
+/// a niced thread's turn, as Linux's EEVDF does not always let the one that wakes go first.
+void keep_off_the_first_cpu() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) return;
+  int first = 0;
+  while (!CPU_ISSET(first, &set)) ++first;
+  CPU_CLR(first, &set);
+  (void)::sched_setaffinity(0, sizeof set, &set);  // it is only for speed
+}
+
 Status apply_cores(const std::vector<uint32_t>& cores) {
-  if (cores.empty()) return {};
   auto configured = static_cast<uint32_t>(::sysconf(_SC_NPROCESSORS_CONF));
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -64,7 +75,11 @@ Status apply_node(int32_t node) {
 Status place_this_thread(std::string_view name, const OwnedPlacement& placement) {
   ::pthread_setname_np(::pthread_self(), std::string(name.substr(0, 15)).c_str());
   ATOLL_RETURN_IF_ERROR(apply_nice(placement.nice));
-  ATOLL_RETURN_IF_ERROR(apply_cores(placement.cpu_cores));
+  if (!placement.cpu_cores.empty()) {
+    ATOLL_RETURN_IF_ERROR(apply_cores(placement.cpu_cores));
+  } else if (placement.nice > 0) {
+    keep_off_the_first_cpu();
+  }
   return apply_node(placement.numa_node);
 }
 

@@ -5,9 +5,15 @@
 #include <utility>
 
 #include "atoll/runtime/task_queue.h"
+#include "atoll/runtime/thread_maker.h"
 #include "atoll/runtime/thread_placement.h"
 
 namespace atl::runtime {
+
+WorkerThreads::WorkerThreads(uint32_t threads, std::function<void()> on_throw)
+    : size_(threads), on_throw_(std::move(on_throw)) {
+  (void)thread_maker();  // before there is a niced thread to inherit from
+}
 
 WorkerThreads::~WorkerThreads() {
   {
@@ -54,7 +60,7 @@ bool WorkerThreads::settled(uint64_t mark, std::function<void()> again) noexcept
 void WorkerThreads::add_thread_if_useful() {
   while (running_ < size_ && idle_ < queue_.size()) {
     try {
-      threads_.emplace_back([this] { work(); });
+      threads_.push_back(thread_maker().make([this] { work(); }));
       ++running_;
       ++idle_;  // it will take a task before it waits
     } catch (const std::system_error&) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/conformance/backend.h"
+#include "atoll/testing/thread_executor.h"
 #include "testing/ragged_graphs.h"
 
 namespace atl::test {
@@ -13,12 +14,13 @@ using ort::test::OnnxGraph;
 /// A backend with all that must outlive it.
 struct Assembly {
   explicit Assembly(FakeHost& host) {
-    environment = ort::Environment::open(host.log(), ORT_LOGGING_LEVEL_WARNING).value();
+    environment = ort::Environment::open(host.log(), ORT_LOGGING_LEVEL_WARNING, threads).value();
     ort::Surroundings surroundings;
     surroundings.environment = environment.get();
     surroundings.clock = &host.clock();
-    backend.open(surroundings, {2, 1, false});
+    backend.open(surroundings, {2, 1, 1, false});
   }
+  test::ThreadExecutors threads;
   std::unique_ptr<ort::Environment> environment;
   ort::OnnxBackend backend;
 };

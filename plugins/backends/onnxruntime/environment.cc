@@ -87,7 +87,8 @@ OrtLoggingLevel severity_from_text(std::string_view text) noexcept {
   return ORT_LOGGING_LEVEL_WARNING;
 }
 
-Environment::Environment(Log& log, OrtLoggingLevel level) noexcept : log_(log), level_(level) {
+Environment::Environment(Log& log, OrtLoggingLevel level, ExecutorFactory& executors) noexcept
+    : log_(log), level_(level), executors_(executors) {
   g_log_targets.add(this);
 }
 
@@ -97,10 +98,11 @@ Environment::~Environment() {
   g_log_targets.remove(this);
 }
 
-Result<std::unique_ptr<Environment>> Environment::open(Log& log, OrtLoggingLevel level) noexcept {
+Result<std::unique_ptr<Environment>> Environment::open(Log& log, OrtLoggingLevel level,
+                                                       ExecutorFactory& executors) noexcept {
   ATOLL_RETURN_IF_ERROR(runtime_usable());
   turn_telemetry_off();
-  std::unique_ptr<Environment> environment(new Environment(log, level));
+  std::unique_ptr<Environment> environment(new Environment(log, level, executors));
   Status status = make(environment->env_, api().CreateEnvWithCustomLogger, &write_environment_log,
                        static_cast<void*>(nullptr), level, "onnxruntime");
   if (!status.ok()) return std::move(status.note("creating ONNX Runtime's environment"));

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "atoll/executor.h"
 #include "atoll/log.h"
 #include "ort_api.h"
 
@@ -13,8 +14,10 @@ namespace atl::ort {
 /// log of any instance that still lives.
 class Environment {
  public:
-  /// \param log  must outlive the environment.
-  static Result<std::unique_ptr<Environment>> open(Log& log, OrtLoggingLevel level) noexcept;
+  /// \param log        must outlive the environment.
+  /// \param executors  make the threads of sessions; outlive the environment.
+  static Result<std::unique_ptr<Environment>> open(Log& log, OrtLoggingLevel level,
+                                                   ExecutorFactory& executors) noexcept;
   ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
@@ -22,12 +25,14 @@ class Environment {
   const OrtEnv& env() const noexcept { return *env_; }
   Log& log() const noexcept { return log_; }
   OrtLoggingLevel level() const noexcept { return level_; }
+  ExecutorFactory& executors() const noexcept { return executors_; }
 
  private:
-  Environment(Log& log, OrtLoggingLevel level) noexcept;
+  Environment(Log& log, OrtLoggingLevel level, ExecutorFactory& executors) noexcept;
 
   Log& log_;
   OrtLoggingLevel level_;
+  ExecutorFactory& executors_;
   Environment* next_ = nullptr;
   Handle<OrtEnv> env_;
 

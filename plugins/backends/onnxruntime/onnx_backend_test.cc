@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "testing/backend_fixture.h"
 
 namespace atl::ort::test {
@@ -231,10 +233,44 @@ TEST_F(OnnxBackendTest, MemoryIsAtLeastTheFile) {
   EXPECT_EQ(model_->memory_usage()[0].size_bytes, fp32_identity().size());
 }
 
+/// Counts what it hands on.
+class CountedExecutors final : public ExecutorFactory {
+ public:
+  explicit CountedExecutors(ExecutorFactory& next) : next_(next) {}
+  Result<SerialExecutorPtr> create(std::string_view name,
+                                   const ThreadPlacement& placement) noexcept override {
+    ++created;
+    if (full) return make_status(Code::kResourceExhausted, "no thread");
+    return next_.create(name, placement);
+  }
+  std::atomic<int> created = 0;
+  std::atomic<bool> full = false;
+
+ private:
+  ExecutorFactory& next_;
+};
+
+TEST_F(OnnxBackendTest, SessionsHaveThreadsOfTheHost) {
+  CountedExecutors executors(threads_);
+  auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING, executors);
+  ASSERT_TRUE(environment.ok()) << environment.status().text();
+  surroundings_.environment = environment->get();
+  defaults_.intra_op_threads = 3;
+  backend_.open(surroundings_, defaults_);
+  write(fp32_identity());
+  ASSERT_TRUE(load(kConfig).ok());
+  EXPECT_EQ(executors.created, 2);  // the third one calls
+  model_.reset();
+  executors.full = true;
+  EXPECT_FALSE(load(kConfig).ok());
+  surroundings_.environment = environment_.get();
+  backend_.open(surroundings_, defaults_);
+}
+
 TEST_F(OnnxBackendTest, TheLogOfASecondEnvironmentTakesOver) {
   // ONNX Runtime has one environment a process, made with the first log.
   RecordingLog second_log;
-  auto second = Environment::open(second_log, ORT_LOGGING_LEVEL_WARNING);
+  auto second = Environment::open(second_log, ORT_LOGGING_LEVEL_WARNING, threads_);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(&(*second)->env(), &environment_->env());
   environment_.reset();

@@ -4,6 +4,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/memory.h"
+#include "atoll/usable_cpus.h"
 #include "environment.h"
 #include "onnx_backend.h"
 
@@ -14,7 +15,8 @@ constexpr atoll_provided_v1 kProvides[] = {{"atoll.backend/1", 0, 0}};
 constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
 constexpr atoll_option_v1 kOptions[] = {
     {"intra_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
-     "Threads that work on one operator, for models that do not say; 0: one a CPU of the process."},
+     "Threads that work on one operator, for models that do not say; 0: one a CPU that the process may "
+     "use (affinity, container quota)."},
     {"inter_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
      "Threads that run operators side by side in parallel execution mode, for models that do not say; 0: one "
      "a CPU."},
@@ -32,7 +34,8 @@ class OnnxRuntime final : public Plugin {
 
   Status start() override {
     const Options& options = host_.options();
-    auto environment = Environment::open(host_.log(), severity_from_text(options.get_string("log_level")));
+    auto environment = Environment::open(host_.log(), severity_from_text(options.get_string("log_level")),
+                                         host_.executors());
     if (!environment.ok()) return std::move(environment).status();
     environment_ = std::move(environment).value();
     find_memory();
@@ -42,6 +45,7 @@ class OnnxRuntime final : public Plugin {
     surroundings.memory = memory_.get();
     surroundings.scratch_keep_bytes = options.get_bytes("scratch_keep");
     SessionDefaults defaults;
+    defaults.cpus = usable_cpus();
     defaults.intra_op_threads = options.get_int("intra_op_threads");
     defaults.inter_op_threads = options.get_int("inter_op_threads");
     defaults.allow_spinning = options.get_bool("allow_spinning");

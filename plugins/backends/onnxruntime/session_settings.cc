@@ -5,8 +5,9 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <thread>
 #include <utility>
+
+#include "session_threads.h"
 
 namespace atl::ort {
 namespace {
@@ -34,17 +35,18 @@ std::optional<int64_t> to_int(std::string_view text) {
   return value;
 }
 
-int thread_count(int64_t wanted) {
+int thread_count(int64_t wanted, uint32_t cpus) {
   if (wanted > 0) return static_cast<int>(std::min(wanted, kMaxThreads));
   // ONNX Runtime's own choice would also pin the threads, every session to the same CPUs.
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(cpus);
 }
 
 /// Looks keys up in the model's parameters, then, where allowed, in the backend's settings.
 class Reader {
  public:
-  Reader(const backends::ConfigView& config, const std::map<std::string, std::string>& backend_settings)
-      : config_(config), backend_settings_(backend_settings) {}
+  Reader(const backends::ConfigView& config, const std::map<std::string, std::string>& backend_settings,
+         uint32_t cpus)
+      : config_(config), backend_settings_(backend_settings), cpus_(cpus) {}
 
   std::optional<std::string_view> parameter(std::string_view key) {
     known_.insert(key);
@@ -63,7 +65,7 @@ class Reader {
     }
     Result<int64_t> wanted = config_.int_parameter(key, fallback, 0, kMaxThreads);
     if (!wanted.ok()) return std::move(wanted).status();
-    out = thread_count(*wanted);
+    out = thread_count(*wanted, cpus_);
     return {};
   }
   Status flag(std::string_view key, bool& out) {
@@ -78,6 +80,7 @@ class Reader {
  private:
   const backends::ConfigView& config_;
   const std::map<std::string, std::string>& backend_settings_;
+  const uint32_t cpus_;
   std::set<std::string_view> known_;
 };
 
@@ -160,7 +163,7 @@ Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
   const inference::ModelConfig& config = view.message();
   SessionSettings settings;
   settings.memory_pattern = shapes_are_bounded(config);
-  Reader reader(view, backend_settings);
+  Reader reader(view, backend_settings, defaults.cpus);
   ATOLL_RETURN_IF_ERROR(
       reader.threads("intra_op_thread_count", defaults.intra_op_threads, settings.intra_op_threads));
   ATOLL_RETURN_IF_ERROR(
@@ -195,6 +198,7 @@ Result<Handle<OrtSessionOptions>> make_session_options(const SessionSettings& se
   Handle<OrtSessionOptions> options;
   ATOLL_RETURN_IF_ERROR(make(options, ort.CreateSessionOptions));
   OrtSessionOptions* raw = options.get();
+  ATOLL_RETURN_IF_ERROR(use_executors(*raw, environment.executors()));
   ATOLL_RETURN_IF_ERROR(check(ort.SetUserLoggingFunction(raw, &write_log, &environment.log())));
   ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogSeverityLevel(raw, environment.level())));
   ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogId(raw, log_id.c_str())));

@@ -18,8 +18,9 @@ inline constexpr char kArenaShrinkageKey[] = "memory.enable_memory_arena_shrinka
 
 /// What holds for models that say nothing, from the plugin's options.
 struct SessionDefaults {
-  int64_t intra_op_threads = 0;  ///< 0: as many as the process has CPUs
-  int64_t inter_op_threads = 0;  ///< 0: as many as the process has CPUs; parallel execution only
+  int64_t intra_op_threads = 0;  ///< 0: `cpus`
+  int64_t inter_op_threads = 0;  ///< 0: `cpus`; parallel execution only
+  uint32_t cpus = 1;             ///< that the process may use
   bool allow_spinning = false;   ///< idle threads of a session burn CPU for a moment to wake up faster
 };
 

@@ -59,12 +59,12 @@ using SerialExecutorPtr = std::unique_ptr<SerialExecutor, SerialExecutorDeleter>
 
 /// Where a thread may run. Defaults: anywhere, at the process's own priority.
 struct ThreadPlacement {
-  int32_t nice = 0;                     ///< added to the process's nice value, 0..19
+  int32_t nice = 0;                     ///< added to the process's nice value, 0..19; > 0: off the first CPU
   std::span<const uint32_t> cpu_cores;  ///< empty: all; borrowed during the call
   int32_t numa_node = -1;               ///< memory node to bind to; -1: none
 };
 
-/// Makes executors. [any]
+/// Makes executors. What the thread that asks has (its priority, its CPUs) does not pass on to them. [any]
 class ExecutorFactory {
  public:
   /// \param name  of the thread as tools show it; cut at 15 bytes.

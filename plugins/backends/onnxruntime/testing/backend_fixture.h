@@ -16,6 +16,7 @@
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
+#include "atoll/testing/thread_executor.h"
 #include "model_config.pb.h"
 #include "onnx_backend.h"
 #include "testing/onnx_graph.h"
@@ -41,7 +42,7 @@ class BackendFixture : public ::testing::Test {
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     std::filesystem::create_directories(version_folder());
-    auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING);
+    auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING, threads_);
     ASSERT_TRUE(environment.ok()) << environment.status().text();
     environment_ = std::move(environment).value();
     surroundings_.environment = environment_.get();
@@ -116,7 +117,8 @@ class BackendFixture : public ::testing::Test {
   RealClock clock_;
   RecordingReporter reporter_;
   Surroundings surroundings_;
-  SessionDefaults defaults_{1, 1, false};
+  SessionDefaults defaults_{1, 1, 1, false};
+  atl::test::ThreadExecutors threads_;
   std::unique_ptr<Environment> environment_;
   OnnxBackend backend_;
   std::unique_ptr<BackendModel> model_;

@@ -19,8 +19,9 @@ struct OwnedPlacement {
   int32_t numa_node;
 };
 
-/// Names the calling thread (cut at 15 bytes) and moves it. Errors: INVALID_ARGUMENT nice outside 0..19, a
-/// core or node that does not exist or may not be used.
+/// Names the calling thread (cut at 15 bytes) and moves it. A niced one without cores keeps off the first CPU
+/// of the process, if there are others. Errors: INVALID_ARGUMENT nice outside 0..19, a core or node that does
+/// not exist or may not be used.
 Status place_this_thread(std::string_view name, const OwnedPlacement& placement);
 
 }  // namespace atl::runtime

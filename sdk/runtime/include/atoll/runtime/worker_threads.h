@@ -21,8 +21,7 @@ class WorkerThreads final : public WorkerPool {
   static constexpr int32_t kNice = 10;
 
   /// \param on_throw  told, on the worker, of a task that let an exception out; may be empty.
-  explicit WorkerThreads(uint32_t threads, std::function<void()> on_throw = {})
-      : size_(threads), on_throw_(std::move(on_throw)) {}
+  explicit WorkerThreads(uint32_t threads, std::function<void()> on_throw = {});
   /// Finishes the tasks that run, drops the others.
   ~WorkerThreads();
   WorkerThreads(const WorkerThreads&) = delete;

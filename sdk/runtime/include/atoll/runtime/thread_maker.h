@@ -1,0 +1,45 @@
+/// Threads that take nothing over from the thread that asks for them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <future>
+#include <mutex>
+#include <thread>
+
+namespace atl::runtime {
+
+/// Makes threads from a thread of its own. A new thread inherits the nice value, the CPUs and the memory node
+/// of the one that makes it, and without a privilege no thread can lower its nice value again: an executor
+/// that a niced worker makes would answer requests at the worker's priority. [any]
+class ThreadMaker {
+ public:
+  ThreadMaker() : thread_([this] { serve(); }) {}
+  /// Not while make() runs.
+  ~ThreadMaker();
+  ThreadMaker(const ThreadMaker&) = delete;
+  ThreadMaker& operator=(const ThreadMaker&) = delete;
+
+  /// Throws std::system_error, as the constructor of std::thread does.
+  std::thread make(std::function<void()> function);
+
+ private:
+  struct Order {
+    std::function<void()> function;
+    std::promise<std::thread> thread;
+  };
+
+  void serve();
+
+  std::mutex mutex_;  // guards orders_ and ending_
+  std::condition_variable changed_;
+  std::deque<Order> orders_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+/// The process's own, made at the first call: by a thread at the process's priority that may run everywhere.
+ThreadMaker& thread_maker();
+
+}  // namespace atl::runtime
