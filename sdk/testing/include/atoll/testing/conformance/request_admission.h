@@ -1,0 +1,229 @@
+/// Conformance of "atoll.request_admission/1".
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "atoll/clock.h"
+#include "atoll/request_admission.h"
+#include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/random.h"
+#include "atoll/testing/recording_sink.h"
+
+namespace atl::test {
+
+/// Real threads and the steady clock: requests are resumed on threads of the provider's.
+struct RequestAdmissionProvider {
+  std::string name;
+  /// A fresh one that lets one request run at a time and, of those that come meanwhile, so many wait; what it
+  /// needs lives as long as the pointer.
+  std::function<std::shared_ptr<RequestAdmission>(uint32_t waiting)> make;
+  std::vector<ConformanceException> exceptions;
+  friend void PrintTo(const RequestAdmissionProvider& provider, std::ostream* out) { *out << provider.name; }
+};
+
+/// A request and what has become of it. [any]
+class AdmissionProbe final : public AdmissionWaiter {
+ public:
+  explicit AdmissionProbe(RequestAdmission& admission) : admission_(admission) {}
+  virtual ~AdmissionProbe() = default;
+
+  Result<AdmissionOutcome> ask() { return admission_.ask(*made, 0, *this, &ticket); }
+  void resume(Request& request, Status outcome, const AdmissionTicket& given) noexcept override {
+    std::scoped_lock lock(mutex_);
+    own = own && &request == &*made;
+    ticket = given;
+    status = std::move(outcome);
+    ++resumes;
+    changed_.notify_all();
+  }
+  /// \returns false: not resumed within a minute
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return resumes != 0; });
+  }
+  int resumed() const {
+    std::scoped_lock lock(mutex_);
+    return resumes;
+  }
+  void end() { admission_.ended(ticket); }
+
+  TestRequest made;
+  AdmissionTicket ticket;
+  Status status;
+  bool own = true;
+  int resumes = 0;
+
+ private:
+  RequestAdmission& admission_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+class RequestAdmissionConformance : public Conformance<RequestAdmissionProvider> {
+ protected:
+  void make(uint32_t waiting) { admission_ = GetParam().make(waiting); }
+  std::unique_ptr<AdmissionProbe> probe() const { return std::make_unique<AdmissionProbe>(*admission_); }
+  /// One that has been admitted at once, or null.
+  std::unique_ptr<AdmissionProbe> running() const {
+    auto made = probe();
+    auto outcome = made->ask();
+    EXPECT_TRUE(is_ok(outcome));
+    if (!outcome.ok() || *outcome != AdmissionOutcome::kAdmitted) return nullptr;
+    return made;
+  }
+
+  std::shared_ptr<RequestAdmission> admission_;
+};
+
+TEST_P(RequestAdmissionConformance, OneRunsTheNextWaitsAndIsResumedOnce) {
+  check([&] {
+    make(4);
+    EXPECT_TRUE(admission_->active());
+    auto first = running(), second = probe();
+    ASSERT_NE(first, nullptr);
+    auto outcome = second->ask();
+    ASSERT_TRUE(is_ok(outcome));
+    ASSERT_EQ(*outcome, AdmissionOutcome::kWaits);
+    EXPECT_EQ(second->resumed(), 0);
+    first->end();
+    ASSERT_TRUE(second->wait());
+    EXPECT_TRUE(is_ok(second->status));
+    EXPECT_TRUE(second->own);
+    second->end();
+    EXPECT_NE(running(), nullptr) << "all is free again";
+    EXPECT_EQ(first->resumed(), 0) << "it was admitted at once";
+    EXPECT_EQ(second->resumed(), 1);
+  });
+}
+
+TEST_P(RequestAdmissionConformance, TheyAreResumedInTheOrderInWhichTheyAsked) {
+  check([&] {
+    make(8);
+    auto holder = running();
+    ASSERT_NE(holder, nullptr);
+    std::vector<std::unique_ptr<AdmissionProbe>> probes;
+    for (int i = 0; i < 8; ++i) {
+      probes.push_back(probe());
+      auto outcome = probes.back()->ask();
+      ASSERT_TRUE(is_ok(outcome));
+      ASSERT_EQ(*outcome, AdmissionOutcome::kWaits);
+    }
+    holder->end();
+    for (size_t i = 0; i < probes.size(); ++i) {
+      ASSERT_TRUE(probes[i]->wait());
+      EXPECT_TRUE(is_ok(probes[i]->status));
+      for (size_t later = i + 1; later < probes.size(); ++later)
+        EXPECT_EQ(probes[later]->resumed(), 0) << later;
+      probes[i]->end();
+    }
+  });
+}
+
+TEST_P(RequestAdmissionConformance, TooManyAreRefusedWithATimeToTryAgain) {
+  check([&] {
+    make(1);
+    auto holder = running(), waits = probe(), refused = probe();
+    ASSERT_NE(holder, nullptr);
+    ASSERT_TRUE(is_ok(waits->ask()));
+    auto outcome = refused->ask();
+    ASSERT_FALSE(outcome.ok());
+    const Code code = outcome.status().code();
+    EXPECT_TRUE(code == Code::kResourceExhausted || code == Code::kUnavailable) << outcome.status().text();
+    EXPECT_NE(outcome.status().message(), "");
+    EXPECT_GT(refused->made->retry_after_ms, 0u);
+    holder->end();
+    ASSERT_TRUE(waits->wait());
+    waits->end();
+    EXPECT_EQ(refused->resumed(), 0) << "it stays with the caller";
+    EXPECT_NE(running(), nullptr);
+  });
+}
+
+TEST_P(RequestAdmissionConformance, CancellingEndsTheWait) {
+  check([&] {
+    make(4);
+    auto holder = running(), cancelled = probe(), stays = probe();
+    ASSERT_NE(holder, nullptr);
+    ASSERT_TRUE(is_ok(cancelled->ask()));
+    ASSERT_TRUE(is_ok(stays->ask()));
+    cancelled->made.cancel();
+    ASSERT_TRUE(cancelled->wait());
+    EXPECT_TRUE(is_failure(cancelled->status, Code::kCancelled));
+    holder->end();
+    ASSERT_TRUE(stays->wait());
+    EXPECT_TRUE(is_ok(stays->status));
+    stays->end();
+    EXPECT_EQ(cancelled->resumed(), 1);
+    auto late = probe();
+    late->made.cancel();
+    EXPECT_TRUE(is_failure(late->ask(), Code::kCancelled)) << "before it asks";
+  });
+}
+
+TEST_P(RequestAdmissionConformance, ADeadlineEndsTheWait) {
+  check([&] {
+    make(4);
+    auto holder = running(), late = probe();
+    ASSERT_NE(holder, nullptr);
+    late->made->times.deadline_ns =
+        std::chrono::steady_clock::now().time_since_epoch().count() + 20 * kNsPerMs;
+    auto outcome = late->ask();
+    if (outcome.ok()) {
+      ASSERT_TRUE(late->wait());
+      outcome = std::move(late->status);
+    }
+    EXPECT_TRUE(is_failure(outcome, Code::kDeadlineExceeded));
+    holder->end();
+    EXPECT_NE(running(), nullptr);
+  });
+}
+
+TEST_P(RequestAdmissionConformance, ManyThreadsEachGetOneOutcomeAndOneRunsAtATime) {
+  check([&] {
+    constexpr int kThreads = 4, kRequests = 500;
+    make(kThreads);
+    std::atomic<int> running_now = 0, together = 0, forgotten = 0, twice = 0, admitted = 0, waits = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        Random random(static_cast<uint64_t>(i) + 1);
+        for (int n = 0; n < kRequests; ++n) {
+          auto request = probe();
+          auto outcome = request->ask();
+          bool runs = outcome.ok() && *outcome == AdmissionOutcome::kAdmitted;
+          if (outcome.ok() && *outcome == AdmissionOutcome::kWaits) {
+            ++waits;
+            if (random.below(3) == 0) request->made.cancel();
+            if (!request->wait()) {
+              ++forgotten;
+              (void)request.release();  // the provider has it
+              return;
+            }
+            runs = request->status.ok();
+            twice += request->resumed() != 1;
+          }
+          if (!runs) continue;
+          ++admitted;
+          together += ++running_now > 1;
+          std::this_thread::yield();  // so that others ask meanwhile
+          --running_now;
+          request->end();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(together, 0) << "one at a time";
+    EXPECT_GT(waits, 0) << "nothing was tested";
+    EXPECT_EQ(forgotten, 0) << "waited a minute";
+    EXPECT_EQ(twice, 0);
+    EXPECT_GT(admitted, kThreads * kRequests / 3);
+    EXPECT_NE(running(), nullptr) << "all is free again";
+  });
+}
+
+}  // namespace atl::test
