@@ -119,6 +119,7 @@ class Lifecycle {
   void unload_members_locked(const std::vector<EnsembleMember>& members, std::vector<LoadDone>* cancelled);
   bool changed_since(const Attempt& attempt, std::string_view interface_id, std::string_view instance,
                      ServiceChanged::Kind kind) const;
+  bool may_go_well_since(const Attempt& attempt, const MissingService& missing) const;
   bool admission_changed_since(const Attempt& attempt, const ModelParts& parts) const;
   bool wants_published(const ModelRecord& record, const ServiceChanged& event) const;
   bool uses(const ModelRecord& record, const ServiceChanged& event) const;

@@ -256,9 +256,7 @@ void Lifecycle::fail_versions(const AttemptPtr& attempt, const std::vector<Versi
       const MissingService& missing = failures[0].missing;
       record.missing_interface = missing.interface_id;
       record.missing_name = missing.name;
-      if (!missing.interface_id.empty() &&
-          changed_since(*attempt, missing.interface_id, {}, ServiceChanged::Kind::kPublished)) {
-        // It came while the load was failing.
+      if (may_go_well_since(*attempt, missing)) {
         enqueue(record.waiting, rebuild_order());
       }
     }

@@ -87,6 +87,16 @@ bool Lifecycle::changed_since(const Attempt& attempt, std::string_view interface
   return false;
 }
 
+/// Whether what a load failed for want of came while it was failing.
+bool Lifecycle::may_go_well_since(const Attempt& attempt, const MissingService& missing) const {
+  using Kind = ServiceChanged::Kind;
+  if (missing.interface_id.empty()) return false;
+  if (changed_since(attempt, missing.interface_id, {}, Kind::kPublished)) return true;
+  if (missing.interface_id != ExecutionAdmission::kInterfaceId) return false;
+  return changed_since(attempt, missing.interface_id, {}, Kind::kReplaced) ||
+         changed_since(attempt, missing.interface_id, {}, Kind::kWithdrawn);
+}
+
 bool Lifecycle::wants_published(const ModelRecord& record, const ServiceChanged& event) const {
   bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
   if (record.missing_interface == event.interface_id.view()) {
@@ -131,7 +141,8 @@ bool Lifecycle::is_admitted_otherwise(const ModelRecord& record, const ServiceCh
   return false;
 }
 
-/// Who executes is built on the admission that there is now, or on none.
+/// Who executes is built on the admission that there is now, or on none; so is who was refused by the last
+/// one.
 void Lifecycle::admission_changed(const ServiceChanged& event) {
   std::vector<std::string> reload;
   {
@@ -139,7 +150,8 @@ void Lifecycle::admission_changed(const ServiceChanged& event) {
     changes_[std::string(event.key())] = {++last_change_, event.kind};
     if (ending_) return;
     for (const auto& [model, record] : records_.all()) {
-      if (is_admitted_otherwise(record, event)) reload.push_back(model);
+      const bool was_refused = record.missing_interface == event.interface_id.view() && !record.loading;
+      if (was_refused || is_admitted_otherwise(record, event)) reload.push_back(model);
     }
   }
   for (const std::string& model : reload) rebuild(model);

@@ -186,6 +186,18 @@ Result<std::unique_ptr<ServedModel>> Loader::build(const std::shared_ptr<const P
   }
 }
 
+Status Loader::admit(const inference::ModelConfig& config, int64_t version, ModelParts& parts,
+                     MissingService* missing) {
+  auto admission = VersionAdmission::create(host_.registry(), config, version);
+  if (!admission.ok()) {
+    *missing = {ExecutionAdmission::kInterfaceId,
+                {}};  // another one, or one with other options, may grant it
+    return std::move(admission).status();
+  }
+  parts.admission = std::move(admission).value();
+  return {};
+}
+
 Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<const PreparedModel>& source,
                                                         const RepositoryVersion& version,
                                                         MissingService* missing) {
@@ -218,9 +230,7 @@ Result<std::unique_ptr<ServedModel>> Loader::build_once(const std::shared_ptr<co
   parts.statistics = std::make_shared<StatisticsRecorder>(host_.clock(), parts.info->max_batch_size);
   if (!model.ensemble) {
     // Before the instances, which may take long to make: it may not be possible to execute on them.
-    auto admission = VersionAdmission::create(host_.registry(), config, version.version);
-    if (!admission.ok()) return std::move(admission).status();
-    parts.admission = std::move(admission).value();
+    ATOLL_RETURN_IF_ERROR(admit(config, version.version, parts, missing));
     warn_of_unknown_policies(config);
     auto specs = make_instance_specs(config, options_.host_policies, parts.statistics.get());
     if (!specs.ok()) return std::move(specs).status();

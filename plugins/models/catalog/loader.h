@@ -82,6 +82,8 @@ class Loader {
   Status create_instances(const PreparedModel& model, ModelParts& parts);
   Result<std::unique_ptr<BackendInstance>> create_instance(BackendModel& model, const InstanceSpec& spec);
   void warn_of_unknown_policies(const inference::ModelConfig& config);
+  Status admit(const inference::ModelConfig& config, int64_t version, ModelParts& parts,
+               MissingService* missing);
   Status create_scheduler(const PreparedModel& model, const inference::ModelConfig& config, ModelParts& parts,
                           MissingService* missing);
   std::vector<int32_t> usable_gpus();

@@ -110,9 +110,7 @@ Result<std::unique_ptr<ServedModel>> Loader::build_on(const ServedModel& served,
   parts.info = std::make_unique<const ModelInfo>(std::move(info).value());
 
   // Its own: until the old scheduler is done, both ask for the instances that stay.
-  auto admission = VersionAdmission::create(host_.registry(), config, served.info().version);
-  if (!admission.ok()) return std::move(admission).status();
-  parts.admission = std::move(admission).value();
+  ATOLL_RETURN_IF_ERROR(admit(config, served.info().version, parts, missing));
 
   parts.specs.resize(specs->size());
   parts.instances.resize(specs->size());

@@ -41,7 +41,7 @@ struct ModelRecord {
   std::string failure;                  ///< of the last load, when it failed before any version was known
   std::string logged_failure;           ///< repeated attempts that fail alike are not logged again
   std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded
-  std::string missing_interface;        ///< the service that the last load failed for want of
+  std::string missing_interface;        ///< the service that the last load failed for want of, or by
   std::string missing_name;
   bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
   uint64_t operation = 0;  ///< the newest; a load of an older one is out of date

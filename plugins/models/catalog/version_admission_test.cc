@@ -84,6 +84,30 @@ TEST_F(VersionAdmissionTest, ARefusedDemandFailsTheLoad) {
   EXPECT_EQ(admission.live(), 0U);
 }
 
+TEST_F(VersionAdmissionTest, ARefusedModelIsTriedAgainWhenThePluginIsReplaced) {
+  publish();
+  admission.refuse("g_0");
+  bench.put("m", cat(kSimpleConfig, R"( instance_group { name: "g" count: 1 kind: KIND_CPU })"));
+  EXPECT_FALSE(bench.load_one("m").ok());
+  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kReplaced);
+  EXPECT_THAT(bench.index(), ElementsAre(::testing::HasSubstr("UNAVAILABLE"))) << "it still refuses";
+  admission.refuse("");
+  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kReplaced);
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_EQ(admission.live(), 1U);
+}
+
+TEST_F(VersionAdmissionTest, ARefusedModelIsTriedAgainWhenThePluginIsGone) {
+  publish();
+  admission.refuse("g_0");
+  bench.put("m", cat(kSimpleConfig, R"( instance_group { name: "g" count: 1 kind: KIND_CPU })"));
+  EXPECT_FALSE(bench.load_one("m").ok());
+  bench.host.registry().withdraw(std::string(ExecutionAdmission::kInterfaceId), "limiter");
+  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kWithdrawn);
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_EQ(admission.live(), 0U);
+}
+
 TEST_F(VersionAdmissionTest, ModelsFollowThePluginThatComesAndGoes) {
   bench.put("m");
   EXPECT_EQ(bench.load_one("m").text(), "OK");
