@@ -67,7 +67,8 @@ Result<bool> InferCall::find() noexcept {
 void InferCall::model_came(Status status) noexcept {
   came_ = std::move(status);
   alarm_.emplace();
-  alarm_->Set(queue_.queue.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());
+  grpc::ServerCompletionQueue* queue = queue_.queue.get();
+  alarm_->Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());  // tag(): the last use of this object
 }
 
 void InferCall::on_woken(bool) { go_on(std::move(came_)); }

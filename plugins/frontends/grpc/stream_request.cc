@@ -65,7 +65,8 @@ void StreamRequest::about_to_wait() noexcept { stream_->hold(); }
 void StreamRequest::model_came(Status status) noexcept {
   came_ = std::move(status);
   alarm_.emplace();
-  alarm_->Set(queue_.queue.get(), gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());
+  grpc::ServerCompletionQueue* queue = queue_.queue.get();
+  alarm_->Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());  // tag(): the last use of this object
 }
 
 void StreamRequest::on_woken(bool) {
