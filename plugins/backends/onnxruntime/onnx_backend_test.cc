@@ -239,12 +239,12 @@ class CountedExecutors final : public ExecutorFactory {
   explicit CountedExecutors(ExecutorFactory& next) : next_(next) {}
   Result<SerialExecutorPtr> create(std::string_view name,
                                    const ThreadPlacement& placement) noexcept override {
+    if (created == limit) return make_status(Code::kResourceExhausted, "no thread");
     ++created;
-    if (full) return make_status(Code::kResourceExhausted, "no thread");
     return next_.create(name, placement);
   }
   std::atomic<int> created = 0;
-  std::atomic<bool> full = false;
+  std::atomic<int> limit = 1000;
 
  private:
   ExecutorFactory& next_;
@@ -261,8 +261,15 @@ TEST_F(OnnxBackendTest, SessionsHaveThreadsOfTheHost) {
   ASSERT_TRUE(load(kConfig).ok());
   EXPECT_EQ(executors.created, 2);  // the third one calls
   model_.reset();
-  executors.full = true;
-  EXPECT_FALSE(load(kConfig).ok());
+  defaults_.inter_op_threads = 4;
+  backend_.open(surroundings_, defaults_);
+  ASSERT_TRUE(load(cat(kConfig, "parameters { key: 'execution_mode' value { string_value: '1' } }")).ok());
+  EXPECT_EQ(executors.created, 2 + 2 + 3) << "those of the second session besides";
+  model_.reset();
+  for (int further : {0, 1}) {
+    executors.limit = executors.created + further;
+    EXPECT_EQ(load(kConfig).text(), "no thread") << further << " of 2 threads can be had";
+  }
   surroundings_.environment = environment_.get();
   backend_.open(surroundings_, defaults_);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onnx_instance.h"
+#include "session_threads.h"
 
 namespace atl::ort {
 namespace {
@@ -73,6 +74,9 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
                                         const std::string& log_id, const std::string& path) noexcept {
   auto options = make_session_options(settings, environment, log_id);
   if (!options.ok()) return std::move(options).status();
+  auto threads = SessionThreads::make(environment.executors(), settings);
+  if (!threads.ok()) return std::move(threads).status();
+  ATOLL_RETURN_IF_ERROR(threads->give_to(**options));
   Handle<OrtSession> session;
   Status status = make(session, api().CreateSession, &environment.env(), path.c_str(), options->get());
   if (!status.ok()) return make_status(status.code(), "model file '", path, "': ", status.message());

@@ -62,7 +62,7 @@ struct Surroundings {
 };
 
 /// \param log_id  what the session's log lines begin with
-/// Errors: those of ONNX Runtime, with the file's path.
+/// Errors: those of ONNX Runtime, with the file's path; RESOURCE_EXHAUSTED no thread to be had.
 Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
                                         const std::string& log_id, const std::string& path) noexcept;
 

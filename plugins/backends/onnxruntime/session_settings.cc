@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "session_threads.h"
-
 namespace atl::ort {
 namespace {
 
@@ -198,7 +196,6 @@ Result<Handle<OrtSessionOptions>> make_session_options(const SessionSettings& se
   Handle<OrtSessionOptions> options;
   ATOLL_RETURN_IF_ERROR(make(options, ort.CreateSessionOptions));
   OrtSessionOptions* raw = options.get();
-  ATOLL_RETURN_IF_ERROR(use_executors(*raw, environment.executors()));
   ATOLL_RETURN_IF_ERROR(check(ort.SetUserLoggingFunction(raw, &write_log, &environment.log())));
   ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogSeverityLevel(raw, environment.level())));
   ATOLL_RETURN_IF_ERROR(check(ort.SetSessionLogId(raw, log_id.c_str())));
