@@ -68,12 +68,18 @@ class RequestAdmissionConformance : public Conformance<RequestAdmissionProvider>
  protected:
   void make(uint32_t waiting) { admission_ = GetParam().make(waiting); }
   std::unique_ptr<AdmissionProbe> probe() const { return std::make_unique<AdmissionProbe>(*admission_); }
-  /// One that has been admitted at once, or null.
+  /// One that is admitted, or null. Not always at once: another one that is being resumed goes before it.
   std::unique_ptr<AdmissionProbe> running() const {
     auto made = probe();
     auto outcome = made->ask();
     EXPECT_TRUE(is_ok(outcome));
-    if (!outcome.ok() || *outcome != AdmissionOutcome::kAdmitted) return nullptr;
+    if (!outcome.ok()) return nullptr;
+    if (*outcome == AdmissionOutcome::kWaits) {
+      const bool in_time = made->wait();
+      EXPECT_TRUE(in_time) << "waited a minute";
+      if (!in_time) (void)made.release();  // the provider has it
+      if (!in_time || !is_ok(made->status)) return nullptr;
+    }
     return made;
   }
 
@@ -96,7 +102,7 @@ TEST_P(RequestAdmissionConformance, OneRunsTheNextWaitsAndIsResumedOnce) {
     EXPECT_TRUE(second->own);
     second->end();
     EXPECT_NE(running(), nullptr) << "all is free again";
-    EXPECT_EQ(first->resumed(), 0) << "it was admitted at once";
+    EXPECT_EQ(first->resumed(), 0) << "it was admitted when it asked";
     EXPECT_EQ(second->resumed(), 1);
   });
 }
