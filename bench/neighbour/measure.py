@@ -6,7 +6,8 @@
 
 Quiet and disturbed runs take turns on one server, so what disturbs the machine disturbs both. Requests come at a fixed
 rate (h2load, HTTP/1.1, JSON); the neighbours are ONNX models whose weights take --megabytes each, loaded over gRPC by
-this process, which keeps to the server's last CPU. Prints every run, the ratio of each pair with the spread, and the budget. Exits with 1 if the median misses it.
+this process, which keeps to the server's last CPU. Prints every run, the ratio of each pair with the spread, and the
+budget. Exits with 1 if the median misses it.
 """
 
 import argparse

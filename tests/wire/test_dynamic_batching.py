@@ -17,7 +17,6 @@ from support.server import BUILD, Server
 from tritonclient.utils import InferenceServerException
 
 
-
 def slow(milliseconds):
     return f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{milliseconds}" }} }}\n'
 

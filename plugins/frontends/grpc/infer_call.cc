@@ -66,9 +66,7 @@ Result<bool> InferCall::find() noexcept {
 
 void InferCall::model_came(Status status) noexcept {
   came_ = std::move(status);
-  alarm_.emplace();
-  grpc::ServerCompletionQueue* queue = queue_.queue.get();
-  alarm_->Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());  // tag(): the last use of this object
+  wake_up_.send(*queue_.queue, woken_);
 }
 
 void InferCall::on_woken(bool) { go_on(std::move(came_)); }

@@ -4,7 +4,6 @@
 /// output tensors are allocated so that gRPC sends, and then frees, the memory the backend filled.
 #pragma once
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -16,6 +15,7 @@
 #include "event.h"
 #include "infer_queue.h"
 #include "received_message.h"
+#include "wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -55,8 +55,8 @@ class InferCall final : public UnaryInferContext {
   Step<InferCall> written_{this, &InferCall::on_written};
   Step<InferCall> end_{this, &InferCall::on_end};
   Step<InferCall> woken_{this, &InferCall::on_woken};
-  std::optional<grpc::Alarm> alarm_;  ///< brings a request that waited for its model back to its thread
-  Status came_;                       ///< how that ended
+  WakeUp wake_up_;  ///< brings a request that waited for its model back to its thread
+  Status came_;     ///< how that ended
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
   ReceivedMessage received_;

@@ -64,9 +64,7 @@ void StreamRequest::about_to_wait() noexcept { stream_->hold(); }
 
 void StreamRequest::model_came(Status status) noexcept {
   came_ = std::move(status);
-  alarm_.emplace();
-  grpc::ServerCompletionQueue* queue = queue_.queue.get();
-  alarm_->Set(queue, gpr_inf_past(GPR_CLOCK_MONOTONIC), woken_.tag());  // tag(): the last use of this object
+  wake_up_.send(*queue_.queue, woken_);
 }
 
 void StreamRequest::on_woken(bool) {

@@ -1,16 +1,14 @@
 /// One request of a ModelStreamInfer call.
 #pragma once
 
-#include <grpcpp/alarm.h>
 #include <grpcpp/support/byte_buffer.h>
-
-#include <optional>
 
 #include "atoll/gate.h"
 #include "common/infer_context.h"
 #include "event.h"
 #include "infer_queue.h"
 #include "received_message.h"
+#include "wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -80,8 +78,8 @@ class StreamRequest final : public InferContext {
 
   InferQueue& queue_;
   Step<StreamRequest> woken_{this, &StreamRequest::on_woken};
-  std::optional<grpc::Alarm> alarm_;  ///< brings a request that waited for its model back to its thread
-  Status came_;                       ///< how that ended
+  WakeUp wake_up_;  ///< brings a request that waited for its model back to its thread
+  Status came_;     ///< how that ended
   int64_t read_start_ns_ = 0;
   int64_t read_end_ns_ = 0;
   InferStream* stream_ = nullptr;

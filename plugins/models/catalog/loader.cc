@@ -190,8 +190,8 @@ Status Loader::admit(const inference::ModelConfig& config, int64_t version, Mode
                      MissingService* missing) {
   auto admission = VersionAdmission::create(host_.registry(), config, version);
   if (!admission.ok()) {
-    *missing = {ExecutionAdmission::kInterfaceId,
-                {}};  // another one, or one with other options, may grant it
+    // Another one, or this one with other options, may grant it.
+    *missing = {ExecutionAdmission::kInterfaceId, {}};
     return std::move(admission).status();
   }
   parts.admission = std::move(admission).value();

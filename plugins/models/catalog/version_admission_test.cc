@@ -54,6 +54,17 @@ TEST(VersionAdmission, DemandsAreThoseOfTheInstancesThatExecute) {
 class VersionAdmissionTest : public ::testing::Test {
  protected:
   void publish() { bench.host.registry().publish<ExecutionAdmission>("limiter", admission); }
+  void withdraw() {
+    bench.host.registry().withdraw(std::string(ExecutionAdmission::kInterfaceId), "limiter");
+    bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kWithdrawn);
+  }
+  /// Model "m", which is not admitted.
+  void load_refused() {
+    publish();
+    admission.refuse("g_0");
+    bench.put("m", cat(kSimpleConfig, R"( instance_group { name: "g" count: 1 kind: KIND_CPU })"));
+    EXPECT_FALSE(bench.load_one("m").ok());
+  }
 
   test::FakeAdmission admission;  // outlives the catalog
   CatalogBench bench;
@@ -85,10 +96,7 @@ TEST_F(VersionAdmissionTest, ARefusedDemandFailsTheLoad) {
 }
 
 TEST_F(VersionAdmissionTest, ARefusedModelIsTriedAgainWhenThePluginIsReplaced) {
-  publish();
-  admission.refuse("g_0");
-  bench.put("m", cat(kSimpleConfig, R"( instance_group { name: "g" count: 1 kind: KIND_CPU })"));
-  EXPECT_FALSE(bench.load_one("m").ok());
+  load_refused();
   bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kReplaced);
   EXPECT_THAT(bench.index(), ElementsAre(::testing::HasSubstr("UNAVAILABLE"))) << "it still refuses";
   admission.refuse("");
@@ -98,12 +106,8 @@ TEST_F(VersionAdmissionTest, ARefusedModelIsTriedAgainWhenThePluginIsReplaced) {
 }
 
 TEST_F(VersionAdmissionTest, ARefusedModelIsTriedAgainWhenThePluginIsGone) {
-  publish();
-  admission.refuse("g_0");
-  bench.put("m", cat(kSimpleConfig, R"( instance_group { name: "g" count: 1 kind: KIND_CPU })"));
-  EXPECT_FALSE(bench.load_one("m").ok());
-  bench.host.registry().withdraw(std::string(ExecutionAdmission::kInterfaceId), "limiter");
-  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kWithdrawn);
+  load_refused();
+  withdraw();
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
   EXPECT_EQ(admission.live(), 0U);
 }
@@ -117,8 +121,7 @@ TEST_F(VersionAdmissionTest, ModelsFollowThePluginThatComesAndGoes) {
   bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kReplaced);
   EXPECT_EQ(admission.live(), 1U);
   EXPECT_EQ(admission.demands().size(), 2U) << "it was built again";
-  bench.host.registry().withdraw(std::string(ExecutionAdmission::kInterfaceId), "limiter");
-  bench.publish_change(ExecutionAdmission::kInterfaceId, "limiter", Kind::kWithdrawn);
+  withdraw();
   EXPECT_EQ(admission.live(), 0U);
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
