@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "atoll/text.h"
@@ -146,7 +147,13 @@ Status unimplemented(const Parts&... parts) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) noexcept : value_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
+  Result(T value) noexcept : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  /// From what converts to T: a unique_ptr of a derived class makes a Result of a unique_ptr of its base.
+  template <class Other>
+  requires(std::is_convertible_v<Other&&, T> && !std::is_convertible_v<Other&&, Status> &&
+           !std::is_same_v<std::remove_cvref_t<Other>, T> &&
+           !std::is_same_v<std::remove_cvref_t<Other>, Result>) Result(Other&& value)
+  noexcept : value_(std::in_place, std::forward<Other>(value)) {}  // NOLINT(google-explicit-constructor)
   Result(Status failure) noexcept : status_(std::move(failure)) {  // NOLINT(google-explicit-constructor)
     if (status_.ok()) status_ = Status(Code::kInternal, "a Result was made from a successful Status");
   }

@@ -32,11 +32,16 @@ void append(std::string& out, T value) {
   auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
   out.append(digits, end);
 }
+template <class T>
+concept Joinable =
+    std::convertible_to<const T&, std::string_view> || std::integral<T> || std::floating_point<T>;
 }  // namespace text_detail
 
 /// Joins texts, characters, booleans and numbers: cat("got ", n, " inputs").
 template <class... Parts>
 std::string cat(const Parts&... parts) {
+  static_assert((text_detail::Joinable<Parts> && ...),
+                "cat() joins texts, characters, booleans and numbers; print a pointer or an object yourself");
   std::string out;
   (text_detail::append(out, parts), ...);
   return out;

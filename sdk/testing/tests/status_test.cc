@@ -87,6 +87,18 @@ TEST(Result, TakesValuesThatOnlyMove) {
   EXPECT_EQ(*taken, 7);
 }
 
+struct Base {
+  virtual ~Base() = default;
+};
+struct Derived final : Base {};
+Result<std::unique_ptr<Base>> makes_a_base() { return std::make_unique<Derived>(); }
+TEST(Result, OfABaseTakesAPointerToADerivedObject) {
+  Result<std::unique_ptr<Base>> result = makes_a_base();
+  ASSERT_TRUE(result.ok());
+  EXPECT_NE(dynamic_cast<Derived*>(result.value().get()), nullptr);
+  static_assert(!std::is_convertible_v<std::unique_ptr<Base>, Result<std::unique_ptr<Derived>>>);
+}
+
 Status fails_in_the_middle(bool& went_on) {
   ATOLL_RETURN_IF_ERROR(Status());
   ATOLL_RETURN_IF_ERROR(internal_error("middle"));
