@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "atoll/runtime/descriptor_limit.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/control/signals.h"
 #include "kernel/server/kernel.h"
@@ -148,6 +149,15 @@ std::vector<std::string> files_in(const std::vector<std::string>& folders) {
   return files;
 }
 
+void raise_descriptors(Log& log) {
+  Result<runtime::DescriptorLimit> limit = runtime::raise_descriptor_limit();
+  if (!limit.ok()) {
+    log.warning(limit.status().text());
+  } else {
+    log.debug("open files: limit ", limit->soft, ", was ", limit->soft_before);
+  }
+}
+
 }  // namespace
 
 Status check_server(const ServerArguments& arguments, LogSink& sink) {
@@ -199,6 +209,7 @@ int run_server(const ServerArguments& arguments, LogSink& sink) {
     runtime::log_lines(*log, status.text());
     return kExitManifest;
   }
+  raise_descriptors(*log);
   return Server(arguments, sink, std::move(manifest).value()).run();
 }
 

@@ -1,6 +1,8 @@
 """The real executable while it serves: signals, reloads, drains."""
 import os
+import pathlib
 import re
+import resource
 import shutil
 import signal
 
@@ -28,6 +30,21 @@ def test_a_closed_pipe_does_not_end_it(tmp_path):
     with Server(tmp_path, BOTH) as server:
         server.expect("active")
         server.send(signal.SIGPIPE)
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_the_limit_of_open_files_is_raised(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        server = Server(tmp_path, BOTH)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with server:
+        server.expect("active")
+        limits = pathlib.Path(f"/proc/{server.process.pid}/limits").read_text()
+        assert re.search(rf"^Max open files +{hard} +{hard} ", limits, re.MULTILINE), limits
         server.send(signal.SIGTERM)
         assert server.wait() == 0
 
