@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "atoll/option_table.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/runtime/option_values.h"
 #include "kernel/manifest/overrides.h"
@@ -22,22 +23,26 @@ using runtime::RawValue;
 constexpr size_t kInstancesMax = 1024;
 constexpr size_t kNameBytesMax = 64;
 
-constexpr atoll_option_v1 kServerOptions[] = {
-    {"drain_timeout", ATOLL_OPTION_DURATION, 0, "30s", "0s", "24h", nullptr,
-     "How long an instance that is stopped or replaced may take to finish what it holds."},
-    {"plugin_path", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
-     "Folders searched for ROLE/NAME.so, before the folder of the installed plugins."},
-    {"worker_threads", ATOLL_OPTION_INT, 0, "4", "1", "64", nullptr,
-     "Threads for long control work, such as loading models."},
+constexpr OptionTable kServerOptions{
+    option_duration("drain_timeout", "30s")
+        .range("0s", "24h")
+        .help("How long an instance that is stopped or replaced may take to finish what it holds."),
+    option_string_list("plugin_path")
+        .help("Folders searched for ROLE/NAME.so, before the folder of the installed plugins."),
+    option_int("worker_threads", 4)
+        .range(1, 64)
+        .help("Threads for long control work, such as loading models."),
 };
 
-constexpr atoll_option_v1 kLogOptions[] = {
-    {"level", ATOLL_OPTION_STRING, 0, "info", nullptr, nullptr, "trace|debug|info|warning|error",
-     "Records below this level are not written."},
-    {"format", ATOLL_OPTION_STRING, 0, "text", nullptr, nullptr, "text|json",
-     "One line of text or one JSON object a record."},
-    {"file", ATOLL_OPTION_STRING, 0, nullptr, nullptr, nullptr, nullptr,
-     "File that records are appended to, opened again by a reload; empty: standard error."},
+constexpr OptionTable kLogOptions{
+    option_string("level", "info")
+        .choices("trace|debug|info|warning|error")
+        .help("Records below this level are not written."),
+    option_string("format", "text")
+        .choices("text|json")
+        .help("One line of text or one JSON object a record."),
+    option_string("file").help(
+        "File that records are appended to, opened again by a reload; empty: standard error."),
 };
 
 bool is_name(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "atoll/option_table.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/typed_value.h"
 
@@ -24,22 +25,13 @@ constexpr std::array<TypeText, 8> kTypes = {{{"boolean", " (true or false)"},
                                              {"list of strings", " ([\"a\", \"b\"])"},
                                              {"table of strings", " ({ key = \"value\" })"}}};
 
-constexpr atoll_option_v1 kReservedOptions[] = {
-    {"use", ATOLL_OPTION_STRING, 0, nullptr, nullptr, nullptr, nullptr,
-     "The plugin, role/name; may be left out only if `file` is given."},
-    {"enabled", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
-     "Whether the instance is made; a disabled one is still checked."},
-    {"file", ATOLL_OPTION_STRING, 0, nullptr, nullptr, nullptr, nullptr,
-     "Path of the shared object; empty: searched in the plugin path."},
-    {"needs", ATOLL_OPTION_STRING_MAP, 0, "{}", nullptr, nullptr, nullptr,
-     "Interface id to the name of the instance that shall provide it, where several could."},
+constexpr OptionTable kReservedOptions{
+    option_string("use").help("The plugin, role/name; may be left out only if `file` is given."),
+    option_bool("enabled", true).help("Whether the instance is made; a disabled one is still checked."),
+    option_string("file").help("Path of the shared object; empty: searched in the plugin path."),
+    option_string_map("needs").help(
+        "Interface id to the name of the instance that shall provide it, where several could."),
 };
-
-bool is_option_key(std::string_view key) {
-  return !key.empty() && key.size() <= 64 && std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
 
 bool is_number(uint32_t type) {
   return type == ATOLL_OPTION_INT || type == ATOLL_OPTION_FLOAT || type == ATOLL_OPTION_DURATION ||
@@ -79,7 +71,7 @@ Status check_option_table(std::span<const atoll_option_v1> table) {
   for (size_t i = 0; i < table.size(); ++i) {
     const auto& row = table[i];
     std::string_view key = row.key == nullptr ? "" : row.key;
-    if (!is_option_key(key)) {
+    if (!option_detail::is_key(key)) {
       problems.add_line(cat("option ", i, ": has key '", key, "', expected [a-z0-9_]{1,64}"));
       continue;
     }

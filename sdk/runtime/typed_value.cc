@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "atoll/quantity.h"
 #include "atoll/runtime/option_table.h"
-#include "atoll/runtime/quantity.h"
 
 namespace atl::runtime {
 namespace {

@@ -27,8 +27,9 @@ class Hello final : public atl::Plugin {
   atl::Subscription<atl::ModelStateChanged, OnChange> changes_;
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"greeting", ATOLL_OPTION_STRING, 0, "hello", nullptr, nullptr, nullptr, "What to say at start."}};
+constexpr atl::OptionTable kOptions{
+    atl::option_string("greeting", "hello").help("What to say at start."),
+};
 
 }  // namespace
 

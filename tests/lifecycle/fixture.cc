@@ -136,12 +136,12 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
 #endif
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"fail", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, "|create|start", "the step that fails"},
-    {"throw", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, "|create|start", "the step that throws"},
-    {"size", ATOLL_OPTION_INT, 0, "1", "1", "10", nullptr, "a number"},
-    {"faults", ATOLL_OPTION_INT, 0, "0", nullptr, nullptr, nullptr, "address of the fault injector"},
-    {"stubborn", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr, "keeps services while draining"},
+constexpr atl::OptionTable kOptions{
+    atl::option_string("fail", "").choices("|create|start").help("the step that fails"),
+    atl::option_string("throw", "").choices("|create|start").help("the step that throws"),
+    atl::option_int("size", 1).range(1, 10).help("a number"),
+    atl::option_int("faults", 0).help("address of the fault injector"),
+    atl::option_bool("stubborn", false).help("keeps services while draining"),
 };
 #ifdef FIXTURE_PROVIDES
 constexpr atoll_provided_v1 kProvides[] = {FIXTURE_PROVIDES};

@@ -61,34 +61,41 @@ constexpr atoll_provided_v1 kProvides[] = {{ExecutionAdmission::kInterfaceId.dat
                                            {RequestAdmission::kInterfaceId.data(), 0, 0},
                                            {MetricSource::kInterfaceId.data(), 0, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"resources", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
-     "Copies of the resources that instance groups name, \"NAME:COUNT\" for every device or "
-     "\"NAME:COUNT:DEVICE\"; if any is given, those left out have none. Empty: of each as many as the loaded "
-     "instance that needs most of it."},
-    {"tenants", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
-     "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,queue=50\" each, with any of the "
-     "parts. Which header names a request's tenant is an option of the frontends."},
-    {"default_tenant", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
-     "The quota, of the same parts, of requests whose tenant is not among tenants; empty: not limited."},
-    {"unknown_tenants", ATOLL_OPTION_STRING, 0, "shared", nullptr, nullptr, "shared|separate",
-     "Whether requests of tenants that are not named share one quota, or have one for each name."},
-    {"max_unknown_tenants", ATOLL_OPTION_INT, 0, "1024", "1", "1000000", nullptr,
-     "Tenants that are not named and have a quota of their own at a time; further ones share one."},
-    {"request_concurrency", ATOLL_OPTION_INT, 0, "0", "0", "1000000000", nullptr,
-     "Requests that run at a time, of all tenants together; further ones wait, and get their turns by the "
-     "tenants' weights. 0: any number."},
-    {"max_request_wait", ATOLL_OPTION_DURATION, 0, "10s", "0s", "87600h", nullptr,
-     "The longest that a request waits for its turn; then it is refused. 0s: as long as it takes."},
-    {"overload_in_flight", ATOLL_OPTION_INT, 0, "0", "0", "1000000000", nullptr,
-     "Requests that run or wait, from which on requests are refused; each priority level below the first "
-     "may take a tenth less than the one above it, down to half. 0: any number."},
-    {"overload_queue_delay", ATOLL_OPTION_DURATION, 0, "0s", "0s", "1h", nullptr,
-     "The wait for a turn that is too long if no request had a shorter one for overload_interval: then "
-     "requests "
-     "are refused until it is met. Needs request_concurrency. 0s: any wait."},
-    {"overload_interval", ATOLL_OPTION_DURATION, 0, "100ms", "1ms", "1h", nullptr,
-     "How long waits have to be longer than overload_queue_delay for that to be an overload."},
+constexpr OptionTable kOptions{
+    option_string_list("resources")
+        .help("Copies of the resources that instance groups name, \"NAME:COUNT\" for every device or "
+              "\"NAME:COUNT:DEVICE\"; if any is given, those left out have none. Empty: of each as many as "
+              "the loaded instance that needs most of it."),
+    option_string_list("tenants").help(
+        "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,queue=50\" each, with any of "
+        "the parts. Which header names a request's tenant is an option of the frontends."),
+    option_string("default_tenant", "")
+        .help("The quota, of the same parts, of requests whose tenant is not among tenants; empty: not "
+              "limited."),
+    option_string("unknown_tenants", "shared")
+        .choices("shared|separate")
+        .help("Whether requests of tenants that are not named share one quota, or have one for each name."),
+    option_int("max_unknown_tenants", 1024)
+        .range(1, 1000000)
+        .help("Tenants that are not named and have a quota of their own at a time; further ones share one."),
+    option_int("request_concurrency", 0)
+        .range(0, 1000000000)
+        .help("Requests that run at a time, of all tenants together; further ones wait, and get their turns "
+              "by the tenants' weights. 0: any number."),
+    option_duration("max_request_wait", "10s")
+        .range("0s", "87600h")
+        .help("The longest that a request waits for its turn; then it is refused. 0s: as long as it takes."),
+    option_int("overload_in_flight", 0)
+        .range(0, 1000000000)
+        .help("Requests that run or wait, from which on requests are refused; each priority level below the "
+              "first may take a tenth less than the one above it, down to half. 0: any number."),
+    option_duration("overload_queue_delay", "0s")
+        .range("0s", "1h")
+        .help("The wait for a turn that is too long if no request had a shorter one for overload_interval: "
+              "then requests are refused until it is met. Needs request_concurrency. 0s: any wait."),
+    option_duration("overload_interval", "100ms")
+        .range("1ms", "1h")
+        .help("How long waits have to be longer than overload_queue_delay for that to be an overload."),
 };
 
 }  // namespace

@@ -13,19 +13,23 @@ namespace {
 
 constexpr atoll_provided_v1 kProvides[] = {{"atoll.backend/1", 0, 0}};
 constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
-constexpr atoll_option_v1 kOptions[] = {
-    {"intra_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
-     "Threads that work on one operator, for models that do not say; 0: one a CPU that the process may "
-     "use (affinity, container quota)."},
-    {"inter_op_threads", ATOLL_OPTION_INT, 0, "0", "0", "1024", nullptr,
-     "Threads that run operators side by side in parallel execution mode, for models that do not say; 0: one "
-     "a CPU."},
-    {"allow_spinning", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
-     "Let a session's idle threads burn CPU for a moment to wake up faster."},
-    {"scratch_keep", ATOLL_OPTION_BYTES, 0, "64MiB", "0", nullptr, nullptr,
-     "Bytes of gather buffer that an instance keeps between batches; a larger one is given back."},
-    {"log_level", ATOLL_OPTION_STRING, 0, "warning", nullptr, nullptr, "verbose|info|warning|error",
-     "Least severe message of ONNX Runtime that reaches the log."},
+constexpr OptionTable kOptions{
+    option_int("intra_op_threads", 0)
+        .range(0, 1024)
+        .help("Threads that work on one operator, for models that do not say; 0: one a CPU that the process "
+              "may use (affinity, container quota)."),
+    option_int("inter_op_threads", 0)
+        .range(0, 1024)
+        .help("Threads that run operators side by side in parallel execution mode, for models that do not "
+              "say; 0: one a CPU."),
+    option_bool("allow_spinning", false)
+        .help("Let a session's idle threads burn CPU for a moment to wake up faster."),
+    option_bytes("scratch_keep", "64MiB")
+        .at_least("0")
+        .help("Bytes of gather buffer that an instance keeps between batches; a larger one is given back."),
+    option_string("log_level", "warning")
+        .choices("verbose|info|warning|error")
+        .help("Least severe message of ONNX Runtime that reaches the log."),
 };
 
 class OnnxRuntime final : public Plugin {

@@ -26,11 +26,13 @@ class PbtxtPlugin final : public Plugin {
 
 constexpr atoll_provided_v1 kProvides[] = {{ModelConfigs::kInterfaceId.data(), 1, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"unknown_fields", ATOLL_OPTION_STRING, 0, "error", nullptr, nullptr, "error|warn",
-     "Whether a field that this version does not know refuses a model or is logged and ignored."},
-    {"instances_max", ATOLL_OPTION_INT, 0, "1024", "1", "1000000", nullptr,
-     "Most instances that one version of a model may have, over all groups and GPUs."},
+constexpr OptionTable kOptions{
+    option_string("unknown_fields", "error")
+        .choices("error|warn")
+        .help("Whether a field that this version does not know refuses a model or is logged and ignored."),
+    option_int("instances_max", 1024)
+        .range(1, 1000000)
+        .help("Most instances that one version of a model may have, over all groups and GPUs."),
 };
 
 }  // namespace

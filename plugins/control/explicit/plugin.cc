@@ -12,13 +12,15 @@ constexpr atoll_need_v1 kNeeds[] = {
     {Repository::kInterfaceId.data(), 0, 0},
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"load_model", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
-     "Names of the models that are loaded at start; \"*\" alone: all of the repository."},
-    {"allow_file_override", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
-     "Whether a load may bring the model's files itself, which for some backends means bringing code."},
-    {"max_override_bytes", ATOLL_OPTION_BYTES, 0, "1GiB", "1MiB", nullptr, nullptr,
-     "Most bytes of configurations and files that all loads in hand may have brought."},
+constexpr OptionTable kOptions{
+    option_string_list("load_model")
+        .help("Names of the models that are loaded at start; \"*\" alone: all of the repository."),
+    option_bool("allow_file_override", true)
+        .help("Whether a load may bring the model's files itself, which for some backends means bringing "
+              "code."),
+    option_bytes("max_override_bytes", "1GiB")
+        .at_least("1MiB")
+        .help("Most bytes of configurations and files that all loads in hand may have brought."),
 };
 
 }  // namespace

@@ -13,24 +13,28 @@ constexpr atoll_need_v1 kNeeds[] = {
     {Repository::kInterfaceId.data(), 0, 0},
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"unload_after", ATOLL_OPTION_DURATION, 0, "10m", "0s", "8760h", nullptr,
-     "How long nobody has asked for a model when it is unloaded; 0s: it stays."},
-    {"memory_budget", ATOLL_OPTION_BYTES, 0, "0", "0", nullptr, nullptr,
-     "Most bytes that loaded models may take, as estimated; beyond, the least recently used ones are "
-     "unloaded. "
-     "0: no limit."},
-    {"pinned", ATOLL_OPTION_STRING_LIST, 0, "[]", nullptr, nullptr, nullptr,
-     "Names of models that are loaded at start and never unloaded."},
-    {"max_waiting", ATOLL_OPTION_INT, 0, "1000", "1", "1000000", nullptr,
-     "Most requests that wait for models to be loaded."},
-    {"max_wait", ATOLL_OPTION_DURATION, 0, "60s", "1ms", "24h", nullptr,
-     "How long a request waits for its model at most; its own deadline counts too."},
-    {"retry_after", ATOLL_OPTION_DURATION, 0, "1s", "0s", "1h", nullptr,
-     "How long a model that failed to load is not tried again; doubled by each further failure, up to 64 "
-     "times."},
-    {"interval", ATOLL_OPTION_DURATION, 0, "15s", "0s", "24h", nullptr,
-     "Time between two looks at which models the repository has; 0s: one at start only."},
+constexpr OptionTable kOptions{
+    option_duration("unload_after", "10m")
+        .range("0s", "8760h")
+        .help("How long nobody has asked for a model when it is unloaded; 0s: it stays."),
+    option_bytes("memory_budget", "0")
+        .at_least("0")
+        .help("Most bytes that loaded models may take, as estimated; beyond, the least recently used ones "
+              "are unloaded. 0: no limit."),
+    option_string_list("pinned").help("Names of models that are loaded at start and never unloaded."),
+    option_int("max_waiting", 1000)
+        .range(1, 1000000)
+        .help("Most requests that wait for models to be loaded."),
+    option_duration("max_wait", "60s")
+        .range("1ms", "24h")
+        .help("How long a request waits for its model at most; its own deadline counts too."),
+    option_duration("retry_after", "1s")
+        .range("0s", "1h")
+        .help("How long a model that failed to load is not tried again; doubled by each further failure, up "
+              "to 64 times."),
+    option_duration("interval", "15s")
+        .range("0s", "24h")
+        .help("Time between two looks at which models the repository has; 0s: one at start only."),
 };
 
 }  // namespace

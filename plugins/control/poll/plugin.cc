@@ -12,13 +12,14 @@ constexpr atoll_need_v1 kNeeds[] = {
     {Repository::kInterfaceId.data(), 1, 0},
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"interval", ATOLL_OPTION_DURATION, 0, "15s", "0s", "24h", nullptr,
-     "Time between the end of one look at the repository and the next; 0s: one at start only."},
-    {"settle_time", ATOLL_OPTION_DURATION, 0, "1s", "0s", "1h", nullptr,
-     "How long a change must not have changed further before it is followed, so that nothing is loaded that "
-     "is "
-     "still being copied."},
+constexpr OptionTable kOptions{
+    option_duration("interval", "15s")
+        .range("0s", "24h")
+        .help("Time between the end of one look at the repository and the next; 0s: one at start only."),
+    option_duration("settle_time", "1s")
+        .range("0s", "1h")
+        .help("How long a change must not have changed further before it is followed, so that nothing is "
+              "loaded that is still being copied."),
 };
 
 }  // namespace

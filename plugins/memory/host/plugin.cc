@@ -20,9 +20,8 @@ class HostMemoryPlugin final : public Plugin {
 
 constexpr atoll_provided_v1 kProvides[] = {{Memory::kInterfaceId.data(), 0, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"limit", ATOLL_OPTION_BYTES, 0, "0", nullptr, nullptr, nullptr,
-     "Most bytes in use at a time; 0: no limit."},
+constexpr OptionTable kOptions{
+    option_bytes("limit", "0").help("Most bytes in use at a time; 0: no limit."),
 };
 
 }  // namespace

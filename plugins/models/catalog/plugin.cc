@@ -18,25 +18,28 @@ constexpr atoll_need_v1 kNeeds[] = {
     {"atoll.execution_admission/1", 0, ATOLL_NEED_MANY},
 };
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"strict_readiness", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
-     "Whether the server is ready only while no version has failed and those that serve can."},
-    {"auto_complete_config", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr,
-     "Whether config.pbtxt may be missing or incomplete and backends fill it in from the model's files."},
-    {"namespacing", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
-     "Whether models of the same name in several repositories are served side by side; to be set in the "
-     "repository's plugin, too."},
-    {"default_max_batch_size", ATOLL_OPTION_INT, 0, "4", "0", "2147483647", nullptr,
-     "The batch size, in requests' items, that backends give a model that can batch and does not say how "
-     "much."},
-    {"load_retry_count", ATOLL_OPTION_INT, 0, "0", "0", "100", nullptr,
-     "How many more times a version that failed to load is tried."},
-    {"host_policies", ATOLL_OPTION_STRING_MAP, 0, "{}", nullptr, nullptr, nullptr,
-     "Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". Instances "
-     "that "
-     "name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."},
-    {"backend_settings", ATOLL_OPTION_STRING_MAP, 0, "{}", nullptr, nullptr, nullptr,
-     "Settings handed to backends, \"<backend>.<setting>\" = \"<value>\"; a key without a dot goes to all."},
+constexpr OptionTable kOptions{
+    option_bool("strict_readiness", true)
+        .help("Whether the server is ready only while no version has failed and those that serve can."),
+    option_bool("auto_complete_config", true)
+        .help("Whether config.pbtxt may be missing or incomplete and backends fill it in from the model's "
+              "files."),
+    option_bool("namespacing", false)
+        .help("Whether models of the same name in several repositories are served side by side; to be set in "
+              "the repository's plugin, too."),
+    option_int("default_max_batch_size", 4)
+        .range(0, 2147483647)
+        .help("The batch size, in requests' items, that backends give a model that can batch and does not "
+              "say how much."),
+    option_int("load_retry_count", 0)
+        .range(0, 100)
+        .help("How many more times a version that failed to load is tried."),
+    option_string_map("host_policies")
+        .help("Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". "
+              "Instances that name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."),
+    option_string_map("backend_settings")
+        .help("Settings handed to backends, \"<backend>.<setting>\" = \"<value>\"; a key without a dot goes "
+              "to all."),
 };
 
 }  // namespace

@@ -32,21 +32,21 @@ class FilesystemPlugin final : public Plugin {
 
 constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 1, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr,
-     "Directories that hold one directory for each model; at least one."},
-    {"follow_links", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
-     "Whether links in a repository may lead out of it."},
-    {"namespacing", ATOLL_OPTION_BOOL, 0, "false", nullptr, nullptr, nullptr,
-     "Whether the same name in several repositories means several models; to be set in the catalog's plugin, "
-     "too."},
-    {"config_name", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
-     "Prefer configs/<config_name>.pbtxt in a model directory to config.pbtxt; empty: never."},
-    {"files_max", ATOLL_OPTION_INT, 0, "1000000", "1", "100000000", nullptr,
-     "Most files and directories that one model directory may hold."},
-    {"files_directory", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
-     "Where the files that clients send with a load are kept while the model is loaded; empty: the system's "
-     "temporary directory."},
+constexpr OptionTable kOptions{
+    option_string_list("paths").required().help(
+        "Directories that hold one directory for each model; at least one."),
+    option_bool("follow_links", false).help("Whether links in a repository may lead out of it."),
+    option_bool("namespacing", false)
+        .help("Whether the same name in several repositories means several models; to be set in the "
+              "catalog's plugin, too."),
+    option_string("config_name", "")
+        .help("Prefer configs/<config_name>.pbtxt in a model directory to config.pbtxt; empty: never."),
+    option_int("files_max", 1000000)
+        .range(1, 100000000)
+        .help("Most files and directories that one model directory may hold."),
+    option_string("files_directory", "")
+        .help("Where the files that clients send with a load are kept while the model is loaded; empty: the "
+              "system's temporary directory."),
 };
 
 }  // namespace

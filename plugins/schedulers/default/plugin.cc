@@ -30,15 +30,16 @@ class DefaultSchedulerPlugin final : public Plugin {
 
 constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"max_queue_size", ATOLL_OPTION_INT, 0, "65536", "0", "1000000000", nullptr,
-     "Most requests that may wait for one model version; further ones are refused as UNAVAILABLE. 0: any "
-     "number."},
-    {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
-     "An idle instance most of whose recent executions took less is run on the thread that brought the "
-     "request; "
-     "where the process may use one CPU only, ten times this counts. 0us: always on the instance's own "
-     "thread."},
+constexpr OptionTable kOptions{
+    option_int("max_queue_size", 65536)
+        .range(0, 1000000000)
+        .help("Most requests that may wait for one model version; further ones are refused as UNAVAILABLE. "
+              "0: any number."),
+    option_duration("light_execution", "100us")
+        .range("0us", "1s")
+        .help("An idle instance most of whose recent executions took less is run on the thread that brought "
+              "the request; where the process may use one CPU only, ten times this counts. 0us: always on "
+              "the instance's own thread."),
 };
 
 }  // namespace

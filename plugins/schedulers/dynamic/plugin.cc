@@ -50,17 +50,18 @@ class DynamicSchedulerPlugin final : public Plugin {
 constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0},
                                            {MetricSource::kInterfaceId.data(), 0, 0}};
 
-constexpr atoll_option_v1 kOptions[] = {
-    {"max_queue_size", ATOLL_OPTION_INT, 0, "65536", "0", "1000000000", nullptr,
-     "Most requests that may wait for one model version, in all priority levels together, beside the limits "
-     "of its configuration; further ones are refused as UNAVAILABLE. 0: any number."},
-    {"light_execution", ATOLL_OPTION_DURATION, 0, "100us", "0us", "1s", nullptr,
-     "An idle instance most of whose recent executions took less is run on the thread that completed the "
-     "batch. "
-     "0us: always on the instance's own thread."},
-    {"backend_directory", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr,
-     "Folder with a folder for each backend, where batchstrategy.so is looked for if neither the model nor "
-     "its version has one. Empty: nowhere."},
+constexpr OptionTable kOptions{
+    option_int("max_queue_size", 65536)
+        .range(0, 1000000000)
+        .help("Most requests that may wait for one model version, in all priority levels together, beside "
+              "the limits of its configuration; further ones are refused as UNAVAILABLE. 0: any number."),
+    option_duration("light_execution", "100us")
+        .range("0us", "1s")
+        .help("An idle instance most of whose recent executions took less is run on the thread that "
+              "completed the batch. 0us: always on the instance's own thread."),
+    option_string("backend_directory", "")
+        .help("Folder with a folder for each backend, where batchstrategy.so is looked for if neither the "
+              "model nor its version has one. Empty: nowhere."),
 };
 
 }  // namespace

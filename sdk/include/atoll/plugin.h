@@ -25,6 +25,7 @@
 
 #include "atoll/abi/plugin.h"
 #include "atoll/host.h"
+#include "atoll/option_table.h"
 #include "atoll/status.h"
 
 namespace atl {

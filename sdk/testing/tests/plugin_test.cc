@@ -52,8 +52,9 @@ class Probe final : public atl::Plugin {
 };
 
 constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
-constexpr atoll_option_v1 kOptions[] = {
-    {"fail", ATOLL_OPTION_STRING, 0, "", nullptr, nullptr, nullptr, "Where to fail."}};
+constexpr atl::OptionTable kOptions{
+    atl::option_string("fail", "").help("Where to fail."),
+};
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-#include "atoll/runtime/quantity.h"
+#include "atoll/quantity.h"
 
 #include <gtest/gtest.h>
 
-namespace atl::runtime {
+namespace atl {
 namespace {
 
 TEST(QuantityTest, Durations) {
@@ -35,4 +35,4 @@ TEST(QuantityTest, Bytes) {
 }
 
 }  // namespace
-}  // namespace atl::runtime
+}  // namespace atl
