@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 import json
 
-from . import budgets, plots, table
+from . import budgets, overview, plots, table
 
 
 class Report:
@@ -24,6 +24,7 @@ class Report:
         """Returns the page's path."""
         self._options.output.mkdir(parents=True, exist_ok=True)
         self._write_json()
+        overview.draw(self._options.output / "overview.svg", overview.Results(self._options.output))
         shown = plots.write(self._options.output, self._groups, self._options.peers, self._runner.complete)
         page = self._options.output / "results.md"
         page.write_text(self._page(shown))
