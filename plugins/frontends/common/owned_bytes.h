@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "atoll/arena.h"
@@ -14,7 +15,14 @@ namespace atl::frontends {
 class OwnedBytes {
  public:
   /// Null if there is no memory. Aligned to 16. Lives until clear().
-  void* allocate(size_t size_bytes) noexcept;
+  void* allocate(size_t size_bytes) noexcept {
+    try {
+      blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size_bytes));
+      return blocks_.back().get();
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
   /// The same, small ones from the arena.
   void* allocate(Arena& arena, size_t size_bytes) noexcept {
     return size_bytes <= kArenaBytes ? arena.allocate(size_bytes) : allocate(size_bytes);

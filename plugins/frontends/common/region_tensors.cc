@@ -21,7 +21,9 @@ void set_bytes(Arena& arena, const Buffer& buffer, InputTensor& input) noexcept 
 }
 
 /// Reads each byte of the buffer once.
-Status set_copy(Arena& arena, OwnedBytes& owned, const Buffer& from, InputTensor& input) noexcept {
+Status set_copy(Arena& arena, OwnedBytes& owned, RegionUses& regions, const Buffer& from,
+                InputTensor& input) noexcept {
+  ATOLL_RETURN_IF_ERROR(regions.count_copy(input.name, from.size_bytes));
   Buffer copy;
   copy.size_bytes = from.size_bytes;
   copy.data = owned.allocate(arena, from.size_bytes);
@@ -46,7 +48,7 @@ Status use_region_input(const RegionPart& part, Arena& arena, OwnedBytes& owned,
                         InputTensor& input) noexcept {
   Buffer buffer;
   ATOLL_RETURN_IF_ERROR(acquire(part, input.name, regions, &buffer));
-  if (input.datatype == DataType::kBytes) return set_copy(arena, owned, buffer, input);
+  if (input.datatype == DataType::kBytes) return set_copy(arena, owned, regions, buffer, input);
   set_bytes(arena, buffer, input);
   return {};
 }
@@ -58,7 +60,7 @@ Status use_region_output(const RegionPart& part, OwnedBytes& owned, RegionUses& 
   for (InputTensor& input : request.inputs) {
     // An input that is in a region is one buffer; others are in memory of our own.
     if (input.buffers.size() != 1 || !overlap(input.buffers[0], buffer)) continue;
-    ATOLL_RETURN_IF_ERROR(set_copy(request.arena(), owned, input.buffers[0], input));
+    ATOLL_RETURN_IF_ERROR(set_copy(request.arena(), owned, regions, input.buffers[0], input));
   }
   request.outputs[index].placement = buffer;
   return {};

@@ -10,6 +10,12 @@
 
 namespace atl::frontends {
 
+/// Most bytes of one request that are copied where others are used in place.
+struct CopyLimit {
+  uint64_t bytes = UINT64_MAX;
+  std::string_view option;  ///< that sets it; a literal
+};
+
 /// Not thread safe; one request's.
 class RegionUses {
  public:
@@ -19,7 +25,10 @@ class RegionUses {
   ~RegionUses() { release(); }
 
   /// Where regions come from; null: there are none. Set once, before use.
-  void set_service(SharedMemory* service) noexcept { service_ = service; }
+  void set_service(SharedMemory* service, CopyLimit limit = {}) noexcept {
+    service_ = service;
+    limit_ = limit;
+  }
 
   /// Holds a part of a region until release(). Errors: as SharedMemory::acquire().
   Status acquire(std::string_view region, uint64_t offset, uint64_t byte_size, Buffer* buffer) noexcept {
@@ -28,6 +37,18 @@ class RegionUses {
     if (!lease.ok()) return std::move(lease).status();
     leases_.push_back(lease.value());
     *buffer = lease->buffer;
+    return {};
+  }
+  /// To be asked before bytes are copied out of a region: a region may be far larger than any message.
+  /// Errors: INVALID_ARGUMENT with them the request would copy more than the limit.
+  Status count_copy(std::string_view input, uint64_t size_bytes) noexcept {
+    if (size_bytes > limit_.bytes - copied_bytes_) {
+      return invalid_argument("input '", input, "' has ", size_bytes,
+                              " bytes in shared memory that must be copied, ", copied_bytes_,
+                              " bytes of other inputs are, at most ", limit_.bytes, " are allowed (option ",
+                              limit_.option, ")");
+    }
+    copied_bytes_ += size_bytes;
     return {};
   }
   bool empty() const noexcept { return leases_.empty(); }
@@ -39,10 +60,13 @@ class RegionUses {
   void release() noexcept {
     for (const RegionLease& lease : leases_) service_->release(lease);
     leases_.clear();
+    copied_bytes_ = 0;
   }
 
  private:
   SharedMemory* service_ = nullptr;
+  CopyLimit limit_;
+  uint64_t copied_bytes_ = 0;
   std::vector<RegionLease> leases_;
 };
 

@@ -1,7 +1,6 @@
 #include "common/typed_contents.h"
 
 #include <bit>
-#include <new>
 
 #include "common/wire_messages.h"
 
@@ -12,6 +11,7 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are litt
 
 constexpr uint32_t kListCount = 8;
 constexpr uint32_t kBytesList = 8;
+constexpr uint32_t kContentsField = 5;  ///< of an input
 
 /// How the elements of a list are encoded, by field number.
 constexpr WireType element_type(uint32_t field) noexcept {
@@ -65,6 +65,25 @@ bool visit_elements(WireReader message, Visitor& visitor) noexcept {
         visitor.number(field, value);
       }
     } else if (!message.skip_value(type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The same for all pieces.
+template <class Visitor>
+bool visit_pieces(const TypedContents& contents, Visitor& visitor) noexcept {
+  if (!visit_elements(contents.first, visitor)) return false;
+  WireReader behind = contents.behind;
+  while (!behind.at_end()) {
+    uint32_t field = 0;
+    WireType type{};
+    WireReader piece;
+    if (!behind.read_tag(&field, &type)) return false;
+    if (field == kContentsField && type == WireType::kLength) {
+      if (!behind.open(&piece) || !visit_elements(piece, visitor)) return false;
+    } else if (!behind.skip_value(type)) {
       return false;
     }
   }
@@ -133,21 +152,12 @@ Status choose_list(const Counter& counted, const TypedContents& contents, uint32
 
 }  // namespace
 
-void* OwnedBytes::allocate(size_t size_bytes) noexcept {
-  std::unique_ptr<std::byte[]> block(new (std::nothrow) std::byte[size_bytes]);
-  if (block == nullptr) return nullptr;
-  blocks_.push_back(std::move(block));
-  return blocks_.back().get();
-}
-
-Status TypedContents::convert(Arena& arena, OwnedBytes& owned, InputTensor* tensor) const noexcept {
+Status TypedContents::convert(Arena& arena, OwnedBytes& owned, CopyLimit limit,
+                              InputTensor* tensor) const noexcept {
   Counter counted;
-  for (const WireReader& piece : pieces) {
-    if (!visit_elements(piece, counted)) {
-      return invalid_argument(
-          "the message is not a valid inference.ModelInferRequest: the contents of input '", input,
-          "' are cut short or not well formed");
-    }
+  if (!visit_pieces(*this, counted)) {
+    return invalid_argument("the message is not a valid inference.ModelInferRequest: the contents of input '",
+                            input, "' are cut short or not well formed");
   }
   uint32_t list = 0;
   ATOLL_RETURN_IF_ERROR(choose_list(counted, *this, &list));
@@ -158,13 +168,18 @@ Status TypedContents::convert(Arena& arena, OwnedBytes& owned, InputTensor* tens
   const uint32_t element_bytes = list == kBytesList ? sizeof(uint32_t) : data_type_size_bytes(datatype);
   const uint64_t size =
       counted.elements[list] * element_bytes + (list == kBytesList ? counted.text_bytes : 0);
+  if (size > limit.bytes) {
+    return invalid_argument("the contents of input '", input, "' for model '", model, "' take ", size,
+                            " bytes as a tensor, which with the inputs before it is more than option ",
+                            limit.option, " allows; raw_input_contents take no more than they are sent as");
+  }
   void* memory = owned.allocate(arena, size);
   if (memory == nullptr) {
     return make_status(Code::kResourceExhausted, "no memory for the ", size, " bytes of input '", input,
                        "' for model '", model, "'");
   }
   Writer writer{list, element_bytes, static_cast<uint8_t*>(memory)};
-  for (const WireReader& piece : pieces) visit_elements(piece, writer);
+  visit_pieces(*this, writer);
   auto* buffer = arena.make<Buffer>();
   buffer->data = memory;
   buffer->size_bytes = size;

@@ -11,18 +11,20 @@
 
 namespace atl::frontends {
 
-/// The `contents` of one input. Lists may be packed or not, and spread over the pieces.
+/// The `contents` of one input. Lists may be packed or not, and spread over any number of pieces.
 struct TypedContents {
-  std::span<const WireReader> pieces;
+  WireReader first;  ///< piece
+  WireReader
+      behind;  ///< the input's fields after the first piece, checked already; those with further pieces count
   std::string_view input;
   std::string_view model;
   DataType datatype = DataType::kInvalid;  ///< as declared by the input
 
   /// Sets the tensor's buffers and size_bytes; an empty `contents` is zero bytes. Memory is taken only after
   /// everything was checked; it is at most 8 times what the message takes.
-  /// Errors: INVALID_ARGUMENT malformed, a list that does not fit the datatype, a second list;
-  /// RESOURCE_EXHAUSTED no memory.
-  Status convert(Arena& arena, OwnedBytes& owned, InputTensor* tensor) const noexcept;
+  /// Errors: INVALID_ARGUMENT malformed, a list that does not fit the datatype, a second list, over the
+  /// limit; RESOURCE_EXHAUSTED no memory.
+  Status convert(Arena& arena, OwnedBytes& owned, CopyLimit limit, InputTensor* tensor) const noexcept;
 };
 
 }  // namespace atl::frontends

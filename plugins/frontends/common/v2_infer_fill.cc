@@ -61,11 +61,11 @@ bool has_name(const List& list, std::string_view name) noexcept {
 
 }  // namespace
 
-Status V2InferRequest::fill(Request& request, RegionUses& regions) noexcept {
+Status V2InferRequest::fill(Request& request, RegionUses& regions, CopyLimit typed_limit) noexcept {
   request.id = id_;
   ATOLL_RETURN_IF_ERROR(fill_parameters(request));
   ATOLL_RETURN_IF_ERROR(fill_tensors(request));
-  ATOLL_RETURN_IF_ERROR(fill_data(request, regions));
+  ATOLL_RETURN_IF_ERROR(fill_data(request, regions, typed_limit));
   return fill_outputs(request, regions);
 }
 
@@ -169,7 +169,7 @@ Status V2InferRequest::fill_tensors(Request& request) noexcept {
   return {};
 }
 
-Status V2InferRequest::fill_data(Request& request, RegionUses& regions) noexcept {
+Status V2InferRequest::fill_data(Request& request, RegionUses& regions, CopyLimit typed_limit) noexcept {
   uint32_t next_raw = 0;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     V2Input& input = inputs_[i];
@@ -189,8 +189,9 @@ Status V2InferRequest::fill_data(Request& request, RegionUses& regions) noexcept
     }
     if (input.has_contents) {
       if (!raw_.empty()) return refuse(messages::raw_and_typed(input.name, model_name_));
-      TypedContents contents{input.contents.span(), input.name, model_name_, input.datatype};
-      ATOLL_RETURN_IF_ERROR(contents.convert(*arena_, owned_, &tensor));
+      TypedContents contents{input.contents, input.behind_contents, input.name, model_name_, input.datatype};
+      ATOLL_RETURN_IF_ERROR(contents.convert(*arena_, owned_, typed_limit, &tensor));
+      typed_limit.bytes -= tensor.size_bytes;
     } else if (next_raw < raw_.size()) {
       WireReader& raw = raw_[next_raw++];
       tensor.size_bytes = raw.left();

@@ -104,8 +104,12 @@ Status V2InferRequest::parse_input(WireReader message) noexcept {
         ATOLL_RETURN_IF_ERROR(parse_tensor_parameter(value, &input.parameters));
         break;
       default:
+        // Any number of pieces may come, of a few bytes each: only where they begin is remembered.
+        if (!input.has_contents) {
+          input.contents = value;
+          input.behind_contents = message;
+        }
         input.has_contents = true;
-        input.contents.add(*arena_) = value;
     }
   }
   input.shape = arena_->copy(std::span<const int64_t>(dims, rank));
@@ -217,7 +221,19 @@ Status V2InferRequest::parse_text(WireReader value, std::string_view what, size_
     return invalid_argument("ModelInferRequest: ", what, " has ", value.left(), " bytes, at most ", max_bytes,
                             " are allowed");
   }
-  *text = value.text(*arena_);
+  if (value.left() > kMaxIdBytes) {
+    // May fail for want of memory, where the arena could only end the process.
+    const auto size = static_cast<size_t>(value.left());
+    auto* memory = static_cast<char*>(owned_.allocate(size + 1));
+    if (memory == nullptr) {
+      return make_status(Code::kResourceExhausted, "no memory for the ", size, " bytes of ", what);
+    }
+    value.copy(memory, size);
+    memory[size] = '\0';
+    *text = {memory, size};
+  } else {
+    *text = value.text(*arena_);
+  }
   if (!is_utf8(*text)) {
     return invalid_argument("the message is not a valid inference.ModelInferRequest: ", what,
                             " is not valid UTF-8");

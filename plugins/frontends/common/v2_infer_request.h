@@ -65,7 +65,8 @@ struct V2Input {
   bool has_contents = false;
   std::span<const int64_t> shape;
   V2TensorParameters* parameters = nullptr;  ///< null: none
-  ArenaList<WireReader> contents;            ///< the pieces of the `contents` message, usually one
+  WireReader contents;         ///< the first piece of the `contents` message, mostly the only one
+  WireReader behind_contents;  ///< the rest of the input, which may hold further pieces
 };
 
 struct V2Output {
@@ -85,9 +86,10 @@ class V2InferRequest {
 
   /// Only after parse() succeeded, with the same request's arena. Sets id, sequence, priority, timeout,
   /// parameters, inputs and outputs. What is in shared memory is held by `regions` until it releases.
+  /// \param typed_limit  of all typed contents once they are converted
   /// Errors: INVALID_ARGUMENT, NOT_FOUND shared memory region, UNIMPLEMENTED sequence id too long,
   /// RESOURCE_EXHAUSTED no memory to convert typed contents or to copy BYTES out of a region.
-  Status fill(Request& request, RegionUses& regions) noexcept;
+  Status fill(Request& request, RegionUses& regions, CopyLimit typed_limit = {}) noexcept;
 
   std::string_view model_name() const noexcept { return model_name_; }
   std::string_view model_version() const noexcept { return model_version_; }
@@ -113,7 +115,7 @@ class V2InferRequest {
   Status fill_sequence_id(const V2Value& value, Request& request) noexcept;
   Status fill_reserved(const V2Parameter& parameter, Request& request, bool* known) noexcept;
   Status fill_tensors(Request& request) noexcept;
-  Status fill_data(Request& request, RegionUses& regions) noexcept;
+  Status fill_data(Request& request, RegionUses& regions, CopyLimit typed_limit) noexcept;
   Status fill_outputs(Request& request, RegionUses& regions) noexcept;
 
   Arena* arena_ = nullptr;

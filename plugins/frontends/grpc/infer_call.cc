@@ -12,7 +12,7 @@
 namespace atl::frontends::grpc_frontend {
 
 InferCall::InferCall(InferQueue& queue) : queue_(queue) {
-  regions.set_service(queue.backplane.server.shared_memory.get());
+  regions.set_service(queue.backplane.server.shared_memory.get(), queue.backplane.settings.copy_limit());
 }
 
 void InferCall::arm(InferQueue& queue) {
@@ -84,7 +84,7 @@ void InferCall::go_on(Status status) noexcept {
 Status InferCall::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
-  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
+  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions, backplane.settings.copy_limit()));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
   const ModelInfo& info = model->info();

@@ -9,6 +9,7 @@
 #include "atoll/status.h"
 #include "common/header_forward.h"
 #include "common/listen_address.h"
+#include "common/region_uses.h"
 #include "common/tenant_header.h"
 #include "credentials.h"
 
@@ -38,6 +39,10 @@ struct Settings {
   int max_connection_age_ms = 0;        ///< 0: not limited
   int max_connection_age_grace_ms = 0;  ///< 0: gRPC's default
 
+  /// A message that is unpacked or takes its inputs from elsewhere is to be no larger than any other.
+  CopyLimit copy_limit() const noexcept {
+    return {static_cast<uint64_t>(max_message_bytes), "max_message_bytes"};
+  }
   /// Before the first message of an inference call is written.
   void set_compression(grpc::ServerContext* context) const {
     if (response_compression != GRPC_COMPRESS_LEVEL_NONE)

@@ -15,7 +15,7 @@
 namespace atl::frontends::grpc_frontend {
 
 StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
-  regions.set_service(queue.backplane.server.shared_memory.get());
+  regions.set_service(queue.backplane.server.shared_memory.get(), queue.backplane.settings.copy_limit());
 }
 
 StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received) {
@@ -96,7 +96,7 @@ Status StreamRequest::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
   const ModelInfo& info = model->info();
   decoupled_ = info.decoupled;
-  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions));
+  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions, backplane.settings.copy_limit()));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
   request.trace =
