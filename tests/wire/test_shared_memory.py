@@ -178,7 +178,7 @@ def test_reserved_keys(client):
             "reserved prefix 'triton_python_backend_shm_region_'", client.register_system_shared_memory, "r", key, 1)
 
 
-@pytest.mark.parametrize("key", ["", "/", "//", "..", "/../etc/passwd", "a/b", "/etc/passwd", "k" * 300])
+@pytest.mark.parametrize("key", ["/", "//", "..", "/../etc/passwd", "a/b", "/etc/passwd", "k" * 300])
 def test_keys_that_name_no_object(client, key):
     with pytest.raises(InferenceServerException) as caught:
         client.register_system_shared_memory("r", key, 1)
@@ -190,7 +190,7 @@ def test_objects_that_are_none(client):
     link = f"atoll-wire-test-link-{os.getpid()}"
     os.symlink("/etc/hostname", f"/dev/shm/{link}")
     try:
-        for key in ("/atoll-no-such-object", f"/{link}"):
+        for key in ("", "/atoll-no-such-object", f"/{link}"):
             refused("INTERNAL", f"Unable to open shared memory region: '{key}'", client.register_system_shared_memory,
                     "r", key, 1)
     finally:
@@ -287,6 +287,7 @@ def test_unregistering_while_a_request_uses_the_region(server, client):
         assert answer[0] is None
         content = shm.get_contents_as_numpy(handle, np.float32, [16], array.nbytes)
         np.testing.assert_array_equal(content, array)
+        wait_until(lambda: not client.get_system_shared_memory_status().regions)
         wait_until(lambda: not mapped(server, key))
 
 

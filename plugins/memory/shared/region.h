@@ -71,7 +71,8 @@ class UsageShare {
   uint64_t bytes_ = 0;
 };
 
-/// Lives while it is registered or used: whoever holds it has one of its references. [any]
+/// Lives while it is registered or used: whoever holds it has one of its references, which the table that it
+/// is in gives and takes back. [any]
 class Region {
  public:
   Region(SharedMemoryRegion about, UsageShare share, Mapping mapping, int64_t now_ns) noexcept
@@ -86,24 +87,32 @@ class Region {
   std::byte* data() const noexcept { return mapping_.data(); }
   bool broken() const noexcept { return mapping_.broken(); }
 
-  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-  /// Unmaps and frees the region with the last one.
-  void drop_reference() noexcept {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  /// False: the last one is gone, and with it the region.
+  bool add_reference() noexcept {
+    uint32_t now = references_.load(std::memory_order_relaxed);
+    while (now != 0) {
+      if (references_.compare_exchange_weak(now, now + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
   }
-  /// One is the table's while it is registered.
+  /// True: it was the last one; the caller takes the region out of the table and deletes it.
+  bool drop_reference() noexcept { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  /// One is the table's while the region is registered.
   uint32_t references() const noexcept { return references_.load(std::memory_order_acquire); }
+
+  /// Until somebody unregisters it. Changed by the table, under its lock.
+  bool registered() const noexcept { return registered_.load(std::memory_order_relaxed); }
+  void set_unregistered() noexcept { registered_.store(false, std::memory_order_relaxed); }
 
   int64_t last_used_ns() const noexcept { return last_used_ns_.load(std::memory_order_relaxed); }
   void touch(int64_t now_ns) noexcept { last_used_ns_.store(now_ns, std::memory_order_relaxed); }
 
  private:
-  ~Region() = default;
-
   const SharedMemoryRegion about_;
   UsageShare share_;  // before the mapping, so that it is given back after it is unmapped
   Mapping mapping_;
   std::atomic<uint32_t> references_{1};
+  std::atomic<bool> registered_{true};
   std::atomic<int64_t> last_used_ns_;
 };
 

@@ -41,14 +41,29 @@ class RegionTable::Write {
 Region* RegionTable::acquire(std::string_view name) const noexcept {
   Read lock(*this);
   auto found = regions_.find(name);
-  if (found == regions_.end()) return nullptr;
-  found->second->add_reference();
-  return found->second;
+  return found != regions_.end() && found->second->add_reference() ? found->second : nullptr;
+}
+
+void RegionTable::release(Region* region) noexcept {
+  if (!region->drop_reference()) return;
+  {
+    // Nobody finds it any more, but its name may still lead here.
+    Write lock(*this);
+    auto found = regions_.find(region->about().name);
+    if (found != regions_.end() && found->second == region) regions_.erase(found);
+  }
+  delete region;
 }
 
 bool RegionTable::insert(Region* region) noexcept {
   Write lock(*this);
-  return regions_.emplace(region->about().name, region).second;
+  auto found = regions_.find(region->about().name);
+  if (found != regions_.end()) {
+    if (found->second->registered()) return false;
+    regions_.erase(found);  // its users keep it
+  }
+  regions_.emplace(region->about().name, region);
+  return true;
 }
 
 void RegionTable::remove(std::string_view name) noexcept {
@@ -56,20 +71,24 @@ void RegionTable::remove(std::string_view name) noexcept {
   {
     Write lock(*this);
     auto found = regions_.find(name);
-    if (found == regions_.end()) return;
+    if (found == regions_.end() || !found->second->registered()) return;
     removed = found->second;
-    regions_.erase(found);
+    removed->set_unregistered();
   }
-  removed->drop_reference();
+  release(removed);
 }
 
 void RegionTable::remove_all() noexcept {
-  std::map<std::string_view, Region*, std::less<>> removed;
+  std::vector<Region*> removed;
   {
     Write lock(*this);
-    removed.swap(regions_);
+    for (const auto& [name, region] : regions_) {
+      if (!region->registered()) continue;
+      region->set_unregistered();
+      removed.push_back(region);
+    }
   }
-  for (const auto& [name, region] : removed) region->drop_reference();
+  for (Region* region : removed) release(region);
 }
 
 bool RegionTable::remove_unused(const Region* region, int64_t since_ns) noexcept {
@@ -77,13 +96,14 @@ bool RegionTable::remove_unused(const Region* region, int64_t since_ns) noexcept
   {
     Write lock(*this);
     auto found = regions_.find(region->about().name);
-    if (found == regions_.end() || found->second != region) return false;
+    if (found == regions_.end() || found->second != region || !region->registered()) return false;
     // Nobody can begin to use it while the table is locked. The caller has a reference too.
     if (region->references() > 2 || region->last_used_ns() > since_ns) return false;
     removed = found->second;
+    removed->set_unregistered();
     regions_.erase(found);
   }
-  removed->drop_reference();
+  release(removed);
   return true;
 }
 
@@ -92,8 +112,7 @@ std::vector<Region*> RegionTable::all() const noexcept {
   Read lock(*this);
   regions.reserve(regions_.size());
   for (const auto& [name, region] : regions_) {
-    region->add_reference();
-    regions.push_back(region);
+    if (region->add_reference()) regions.push_back(region);
   }
   return regions;
 }

@@ -15,7 +15,8 @@
 namespace atl::memory {
 
 /// Requests look regions up here: a reader locks only its thread's own shard, a writer all of them. Nothing
-/// is opened, mapped or unmapped under these locks. [any]
+/// is opened, mapped or unmapped under these locks. A region that is unregistered while somebody uses it is
+/// found here until its last user has done with it, unless its name has been given to another. [any]
 class RegionTable {
  public:
   RegionTable() noexcept = default;
@@ -25,9 +26,11 @@ class RegionTable {
 
   /// With a reference for the caller; null: no such region.
   Region* acquire(std::string_view name) const noexcept;
-  /// Takes over the caller's reference if it succeeds. False: the name is taken.
+  /// Takes back a reference of acquire() or all(). The region's memory goes with its last one.
+  void release(Region* region) noexcept;
+  /// Takes over the caller's reference if it succeeds. False: a registered region has the name.
   bool insert(Region* region) noexcept;
-  /// An unknown name is nothing. The region's memory goes with its last reference.
+  /// An unknown name is nothing.
   void remove(std::string_view name) noexcept;
   void remove_all() noexcept;
   /// Only if `region`, which the caller holds, is still registered, nobody else uses it and nobody has since

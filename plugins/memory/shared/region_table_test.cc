@@ -28,7 +28,7 @@ TEST_F(RegionTableTest, FindsWhatWasInserted) {
   Region* found = table_.acquire("a");
   EXPECT_EQ(found, region);
   EXPECT_EQ(found->references(), 2u);
-  found->drop_reference();
+  table_.release(found);
   EXPECT_EQ(table_.size(), 1u);
 }
 
@@ -37,22 +37,41 @@ TEST_F(RegionTableTest, ATakenNameLeavesTheRegionWithItsCaller) {
   Region* second = make("a");
   EXPECT_FALSE(table_.insert(second));
   EXPECT_EQ(second->references(), 1u);
-  second->drop_reference();
+  delete second;
   EXPECT_EQ(usage_.regions(), 1u);
 }
 
-TEST_F(RegionTableTest, RegionsGoWithTheirLastReference) {
+TEST_F(RegionTableTest, RegionsAreFoundUntilTheirLastReferenceIsGone) {
   table_.insert(make("a"));
   table_.insert(make("b"));
-  Region* held = table_.acquire("a");
+  Region* first = table_.acquire("a");
   table_.remove("a");
   table_.remove("a");
+  Region* second = table_.acquire("a");
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(table_.size(), 2u);
+  table_.release(first);
   EXPECT_EQ(usage_.regions(), 2u);
-  held->drop_reference();
+  table_.release(second);
+  EXPECT_EQ(table_.acquire("a"), nullptr);
   EXPECT_EQ(usage_.regions(), 1u);
   table_.remove_all();
   EXPECT_EQ(usage_.regions(), 0u);
   EXPECT_EQ(table_.size(), 0u);
+}
+
+TEST_F(RegionTableTest, ANameIsFreeWhenItsRegionIsUnregistered) {
+  table_.insert(make("a"));
+  Region* old = table_.acquire("a");
+  table_.remove_all();
+  Region* next = make("a");
+  EXPECT_TRUE(table_.insert(next));
+  EXPECT_EQ(usage_.regions(), 2u);
+  table_.release(old);
+  EXPECT_EQ(usage_.regions(), 1u);
+  Region* found = table_.acquire("a");
+  EXPECT_EQ(found, next) << "it took nothing of the other with it";
+  table_.release(found);
 }
 
 TEST_F(RegionTableTest, ListsByName) {
@@ -60,7 +79,7 @@ TEST_F(RegionTableTest, ListsByName) {
   std::string names;
   for (Region* region : table_.all()) {
     names += region->about().name;
-    region->drop_reference();
+    table_.release(region);
   }
   EXPECT_EQ(names, "abc");
 }
@@ -70,13 +89,18 @@ TEST_F(RegionTableTest, RemovesOnlyWhatNobodyUses) {
   Region* mine = table_.acquire("a");
   Region* other = table_.acquire("a");
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "somebody uses it";
-  other->drop_reference();
+  table_.release(other);
   EXPECT_FALSE(table_.remove_unused(mine, 9)) << "somebody has used it since";
+  table_.remove("a");
+  EXPECT_FALSE(table_.remove_unused(mine, 10)) << "it is not registered";
+  table_.release(mine);
+  table_.insert(make("a", 10));
+  mine = table_.acquire("a");
   EXPECT_TRUE(table_.remove_unused(mine, 10));
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "it is no longer there";
   table_.insert(make("a", 0));
   EXPECT_FALSE(table_.remove_unused(mine, 10)) << "another has its name";
-  mine->drop_reference();
+  table_.release(mine);
   EXPECT_EQ(table_.size(), 1u);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <utility>
 
 namespace atl::memory {
@@ -25,12 +24,6 @@ Status invalid_args(std::string_view name) {
 std::string_view kind_name(RegionKind kind) noexcept {
   return kind == RegionKind::kSystem ? "system" : "cuda";
 }
-
-/// Holds a reference for as long as it lives.
-struct DropReference {
-  void operator()(Region* region) const noexcept { region->drop_reference(); }
-};
-using RegionRef = std::unique_ptr<Region, DropReference>;
 
 /// Lies the part within the region? The texts are the protocol's.
 Status check_part(const SharedMemoryRegion& region, uint64_t offset, uint64_t byte_size) {
@@ -58,14 +51,20 @@ Regions::Regions(RegionSettings settings, Clock& clock) noexcept
                                         ? RegionSettings::kMaxMappedBytes
                                         : std::min(settings_.max_bytes, RegionSettings::kMaxMappedBytes)) {}
 
-Status Regions::check_registration(RegionKind kind, std::string_view name) const noexcept {
+Regions::RegionRef Regions::find(std::string_view name) const noexcept {
+  return RegionRef(table_.acquire(name), Release{&table_});
+}
+
+std::vector<Regions::RegionRef> Regions::all() const noexcept {
+  std::vector<RegionRef> regions;
+  for (Region* region : table_.all()) regions.emplace_back(region, Release{&table_});
+  return regions;
+}
+
+Status Regions::check_registration(std::string_view name) const noexcept {
   if (!settings_.allow_client_shm) {
     return unimplemented(
         "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
-  }
-  if (name.empty()) {
-    return invalid_argument("'region name' is necessary to register ", kind_name(kind),
-                            " shared memory region");
   }
   if (name.size() > kMaxNameBytes) {
     return invalid_argument("cannot register shared memory region '", shown(name), "': its name has ",
@@ -97,10 +96,10 @@ Status Regions::reserve(std::string_view name, uint64_t mapped_bytes, UsageShare
 
 Status Regions::register_system(std::string_view name, std::string_view key, uint64_t offset,
                                 uint64_t byte_size) noexcept {
-  ATOLL_RETURN_IF_ERROR(check_registration(RegionKind::kSystem, name));
+  ATOLL_RETURN_IF_ERROR(check_registration(name));
   std::string object_name;
   ATOLL_RETURN_IF_ERROR(SharedObject::check_key(name, key, &object_name));
-  if (RegionRef present(table_.acquire(name)); present != nullptr) return taken(name);
+  if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
   Result<SharedObject> object = SharedObject::open(object_name, shown(key));
   if (!object.ok()) return std::move(object).status();
   ATOLL_RETURN_IF_ERROR(check_owner(name, shown(key), object->owner()));
@@ -115,20 +114,20 @@ Status Regions::register_system(std::string_view name, std::string_view key, uin
                            .key = std::string(key),
                            .offset = offset,
                            .byte_size = byte_size};
-  RegionRef region(
-      new Region(std::move(about), std::move(share), std::move(mapping).value(), clock_.now_ns()));
+  auto region = std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping).value(),
+                                         clock_.now_ns());
   if (!table_.insert(region.get())) return taken(name);
   (void)region.release();  // the table's now
   return {};
 }
 
 Status Regions::register_cuda(std::string_view name, std::span<const std::byte>, int64_t, uint64_t) noexcept {
-  ATOLL_RETURN_IF_ERROR(check_registration(RegionKind::kCuda, name));
+  ATOLL_RETURN_IF_ERROR(check_registration(name));
   return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
 }
 
 Status Regions::unregister(RegionKind kind, std::string_view name) noexcept {
-  if (!settings_.allow_client_shm) return check_registration(kind, name);
+  if (!settings_.allow_client_shm) return check_registration(name);
   if (kind != RegionKind::kSystem) return {};
   if (name.empty()) {
     table_.remove_all();
@@ -142,13 +141,12 @@ Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
                                                         std::string_view name) const noexcept {
   std::vector<SharedMemoryRegion> found;
   if (name.empty()) {
-    for (Region* held : table_.all()) {
-      RegionRef region(held);
+    for (const RegionRef& region : all()) {
       if (region->about().kind == kind) found.push_back(region->about());
     }
     return found;
   }
-  RegionRef region(table_.acquire(name));
+  RegionRef region = find(name);
   if (region == nullptr) {
     return not_found("Unable to find ", kind_name(kind), " shared memory region: '", shown(name), "'");
   }
@@ -161,7 +159,7 @@ Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
 }
 
 Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uint64_t byte_size) noexcept {
-  RegionRef region(table_.acquire(name));
+  RegionRef region = find(name);
   if (region == nullptr) return not_found("Unable to find shared memory region: '", shown(name), "'");
   ATOLL_RETURN_IF_ERROR(check_part(region->about(), offset, byte_size));
   if (region->broken()) return broken(*region);
@@ -181,7 +179,7 @@ Status Regions::check(const RegionLease& lease) const noexcept {
 void Regions::release(const RegionLease& lease) noexcept {
   auto* region = static_cast<Region*>(lease.token);
   if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
-  region->drop_reference();
+  table_.release(region);
 }
 
 void Regions::collect(MetricSink& sink) const noexcept {
@@ -197,8 +195,7 @@ int64_t Regions::sweep(std::vector<std::string>* removed) noexcept {
   const int64_t now_ns = clock_.now_ns();
   const int64_t since_ns = now_ns - settings_.idle_timeout_ns;
   int64_t next_ns = now_ns + settings_.idle_timeout_ns;
-  for (Region* held : table_.all()) {
-    RegionRef region(held);
+  for (const RegionRef& region : all()) {
     if (table_.remove_unused(region.get(), since_ns)) {
       removed->push_back(region->about().name);
     } else if (region->last_used_ns() > since_ns) {
@@ -210,9 +207,9 @@ int64_t Regions::sweep(std::vector<std::string>* removed) noexcept {
 
 uint64_t Regions::in_use() const noexcept {
   uint64_t unused = 0;
-  for (Region* held : table_.all()) {
-    RegionRef region(held);
-    if (region->references() <= 2) ++unused;
+  for (const RegionRef& region : all()) {
+    const uint32_t without_users = region->registered() ? 2 : 1;  // the table's reference, and this one
+    if (region->references() <= without_users) ++unused;
   }
   const uint64_t mapped = usage_.regions();
   return mapped > unused ? mapped - unused : 0;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,14 +55,23 @@ class Regions final : public SharedMemory, public MetricSource {
   uint64_t in_use() const noexcept;
 
  private:
-  Status check_registration(RegionKind kind, std::string_view name) const noexcept;
+  struct Release {
+    RegionTable* table;
+    void operator()(Region* region) const noexcept { table->release(region); }
+  };
+  /// A reference that the table gave, for as long as it lives.
+  using RegionRef = std::unique_ptr<Region, Release>;
+
+  RegionRef find(std::string_view name) const noexcept;
+  std::vector<RegionRef> all() const noexcept;
+  Status check_registration(std::string_view name) const noexcept;
   Status check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
   Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
 
   const RegionSettings settings_;
   Clock& clock_;
   RegionUsage usage_;
-  RegionTable table_;
+  mutable RegionTable table_;  // a const look-up holds a region for a moment
 };
 
 }  // namespace atl::memory

@@ -57,12 +57,9 @@ TEST_F(RegionsTest, WhileItIsOffNothingIsRegisteredAndStatusAnswers) {
                  "Unable to find shared memory region: 'r'");
 }
 
-TEST_F(RegionsTest, ANameIsNecessaryAndLimited) {
+TEST_F(RegionsTest, NamesAreLimitedAndMayBeEmpty) {
   TestObject object(page());
-  expect_failure(add("", object, 0, 1), Code::kInvalidArgument,
-                 "'region name' is necessary to register system shared memory region");
-  expect_failure(regions_->register_cuda("", {}, 0, 1), Code::kInvalidArgument,
-                 "'region name' is necessary to register cuda shared memory region");
+  EXPECT_TRUE(add("", object, 0, 1).ok());
   EXPECT_TRUE(add(std::string(255, 'n'), object, 0, 1).ok());
   expect_failure(add(std::string(256, 'n'), object, 0, 1), Code::kInvalidArgument,
                  cat("cannot register shared memory region '", std::string(255, 'n'),
@@ -105,6 +102,8 @@ TEST_F(RegionsTest, RefusesPartsThatAreNotInTheObject) {
 TEST_F(RegionsTest, RefusesKeysAndObjectsWithTheProtocolsTexts) {
   expect_failure(regions_->register_system("r", "///", 0, 1), Code::kInvalidArgument,
                  "cannot register shared memory region 'r' - invalid shm key '///'");
+  expect_failure(regions_->register_system("", "", 0, 1), Code::kInternal,
+                 "Unable to open shared memory region: ''");
   expect_failure(regions_->register_system("r", "/atoll-test-none", 0, 1), Code::kInternal,
                  "Unable to open shared memory region: '/atoll-test-none'");
   expect_failure(
@@ -119,6 +118,8 @@ TEST_F(RegionsTest, CudaRegionsNeedAGpu) {
     expect_failure(regions_->register_cuda("c", handle, device, 1), Code::kInvalidArgument,
                    "failed to register CUDA shared memory region: 'c', GPUs not supported");
   }
+  expect_failure(regions_->register_cuda("", {}, 0, 1), Code::kInvalidArgument,
+                 "failed to register CUDA shared memory region: '', GPUs not supported");
   EXPECT_TRUE(regions_->unregister(RegionKind::kCuda, "").ok());
   EXPECT_TRUE(regions_->unregister(RegionKind::kCuda, "c").ok());
 }
@@ -276,14 +277,18 @@ TEST_F(RegionsTest, RefusesPartsThatAreNotInTheRegion) {
                  cat("Unable to find shared memory region: '", std::string(255, 'u'), "...'"));
 }
 
-TEST_F(RegionsTest, ARegionInUseStaysMappedAfterItIsUnregistered) {
+TEST_F(RegionsTest, ARegionInUseStaysUntilItsLastUserIsDone) {
   TestObject object(page());
   ASSERT_TRUE(add("r", object, 0, 8).ok());
   auto first = regions_->acquire("r", 0, 8);
   auto second = regions_->acquire("r", 0, 4);
   ASSERT_TRUE(first.ok() && second.ok());
   ASSERT_TRUE(regions_->unregister(RegionKind::kSystem, "r").ok());
-  EXPECT_EQ(regions_->acquire("r", 0, 8).status().code(), Code::kNotFound);
+  EXPECT_EQ(regions_->status(RegionKind::kSystem, "r")->size(), 1u);
+  EXPECT_EQ(regions_->in_use(), 1u);
+  auto third = regions_->acquire("r", 0, 8);
+  ASSERT_TRUE(third.ok()) << "requests may follow for as long as it is there";
+  regions_->release(third.value());
   ASSERT_TRUE(add("r", object, 0, 8).ok()) << "the name is free at once";
   EXPECT_EQ(object.mappings(), 2);
   object.data()[0] = std::byte{5};
@@ -292,6 +297,14 @@ TEST_F(RegionsTest, ARegionInUseStaysMappedAfterItIsUnregistered) {
   EXPECT_EQ(object.mappings(), 2);
   regions_->release(second.value());
   EXPECT_EQ(object.mappings(), 1);
+  auto last = regions_->acquire("r", 0, 8);
+  ASSERT_TRUE(last.ok());
+  ASSERT_TRUE(regions_->unregister(RegionKind::kSystem, "").ok());
+  EXPECT_EQ(regions_->status(RegionKind::kSystem, "")->size(), 1u);
+  regions_->release(last.value());
+  EXPECT_EQ(regions_->acquire("r", 0, 8).status().code(), Code::kNotFound);
+  EXPECT_TRUE(regions_->status(RegionKind::kSystem, "")->empty());
+  EXPECT_EQ(object.mappings(), 0);
 }
 
 // --- shrinking ---

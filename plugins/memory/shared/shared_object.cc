@@ -45,6 +45,7 @@ uint64_t Mapping::mapped_bytes(uint64_t offset, uint64_t byte_size) noexcept {
 }
 
 Status SharedObject::check_key(std::string_view region, std::string_view key, std::string* name) noexcept {
+  if (key.empty()) return cannot_open(key);
   const size_t slashes = key.find_first_not_of('/');
   const std::string_view object = slashes == std::string_view::npos ? "" : key.substr(slashes);
   const std::string refusal =

@@ -55,7 +55,7 @@ class SharedObject {
  public:
   /// Checks the key and makes it the name that opens the object. Slashes at the front do not count.
   /// \param region  for messages. Errors: INVALID_ARGUMENT a key that names no object, or one of the
-  /// server's.
+  /// server's; INTERNAL the key is empty.
   static Status check_key(std::string_view region, std::string_view key, std::string* name) noexcept;
   /// \param name  from check_key(). \param key  for messages.
   /// Errors: INTERNAL there is no such object, it may not be read and written, or it is something else.

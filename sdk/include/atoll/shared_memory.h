@@ -48,7 +48,7 @@ class SharedMemory {
   /// Errors: as register_system(); INVALID_ARGUMENT without a GPU, or a handle that is none.
   virtual Status register_cuda(std::string_view name, std::span<const std::byte> raw_handle,
                                int64_t device_id, uint64_t byte_size) noexcept = 0;
-  /// Unknown names are no error. A region in use goes when its last user does.
+  /// Unknown names are no error. A region in use stays usable until its last user is done; its name is free.
   /// \param name  empty: every region of the kind. Errors: UNIMPLEMENTED clients may not.
   virtual Status unregister(RegionKind kind, std::string_view name) noexcept = 0;
   /// \param name  empty: every region of the kind, ordered by name. Errors: NOT_FOUND no such region of this
