@@ -156,6 +156,27 @@ TEST(Lifecycle, GivesBackendsTheirSettingsAndInstances) {
                                  "gpu_2 GPU 3 near", "gpu_3 GPU 3 near", "spare_0 MODEL 0 model passive"));
 }
 
+TEST(Lifecycle, DescribesTheModelToItsBackend) {
+  CatalogBench bench;
+  uint32_t before_completion = 0;
+  bench.backend.complete = [&](const ModelSource& source) -> Result<std::string> {
+    before_completion = source.model.max_batch_size;
+    inference::ModelConfig config;
+    EXPECT_TRUE(config.ParseFromString(source.config));
+    config.set_max_batch_size(4);
+    return config.SerializeAsString();
+  };
+  bench.put("m", kSimpleConfig);
+  ASSERT_EQ(bench.load_one("m").text(), "OK");
+  EXPECT_EQ(before_completion, 8u);
+  const ModelDescription model = bench.backend.loads()[0].model;
+  EXPECT_EQ(model.name, "m");
+  EXPECT_EQ(model.max_batch_size, 4u) << "what load() is told is final";
+  ASSERT_NE(model.find_input("INPUT0"), nullptr);
+  EXPECT_THAT(model.find_input("INPUT0")->dims, ElementsAre(4));
+  ASSERT_NE(model.find_output("OUTPUT0"), nullptr);
+}
+
 TEST(Lifecycle, AsksBackendsToCompleteOnlyIfItMay) {
   CatalogBench lenient;
   lenient.put("m");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "atoll/memory.h"
+#include "atoll/proto/model_description.h"
 #include "inherited_labels.h"
 #include "instance_specs.h"
 #include "model_config.pb.h"
@@ -261,6 +262,7 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
   source.model_directory = model.files.entry.path;
   source.version_directory = version.path;
   source.config = bytes;
+  source.model = proto::describe_model(config);
   source.auto_complete = options_.auto_complete;
   source.settings = settings_of(options_, config.backend());
   if (options_.auto_complete) {
@@ -275,6 +277,7 @@ Status Loader::load_backend(const PreparedModel& model, const RepositoryVersion&
   if (!grouped.ok()) return std::move(grouped).status();
   bytes = source.config = std::move(grouped).value();
   ATOLL_RETURN_IF_ERROR(parse_config(bytes, &config));
+  source.model = proto::describe_model(config);
 
   Result<std::unique_ptr<BackendModel>> loaded = (*parts.backend)->load(source);
   if (!loaded.ok()) return std::move(loaded).status();

@@ -3,24 +3,12 @@
 #include <set>
 #include <utility>
 
+#include "atoll/proto/model_description.h"
 #include "label_file.h"
 #include "model_config.pb.h"
 
 namespace atl::models {
 namespace {
-
-template <class Proto>
-TensorSpec make_spec(const Proto& proto) {
-  TensorSpec spec;
-  spec.name = proto.name();
-  spec.datatype = static_cast<DataType>(proto.data_type());
-  spec.dims.assign(proto.dims().begin(), proto.dims().end());
-  spec.has_reshape = proto.has_reshape();
-  spec.reshape.assign(proto.reshape().shape().begin(), proto.reshape().shape().end());
-  spec.shape_tensor = proto.is_shape_tensor();
-  spec.non_linear_format = proto.is_non_linear_format_io();
-  return spec;
-}
 
 Status check_names(const std::vector<TensorSpec>& specs, std::string_view what, std::string_view model) {
   std::set<std::string_view> seen;
@@ -53,21 +41,19 @@ Result<ModelInfo> make_model_info(const inference::ModelConfig& config, std::str
     return invalid_argument("max_batch_size of model '", info.name, "' is ", config.max_batch_size(),
                             ", expected a number >= 0");
   }
-  info.max_batch_size = static_cast<uint32_t>(config.max_batch_size());
-  info.decoupled = config.model_transaction_policy().decoupled();
-  for (const auto& input : config.input()) {
-    TensorSpec& spec = info.inputs.emplace_back(make_spec(input));
-    spec.optional = input.optional();
-    spec.allow_ragged = input.allow_ragged_batch();
-    if (!spec.optional) ++info.required_inputs;
-  }
-  for (const auto& output : config.output()) {
-    TensorSpec& spec = info.outputs.emplace_back(make_spec(output));
-    if (output.label_filename().empty()) continue;
+  ModelDescription model = proto::describe_model(config);
+  info.max_batch_size = model.max_batch_size;
+  info.decoupled = model.decoupled;
+  info.inputs = std::move(model.inputs);
+  info.outputs = std::move(model.outputs);
+  for (const TensorSpec& input : info.inputs) info.required_inputs += input.optional ? 0 : 1;
+  for (size_t i = 0; i < info.outputs.size(); ++i) {
+    const std::string& file = config.output(static_cast<int>(i)).label_filename();
+    if (file.empty()) continue;
     Result<std::vector<std::string>> labels =
-        read_label_file(model_directory, output.label_filename(), spec.name, info.name);
+        read_label_file(model_directory, file, info.outputs[i].name, info.name);
     if (!labels.ok()) return std::move(labels).status();
-    spec.labels = std::move(labels).value();
+    info.outputs[i].labels = std::move(labels).value();
   }
   ATOLL_RETURN_IF_ERROR(check_names(info.inputs, "input", info.name));
   ATOLL_RETURN_IF_ERROR(check_names(info.outputs, "output", info.name));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "atoll/executor.h"
+#include "atoll/model_description.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 #include "atoll/status.h"
@@ -90,6 +91,7 @@ struct ModelSource {
   std::string model_directory;    ///< holds config.pbtxt; local
   std::string version_directory;  ///< holds the model's files; local
   std::string config;             ///< serialized inference.ModelConfig, normalised
+  ModelDescription model;         ///< what `config` says that most backends need; always set
   bool auto_complete = true;      ///< the backend may fill in what the configuration leaves out
   std::map<std::string, std::string>
       settings;  ///< backend settings; "default-max-batch-size" is always there
@@ -120,7 +122,7 @@ class Backend {
   /// Errors: INVALID_ARGUMENT the configuration contradicts the files; NOT_FOUND a file is missing; INTERNAL
   /// unreadable.
   virtual Result<std::string> complete_config(const ModelSource& source) noexcept = 0;
-  /// source.config is final (completed, normalised, validated).
+  /// source.config and source.model are final (completed, normalised, validated).
   virtual Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept = 0;
 
  protected:

@@ -11,25 +11,13 @@
 #include <vector>
 
 #include "atoll/events.h"
+#include "atoll/model_description.h"
 #include "atoll/repository.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 #include "atoll/status.h"
 
 namespace atl {
-
-struct TensorSpec {
-  std::string name;
-  DataType datatype = DataType::kInvalid;
-  std::vector<int64_t> dims;     ///< as configured, without the batch dimension; -1: variable
-  std::vector<int64_t> reshape;  ///< what the backend sees; valid if has_reshape
-  bool has_reshape = false;
-  bool optional = false;  ///< inputs only
-  bool shape_tensor = false;
-  bool allow_ragged = false;  ///< inputs only
-  bool non_linear_format = false;
-  std::vector<std::string> labels;  ///< outputs only: line i labels index i
-};
 
 /// What never changes while a version is served.
 struct ModelInfo {
