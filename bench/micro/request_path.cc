@@ -50,7 +50,7 @@ class PathContext : public Path, protected UnaryInferContext {
     output.buffer.size_bytes = size_bytes;
     return {};
   }
-  void drop_outputs(Response&) noexcept override {}
+  void drop_output(OutputTensor&) noexcept override {}
   void answer_error(const Status&) noexcept override { answer_bytes_ = 0; }
   void recycle() noexcept override {
     clear();

@@ -31,10 +31,7 @@ OutputTensor* BatchResponder::add_output(uint32_t i, uint32_t output_index, Data
                                          MemoryKind preferred_kind, int64_t preferred_device_id) {
   Entry& entry = entries_[i];
   if (entry.response == nullptr) entry.response = entry.request->sink->new_response();
-  const RequestedOutput& requested = entry.request->outputs[output_index];
-  OutputTensor& output = entry.response->add_output(requested.name, datatype, shape);
-  output.spec_index = requested.spec_index;
-  output.request_index = output_index;
+  OutputTensor& output = entry.response->add_output(entry.request->outputs[output_index], datatype, shape);
   Status status = entry.response->allocate(output, size_bytes, preferred_kind, preferred_device_id);
   if (!status.ok()) {
     fail(i, std::move(status));

@@ -46,10 +46,9 @@ RepeatCall::RepeatCall(const Context& context, Request& request) noexcept
 Result<std::unique_ptr<RepeatCall>> RepeatCall::create(const Context& context, Request& request) {
   std::unique_ptr<RepeatCall> call(new RepeatCall(context, request));
   ATOLL_RETURN_IF_ERROR(call->read_inputs());
-  for (uint32_t i = 0; i < request.outputs.size(); ++i) {
-    const RequestedOutput& output = request.outputs[i];
-    if (output.name != kOut && output.name != kIdx) continue;
-    call->outputs_.push_back({output.name == kIdx, output.spec_index, i});
+  for (const RequestedOutput& output : request.outputs) {
+    if (output.name == kOut) call->outputs_.push_back(kOut);
+    if (output.name == kIdx) call->outputs_.push_back(kIdx);
   }
   return call;
 }
@@ -135,8 +134,8 @@ void RepeatCall::send_next() noexcept {
     response->error = internal_error("model '", context_.config.model, "': response ", index,
                                      " fails, as parameter 'fail_at' of its configuration asks");
   } else {
-    for (const Output& output : outputs_) {
-      Status added = add_output(*response, output, index);
+    for (std::string_view name : outputs_) {
+      Status added = add_output(*response, name, index);
       if (added.ok()) continue;
       sink_->discard(response);
       return end_with(std::move(added));
@@ -147,18 +146,15 @@ void RepeatCall::send_next() noexcept {
   if (last && flags == 0) sink_->send(nullptr, kFinal);
 }
 
-Status RepeatCall::add_output(Response& response, const Output& output, uint32_t index) noexcept {
+Status RepeatCall::add_output(Response& response, std::string_view name, uint32_t index) noexcept {
   constexpr int64_t kShape[] = {1};
-  std::string_view name = output.is_index ? kIdx : kOut;
-  OutputTensor& tensor =
-      response.add_output(name, output.is_index ? DataType::kUint32 : DataType::kInt32, kShape);
-  tensor.spec_index = output.spec_index;
-  tensor.request_index = output.request_index;
+  const bool is_index = name == kIdx;
+  OutputTensor& tensor = response.add_output(name, is_index ? DataType::kUint32 : DataType::kInt32, kShape);
   ATOLL_RETURN_IF_ERROR(response.allocate(tensor, sizeof(int32_t)));
   if (!backends::is_host_memory(tensor.buffer.kind)) {
     return internal_error("failed to create ", name, " output buffer in CPU memory");
   }
-  const void* from = output.is_index ? static_cast<const void*>(&index) : &values_[index];
+  const void* from = is_index ? static_cast<const void*>(&index) : &values_[index];
   std::memcpy(tensor.buffer.data, from, sizeof(int32_t));
   return {};
 }

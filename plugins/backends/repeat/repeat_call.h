@@ -34,12 +34,6 @@ class RepeatCall {
   static void start(std::unique_ptr<RepeatCall> call) noexcept;
 
  private:
-  struct Output {
-    bool is_index;  ///< IDX, else OUT
-    int32_t spec_index;
-    uint32_t request_index;
-  };
-
   RepeatCall(const Context& context, Request& request) noexcept;
   Status read_inputs();
   void wake_at(int64_t time_ns) noexcept;
@@ -50,13 +44,13 @@ class RepeatCall {
   void send_due(int64_t now_ns) noexcept;
   void send_next() noexcept;
   void end_with(Status failure) noexcept;
-  Status add_output(Response& response, const Output& output, uint32_t index) noexcept;
+  Status add_output(Response& response, std::string_view name, uint32_t index) noexcept;
   void release(FailureReason* failure) noexcept;
 
   Context context_;
   Request* request_;    // its cancellation may be read until the request is answered and released
   ResponseSink* sink_;  // outlives the request until the final flag
-  std::vector<Output> outputs_;
+  std::vector<std::string_view> outputs_;  // kOut, kIdx
   std::vector<int32_t> values_;
   std::vector<uint32_t> delays_ms_;
   int64_t start_ns_;

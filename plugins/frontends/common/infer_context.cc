@@ -85,19 +85,17 @@ Response* InferContext::new_response() noexcept {
 
 Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind,
                               int64_t) noexcept {
-  if (output.request_index < request.outputs.size()) {
-    const Buffer& placement = request.outputs[output.request_index].placement;
-    if (placement.data != nullptr) {
-      if (size_bytes > placement.size_bytes) {
-        return Status(Code::kInternal,
-                      messages::region_too_small(output.name, placement.size_bytes, size_bytes));
-      }
-      output.buffer = placement;
-      output.buffer.size_bytes = size_bytes;
-      return {};
-    }
+  const RequestedOutput* wanted = request.find_output(output.name, response.outputs.size() - 1);
+  if (wanted == nullptr || wanted->placement.data == nullptr) {
+    return allocate_output(response, output, size_bytes);
   }
-  return allocate_output(response, output, size_bytes);
+  const Buffer& placement = wanted->placement;
+  if (size_bytes > placement.size_bytes) {
+    return Status(Code::kInternal, messages::region_too_small(output.name, placement.size_bytes, size_bytes));
+  }
+  output.buffer = placement;
+  output.buffer.size_bytes = size_bytes;
+  return {};
 }
 
 void InferContext::send(Response* response, uint32_t flags) noexcept {
@@ -109,7 +107,10 @@ void InferContext::send(Response* response, uint32_t flags) noexcept {
     responded_ = true;
     model->report_first_response(request);
   }
-  if (response != nullptr) trace_outputs(*response);
+  if (response != nullptr) {
+    keep_requested(*response);
+    trace_outputs(*response);
+  }
   if ((flags & kFinal) == 0) {
     on_response(response, flags);
     return;
@@ -118,6 +119,40 @@ void InferContext::send(Response* response, uint32_t flags) noexcept {
   trace("INFER_RESPONSE_COMPLETE");
   on_response(response, flags);
   done(kFinalPart);
+}
+
+void InferContext::keep_requested(Response& response) noexcept {
+  // Without validation nothing is asked for, and nothing has a place.
+  if (!response.error.ok() || request.outputs.empty()) return;
+  uint32_t kept = 0;
+  size_t expected = 0;
+  bool is_ascending = true;  // then no output can be there twice
+  for (OutputTensor& output : response.outputs) {
+    const RequestedOutput* wanted = request.find_output(output.name, expected);
+    if (wanted == nullptr) {
+      drop_output(output);
+      continue;
+    }
+    const auto position = static_cast<size_t>(wanted - request.outputs.begin());
+    is_ascending = is_ascending && position >= expected;
+    expected = position + 1;
+    OutputTensor& place = response.outputs[kept++];
+    if (&place != &output) place = output;
+  }
+  response.outputs.truncate(kept);
+  if (!is_ascending) refuse_repeated(response);
+}
+
+void InferContext::refuse_repeated(Response& response) noexcept {
+  bool* seen = response.arena().make_array<bool>(request.outputs.size());
+  for (const OutputTensor& output : response.outputs) {
+    const auto position = request.find_output(output.name) - request.outputs.begin();
+    if (std::exchange(seen[position], true)) {
+      response.error = internal_error("model '", model->info().name, "' answered output '", output.name,
+                                      "' more than once in a response");
+      return;
+    }
+  }
 }
 
 void InferContext::trace_outputs(const Response& response) noexcept {

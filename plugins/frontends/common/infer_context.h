@@ -74,8 +74,11 @@ class InferContext : public ResponseSink, private ModelWaiter {
   /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data. Not asked
   /// for outputs that the client has placed in a region.
   virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept = 0;
-  /// The response's outputs are not going to be sent: frees what allocate_output gave.
-  virtual void drop_outputs(Response& response) noexcept = 0;
+  /// The output is not going to be sent: frees what allocate_output gave.
+  virtual void drop_output(OutputTensor& output) noexcept = 0;
+  void drop_outputs(Response& response) noexcept {
+    for (OutputTensor& output : response.outputs) drop_output(output);
+  }
   /// A response came (null: only flags); it is the receiver's until reclaim(). One call at a time, none after
   /// kFinal.
   virtual void on_response(Response* response, uint32_t flags) noexcept = 0;
@@ -84,6 +87,9 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
  private:
   void on_model(Result<ModelRef> found) noexcept final;
+  /// Leaves in the response what was asked for; one that has an output twice becomes an error.
+  void keep_requested(Response& response) noexcept;
+  void refuse_repeated(Response& response) noexcept;
   void trace_outputs(const Response& response) noexcept;
 
   std::atomic<uint32_t> open_parts_{0};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,6 +33,7 @@ class TestContext final : public UnaryInferContext {
 
   std::atomic<int> recycled{0};
   std::vector<std::string> answers;
+  std::vector<std::string> names;  ///< of the outputs of the last answer
   int live_buffers = 0;
 
  private:
@@ -42,15 +44,15 @@ class TestContext final : public UnaryInferContext {
     ++live_buffers;
     return {};
   }
-  void drop_outputs(Response& response) noexcept override {
-    for (OutputTensor& output : response.outputs) {
-      if (std::exchange(output.sink_data, 0) == 0) continue;
-      std::free(output.buffer.data);
-      --live_buffers;
-    }
+  void drop_output(OutputTensor& output) noexcept override {
+    if (std::exchange(output.sink_data, 0) == 0) return;
+    std::free(output.buffer.data);
+    --live_buffers;
   }
   void answer(Response& response) noexcept override {
     answers.push_back(cat("outputs ", response.outputs.size()));
+    names.clear();
+    for (const OutputTensor& output : response.outputs) names.emplace_back(output.name);
     drop_outputs(response);
   }
   void answer_error(const Status& status) noexcept override {
@@ -75,6 +77,28 @@ class InferContextTest : public ::testing::Test {
     context_.start(model_);
     ASSERT_TRUE(context_.hand_over().ok());
   }
+  /// As a client that has a place for each output and asks for them in this order.
+  void ask_for(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      RequestedOutput& wanted = context_.request.add_output();
+      wanted.name = context_.request.arena().copy_text(name);
+      places_[name].assign(4, '-');
+      wanted.placement.data = places_[name].data();
+      wanted.placement.size_bytes = places_[name].size();
+    }
+  }
+  /// Writes the text as the output's bytes.
+  static void add(Response& response, std::string_view name, std::string_view text) {
+    const int64_t shape[] = {static_cast<int64_t>(text.size())};
+    OutputTensor& output = response.add_output(name, DataType::kUint8, shape);
+    ASSERT_TRUE(response.allocate(output, text.size()).ok());
+    std::copy(text.begin(), text.end(), static_cast<char*>(output.buffer.data));
+  }
+  void finish(Response* response) {
+    response->send();
+    (void)request_->release().ok();
+    context_.written();
+  }
   Response* response_with_output() {
     Response* response = context_.new_response();
     const int64_t shape[] = {1};
@@ -87,6 +111,7 @@ class InferContextTest : public ::testing::Test {
   test::FakeServedModel& model_;
   Request* request_ = nullptr;
   TestContext context_;
+  std::map<std::string, std::string> places_;
 };
 
 TEST_F(InferContextTest, IsReusedOnlyAfterEveryPartInAnyOrder) {
@@ -235,6 +260,48 @@ TEST_F(InferContextTest, AnOutputWithAPlaceIsWrittenThere) {
   response->send_error(std::move(small));
   (void)request_->release().ok();
   context_.written();
+}
+
+TEST_F(InferContextTest, OutputsGoToTheirOwnPlacesInWhateverOrderTheyAreMade) {
+  for (const auto& asked : {std::vector<std::string>{"P", "LABEL"}, {"LABEL", "P"}}) {
+    ask_for(asked);
+    hand_over();
+    Response* response = context_.new_response();
+    add(*response, "P", "prob");
+    add(*response, "LABEL", "name");
+    finish(response);
+    EXPECT_EQ(places_["P"], "prob");
+    EXPECT_EQ(places_["LABEL"], "name");
+    EXPECT_EQ(context_.names, (std::vector<std::string>{"P", "LABEL"}));
+  }
+}
+
+TEST_F(InferContextTest, WhatWasNotAskedForHasNoPlaceAndIsLeftOut) {
+  ask_for({"LABEL", "P"});
+  hand_over();
+  Response* response = context_.new_response();
+  add(*response, "MORE", "more");
+  add(*response, "P", "prob");
+  add(*response, "EVEN MORE", std::string(100, 'e'));
+  finish(response);
+  EXPECT_EQ(places_["P"], "prob");
+  EXPECT_EQ(places_["LABEL"], "----");
+  EXPECT_EQ(context_.names, std::vector<std::string>{"P"});
+  EXPECT_EQ(context_.live_buffers, 0);
+}
+
+TEST_F(InferContextTest, AResponseWithAnOutputTwiceIsAnError) {
+  for (const auto& made : {std::vector<std::string>{"P", "P"}, {"LABEL", "P", "LABEL"}, {"X", "X", "P"}}) {
+    ask_for({"LABEL", "P"});
+    hand_over();
+    Response* response = context_.new_response();
+    for (const std::string& name : made) add(*response, name, "more");
+    finish(response);
+  }
+  EXPECT_EQ(context_.answers,
+            (std::vector<std::string>{"model 'm' answered output 'P' more than once in a response",
+                                      "model 'm' answered output 'LABEL' more than once in a response",
+                                      "outputs 1"}));
 }
 
 TEST(ContextPool, KeepsAtMostItsCapacityAndGivesTheLastBack) {

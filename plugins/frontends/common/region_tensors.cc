@@ -66,10 +66,9 @@ Status use_region_output(const RegionPart& part, OwnedBytes& owned, RegionUses& 
   return {};
 }
 
-bool is_placed(const Request& request, const OutputTensor& output) noexcept {
-  if (output.request_index >= request.outputs.size()) return false;
-  const Buffer& placement = request.outputs[output.request_index].placement;
-  return placement.data != nullptr && output.buffer.data == placement.data;
+bool is_placed(const RequestedOutput* wanted, const OutputTensor& output) noexcept {
+  return wanted != nullptr && wanted->placement.data != nullptr &&
+         output.buffer.data == wanted->placement.data;
 }
 
 }  // namespace atl::frontends

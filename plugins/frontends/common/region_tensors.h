@@ -32,7 +32,8 @@ Status use_region_output(const RegionPart& part, OwnedBytes& owned, RegionUses& 
                          uint32_t index) noexcept;
 
 /// Whether the output's bytes are where the client wanted them, so that they are not sent.
-bool is_placed(const Request& request, const OutputTensor& output) noexcept;
+/// \param wanted  what the client asked for under the output's name; null: nothing
+bool is_placed(const RequestedOutput* wanted, const OutputTensor& output) noexcept;
 
 inline constexpr size_t kMaxRegionNameBytes = 255;
 

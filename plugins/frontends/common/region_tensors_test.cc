@@ -211,11 +211,9 @@ TEST_F(RegionTensorsTest, AnOutputInARegionHasAnEmptyRawEntry) {
     std::string sent = "sent";
     const int64_t shape[] = {static_cast<int64_t>(size)};
     OutputTensor& placed = response.add_output("O", DataType::kUint8, shape);
-    placed.request_index = 0;
     placed.buffer.data = bytes.data();
     placed.buffer.size_bytes = size;
     OutputTensor& other = response.add_output("P", DataType::kUint8, shape);
-    other.request_index = 1;
     other.buffer.data = sent.data();
     other.buffer.size_bytes = sent.size();
     V2InferResponse answer("m", "1", read.request, response, 64);

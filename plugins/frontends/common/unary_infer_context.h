@@ -13,7 +13,7 @@ namespace atl::frontends {
 class UnaryInferContext : public InferContext {
  protected:
   /// Writes the answer. `response` has no error; it is reclaimed by the caller afterwards. Large output
-  /// buffers are the writer's from here on: drop_outputs() is not called.
+  /// buffers are the writer's from here on: drop_output() is not called.
   virtual void answer(Response& response) noexcept = 0;
   virtual void answer_error(const Status& status) noexcept = 0;
 

@@ -85,9 +85,9 @@ V2InferResponse::V2InferResponse(std::string_view model, std::string_view versio
     if (has_wire_form(parameter)) head_bytes_ += length_field_size(parameter_size(parameter));
   }
   uint64_t external_bytes = 0;
-  for (const OutputTensor& output : response.outputs) {
-    const uint64_t size = sent_bytes(output);
-    head_bytes_ += length_field_size(output_size(output)) + 1 + varint_size(size);
+  for (size_t i = 0; i < response.outputs.size(); ++i) {
+    const uint64_t size = sent_bytes(i);
+    head_bytes_ += length_field_size(output_size(response.outputs[i])) + 1 + varint_size(size);
     if (size <= inline_max_bytes) {
       head_bytes_ += size;
     } else {
@@ -98,8 +98,9 @@ V2InferResponse::V2InferResponse(std::string_view model, std::string_view versio
   total_bytes_ = head_bytes_ + external_bytes;
 }
 
-uint64_t V2InferResponse::sent_bytes(const OutputTensor& output) const noexcept {
-  return is_placed(request_, output) ? 0 : output.buffer.size_bytes;
+uint64_t V2InferResponse::sent_bytes(size_t i) const noexcept {
+  const OutputTensor& output = response_.outputs[i];
+  return is_placed(request_.find_output(output.name, i), output) ? 0 : output.buffer.size_bytes;
 }
 
 std::span<const V2ResponsePart> V2InferResponse::write(uint8_t* head) noexcept {
@@ -114,8 +115,9 @@ std::span<const V2ResponsePart> V2InferResponse::write(uint8_t* head) noexcept {
   }
   for (const OutputTensor& output : response_.outputs) write_output(to, output);
   const uint8_t* sent = head;
-  for (const OutputTensor& output : response_.outputs) {
-    const uint64_t size = sent_bytes(output);
+  for (size_t i = 0; i < response_.outputs.size(); ++i) {
+    const OutputTensor& output = response_.outputs[i];
+    const uint64_t size = sent_bytes(i);
     to.length(6, size);
     if (size <= inline_max_bytes_) {
       to.bytes(output.buffer.data, size);

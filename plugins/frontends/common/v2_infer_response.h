@@ -39,8 +39,8 @@ class V2InferResponse {
   std::span<const V2ResponsePart> write(uint8_t* head) noexcept;
 
  private:
-  /// Bytes of the output that are sent.
-  uint64_t sent_bytes(const OutputTensor& output) const noexcept;
+  /// Bytes of output i that are sent.
+  uint64_t sent_bytes(size_t i) const noexcept;
 
   std::string_view model_;
   std::string_view version_;

@@ -98,7 +98,7 @@ Status InferCall::allocate_output(Response& response, OutputTensor& output, uint
   return give_output_memory(response, output, size_bytes);
 }
 
-void InferCall::drop_outputs(Response& response) noexcept { free_output_memory(response); }
+void InferCall::drop_output(OutputTensor& output) noexcept { free_output_memory(output); }
 
 void InferCall::answer(Response& response) noexcept {
   const ModelInfo& info = model->info();

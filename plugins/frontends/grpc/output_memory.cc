@@ -34,10 +34,8 @@ Status give_output_memory(Response& response, OutputTensor& output, uint64_t siz
   return {};
 }
 
-void free_output_memory(Response& response) noexcept {
-  for (OutputTensor& output : response.outputs) {
-    std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
-  }
+void free_output_memory(OutputTensor& output) noexcept {
+  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
 }
 
 grpc::ByteBuffer to_buffer(grpc_slice head, std::span<const V2ResponsePart> parts) {

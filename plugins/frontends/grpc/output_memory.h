@@ -22,7 +22,7 @@ inline constexpr uint64_t kMaxResponseBytes = std::numeric_limits<int32_t>::max(
 Status give_output_memory(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept;
 
 /// Frees what give_output_memory() gave and to_buffer() did not take.
-void free_output_memory(Response& response) noexcept;
+void free_output_memory(OutputTensor& output) noexcept;
 
 /// The message as slices: pieces of the head share its memory, tensors give theirs away.
 /// \param head   taken over

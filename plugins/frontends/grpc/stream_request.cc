@@ -217,7 +217,7 @@ Status StreamRequest::allocate_output(Response& response, OutputTensor& output,
   return give_output_memory(response, output, size_bytes);
 }
 
-void StreamRequest::drop_outputs(Response& response) noexcept { free_output_memory(response); }
+void StreamRequest::drop_output(OutputTensor& output) noexcept { free_output_memory(output); }
 
 void StreamRequest::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.

@@ -70,7 +70,7 @@ class StreamRequest final : public InferContext {
 
   // --- InferContext ---
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
-  void drop_outputs(Response& response) noexcept override;
+  void drop_output(OutputTensor& output) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
   void about_to_wait() noexcept override;

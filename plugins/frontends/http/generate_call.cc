@@ -111,10 +111,8 @@ Status GenerateCall::allocate_output(Response& response, OutputTensor& output, u
   return {};
 }
 
-void GenerateCall::drop_outputs(Response& response) noexcept {
-  for (OutputTensor& output : response.outputs) {
-    std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
-  }
+void GenerateCall::drop_output(OutputTensor& output) noexcept {
+  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
 }
 
 int GenerateCall::write_response(Response& response, std::string* text) noexcept {

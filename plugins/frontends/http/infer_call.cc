@@ -163,10 +163,8 @@ Status InferCall::allocate_output(Response& response, OutputTensor& output, uint
   return {};
 }
 
-void InferCall::drop_outputs(Response& response) noexcept {
-  for (OutputTensor& output : response.outputs) {
-    std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
-  }
+void InferCall::drop_output(OutputTensor& output) noexcept {
+  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
 }
 
 void InferCall::answer(Response& response) noexcept {

@@ -58,7 +58,7 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
 
   // --- UnaryInferContext ---
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
-  void drop_outputs(Response& response) noexcept override;
+  void drop_output(OutputTensor& output) noexcept override;
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;

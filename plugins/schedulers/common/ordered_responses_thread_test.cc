@@ -82,9 +82,8 @@ void call_while_delivered(Call what) {
   std::thread backend([&] {
     while (!delivering) std::this_thread::yield();
     calling = true;
-    OutputTensor output;
     if (what == Call::kNewResponse) place->discard(place->new_response());
-    if (what == Call::kAllocate) (void)spare->allocate(output, 1).ok();
+    if (what == Call::kAllocate) (void)spare->allocate(spare->add_output("O", DataType::kUint8, {}), 1).ok();
     if (what == Call::kDiscard) place->discard(another);
     if (what == Call::kSendTooLate) another->send(0);
     if (what == Call::kRelease) place->released(second);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <span>
 #include <string_view>
@@ -136,6 +137,10 @@ class ArenaList {
   const T* begin() const noexcept { return items_; }
   const T* end() const noexcept { return items_ + size_; }
   std::span<const T> span() const noexcept { return {items_, size_}; }
+  /// Whether the item itself, not one like it, is in the list.
+  bool holds(const T& item) const noexcept {
+    return !std::less<const T*>()(&item, items_) && std::less<const T*>()(&item, items_ + size_);
+  }
   /// Drops items from the back; their memory stays in the arena.
   void truncate(uint32_t size) noexcept { size_ = size < size_ ? size : size_; }
   /// Forgets the items; call when the arena is reset.

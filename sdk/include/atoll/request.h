@@ -48,6 +48,11 @@ struct SequenceId {
   bool empty() const noexcept { return number == 0 && text.empty(); }
 };
 
+/// Names are mostly borrowed, and then the same piece of memory.
+inline bool is_same_name(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && (a.data() == b.data() || a == b);
+}
+
 /// An output the client asked for.
 struct RequestedOutput {
   std::string_view name;
@@ -78,8 +83,8 @@ class ResponseSink {
   /// An empty response; never null. It lives until it is sent or discarded.
   virtual Response* new_response() noexcept = 0;
   /// Gives output.buffer at least size_bytes, of the preferred kind if it can, else of another: the backend
-  /// copes. Called once an output. size 0 is allowed. Errors: RESOURCE_EXHAUSTED; INVALID_ARGUMENT the
-  /// client's own buffer is too small.
+  /// copes. Where they are depends on the output's name alone. Called once an output. size 0 is allowed.
+  /// Errors: RESOURCE_EXHAUSTED; INVALID_ARGUMENT the client's own buffer is too small.
   virtual Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
                           MemoryKind preferred_kind, int64_t preferred_device_id) noexcept = 0;
   /// Takes the response, or with null only the flags (a decoupled model's end without data). After kFinal
@@ -154,6 +159,15 @@ class Request {
     }
     return nullptr;
   }
+  /// The output of this name that was asked for; null if it was not.
+  /// \param guess  position in `outputs` that is looked at first
+  const RequestedOutput* find_output(std::string_view name, size_t guess = 0) const noexcept {
+    if (guess < outputs.size() && is_same_name(outputs[guess].name, name)) return &outputs[guess];
+    for (const RequestedOutput& output : outputs) {
+      if (is_same_name(output.name, name)) return &output;
+    }
+    return nullptr;
+  }
   InputTensor& add_input() noexcept { return inputs.add(arena_); }
   RequestedOutput& add_output() noexcept { return outputs.add(arena_); }
   Parameter& add_parameter() noexcept { return parameters.add(arena_); }
@@ -207,6 +221,10 @@ class Request {
 };
 
 /// One response being built and sent. [instance], by one thread at a time.
+///
+/// Outputs are known by their names. A response has an output at most once: the sink answers the client with
+/// an INTERNAL error otherwise. An output that is not among Request::outputs gets memory, but of no other
+/// output, and is left out of what the client gets; a backend should not make it.
 class Response {
  public:
   Response() noexcept = default;
@@ -221,17 +239,32 @@ class Response {
 
   Arena& arena() noexcept { return arena_; }
 
-  /// Adds an output; name and shape are copied. Then allocate() its buffer.
-  OutputTensor& add_output(std::string_view name, DataType datatype,
+  /// Adds an output that was asked for, one of Request::outputs; the shape is copied. Then allocate() its
+  /// buffer. The reference holds until the next output is added.
+  OutputTensor& add_output(const RequestedOutput& wanted, DataType datatype,
                            std::span<const int64_t> shape) noexcept {
     OutputTensor& output = outputs.add(arena_);
-    output.name = arena_.copy_text(name);
+    output.name = wanted.name;  // lives as long as the request, and so as what answers it
     output.datatype = datatype;
     output.shape = arena_.copy(shape);
     return output;
   }
+  /// The same by name, which is copied.
+  OutputTensor& add_output(std::string_view name, DataType datatype,
+                           std::span<const int64_t> shape) noexcept {
+    RequestedOutput named;
+    named.name = arena_.copy_text(name);
+    return add_output(named, datatype, shape);
+  }
+  /// Memory for the output, in output.buffer: see ResponseSink::allocate.
+  /// Errors: as there; INTERNAL `output` is not one of `outputs`, or another was added after it.
   Status allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind = MemoryKind::kCpu,
                   int64_t preferred_device_id = 0) noexcept {
+    if (!outputs.holds(output)) {
+      return internal_error("output '", output.name,
+                            "' is no longer where it was: its memory must be allocated before the next "
+                            "output is added to the response");
+    }
     return sink->allocate(*this, output, size_bytes, preferred_kind, preferred_device_id);
   }
   /// Gives the response away; do not touch it afterwards.

@@ -100,7 +100,7 @@ struct InputTensor {
 };
 static_assert(sizeof(InputTensor) == 72);
 
-/// One output of a response.
+/// One output of a response. Which requested output it is, and so where its bytes go, is told by its name.
 struct OutputTensor {
   std::string_view name;
   DataType datatype = DataType::kInvalid;
@@ -108,10 +108,8 @@ struct OutputTensor {
   std::span<const int64_t> shape;  ///< with the batch dimension if the model batches
   Buffer buffer;                   ///< set by Response::allocate
   uint64_t sink_data = 0;          ///< free for the response sink that allocated the buffer
-  int32_t spec_index = -1;         ///< position in ModelInfo::outputs
-  uint32_t request_index = 0;      ///< position in Request::outputs
 };
-static_assert(sizeof(OutputTensor) == 88);
+static_assert(sizeof(OutputTensor) == 80);
 
 /// Parameter values, with the numbers of the Triton C ABI.
 enum class ParameterType : uint32_t { kString = 0, kInt = 1, kBool = 2, kDouble = 3, kBytes = 4 };

@@ -95,6 +95,40 @@ TEST(Response, NamesAndShapesAreCopied) {
   EXPECT_EQ(test::values_of<int32_t>(holder.response().outputs[0].bytes), (std::vector<int32_t>{1, 2}));
 }
 
+TEST(Response, ARequestedOutputIsAddedUnderItsName) {
+  TestRequest holder("r");
+  holder.add_output("P");
+  holder.add_output("LABEL");
+  EXPECT_EQ(holder->find_output("P"), &holder->outputs[0]);
+  EXPECT_EQ(holder->find_output("LABEL", 1), &holder->outputs[1]);
+  EXPECT_EQ(holder->find_output("LABEL", 7), &holder->outputs[1]);
+  EXPECT_EQ(holder->find_output("LABE"), nullptr);
+  holder.mark_accepted();
+  Response* response = holder->sink->new_response();
+  for (const RequestedOutput& wanted : holder->outputs) {
+    OutputTensor& output = response->add_output(wanted, DataType::kUint8, {});
+    EXPECT_EQ(output.name, wanted.name);
+    ASSERT_TRUE(response->allocate(output, 1).ok());
+  }
+  response->send();
+  EXPECT_TRUE(holder->release().ok());
+}
+
+TEST(Response, MemoryIsAllocatedBeforeTheNextOutputIsAdded) {
+  TestRequest holder("r");
+  holder.mark_accepted();
+  Response* response = holder->sink->new_response();
+  OutputTensor& first = response->add_output("FIRST", DataType::kUint8, {});
+  for (int i = 0; i < 4; ++i) response->add_output(cat("O", i), DataType::kUint8, {});
+  EXPECT_EQ(response->allocate(first, 1).text(),
+            "output 'FIRST' is no longer where it was: its memory must be allocated before the "
+            "next output is added to the response");
+  OutputTensor foreign;
+  EXPECT_EQ(response->allocate(foreign, 1).code(), Code::kInternal);
+  holder->sink->discard(response);
+  fail_request(*holder, internal_error("end"));
+}
+
 TEST(TestRequest, NoticesBreachesOfTheContract) {
   TestRequest twice("r");
   twice.mark_accepted();

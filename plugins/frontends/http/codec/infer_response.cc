@@ -28,16 +28,9 @@ void write_parameters(const Response& response, JsonWriter& writer) {
 }
 
 /// Whether the client wants this output as bytes.
-bool wants_binary(const ReplyForm& form, const Request& request, const OutputTensor& output) noexcept {
+bool wants_binary(const ReplyForm& form, const Request& request, const RequestedOutput* wanted) noexcept {
   if (!form.lists_outputs) return form.binary_default;
-  const auto has_name = [&](uint32_t i) { return request.outputs[i].name == output.name; };
-  if (output.request_index < request.outputs.size() && has_name(output.request_index)) {
-    return form.is_binary(output.request_index);
-  }
-  for (uint32_t i = 0; i < request.outputs.size(); ++i) {
-    if (has_name(i)) return form.is_binary(i);
-  }
-  return false;
+  return wanted != nullptr && form.is_binary(static_cast<uint32_t>(wanted - request.outputs.begin()));
 }
 
 struct Writing {
@@ -49,7 +42,8 @@ struct Writing {
   size_t count = 1;  ///< of parts; the head is the first
   uint64_t binary_bytes = 0;
 
-  Status write_output(const OutputTensor& output) noexcept {
+  /// \param position  in the response; mostly that of the request
+  Status write_output(const OutputTensor& output, size_t position) noexcept {
     writer.StartObject();
     write_name(writer, "name", output.name);
     write_name(writer, "datatype", data_type_name(output.datatype));
@@ -57,11 +51,12 @@ struct Writing {
     writer.StartArray();
     for (int64_t dim : output.shape) writer.Int64(dim);
     writer.EndArray();
-    if (is_placed(request, output)) {
+    const RequestedOutput* wanted = request.find_output(output.name, position);
+    if (is_placed(wanted, output)) {
       writer.EndObject();
       return {};
     }
-    if (wants_binary(form, request, output)) {
+    if (wants_binary(form, request, wanted)) {
       ATOLL_RETURN_IF_ERROR(add_part(output));
     } else {
       writer.Key("data");
@@ -104,8 +99,8 @@ Result<InferReply> write_infer_response(const ModelInfo& model, const Request& r
   writer.StartArray();
   Writing writing{request, form, writer, head,
                   response.arena().make_array<ReplyPart>(response.outputs.size() + 1)};
-  for (const OutputTensor& output : response.outputs) {
-    if (Status status = writing.write_output(output); !status.ok()) return status;
+  for (size_t i = 0; i < response.outputs.size(); ++i) {
+    if (Status status = writing.write_output(response.outputs[i], i); !status.ok()) return status;
   }
   writer.EndArray();
   writer.EndObject();

@@ -15,7 +15,6 @@ namespace atl::frontends::http {
 inline OutputTensor& add_output(Response& response, std::string_view name, DataType datatype,
                                 std::vector<int64_t> shape, std::string_view bytes) {
   OutputTensor& output = response.add_output(name, datatype, shape);
-  output.request_index = response.outputs.size() - 1;
   output.buffer.data = const_cast<char*>(response.arena().copy_text(bytes).data());
   output.buffer.size_bytes = bytes.size();
   return output;

@@ -23,7 +23,6 @@ inline void answer_identity(Request& request, uint32_t flags = kFinal) {
   for (const InputTensor& input : request.inputs) {
     OutputTensor& output =
         response->add_output(identity_output_name(input.name), input.datatype, input.shape);
-    output.spec_index = input.spec_index;
     if (Status status = response->allocate(output, input.size_bytes); !status.ok()) {
       response->outputs.truncate(0);
       response->send_error(std::move(status), flags);
