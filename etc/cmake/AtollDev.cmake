@@ -53,3 +53,26 @@ function(atoll_unit_test name)
     # A test that asks for absurd sizes wants to see the failure, not the sanitizer's end of the process.
     ENVIRONMENT "${arg_ENVIRONMENT};ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp allocator_may_return_null=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
 endfunction()
+
+# atoll_server_plugins(VARIABLE): the plugins that are part of the server, which are those that it finds without being told
+# where; tests build theirs elsewhere.
+function(atoll_server_plugins variable)
+  get_property(plugins GLOBAL PROPERTY ATOLL_PLUGINS)
+  set(found)
+  foreach(plugin ${plugins})
+    get_target_property(folder ${plugin} LIBRARY_OUTPUT_DIRECTORY)
+    cmake_path(IS_PREFIX CMAKE_LIBRARY_OUTPUT_DIRECTORY ${folder} is_server)
+    if(is_server)
+      list(APPEND found ${plugin})
+    endif()
+  endforeach()
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# atoll_loads_plugins(TARGET): a program whose plugins find the server's libraries, which lie in ../lib/atoll in the build
+# tree as in an installation, whatever the order they are loaded in. The tag has to be DT_RPATH: DT_RUNPATH holds for what
+# the program itself needs, not for what it loads.
+function(atoll_loads_plugins target)
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib/atoll")
+endfunction()

@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "atoll/runtime/problems.h"
+
 namespace atl::kernel {
 namespace {
 
@@ -134,7 +136,7 @@ void Instance::publish_state(std::string_view reason) {
 }
 
 Status Instance::failed(std::string_view step, Status cause) {
-  Status status(cause.code(), cat(text(), ": ", step, " failed: ", cause.text()));
+  Status status(cause.code(), runtime::prefix_lines(cat(text(), ": ", step, " failed: "), cause.text()));
   status.set_origin(name());
   move_to(kFailed, status.message());
   return status;

@@ -1,5 +1,6 @@
 #include "kernel/lifecycle/plan.h"
 
+#include "atoll/runtime/problems.h"
 #include "kernel/loader/plugin_file.h"
 
 namespace atl::kernel {
@@ -50,7 +51,7 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
     instance.config = config;
     Result<LibraryUse> library = open_library(config, folders, loader);
     if (!library.ok()) {
-      add_line(problems, cat(instance.text(), ": ", library.status().text()));
+      add_line(problems, runtime::prefix_lines(cat(instance.text(), ": "), library.status().text()));
       only_options = all_mapped = false;
       continue;
     }

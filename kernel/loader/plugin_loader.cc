@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "atoll/runtime/descriptor_check.h"
+#include "atoll/runtime/exports.h"
+#include "atoll/runtime/problems.h"
 
 namespace atl::kernel {
 namespace {
@@ -84,8 +86,14 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
   }
   library.mapped_ = mapped_file_at(symbol).value_or("");
   Status checked = runtime::check_descriptor(symbol, symbol_size(symbol), use);
-  if (!checked.ok()) return make_status(Code::kFailedPrecondition, library.path_, ": ", checked.message());
+  if (!checked.ok()) {
+    return Status(Code::kFailedPrecondition,
+                  runtime::prefix_lines(cat(library.path_, ": "), checked.message()));
+  }
   library.descriptor_ = symbol;
+  auto exports = runtime::exports_beside(symbol, ATOLL_PLUGIN_SYMBOL);
+  if (!exports.empty())
+    log_.warning(library.path_, ": ", runtime::exports_text(exports, ATOLL_PLUGIN_SYMBOL));
   if (library.has(ATOLL_PLUGIN_RESIDENT)) ::lt_dlmakeresident(library.handle_);
   return {};
 }

@@ -1,11 +1,13 @@
-# atoll_add_plugin(ROLE NAME SOURCES file... [LIBRARIES target...] [RESIDENT_LIBS])
+# atoll_add_plugin(ROLE NAME SOURCES file... [LIBRARIES target...])
 #
 # Builds the plugin ROLE/NAME as NAME.so under ${ATOLL_PLUGIN_OUTPUT_DIRECTORY}/ROLE (default
 # ${CMAKE_BINARY_DIR}/lib/atoll/plugins/ROLE) with the flags that unloading safely demands:
 #   -z defs, -z now      an undefined symbol fails the link, not the first call (libltdl binds lazily)
 #   version script       one exported symbol, the descriptor
+#   DT_RPATH, if any     DT_RUNPATH would keep the linker from looking where the server has its libraries
 #   -fno-gnu-unique      template and inline statics do not pin the library in memory after dlclose
 #   hidden visibility    calls inside the plugin stay inside the plugin
+# A build without CMAKE_BUILD_TYPE would be without optimisation; plugins are then built with -O2.
 # Target name: atoll_plugin_ROLE_NAME. LIBRARIES are linked PRIVATE.
 # Only GCC makes unique symbols, and only GCC knows the option against them.
 set(ATOLL_NO_GNU_UNIQUE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
@@ -23,7 +25,10 @@ function(atoll_add_plugin role name)
   add_library(${target} MODULE ${arg_SOURCES})
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_compile_options(${target} PRIVATE ${ATOLL_NO_GNU_UNIQUE} -fvisibility=hidden -fvisibility-inlines-hidden)
-  target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,-z,now
+  if(NOT CMAKE_CXX_FLAGS MATCHES "-O")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:>:-O2>)
+  endif()
+  target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,-z,now -Wl,--disable-new-dtags
                       -Wl,--version-script=${ATOLL_PLUGIN_MAP})
   target_link_libraries(${target} PRIVATE atoll::sdk ${arg_LIBRARIES})
   if(TARGET atoll_warnings)

@@ -57,14 +57,23 @@ Status read_symbols(const Reader& reader, const Elf64_Ehdr& header, const Elf64_
   return {};
 }
 
-Status read_dynamic(const Reader& reader, const Elf64_Shdr& section, ElfFacts& facts) {
-  if (!reader.inside(section)) return damaged("its dynamic section");
+Status read_dynamic(const Reader& reader, const Elf64_Ehdr& header, const Elf64_Shdr& section,
+                    ElfFacts& facts) {
+  auto names = reader.at<Elf64_Shdr>(header.e_shoff + uint64_t{section.sh_link} * sizeof(Elf64_Shdr));
+  if (!reader.inside(section) || section.sh_link >= header.e_shnum || !names)
+    return damaged("its dynamic section");
   for (uint64_t offset = 0; offset + sizeof(Elf64_Dyn) <= section.sh_size; offset += sizeof(Elf64_Dyn)) {
     auto entry = reader.at<Elf64_Dyn>(section.sh_offset + offset);
     if (!entry) return damaged("its dynamic section");
     if (entry->d_tag == DT_NULL) break;
     if (entry->d_tag == DT_BIND_NOW) facts.binds_now = true;
     if (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_BIND_NOW) != 0) facts.binds_now = true;
+    if (entry->d_tag == DT_RUNPATH) facts.has_runpath = true;
+    if (entry->d_tag == DT_NEEDED) {
+      auto name = reader.text(*names, entry->d_un.d_val);
+      if (!name) return damaged("a needed library's name");
+      facts.needed.push_back(*name);
+    }
     if (entry->d_tag != DT_FLAGS_1) continue;
     facts.binds_now |= (entry->d_un.d_val & DF_1_NOW) != 0;
     facts.never_unloads |= (entry->d_un.d_val & DF_1_NODELETE) != 0;
@@ -93,7 +102,7 @@ Result<ElfFacts> read_elf(const std::vector<uint8_t>& bytes) {
       ATOLL_RETURN_IF_ERROR(read_symbols(reader, *header, *section, facts));
       has_symbols = true;
     } else if (section->sh_type == SHT_DYNAMIC) {
-      ATOLL_RETURN_IF_ERROR(read_dynamic(reader, *section, facts));
+      ATOLL_RETURN_IF_ERROR(read_dynamic(reader, *header, *section, facts));
     }
   }
   if (!has_symbols) return invalid_argument("it has no dynamic symbol table");

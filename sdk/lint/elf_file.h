@@ -18,8 +18,10 @@ struct DynamicSymbol {
 
 struct ElfFacts {
   std::vector<DynamicSymbol> symbols;
-  bool binds_now = false;      ///< every symbol is looked up when it is loaded
-  bool never_unloads = false;  ///< DF_1_NODELETE
+  std::vector<std::string> needed;  ///< names of the libraries that it is linked with
+  bool binds_now = false;           ///< every symbol is looked up when it is loaded
+  bool never_unloads = false;       ///< DF_1_NODELETE
+  bool has_runpath = false;         ///< DT_RUNPATH
 };
 
 /// Every offset and size in the file is checked against its bytes, so that a damaged file is an error and

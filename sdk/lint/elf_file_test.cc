@@ -1,6 +1,7 @@
 #include "elf_file.h"
 
 #include <elf.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,6 +22,8 @@ TEST(ReadElf, AGoodPluginExportsOneSymbol) {
   ASSERT_TRUE(facts.ok()) << facts.status().text();
   EXPECT_TRUE(facts->binds_now);
   EXPECT_FALSE(facts->never_unloads);
+  EXPECT_FALSE(facts->has_runpath);
+  EXPECT_THAT(facts->needed, testing::Contains("libc.so.6"));
   std::vector<std::string> exported;
   for (const DynamicSymbol& symbol : facts->symbols) {
     if (symbol.defined && symbol.visible) exported.push_back(symbol.name);

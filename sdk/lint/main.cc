@@ -1,132 +1,117 @@
-// atoll-lint PLUGIN.so...: whether a plugin keeps the rules that loading and unloading it safely demand.
-// Exit code: 0 all do, 1 some do not, 2 usage.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// atoll-lint: whether a plugin keeps the rules that loading and unloading it safely demand.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "elf_file.h"
-#include "kernel/loader/plugin_loader.h"
-#include "run_instance.h"
+#include "atoll/status.h"
+#include "checks.h"
+#include "kernel/manifest/toml_text.h"
 
 namespace atl::lint {
 namespace {
 
-using kernel::PluginLoader;
+constexpr size_t kLinesMax = 20;
+constexpr int kUsageError = 2;
+constexpr char kUsage[] =
+    "usage: atoll-lint [--set KEY=VALUE]... PLUGIN.so...\n"
+    "Says whether plugins keep the rules that loading and unloading them safely demand.\n"
+    "\n"
+    "  --set KEY=VALUE   an option of the instance that is run, in TOML; what is no TOML is text\n"
+    "  -h, --help        this text\n"
+    "\n"
+    "Looks at each file's symbols, then, in a process of its own, loads it, makes an instance and asks it "
+    "for\n"
+    "the interfaces that it provides, starts, stops and destroys it, unloads it, and all of that again.\n"
+    "Options have their defaults; those that a manifest must give get made-up values unless --set gives "
+    "them.\n"
+    "A plugin that needs another one's services is made, but not started. Lines that begin with \"note:\" "
+    "say\n"
+    "what was not looked at. Each of the lines begins with the file's name.\n"
+    "\n"
+    "Exit code: 0 all files are good, 1 some are not, 2 usage.\n";
 
-class NoLog final : public Log {
- public:
-  bool enabled(LogLevel) const noexcept override { return false; }
-  void write(LogLevel, std::string_view) noexcept override {}
+struct CommandLine {
+  runtime::RawValue::Table settings;
+  std::vector<std::string> files;
+  bool help = false;
 };
 
-using Problems = std::vector<std::string>;
-
-bool imports(const ElfFacts& facts, std::string_view name) {
-  for (const DynamicSymbol& symbol : facts.symbols) {
-    if (!symbol.defined && symbol.name == name) return true;
+Result<CommandLine> parse(int argc, char** argv) {
+  CommandLine line;
+  bool only_files = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (only_files || !word.starts_with('-')) {
+      line.files.push_back(word);
+    } else if (word == "-h" || word == "--help") {
+      line.help = true;
+    } else if (word == "--") {
+      only_files = true;
+    } else if (word == "--set" || word.starts_with("--set=")) {
+      if (word == "--set" && i + 1 == argc)
+        return invalid_argument("--set: found nothing, expected KEY=VALUE");
+      std::string text = word == "--set" ? argv[++i] : word.substr(6);
+      size_t equals = text.find('=');
+      if (equals == 0 || equals == std::string::npos)
+        return invalid_argument("--set: found '", text, "', expected KEY=VALUE");
+      runtime::SourceLocation where{cat("--set ", text.substr(0, equals)), 0, 0};
+      std::string value = text.substr(equals + 1);
+      line.settings.push_back(
+          {text.substr(0, equals), where,
+           kernel::parse_toml_value(value, where).value_or(runtime::RawValue{value, where})});
+    } else {
+      return invalid_argument("found '", word, "', expected --set, --help or a file");
+    }
   }
-  return false;
+  if (line.files.empty() && !line.help)
+    return invalid_argument("found no file, expected one or more plugins");
+  return line;
 }
 
-void check_file(const ElfFacts& facts, Problems& problems) {
-  bool has_descriptor = false;
-  for (const DynamicSymbol& symbol : facts.symbols) {
-    if (!symbol.defined) continue;
-    if (symbol.unique) {
-      problems.push_back(cat("defines the unique symbol ", symbol.name, "; compile with -fno-gnu-unique"));
-    } else if (symbol.visible && symbol.name != ATOLL_PLUGIN_SYMBOL) {
-      problems.push_back(cat("exports ", symbol.name, "; expected only ", ATOLL_PLUGIN_SYMBOL,
-                             " (link with the version script)"));
-    }
-    has_descriptor |= symbol.visible && symbol.name == ATOLL_PLUGIN_SYMBOL;
-  }
-  if (!has_descriptor) problems.push_back(cat("does not export ", ATOLL_PLUGIN_SYMBOL));
-  if (!facts.binds_now) problems.push_back("binds its symbols lazily; link with -z now");
+void print(const std::string& path, const char* kind, const std::vector<std::string>& lines) {
+  for (size_t i = 0; i < lines.size() && i < kLinesMax; ++i)
+    std::printf("%s: %s%s\n", path.c_str(), kind, lines[i].c_str());
+  if (lines.size() > kLinesMax)
+    std::printf("%s: %sand %zu more\n", path.c_str(), kind, lines.size() - kLinesMax);
 }
 
-/// Loads, runs an instance, unloads, and all of it again; in a process of its own, because the plugin's code
-/// runs.
-void check_loading(const std::string& path, const ElfFacts& facts, Problems& problems) {
-  NoLog log;
-  PluginLoader loader(log);
-  for (int round = 1; round <= 2; ++round) {
-    auto library = loader.open(path, {});
-    if (!library.ok()) {
-      problems.push_back(library.status().text());
-      return;
-    }
-    bool resident = library.value()->has(ATOLL_PLUGIN_RESIDENT);
-    if (round == 1 && !resident && facts.never_unloads) {
-      problems.push_back("is linked with -z nodelete, but not flagged RESIDENT");
-    }
-    if (round == 1 && !resident && imports(facts, "__cxa_thread_atexit")) {
-      problems.push_back(
-          "has a thread_local with a destructor, which keeps it mapped, but is not flagged RESIDENT");
-    }
-    run_instance(library.value()->descriptor(), problems);
-    if (loader.close(std::move(library).value()) == PluginLoader::Closed::kStillMapped) {
-      problems.push_back("stays mapped after it was closed, but is not flagged RESIDENT");
-      return;
-    }
-  }
-}
-
-void check_loading_in_a_child(const std::string& path, const ElfFacts& facts, Problems& problems) {
-  int ends[2];
-  if (::pipe(ends) != 0) return problems.push_back("no pipe to be had");
-  pid_t child = ::fork();
-  if (child == 0) {
-    Problems found;
-    check_loading(path, facts, found);
-    for (const std::string& line : found) ::dprintf(ends[1], "%s\n", line.c_str());
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  std::string text;
-  char buffer[4096];
-  for (ssize_t size; (size = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-    text.append(buffer, static_cast<size_t>(size));
-  ::close(ends[0]);
-  int status = 0;
-  if (child < 0 || ::waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    problems.push_back("crashed while it was loaded or unloaded");
-  }
-  for (size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
-    problems.push_back(text.substr(at, end - at));
-  }
-}
-
-bool lint(const std::string& path) {
+bool lint(const std::string& path, const runtime::RawValue::Table& settings) {
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  Problems problems;
+  Findings findings;
   if (!file.is_open()) {
-    problems.push_back("cannot be read");
+    findings.problem("cannot be read");
   } else if (auto facts = read_elf(bytes); !facts.ok()) {
-    problems.push_back(facts.status().text());
+    findings.problem(facts.status().text());
   } else {
-    check_file(facts.value(), problems);
-    check_loading_in_a_child(path, facts.value(), problems);
+    check_file(facts.value(), findings);
+    check_loading(path, facts.value(), settings, findings);
   }
-  for (const std::string& problem : problems) std::printf("%s: %s\n", path.c_str(), problem.c_str());
-  if (problems.empty()) std::printf("%s: ok\n", path.c_str());
-  return problems.empty();
+  print(path, "note: ", findings.notes());
+  print(path, "", findings.problems());
+  if (findings.problems().empty()) std::printf("%s: ok\n", path.c_str());
+  std::fflush(stdout);
+  return findings.problems().empty();
 }
 
 }  // namespace
 }  // namespace atl::lint
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: atoll-lint PLUGIN.so...\n");
-    return 2;
+  using namespace atl::lint;
+  auto line = parse(argc, argv);
+  if (!line.ok()) {
+    std::fprintf(stderr, "atoll-lint: %s\n%s", line.status().text().c_str(), kUsage);
+    return kUsageError;
+  }
+  if (line->help) {
+    std::fputs(kUsage, stdout);
+    return 0;
   }
   bool good = true;
-  for (int i = 1; i < argc; ++i) good &= atl::lint::lint(argv[i]);
+  for (const std::string& file : line->files) good &= lint(file, line->settings);
   return good ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 
 #include "atoll/runtime/option_values.h"
 #include "atoll/runtime/problems.h"
+#include "atoll/runtime/typed_value.h"
 #include "atoll/testing/fake_host.h"
 
 namespace atl::lint {
@@ -56,55 +57,119 @@ void set_option(test::FakeOptions& options, const atoll_option_v1& row, const Op
   }
 }
 
-bool set_defaults(test::FakeHost& host, std::span<const atoll_option_v1> table) {
-  for (const atoll_option_v1& row : table) {
-    if ((row.flags & ATOLL_OPTION_REQUIRED) != 0) return false;
+/// A value that the row takes, as option tables write them; null: none was thought of.
+const char* made_up(const atoll_option_v1& row) {
+  static constexpr const char* kGuesses[] = {"false", "1", "1", "lint", "1s", "1", "[\"lint\"]", "{}"};
+  for (const char* text : {kGuesses[row.type], row.minimum, row.maximum}) {
+    auto value = text == nullptr ? std::nullopt : runtime::parse_typed_value(row.type, text);
+    if (value && runtime::is_allowed(row, *value)) return text;
   }
-  runtime::Problems ignored;
-  auto values = runtime::read_options("plugin.lint", {}, {}, table, {}, ignored);
-  for (const atoll_option_v1& row : table) set_option(host.options(), row, *values);
-  return true;
+  return nullptr;
 }
 
-bool needs_a_service(const atoll_plugin_v1_t& descriptor) {
-  std::span<const atoll_need_v1> needs(descriptor.needs, descriptor.needs_count);
-  return std::any_of(needs.begin(), needs.end(), [](const atoll_need_v1& need) {
-    return (need.flags & (ATOLL_NEED_OPTIONAL | ATOLL_NEED_MANY)) == 0;
-  });
+/// The table with made-up values as defaults of what a manifest must give, and what these are:
+/// paths = ["lint"].
+std::vector<atoll_option_v1> complete(std::span<const atoll_option_v1> table,
+                                      const runtime::RawValue::Table& settings, std::string& made_up_text) {
+  std::vector<atoll_option_v1> rows(table.begin(), table.end());
+  for (atoll_option_v1& row : rows) {
+    bool given =
+        std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.key == row.key; });
+    if (given || (row.flags & ATOLL_OPTION_REQUIRED) == 0) continue;
+    row.flags &= ~ATOLL_OPTION_REQUIRED;
+    row.default_value = made_up(row);
+    made_up_text += cat(made_up_text.empty() ? "" : ", ", row.key, " = ",
+                        row.default_value == nullptr ? "nothing" : row.default_value);
+  }
+  return rows;
+}
+
+std::string required_needs(const atoll_plugin_v1_t& descriptor) {
+  std::string text;
+  for (const atoll_need_v1& need : std::span(descriptor.needs, descriptor.needs_count)) {
+    if ((need.flags & (ATOLL_NEED_OPTIONAL | ATOLL_NEED_MANY)) == 0)
+      text += cat(text.empty() ? "" : ", ", need.id);
+  }
+  return text;
+}
+
+/// A step of the plugin's that may fail for want of real options.
+class Steps {
+ public:
+  Steps(std::string made_up_text, Report& report) : made_up_(std::move(made_up_text)), report_(report) {}
+  /// Whether it succeeded.
+  bool run(std::string_view name, atoll_status* result) {
+    Status status = Status::take(result);
+    if (status.ok()) return true;
+    if (made_up_.empty()) {
+      report_.problem(cat(name, " failed: ", status.text()));
+    } else {
+      report_.note(cat(name, " failed with made-up options (", made_up_, "): ", status.text(),
+                       "; give real ones with --set"));
+    }
+    return false;
+  }
+
+ private:
+  std::string made_up_;
+  Report& report_;
+};
+
+void query_all(const atoll_plugin_v1_t& descriptor, void* self, Report& report) {
+  for (const atoll_provided_v1& row : std::span(descriptor.provides, descriptor.provides_count)) {
+    report.step(cat("query for ", row.id));
+    if (descriptor.query(self, row.id) == nullptr)
+      report.problem(cat("query failed: it provides ", row.id, ", but gave no implementation"));
+  }
+}
+
+void start_and_stop(const atoll_plugin_v1_t& descriptor, void* self, test::FakeHost& host, Steps& steps,
+                    Report& report) {
+  report.step("start");
+  if (!steps.run("start", descriptor.start(self))) return;
+  host.run_ready();
+  host.gate().close();
+  report.step("drain");
+  descriptor.drain(self, host.clock().now_ns());
+  host.run_ready();
+  report.step("stop");
+  descriptor.stop(self);
 }
 
 }  // namespace
 
-void run_instance(const atoll_plugin_v1_t& descriptor, std::vector<std::string>& problems) {
+void run_instance(const atoll_plugin_v1_t& descriptor, const runtime::RawValue::Table& settings,
+                  Report& report) {
+  std::string made_up_text;
+  auto table = complete({descriptor.options, descriptor.options_count}, settings, made_up_text);
+  runtime::Problems problems;
+  auto values = runtime::read_options("plugin", {}, settings, table, {}, problems);
+  if (!problems.empty()) return report.problem(problems.status().message());
   test::FakeHost host("lint");
-  if (!set_defaults(host, {descriptor.options, descriptor.options_count})) return;
+  for (const atoll_option_v1& row : table) set_option(host.options(), row, *values);
   // The thread sanitizer starts a helper of its own with the first thread: it is not the plugin's.
   std::thread([] {}).join();
   const size_t threads_before = threads();
+  Steps steps(made_up_text, report);
   void* self = nullptr;
+  report.step("create");
   auto* raw_host = reinterpret_cast<atoll_host*>(static_cast<Host*>(&host));
-  if (Status created = Status::take(descriptor.create(raw_host, &self)); !created.ok()) {
-    problems.push_back(cat("create failed with the default options: ", created.text()));
-    return;
+  if (!steps.run("create", descriptor.create(raw_host, &self))) return;
+  if (self == nullptr) return report.problem("create succeeded without making an instance");
+  query_all(descriptor, self, report);
+  if (std::string needs = required_needs(descriptor); needs.empty()) {
+    start_and_stop(descriptor, self, host, steps, report);
+  } else {
+    report.note(cat("was not started: it needs ", needs));
   }
-  if (!needs_a_service(descriptor)) {
-    if (Status started = Status::take(descriptor.start(self)); started.ok()) {
-      host.run_ready();
-      host.gate().close();
-      descriptor.drain(self, host.clock().now_ns());
-      host.run_ready();
-      descriptor.stop(self);
-    } else {
-      problems.push_back(cat("start failed with the default options: ", started.text()));
-    }
-  }
+  report.step("destroy");
   descriptor.destroy(self);
   host.run_ready();
   if (threads() > threads_before) {
-    problems.push_back(cat("left ", threads() - threads_before, " threads running after destroy"));
+    report.problem(cat("left ", threads() - threads_before, " threads running after destroy"));
   }
   if (host.gate().count() != 0) {
-    problems.push_back(cat("left ", host.gate().count(), " passes of its gate after destroy"));
+    report.problem(cat("left ", host.gate().count(), " passes of its gate after destroy"));
   }
 }
 

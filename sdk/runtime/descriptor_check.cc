@@ -6,6 +6,7 @@
 #include <string>
 
 #include "atoll/runtime/option_table.h"
+#include "atoll/runtime/problems.h"
 
 namespace atl::runtime {
 namespace {
@@ -73,7 +74,7 @@ Status check_tables(const atoll_plugin_v1_t& d) {
     ATOLL_RETURN_IF_ERROR(check_text(row.key, "option key"));
   }
   Status options = check_option_table(std::span(d.options, d.options_count));
-  return options.ok() ? Status() : refuse("its option table is wrong: ", options.text());
+  return options.ok() ? Status() : refuse(prefix_lines("its option table is wrong: ", options.text()));
 }
 
 }  // namespace

@@ -55,6 +55,15 @@ void log_lines(Log& log, std::string_view lines) {
   }
 }
 
+std::string prefix_lines(std::string_view prefix, std::string_view lines) {
+  std::string text(prefix);
+  for (char c : lines) {
+    text.push_back(c);
+    if (c == '\n') text.append(prefix);
+  }
+  return text;
+}
+
 std::string on_one_line(std::string lines) {
   for (size_t at = 0; (at = lines.find('\n', at)) != std::string::npos;) lines.replace(at, 1, "; ");
   return lines;

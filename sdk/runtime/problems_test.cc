@@ -24,6 +24,11 @@ TEST(ProblemsTest, AreToldTogetherAndBounded) {
   EXPECT_THAT(problems.status().text(), testing::EndsWith("\ny\nand 2 more problems"));
 }
 
+TEST(PrefixLinesTest, EachLineHasIt) {
+  EXPECT_EQ(prefix_lines("p: ", "a\nb"), "p: a\np: b");
+  EXPECT_EQ(prefix_lines("p: ", ""), "p: ");
+}
+
 TEST(SuggestionTest, OnlyNearWords) {
   const std::string_view known[] = {"address", "use"};
   EXPECT_EQ(suggestion("adress", known), ", did you mean 'address'?");

@@ -3,10 +3,12 @@
 //   FIXTURE_PROVIDES {"atoll.fixture/1", 2, 0}                 FIXTURE_NEEDS {"atoll.fixture/1", 1, 0}
 //   FIXTURE_FIND, FIXTURE_FIND_MANY        acquires the first need, or all its providers, when it starts
 //   FIXTURE_TELLER                         logs the server's state
+//   FIXTURE_REQUIRED                       has an option that has to be given
 //   FIXTURE_STUCK                          holds a pass through its own gate for ever
 #include "fixture.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -35,6 +37,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
   atl::Status init() override { return step("create"); }
 
   atl::Status start() override {
+    if (host_.options().get_string("fail_unless") != "atoll") return atl::unavailable("told to fail");
     if (host_.options().get_string("throw") == "start") throw std::runtime_error("as told");
     ATOLL_RETURN_IF_ERROR(changed_.open(host_.events()));
 #if defined(FIXTURE_TELLER)
@@ -55,6 +58,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
   }
 
   void stop() override {
+    if (host_.options().get_string("crash") == "stop") std::abort();
     executor_.reset();
     let_go();
     changed_.reset();
@@ -136,9 +140,19 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
 #endif
 };
 
+constexpr auto fail_unless() {
+#if defined(FIXTURE_REQUIRED)
+  return atl::option_string("fail_unless").required();
+#else
+  return atl::option_string("fail_unless", "atoll");
+#endif
+}
+
 constexpr atl::OptionTable kOptions{
     atl::option_string("fail", "").choices("|create|start").help("the step that fails"),
     atl::option_string("throw", "").choices("|create|start").help("the step that throws"),
+    atl::option_string("crash", "").choices("|stop").help("the step that ends the process"),
+    fail_unless().help("a start with another word than 'atoll' fails"),
     atl::option_int("size", 1).range(1, 10).help("a number"),
     atl::option_int("faults", 0).help("address of the fault injector"),
     atl::option_bool("stubborn", false).help("keeps services while draining"),

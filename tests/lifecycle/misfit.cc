@@ -29,6 +29,13 @@ uint32_t holding(void*, char*, uint32_t) { return 0; }
 const atoll_provided_v1 kProvides[] = {{"atoll.hollow/1", 0, 0}};
 #endif
 
+#ifdef MISFIT_OPTIONS
+const atoll_option_v1 kOptions[] = {
+    {"a", ATOLL_OPTION_BOOL, 0, nullptr, nullptr, nullptr, nullptr, nullptr},
+    {"b", ATOLL_OPTION_INT, 0, "x", nullptr, nullptr, nullptr, "a number"},
+};
+#endif
+
 }  // namespace
 
 #ifndef MISFIT_MAGIC
@@ -83,14 +90,22 @@ const atoll_plugin_v1_t MISFIT_SYMBOL = {.magic = MISFIT_MAGIC,
                                          .provides = nullptr,
 #endif
                                          .needs = nullptr,
+#ifdef MISFIT_OPTIONS
+                                         .options = kOptions,
+#else
                                          .options = nullptr,
+#endif
 #ifdef MISFIT_HOLLOW
                                          .provides_count = 1,
 #else
                                          .provides_count = 0,
 #endif
                                          .needs_count = 0,
+#ifdef MISFIT_OPTIONS
+                                         .options_count = 2,
+#else
                                          .options_count = 0,
+#endif
                                          .reserved = 0,
                                          .create = &create,
                                          .start = &start,

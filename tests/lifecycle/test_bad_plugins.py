@@ -9,6 +9,7 @@ from harness import ATOLL, FIXTURES, PLUGINS, SANITIZED, manifest, run
 
 TAG = "itanium-abi[0-9]+/libstdc\\+\\+cxx11/sanitizer=" + ("(address|thread)" if SANITIZED else "none")
 KEPT = r".*/unique\.so: was closed but is still mapped .*"
+EXPORTS = r".*/{}\.so: exports \d+ symbols? beside atoll_plugin_v1 \(.*\); link with the version script, as .*"
 
 
 def exactly(text):
@@ -221,7 +222,22 @@ def test_file_that_the_linker_keeps_is_not_called_unloaded(tmp_path):
     path.write_text(manifest({"x": 'use = "fixtures/unique"'}))
     exit_code, lines = run(path, "--check")
     assert exit_code == 0
-    assert [bool(re.fullmatch(KEPT, line)) for line in lines] == ([] if SANITIZED else [True]), lines
+    assert re.fullmatch(EXPORTS.format("unique"), lines[0]), lines
+    assert [bool(re.fullmatch(KEPT, line)) for line in lines[1:]] == ([] if SANITIZED else [True]), lines
+
+
+def test_more_symbols_than_the_one_are_told(tmp_path):
+    path = tmp_path / "atoll.toml"
+    path.write_text(manifest({"x": 'use = "fixtures/unflagged"'}))
+    exit_code, lines = run(path, "--check")
+    assert exit_code == 0
+    assert re.fullmatch(EXPORTS.format("unflagged"), lines[0]), lines
+
+
+def test_each_line_of_an_error_names_the_plugin(tmp_path):
+    prefix = f"plugin 'x' (fixtures/wrong_options): {FIXTURES}/wrong_options.so: its option table is wrong: "
+    refused(tmp_path, {"x": 'use = "fixtures/wrong_options"'}, exactly(prefix + "option 'a' has no help"),
+            exactly(prefix + "option 'b' has default 'x', expected integer"))
 
 
 def test_problems_of_several_plugins_are_all_said(tmp_path):

@@ -42,6 +42,8 @@ class Problems {
 
 /// An error record for each line.
 void log_lines(Log& log, std::string_view lines);
+/// Each of the lines after the prefix.
+std::string prefix_lines(std::string_view prefix, std::string_view lines);
 /// The lines joined by "; ".
 std::string on_one_line(std::string lines);
 
