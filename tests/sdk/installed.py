@@ -22,14 +22,27 @@ def cache_value(name):
     return found.group(1) if found else ""
 
 
-def build_copy(prefix, source, folder):
-    """Copies a folder of the installed SDK and builds it. Sanitizers have to be those of the server that shall load it."""
-    run("cp", "-r", prefix / source, folder)
+def install(prefix, *components):
+    for component in components:
+        run("cmake", "--install", BUILD, "--component", component, "--prefix", prefix)
+    return prefix
+
+
+def configure(prefix, folder, *arguments, code=0):
+    """Configures the project of a folder as the guide says. Sanitizers have to be those of the server that shall load what
+    is built; nothing that is only tested has to be fast."""
     sanitize = cache_value("ATOLL_SANITIZE")
-    flags = "-Wall -Wextra -Wpedantic -Werror" + (f" -fsanitize={sanitize}" if sanitize else "")
-    run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_CXX_COMPILER={cache_value('CMAKE_CXX_COMPILER') or 'c++'}", f"-DCMAKE_CXX_FLAGS={flags}",
-        f"-DCMAKE_CXX_COMPILER_LAUNCHER={cache_value('ATOLL_CCACHE').replace('ATOLL_CCACHE-NOTFOUND', '')}")
+    flags = "-O0 -Wall -Wextra -Wpedantic -Werror" + (f" -fsanitize={sanitize}" if sanitize else "")
+    return run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+               f"-DCMAKE_CXX_COMPILER={cache_value('CMAKE_CXX_COMPILER') or 'c++'}", f"-DCMAKE_CXX_FLAGS={flags}",
+               f"-DCMAKE_CXX_COMPILER_LAUNCHER={cache_value('ATOLL_CCACHE').replace('ATOLL_CCACHE-NOTFOUND', '')}",
+               *arguments, code=code)
+
+
+def build_copy(prefix, source, folder):
+    """Copies a folder of the installed SDK and builds it."""
+    run("cp", "-r", prefix / source, folder)
+    configure(prefix, folder)
     run("cmake", "--build", folder / "build")
     return folder
 

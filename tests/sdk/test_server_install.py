@@ -1,0 +1,73 @@
+"""An installed server is complete, holds nothing of the build tree and serves."""
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from installed import run
+from support import models
+from support.server import BUILD, ROOT, Server
+
+
+def binaries(prefix):
+    return sorted(path for folder in ("bin", "lib") for path in (prefix / folder).rglob("*") if path.is_file())
+
+
+def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix):
+    installed = {str(path.relative_to(server_prefix)) for path in server_prefix.rglob("*") if path.is_file()}
+    plugins = {f"lib/atoll/plugins/{path.parent.parent.name}/{path.parent.name}.so"
+               for path in (ROOT / "plugins").glob("*/*/plugin.cc")}
+    assert len(plugins) > 15
+    libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libtritonserver.so", "libonnxruntime.so.1")}
+    programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config")}
+    assert installed == plugins | libraries | programs | {"etc/atoll/atoll.toml", "share/doc/atoll/LICENSE"}
+
+
+def test_no_file_points_into_the_tree_it_was_built_in(server_prefix):
+    for file in binaries(server_prefix):
+        paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", file))
+        assert all(part.startswith("$ORIGIN/") for path in paths for part in path.split(":")), f"{file}: {paths}"
+    for file in binaries(server_prefix):
+        if "atoll/plugins" not in str(file):
+            continue
+        for target in re.findall(r"=> (/\S+)", run("ldd", file)):
+            assert not pathlib.Path(target).is_relative_to(ROOT), f"{file} is linked with {target}"
+
+
+class Installed(Server):
+    """An installed server with the manifest that was installed with it."""
+
+    def __init__(self, prefix, repository):
+        command = [prefix / "bin" / "tritonserver", f"--model-repository={repository}", "--grpc-port=0", "--http-port=0",
+                   "--metrics-port=0", "--grpc-address=127.0.0.1", "--http-address=127.0.0.1", "--metrics-address=127.0.0.1"]
+        self._start([str(part) for part in command])
+        self.address = self.wait_for_line(r"Started GRPCInferenceService at (\S+)").group(1)
+
+
+@pytest.fixture(scope="module")
+def server(server_prefix, tmp_path_factory):
+    repository = tmp_path_factory.mktemp("models")
+    models.write_model(repository, "echo", models.identity_config("echo", dims=(4,)))
+    models.write_add(repository, "add", 2)
+    with Installed(server_prefix, repository) as server:
+        yield server.wait_ready()
+
+
+@pytest.mark.parametrize("model, expected", [("echo", 1.0), ("add", 3.0)])
+def test_it_serves(server, model, expected):
+    tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
+    tensor.set_data_from_numpy(np.ones(4, np.float32))
+    with server.client() as client:
+        assert client.infer(model, [tensor]).as_numpy("OUTPUT0").tolist() == [expected] * 4
+
+
+def test_it_has_nothing_of_the_build_tree_mapped(server):
+    mapped = {line.split()[-1] for line in pathlib.Path(f"/proc/{server.pid}/maps").read_text().splitlines()}
+    assert not [path for path in mapped if path.startswith((str(BUILD), str(ROOT)))]
+
+
+def test_configurations_can_be_checked(server_prefix, tmp_path):
+    models.write_model(tmp_path, "echo", models.identity_config("echo", dims=(4,)))
+    run(server_prefix / "bin" / "atoll-config", "check", tmp_path)
