@@ -64,7 +64,7 @@ void Catalog::service_changed(const ServiceChanged& event) {
 void Catalog::follow_admission() {
   if (phase_.load(std::memory_order_acquire) == ServerPhase::kEnded) return;
   if (Status status = admission_.follow(); !status.ok()) {
-    host_.log().error("requests are admitted without being asked for: ", status.text());
+    host_.log().error("requests are admitted without asking everybody: ", status.text());
   }
 }
 
@@ -114,7 +114,7 @@ bool Catalog::ready() const noexcept {
   if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing) return false;
   if (!startup_complete_.load(std::memory_order_acquire)) return false;
   if (!options_.strict_readiness) return true;
-  return lifecycle_.look([](const ModelRecords& records) { return records.strictly_ready(); });
+  return unready().models == 0;
 }
 
 bool Catalog::exiting() const noexcept {
@@ -227,6 +227,21 @@ void Catalog::unload_model(std::string model, bool with_members, std::function<v
   done({});
 }
 
-void Catalog::set_startup_complete() noexcept { startup_complete_.store(true, std::memory_order_release); }
+void Catalog::set_startup_complete() noexcept {
+  lifecycle_.end_startup();
+  startup_complete_.store(true, std::memory_order_release);
+  if (!options_.strict_readiness) return;
+  const Unready found = unready();
+  if (found.models == 0) return;
+  const std::string more = found.models == 1 ? "" : cat(" (and ", found.models - 1, " more)");
+  host_.log().error("the server is not ready because of model '", found.model, "'", more, ": ",
+                    found.reason.substr(0, found.reason.find('\n')), "; correct or unload ",
+                    more.empty() ? "it" : "them", ", or set plugin.", host_.instance_name(),
+                    ".strict_readiness = false, with which the other models are served as ready");
+}
+
+Unready Catalog::unready() const {
+  return lifecycle_.look([](const ModelRecords& records) { return records.unready(); });
+}
 
 }  // namespace atl::models

@@ -57,6 +57,7 @@ class Catalog final : public ModelCatalog {
 
  private:
   Status check_phase() const;
+  Unready unready() const;
   void follow_admission();
   Status lookup_failure(std::string_view name, int64_t version) const;
   std::string the_only_identifier(std::string_view name) const;

@@ -169,6 +169,84 @@ TEST(Catalog, ReadyWhenEveryVersionIs) {
   EXPECT_TRUE(catalog.ready());
 }
 
+/// One model that can be loaded and one that can not, loaded at start in strict readiness.
+std::vector<ModelLoadResult> start_with_good_and(CatalogBench& bench, const std::string& other) {
+  bench.put("good");
+  std::vector<ModelLoadResult> results = bench.load({"good", other});
+  bench.catalog().set_startup_complete();
+  return results;
+}
+
+TEST(Catalog, NotReadyWhateverAStartupModelFailedAt) {
+  const std::vector<std::pair<const char*, std::function<void(CatalogBench&)>>> ways = {
+      {"configuration", [](CatalogBench& bench) { bench.put("bad", "no text format"); }},
+      {"versions", [](CatalogBench& bench) { bench.put("bad", kSimpleConfig, {}); }},
+      {"directory", [](CatalogBench&) {}},
+      {"backend", [](CatalogBench& bench) { bench.put("bad", R"(backend: "nobody")"); }},
+      {"load",
+       [](CatalogBench& bench) {
+         bench.put("bad");
+         bench.backend.complete = [](const ModelSource& source) -> Result<std::string> {
+           if (source.name == "bad") return internal_error("weights");
+           return source.config;
+         };
+       }},
+      {"members",
+       [](CatalogBench& bench) {
+         bench.put("bad", R"(ensemble_scheduling { step { model_name: "x" model_version: -1 } })");
+       }},
+  };
+  for (const auto& [what, make_bad] : ways) {
+    SCOPED_TRACE(what);
+    CatalogBench bench;
+    make_bad(bench);
+    EXPECT_FALSE(start_with_good_and(bench, "bad")[1].status.ok());
+    EXPECT_FALSE(bench.catalog().ready());
+    EXPECT_TRUE(bench.catalog().live());
+    EXPECT_THAT(bench.index(), testing::Contains(testing::StartsWith("bad")));
+    EXPECT_EQ(bench.host.log().count(LogLevel::kError, "the server is not ready because of model 'bad': "),
+              1U);
+    bench.unload({"bad"});
+    EXPECT_TRUE(bench.catalog().ready());
+    EXPECT_THAT(bench.index(true), ElementsAre("good/1 READY"));
+  }
+}
+
+TEST(Catalog, ACorrectedStartupModelMakesTheServerReady) {
+  CatalogBench bench;
+  EXPECT_FALSE(start_with_good_and(bench, "late")[1].status.ok());
+  EXPECT_FALSE(bench.catalog().ready());
+  bench.put("late");
+  EXPECT_EQ(bench.load_one("late").text(), "OK");
+  EXPECT_TRUE(bench.catalog().ready());
+  bench.put("late", "no text format");
+  EXPECT_FALSE(bench.load_one("late").ok());
+  EXPECT_TRUE(bench.catalog().ready()) << "what was loaded before keeps serving";
+}
+
+TEST(Catalog, ANameThatOnlyClientsKnowDoesNotCount) {
+  CatalogBench bench;
+  bench.catalog().set_startup_complete();
+  EXPECT_FALSE(bench.load_one("nosuch").ok());
+  EXPECT_TRUE(bench.catalog().ready());
+  EXPECT_THAT(bench.index(), ElementsAre());
+}
+
+TEST(Catalog, SaysInOneLineWhatKeepsItFromBeingReady) {
+  CatalogBench bench;
+  for (const char* model : {"b", "c", "d"}) bench.put(model, "no text format");
+  bench.put("a");
+  bench.load({"a", "b", "c", "d"});
+  bench.catalog().set_startup_complete();
+  EXPECT_EQ(bench.host.log().count(LogLevel::kError,
+                                   "the server is not ready because of model 'b' (and 2 more): Invalid "
+                                   "argument: "),
+            1U);
+  EXPECT_EQ(bench.host.log().count(LogLevel::kError,
+                                   "correct or unload them, or set plugin.catalog.strict_readiness = false"),
+            1U);
+}
+
 TEST(Catalog, WhatIsOnItsWayTakesNothingFromReadiness) {
   CatalogBench bench;
   ModelCatalog& catalog = bench.catalog();

@@ -30,6 +30,7 @@ void Lifecycle::load(const std::vector<std::string>& models, LoadCall::Done done
     for (size_t i = 0; !refused && i < models.size(); ++i) {
       LoadOrder order;
       order.requested = true;
+      order.startup = starting_;
       order.told.push_back([call, i](const ModelLoadOutcome& outcome) { call->finish(i, outcome); });
       attempts.push_back(begin_or_wait(models[i], std::move(order)));
     }
@@ -51,6 +52,11 @@ void Lifecycle::load(ModelLoadRequest request, ModelDone done) {
     done({outcome.status.clone(), outcome.was_read});
   });
   start_load(request.model, std::move(order));
+}
+
+void Lifecycle::end_startup() {
+  std::scoped_lock lock(mutex_);
+  starting_ = false;
 }
 
 void Lifecycle::unload(const std::vector<std::string>& models, LoadCall::Done done) {

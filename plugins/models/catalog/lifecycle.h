@@ -35,6 +35,8 @@ class Lifecycle {
   using ModelDone = std::function<void(ModelLoadOutcome)>;
   void load(const std::vector<std::string>& models, LoadCall::Done done);
   void load(ModelLoadRequest request, ModelDone done);
+  /// From now on a name that no repository has is not remembered when its load fails.
+  void end_startup();
   void unload(const std::vector<std::string>& models, LoadCall::Done done);
   void unload(const std::string& model, bool with_members);
   /// The server begins to drain: schedulers take nothing new. Members of ensembles still do, for the sake of
@@ -84,6 +86,12 @@ class Lifecycle {
     uint64_t number = 0;
     ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished;
   };
+  /// What becomes of a model with the schedulers that there are now.
+  struct SchedulerMove {
+    enum class Kind { kNone, kLoad, kMove, kTakeDown } kind = Kind::kNone;
+    std::string from = {};
+    std::string to = {};
+  };
   struct Live {
     std::string model;
     const ServedModel* object = nullptr;
@@ -120,12 +128,24 @@ class Lifecycle {
   bool changed_since(const Attempt& attempt, std::string_view interface_id, std::string_view instance,
                      ServiceChanged::Kind kind) const;
   bool may_go_well_since(const Attempt& attempt, const MissingService& missing) const;
+  bool scheduler_changed_since(const Attempt& attempt, const ModelParts& parts) const;
+  bool scheduler_is_gone(const ModelParts& parts) const;
+  void take_down_stranded(const std::string& model, const std::string& failure,
+                          std::vector<LoadDone>* cancelled);
+  void take_down_locked(const std::string& model, const MissingService& gone, const std::string& reason,
+                        std::vector<LoadDone>* cancelled);
   bool admission_changed_since(const Attempt& attempt, const ModelParts& parts) const;
-  bool wants_published(const ModelRecord& record, const ServiceChanged& event) const;
-  bool uses(const ModelRecord& record, const ServiceChanged& event) const;
+  MissingService gone_since(const Attempt& attempt, const ModelParts& parts) const;
+  bool uses_backend(const ModelRecord& record, const ServiceChanged& event) const;
+  SchedulerMove move_of(const std::string& model, const ModelRecord& record,
+                        const ServiceChanged& event) const;
   bool is_admitted_otherwise(const ModelRecord& record, const ServiceChanged& event) const;
 
   void admission_changed(const ServiceChanged& event);
+  void scheduler_changed(const ServiceChanged& event);
+  void backend_changed(const ServiceChanged& event);
+  void tell_taken_down(const std::vector<std::string>& models, const std::string& reason,
+                       const std::vector<LoadDone>& cancelled);
   void ended(const std::string& model, int64_t version, uint64_t object, bool destroyed);
 
   Host& host_;
@@ -137,11 +157,13 @@ class Lifecycle {
   ModelRecords records_;
   WaitGraph waits_;
   std::map<std::string, Change, std::less<>> changes_;  // by ServiceChanged::key_text
+  std::vector<SchedulerOffer> schedulers_;              // as of the last change of one
   std::map<uint64_t, Live> live_;                       // published and not yet destroyed
   std::set<uint64_t> succeeded_;                        ///< of these, by one with other instances
   uint64_t last_operation_ = 0;
   uint64_t last_change_ = 0;
   uint64_t last_object_ = 0;
+  bool starting_ = true;
   bool ending_ = false;
 
   MemoryReturn memory_{host_};  // has a lock of its own

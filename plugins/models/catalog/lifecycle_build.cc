@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <exception>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "failure_text.h"
@@ -48,16 +47,18 @@ bool Lifecycle::select_needed(Attempt& attempt) {
   bool may_keep = !attempt.order.rebuild && (!prepared.ensemble || record.built_on == attempt.built_on);
   for (const RepositoryVersion& version : prepared.versions) {
     VersionRecord& state = record.versions[version.version];
-    bool ready = state.state == ModelState::kReady;
-    if (ready && may_keep && state.served->ready() &&
-        is_same_version(*state.served->parts().source, prepared, version.version)) {
+    const bool ready = state.state == ModelState::kReady;
+    const ModelParts* parts = ready && may_keep && state.served->ready() ? &state.served->parts() : nullptr;
+    const bool reschedule = parts != nullptr && (attempt.order.reschedule || scheduler_is_gone(*parts));
+    if (parts != nullptr && !reschedule && is_same_version(*parts->source, prepared, version.version)) {
       attempt.kept.push_back(state.served);
       continue;
     }
     attempt.needed.push_back(version);
     attempt.bases.emplace_back();
-    if (ready && may_keep && state.served->ready() &&
-        differs_in_instances(*state.served->parts().source, prepared, version.version)) {
+    // Sequences that run are bound to their scheduler, and ensembles have no instances.
+    const bool can_share = parts != nullptr && (!reschedule || is_stateless(parts->scheduler_wish.kind));
+    if (can_share && differs_in_instances(*parts->source, prepared, version.version)) {
       state.served->add_reference();
       attempt.bases.back() = ModelRef(state.served);
     }
@@ -127,30 +128,30 @@ Status Lifecycle::commit(const AttemptPtr& attempt, Built& built, bool* changed)
   std::scoped_lock lock(mutex_);
   if (!current(*attempt)) return outdated();
   ModelRecord& record = records_.at(attempt->model);
-  bool again = false;
+  LoadOrder again;
   for (const auto& model : built) {
     const ModelParts& parts = model->parts();
-    for (auto [interface_id, instance, what] :
-         {std::tuple(Backend::kInterfaceId, std::string_view(parts.backend_instance), "backend"),
-          std::tuple(SchedulerProvider::kInterfaceId, std::string_view(parts.scheduler_instance),
-                     "scheduler")}) {
-      if (changed_since(*attempt, interface_id, instance, ServiceChanged::Kind::kWithdrawn)) {
-        Status removed = unavailable(what, " '", instance, "' was removed");
-        for (auto& [version, state] : record.versions) {
-          if (state.state == ModelState::kLoading) {
-            records_.set_state(attempt->model, version, ModelState::kUnavailable, failure_reason(removed));
-          }
+    const MissingService gone = gone_since(*attempt, parts);
+    if (!gone.interface_id.empty()) {
+      const bool backend = gone.interface_id == Backend::kInterfaceId;
+      Status removed = unavailable(backend ? "backend '" : "scheduler '", gone.name, "' was removed");
+      for (auto& [version, state] : record.versions) {
+        if (state.state == ModelState::kLoading) {
+          records_.set_state(attempt->model, version, ModelState::kUnavailable, failure_reason(removed));
         }
-        record.missing_interface = interface_id;
-        record.missing_name = instance;
-        return removed;
       }
-      again |= changed_since(*attempt, interface_id, instance, ServiceChanged::Kind::kReplaced);
+      record.missing_interface = gone.interface_id;
+      record.missing_name = gone.name;
+      return removed;
     }
-    again |= admission_changed_since(*attempt, parts);
+    again.rebuild |= !parts.backend_instance.empty() &&
+                     changed_since(*attempt, Backend::kInterfaceId, parts.backend_instance,
+                                   ServiceChanged::Kind::kReplaced);
+    again.rebuild |= admission_changed_since(*attempt, parts);
+    again.reschedule |= scheduler_changed_since(*attempt, parts);
   }
   *changed = adopt(attempt, record, built);
-  if (again) enqueue(record.waiting, rebuild_order());
+  if (again.rebuild || again.reschedule) enqueue(record.waiting, std::move(again));
   return {};
 }
 
@@ -208,6 +209,7 @@ void Lifecycle::fail_prepare(const AttemptPtr& attempt, Status status, bool exis
   const std::string& model = attempt->model;
   bool serving = false;
   bool repeated = false;
+  std::vector<LoadDone> cancelled;
   std::string reason = failure_reason(status);
   {
     std::scoped_lock lock(mutex_);
@@ -216,12 +218,15 @@ void Lifecycle::fail_prepare(const AttemptPtr& attempt, Status status, bool exis
       attempt->was_read = true;
     } else {
       ModelRecord& record = records_.at(model);
-      serving = record.has_ready();
       repeated = std::exchange(record.logged_failure, reason) == reason;
-      // A name that no repository holds leaves no trace: clients may ask for any.
-      if (exists || !record.versions.empty()) record.failure = reason;
+      // A name that no repository holds leaves no trace: clients may ask for any. What the server is started
+      // with was named by its operator.
+      if (exists || attempt->order.startup || !record.versions.empty()) record.failure = reason;
+      take_down_stranded(model, reason, &cancelled);
+      serving = record.has_ready();
     }
   }
+  for (const LoadDone& done : cancelled) done({outdated(), true});
   log_failure(cat("'", model, "'"), repeated, reason, serving);
   finish(attempt, status);
 }
@@ -238,13 +243,14 @@ void Lifecycle::fail_versions(const AttemptPtr& attempt, const std::vector<Versi
   bool serving = false;
   bool repeated = false;
   bool is_current = false;
+  std::vector<LoadDone> cancelled;
   {
     std::scoped_lock lock(mutex_);
     is_current = current(*attempt);
     ModelRecord& record = records_.at(model);
-    serving = record.has_ready();
     if (is_current) {
       repeated = std::exchange(record.logged_failure, all) == all;
+      record.failure.clear();
       for (const RepositoryVersion& other : attempt->needed) {
         if (record.versions[other.version].state == ModelState::kReady) continue;
         auto reason = reasons.find(other.version);
@@ -259,8 +265,11 @@ void Lifecycle::fail_versions(const AttemptPtr& attempt, const std::vector<Versi
       if (may_go_well_since(*attempt, missing)) {
         enqueue(record.waiting, rebuild_order());
       }
+      take_down_stranded(model, all, &cancelled);
     }
+    serving = record.has_ready();
   }
+  for (const LoadDone& done : cancelled) done({outdated(), true});
   for (const auto& [version, reason] : reasons) {
     log_failure(cat("'", model, "' version ", version), repeated, reason, serving);
   }

@@ -97,26 +97,10 @@ bool Lifecycle::may_go_well_since(const Attempt& attempt, const MissingService& 
          changed_since(attempt, missing.interface_id, {}, Kind::kWithdrawn);
 }
 
-bool Lifecycle::wants_published(const ModelRecord& record, const ServiceChanged& event) const {
-  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
-  if (record.missing_interface == event.interface_id.view()) {
-    return scheduler || record.missing_name == event.instance.view();
-  }
-  if (!scheduler) return false;
+bool Lifecycle::uses_backend(const ModelRecord& record, const ServiceChanged& event) const {
   for (const auto& [version, state] : record.versions) {
-    if (state.served == nullptr) continue;
-    const ModelParts& parts = state.served->parts();
-    if (parts.used_scheduler != parts.wanted_scheduler) return true;
-  }
-  return false;
-}
-
-bool Lifecycle::uses(const ModelRecord& record, const ServiceChanged& event) const {
-  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
-  for (const auto& [version, state] : record.versions) {
-    if (state.served == nullptr) continue;
-    const ModelParts& parts = state.served->parts();
-    if ((scheduler ? parts.scheduler_instance : parts.backend_instance) == event.instance.view()) return true;
+    if (state.served != nullptr && state.served->parts().backend_instance == event.instance.view())
+      return true;
   }
   return false;
 }
@@ -157,38 +141,54 @@ void Lifecycle::admission_changed(const ServiceChanged& event) {
   for (const std::string& model : reload) rebuild(model);
 }
 
-void Lifecycle::service_changed(const ServiceChanged& event) {
-  if (event.interface_id.view() == ExecutionAdmission::kInterfaceId) return admission_changed(event);
-  bool scheduler = event.interface_id.view() == SchedulerProvider::kInterfaceId;
-  if (!scheduler && event.interface_id.view() != Backend::kInterfaceId) return;
+void Lifecycle::backend_changed(const ServiceChanged& event) {
   std::vector<std::string> reload;
   std::vector<std::string> remove;
   std::vector<LoadDone> cancelled;
-  std::string reason = cat(scheduler ? "scheduler '" : "backend '", event.instance.view(), "' was removed");
+  const std::string reason = cat("backend '", event.instance.view(), "' was removed");
   {
     std::scoped_lock lock(mutex_);
     changes_[std::string(event.key())] = {++last_change_, event.kind};
     if (ending_) return;
     for (const auto& [model, record] : records_.all()) {
       if (event.kind == ServiceChanged::Kind::kPublished) {
-        if (!record.loading && wants_published(record, event)) reload.push_back(model);
-      } else if (uses(record, event)) {
+        const bool is_missing = record.missing_interface == event.interface_id.view() &&
+                                record.missing_name == event.instance.view();
+        if (!record.loading && is_missing) reload.push_back(model);
+      } else if (uses_backend(record, event)) {
         (event.kind == ServiceChanged::Kind::kReplaced ? reload : remove).push_back(model);
       }
     }
-    for (const std::string& model : remove) {
-      unload_locked(model, reason, &cancelled);
-      if (ModelRecord* record = records_.find(model); record != nullptr) {
-        record->missing_interface = event.interface_id.view();
-        record->missing_name = event.instance.view();
-      }
-    }
+    const MissingService gone{event.interface_id.view(), std::string(event.instance.view())};
+    for (const std::string& model : remove) take_down_locked(model, gone, reason, &cancelled);
   }
+  tell_taken_down(remove, reason, cancelled);
+  for (const std::string& model : reload) rebuild(model);
+}
+
+/// With the lock held. The model comes back with a service of that interface.
+void Lifecycle::take_down_locked(const std::string& model, const MissingService& gone,
+                                 const std::string& reason, std::vector<LoadDone>* cancelled) {
+  unload_locked(model, reason, cancelled);
+  ModelRecord* record = records_.find(model);
+  if (record == nullptr) return;
+  record->missing_interface = gone.interface_id;
+  record->missing_name = gone.name;
+}
+
+void Lifecycle::tell_taken_down(const std::vector<std::string>& models, const std::string& reason,
+                                const std::vector<LoadDone>& cancelled) {
   for (const LoadDone& done : cancelled) done({outdated(), true});
-  for (const std::string& model : remove) {
+  for (const std::string& model : models) {
     host_.log().warning("model '", model, "' is taken out of service: ", reason);
   }
-  for (const std::string& model : reload) rebuild(model);
+}
+
+void Lifecycle::service_changed(const ServiceChanged& event) {
+  const std::string_view interface_id = event.interface_id.view();
+  if (interface_id == ExecutionAdmission::kInterfaceId) return admission_changed(event);
+  if (interface_id == SchedulerProvider::kInterfaceId) return scheduler_changed(event);
+  if (interface_id == Backend::kInterfaceId) return backend_changed(event);
 }
 
 void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object, bool destroyed) {

@@ -74,10 +74,10 @@ TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
       {[](CatalogBench& b) { b.put("m", R"(backend: "fake" sequence_batching { direct {} })"); },
        "version 1 is at UNAVAILABLE state: Unsupported: model 'm' needs a scheduler of kind "
        "'sequence_direct', no "
-       "enabled plugin provides one; provided: 'default';",
+       "enabled plugin provides one; provided: 'default' (kind 'default');",
        "m/1 UNAVAILABLE Unsupported: model 'm' needs a scheduler of kind 'sequence_direct', no enabled "
        "plugin "
-       "provides one; provided: 'default'"},
+       "provides one; provided: 'default' (kind 'default')"},
       {[](CatalogBench& b) { b.put("m", "no config"); },
        "/fake/m/config.pbtxt:1:1: field 'config': can not be parsed",
        "m UNAVAILABLE Invalid argument: /fake/m/config.pbtxt:1:1: field 'config': can not be parsed"},
@@ -113,6 +113,7 @@ TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
 
 TEST(Lifecycle, UnknownModelsLeaveNoTrace) {
   CatalogBench bench;
+  bench.catalog().set_startup_complete();
   EXPECT_EQ(bench.load_one("ghost").code(), Code::kNotFound);
   EXPECT_THAT(bench.index(), ElementsAre());
   EXPECT_EQ(bench.plugin->query("atoll.other/1"), nullptr);

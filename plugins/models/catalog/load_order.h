@@ -17,8 +17,10 @@ using LoadDone = std::function<void(const ModelLoadOutcome&)>;
 struct LoadOrder {
   std::optional<std::string> config;  ///< JSON that takes the place of the directory's configuration
   std::vector<RepositoryFile> files;  ///< take the place of the directory
-  bool requested = false;  ///< by a call that names the model; not for the sake of an ensemble or service
-  bool rebuild = false;    ///< what did not change, too: a service or a member was replaced
+  bool requested = false;   ///< by a call that names the model; not for the sake of an ensemble or service
+  bool startup = false;     ///< by the control plugin while the server starts
+  bool rebuild = false;     ///< what did not change, too: a service or a member was replaced
+  bool reschedule = false;  ///< what did not change gets the scheduler that it would be given now
   bool refresh_members = false;  ///< of an ensemble: members that changed are loaded, not only missing ones
   std::vector<LoadDone> told = {};
 
@@ -32,13 +34,22 @@ inline LoadOrder rebuild_order() {
   return order;
 }
 
+/// Likewise, of which no more than the scheduler is to be another one.
+inline LoadOrder reschedule_order() {
+  LoadOrder order;
+  order.reschedule = true;
+  return order;
+}
+
 /// Loads of one model wait for each other. Those that mean the same state of the repository become one.
 inline void enqueue(std::deque<LoadOrder>& waiting, LoadOrder order) {
   bool joins = !waiting.empty() && waiting.back().from_repository() && order.from_repository();
   if (!joins) return waiting.push_back(std::move(order));
   LoadOrder& last = waiting.back();
   last.requested |= order.requested;
+  last.startup |= order.startup;
   last.rebuild |= order.rebuild;
+  last.reschedule |= order.reschedule;
   last.refresh_members |= order.refresh_members;
   for (LoadDone& done : order.told) last.told.push_back(std::move(done));
 }

@@ -105,7 +105,7 @@ Status Loader::read_files(const std::string& model, LoadOrder& order, const Prep
   if (!files.ok()) return std::move(files).status();
   prepared.files = std::move(files).value();
   bool unchanged = loaded != nullptr && !prepared.stamps.empty() && loaded->stamps == prepared.stamps;
-  bool keeps_override = unchanged || (as_loaded && order.rebuild);
+  bool keeps_override = unchanged || (as_loaded && (order.rebuild || order.reschedule));
   if (!prepared.config_override && loaded != nullptr && keeps_override) {
     prepared.config_override = loaded->config_override;
   }
@@ -345,21 +345,21 @@ void Loader::warn_of_unknown_policies(const inference::ModelConfig& config) {
 
 Status Loader::create_scheduler(const PreparedModel& model, const inference::ModelConfig& config,
                                 ModelParts& parts, MissingService* missing) {
-  parts.wanted_scheduler = wanted_scheduler_kind(config);
+  parts.scheduler_wish = scheduler_wish(config);
+  const SchedulerWish& wish = parts.scheduler_wish;
   parts.priority_levels = config.dynamic_batching().priority_levels();
   parts.default_priority = config.dynamic_batching().default_priority_level();
-  auto choice = choose_scheduler(host_.registry(), parts.wanted_scheduler, parts.info->name);
+  auto choice = find_scheduler(host_.registry(), wish, parts.info->name);
   if (!choice.ok()) {
-    *missing = {SchedulerProvider::kInterfaceId, parts.wanted_scheduler};
+    *missing = {SchedulerProvider::kInterfaceId, wish.instance.empty() ? wish.kind : wish.instance};
     return std::move(choice).status();
   }
   parts.scheduler_provider = std::move(choice->provider);
-  parts.scheduler_instance = choice->instance;
-  parts.used_scheduler = choice->kind;
-  if (parts.used_scheduler != parts.wanted_scheduler) {
+  parts.scheduler_instance = choice->offer.instance;
+  if (wish.instance.empty() && choice->offer.kind != wish.kind) {
     host_.log().warning("model '", parts.info->name, "' version ", parts.info->version,
-                        ": no enabled plugin provides a '", parts.wanted_scheduler,
-                        "' scheduler; requests are executed one by one by the '", parts.used_scheduler,
+                        ": no enabled plugin provides a '", wish.kind,
+                        "' scheduler; requests are executed one by one by the '", choice->offer.kind,
                         "' scheduler");
   }
   SchedulerContext context;

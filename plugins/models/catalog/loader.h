@@ -34,7 +34,7 @@ struct LoaderOptions {
 /// A service that a version could not be built without.
 struct MissingService {
   std::string_view interface_id;  ///< empty: none is missing
-  std::string name;               ///< a backend's instance, a scheduler's kind
+  std::string name;               ///< a backend's instance, a scheduler's instance or kind
 };
 
 /// How far prepare() came.

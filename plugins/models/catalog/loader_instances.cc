@@ -133,9 +133,11 @@ Result<std::unique_ptr<ServedModel>> Loader::build_on(const ServedModel& served,
   ATOLL_RETURN_IF_ERROR(run_warmup(config, model->files.entry.path, *built, fresh));
   for (const auto& spec : made) spec->quiet.open();
   built->set_load_duration_ns(served.statistics().load_duration_ns);
+  const size_t gone = old.instances.size() - kept;
+  if (made.empty() && gone == 0) return built;
   host_.log().info("'", built->info().name, "' version ", built->info().version,
-                   " changes its instances: ", kept, " stay, ", made.size(), " are new, ",
-                   old.instances.size() - kept, " go when they are idle");
+                   " changes its instances: ", kept, " stay, ", made.size(), " are new, ", gone,
+                   " go when they are idle");
   return built;
 }
 

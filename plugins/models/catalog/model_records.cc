@@ -3,6 +3,19 @@
 #include <utility>
 
 namespace atl::models {
+namespace {
+
+/// Why the model counts against strict readiness; empty: it does not.
+std::string_view unready_reason(const ModelRecord& record) {
+  if (record.suspended) return {};  // went with a member, whose state counts
+  for (const auto& [version, state] : record.versions) {
+    if (state.failed) return state.reason.empty() ? "is tried again" : std::string_view(state.reason);
+    if (state.served != nullptr && !state.served->ready()) return "an instance is not ready";
+  }
+  return record.has_ready() ? std::string_view() : std::string_view(record.failure);
+}
+
+}  // namespace
 
 std::vector<int64_t> ModelRecord::ready_versions() const {
   std::vector<int64_t> ready;
@@ -108,14 +121,15 @@ Status ModelRecords::lookup_failure(std::string_view model, int64_t version, std
   return unavailable(kPrefix, model, "' version ", version, " is not at ready state");
 }
 
-bool ModelRecords::strictly_ready() const {
+Unready ModelRecords::unready() const {
+  Unready found;
   for (const auto& [model, record] : records_) {
-    if (record.suspended) continue;  // went with a member, whose state counts
-    for (const auto& [version, state] : record.versions) {
-      if (state.failed || (state.served != nullptr && !state.served->ready())) return false;
-    }
+    const std::string_view reason = unready_reason(record);
+    if (reason.empty() || found.models++ != 0) continue;
+    found.model = model;
+    found.reason = reason;
   }
-  return true;
+  return found;
 }
 
 bool ModelRecords::append_index(std::string_view model, bool ready_only,

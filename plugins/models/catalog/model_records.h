@@ -34,6 +34,13 @@ struct VersionRecord {
   bool failed = false;            ///< UNAVAILABLE not on purpose; also while it is tried again
 };
 
+/// What keeps the server from being ready where readiness is strict.
+struct Unready {
+  size_t models = 0;   ///< none: it is ready
+  std::string model;   ///< the first of them by name
+  std::string reason;  ///< that one's
+};
+
 struct ModelRecord {
   std::map<int64_t, VersionRecord> versions;
   std::shared_ptr<const PreparedModel> loaded;  ///< what the last load that went well was made of
@@ -80,9 +87,10 @@ class ModelRecords {
   /// Why a look-up of a READY version found none.
   /// \param shown  the name that the text says; empty: the model's
   Status lookup_failure(std::string_view model, int64_t version, std::string_view shown = {}) const;
-  /// No version has failed, and those that are READY can serve. What is on its way, or was unloaded on
-  /// purpose, does not count: a model that is being loaded takes nothing from those that serve.
-  bool strictly_ready() const;
+  /// Models that have failed, whatever they failed at, unless what was loaded before keeps serving; and those
+  /// that serve and can not. What is on its way, or was unloaded on purpose, does not count: a model that is
+  /// being loaded takes nothing from those that serve.
+  Unready unready() const;
   /// Adds the index lines of a model. \returns false if there is none and the model is not known
   bool append_index(std::string_view model, bool ready_only, std::vector<ModelIndexEntry>* entries) const;
 

@@ -18,6 +18,7 @@
 #include "counted_instance.h"
 #include "prepared_model.h"
 #include "reader_shards.h"
+#include "scheduler_choice.h"
 #include "statistics.h"
 #include "validate.h"
 #include "version_admission.h"
@@ -41,8 +42,7 @@ struct ModelParts {
   Service<SchedulerProvider> scheduler_provider;
   std::string backend_instance;    ///< whose service `backend` is; empty: none
   std::string scheduler_instance;  ///< likewise
-  std::string wanted_scheduler;    ///< kind; differs from what is used when a batcher was not there
-  std::string used_scheduler;
+  SchedulerWish scheduler_wish;
   uint64_t priority_levels = 0;   ///< of its queue; 0: it has none
   uint64_t default_priority = 0;  ///< the level of requests that name none
   std::unique_ptr<const ModelInfo> info;

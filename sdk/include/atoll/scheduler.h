@@ -1,5 +1,35 @@
 /// Schedulers turn requests into batches for model instances. A provider makes one Scheduler a loaded model
 /// version.
+///
+/// Whatever its policy, a scheduler owes what follows; the suite atoll/testing/conformance/scheduler.h looks.
+/// What a configuration asks for and a provider does not do, create() refuses with UNIMPLEMENTED.
+///
+/// - One end. A request that enqueue() took is executed once, or answered by the scheduler: fail_request(),
+///   after InferenceReporter::report_failure(). If execute() fails, all of its batch are (kBackend). Backends
+///   report what they took.
+/// - One at a time. No instance is entered while it is inside execute(). One that is_bound() is executed on
+///   a thread of its own with its placement().
+/// - What shares a batch. The weights (Request::batch_weight) add up to max(1, max_batch_size) at most.
+///   Inputs with a variable dimension (-1 in `dims`) have the same shape but for the batch dimension, unless
+///   `allow_ragged_batch`; shape tensors the same shape and values; where an input is `optional`, all
+///   requests give the same inputs. Inputs of fixed dimensions always fit. Batches of one request are always
+///   right.
+/// - Admission. If `admissions` is not empty, execute() on instance i runs only between a successful ask() of
+///   admissions[i] and its end(). A scheduler that does not ask refuses to be created. Requests executed on
+///   an instance that holds_resources() are given kHoldsResources before, and for those with
+///   kCallerHoldsResources the scheduler insists.
+/// - Cancellation (Request::cancellation). A request that waits leaves at once, also while every instance is
+///   busy, and is answered CANCELLED with an empty text (kCanceled) on a thread other than the one that
+///   cancels, which still uses it. One that is executing sees the flag; it is the backend's.
+/// - Deadline (times.deadline_ns). When a request's turn comes after it, it is not executed and is answered
+///   likewise: its client has given up.
+/// - Priority. 1 is the highest level, 0 the model's default. It means what `dynamic_batching` says of
+///   priority_levels; without those a scheduler ignores it.
+/// - Timeout (timeout_us). Counts where a queue policy allows it (`allow_timeout_override`), and shortens the
+///   policy's own: UNAVAILABLE "Request timeout expired" (kRejected), or the request is served after those in
+///   time. Without a queue policy a scheduler ignores it.
+/// - Times. times.queue_start_ns is set by who calls enqueue(); a scheduler sets it where it is 0, and the
+///   backend reports the time from then to its execution as queueing.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +66,7 @@ struct SchedulerContext {
   InferenceReporter* reporter = nullptr;
   Clock* clock = nullptr;
   ExecutorFactory* executors = nullptr;
-  /// Of each of the instances, in their order; empty: every execution is admitted at once.
+  /// Of each of the instances, in their order; empty: every execution is admitted, and nobody is to be asked.
   std::span<AdmittedInstance* const> admissions;
 };
 
@@ -55,15 +85,22 @@ class Scheduler {
   virtual uint64_t in_flight() const noexcept = 0;
 };
 
-/// Service "atoll.scheduler/1".
+/// Service "atoll.scheduler/1". Models are served by the provider whose instance name their configuration has
+/// in its parameter "scheduler" (`parameters { key: "scheduler" value { string_value: "lifo" } }`); those
+/// that name none, by the provider of the kind that the rest of the configuration asks for, the one of the
+/// highest rank if there are several. Loaded models follow providers that come, are replaced, or go.
 class SchedulerProvider {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.scheduler/1";
 
-  /// Which scheduling choice it serves: "default", "dynamic", "sequence_direct", "sequence_oldest",
-  /// "ensemble". [any]
+  /// Which models it serves without being named: those without batching or sequences ("default"), with
+  /// `dynamic_batching` ("dynamic"), with `sequence_batching` of one or the other strategy
+  /// ("sequence_direct", "sequence_oldest"), with `ensemble_scheduling` ("ensemble"). A text of its own
+  /// ("lifo"): none; who names it is served whatever the configuration, so create() looks. Constant. [any]
   virtual std::string_view kind() const noexcept = 0;
-  /// [worker] Destroying the scheduler joins its threads; only when in_flight() is 0.
+  /// [worker] Destroying the scheduler joins its threads; only when in_flight() is 0. The instances may have
+  /// another scheduler at the same time, while a model moves from one to the other. Never null.
+  /// Errors: INVALID_ARGUMENT the configuration; UNIMPLEMENTED it asks for what this one does not do.
   virtual Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept = 0;
 
  protected:
