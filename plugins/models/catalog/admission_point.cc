@@ -1,26 +1,51 @@
 #include "admission_point.h"
 
+#include <algorithm>
+
 namespace atl::models {
 
-Status AdmissionPoint::follow() {
-  Result<Service<RequestAdmission>> found = host_.registry().find<RequestAdmission>();
-  Slot* before = current_.load(std::memory_order_relaxed);
-  const bool wanted = found.ok() && found.value()->active();
-  if (wanted && before != nullptr && before->service.get() == found.value().get()) return {};
-  Slot* next = nullptr;
-  if (wanted) {
-    if (Pass pass(host_.gate()); pass) {
-      next = &free_slot();
-      next->service = std::move(found).value();
-      next->pass = std::move(pass);
-      next->state.store(State::kOpen);
-      next->gate.open();
-    }
+std::vector<Service<RequestAdmission>> AdmissionPoint::find_active() {
+  std::vector<ServiceInfo> listed = host_.registry().list(RequestAdmission::kInterfaceId);
+  // Those of one rank stay in the order of their names.
+  std::stable_sort(listed.begin(), listed.end(),
+                   [](const ServiceInfo& a, const ServiceInfo& b) { return a.rank > b.rank; });
+  std::vector<Service<RequestAdmission>> found;
+  for (const ServiceInfo& info : listed) {
+    auto service = host_.registry().find<RequestAdmission>(info.instance);
+    if (service.ok() && (*service)->active()) found.push_back(std::move(service).value());
   }
-  current_.store(next, std::memory_order_release);
-  if (before != nullptr) close(*before);
-  const bool none = found.ok() || found.status().code() == Code::kNotFound;
-  return none ? Status() : std::move(found).status();
+  return found;
+}
+
+Status AdmissionPoint::follow() {
+  std::vector<Service<RequestAdmission>> found = find_active();
+  const size_t count = found.size();
+  if (count > kAdmissionsMax) found.resize(kAdmissionsMax);
+  Slot* before = current_.load(std::memory_order_relaxed);
+  const bool is_same =
+      before != nullptr && std::equal(before->held.begin(), before->held.end(), found.begin(), found.end(),
+                                      [](const auto& a, const auto& b) { return a.get() == b.get(); });
+  if (!is_same) {
+    current_.store(found.empty() ? nullptr : open(std::move(found)), std::memory_order_release);
+    if (before != nullptr) close(*before);
+  }
+  if (count <= kAdmissionsMax) return {};
+  return Status(Code::kResourceExhausted, cat(count, " providers of request admission are enabled, at most ",
+                                              kAdmissionsMax, " are asked: those of the highest ranks"));
+}
+
+/// \returns null if the plugin is to end.
+AdmissionPoint::Slot* AdmissionPoint::open(std::vector<Service<RequestAdmission>> found) {
+  Pass pass(host_.gate());
+  if (!pass) return nullptr;
+  Slot& slot = free_slot();
+  slot.held = std::move(found);
+  slot.services.clear();
+  for (const auto& service : slot.held) slot.services.push_back(service.get());
+  slot.pass = std::move(pass);
+  slot.state.store(State::kOpen);
+  slot.gate.open();
+  return &slot;
 }
 
 void AdmissionPoint::leave() {
@@ -28,10 +53,10 @@ void AdmissionPoint::leave() {
 }
 
 AdmissionPoint::Hold AdmissionPoint::hold() noexcept {
-  // A slot whose provider has gone since it was read is closed, or has a new provider, which is as good.
+  // A slot whose providers have gone since it was read is closed, or has new ones, which are as good.
   Slot* slot = current_.load(std::memory_order_acquire);
   if (slot == nullptr || !slot->gate.enter()) return {};
-  return {slot->service.get(), &slot->gate};
+  return {slot->services, &slot->gate};
 }
 
 void AdmissionPoint::close(Slot& slot) {
@@ -45,7 +70,7 @@ void AdmissionPoint::on_empty(void* context) {
   if (slot.state.load() != State::kDraining || !slot.gate.closed() || slot.gate.count() != 0) return;
   State expected = State::kDraining;
   if (!slot.state.compare_exchange_strong(expected, State::kReleasing)) return;
-  slot.service.reset();
+  slot.held.clear();
   Pass pass = std::move(slot.pass);
   slot.state.store(State::kFree);
 }

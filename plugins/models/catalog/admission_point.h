@@ -1,8 +1,10 @@
-/// Where requests find the service that admits them, which may come and go while they run.
+/// Where requests find the services that admit them, which may come and go while they run.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,16 +15,19 @@
 
 namespace atl::models {
 
-/// Holds the current provider, and each earlier one as long as a request that it admitted, or keeps waiting,
-/// has not ended. Such a request stays with its own provider.
+/// Most providers that are asked.
+inline constexpr size_t kAdmissionsMax = 8;
+
+/// Holds the providers there are now, and each earlier set of them as long as a request that came to it has
+/// not ended: such a request stays with its own providers.
 class AdmissionPoint {
  public:
   explicit AdmissionPoint(Host& host) noexcept : host_(host) {}
   AdmissionPoint(const AdmissionPoint&) = delete;
   AdmissionPoint& operator=(const AdmissionPoint&) = delete;
 
-  /// Moves on to the provider that is there now; none is no failure. [control]
-  /// Errors: FAILED_PRECONDITION several providers of one rank; then nobody is asked.
+  /// Moves on to the active providers that are there now; none is no failure. [control]
+  /// Errors: RESOURCE_EXHAUSTED more than kAdmissionsMax; then those of the highest ranks are asked.
   Status follow();
   /// Nobody is asked any more. [control]
   void leave();
@@ -30,10 +35,10 @@ class AdmissionPoint {
   /// False: nobody is to be asked. [request]
   bool asks() const noexcept { return current_.load(std::memory_order_acquire) != nullptr; }
 
-  /// A request's hold on the provider. `gate` null: nobody is to be asked. Else gate->leave() is owed, after
-  /// the last use of the service.
+  /// A request's hold on the providers, in the order in which they are asked. `gate` null: nobody is to be
+  /// asked. Else gate->leave() is owed, after the last use of a service.
   struct Hold {
-    RequestAdmission* service = nullptr;
+    std::span<RequestAdmission* const> services;
     Gate* gate = nullptr;
   };
   Hold hold() noexcept;
@@ -42,16 +47,19 @@ class AdmissionPoint {
   enum class State { kFree, kOpen, kDraining, kReleasing };
   struct Slot {
     Gate gate{&AdmissionPoint::on_empty, this};
-    Service<RequestAdmission> service;
-    Pass pass;  ///< into the plugin's gate: it waits for the last request
+    std::vector<Service<RequestAdmission>> held;
+    std::vector<RequestAdmission*> services;  ///< those of `held`
+    Pass pass;                                ///< into the plugin's gate: it waits for the last request
     std::atomic<State> state{State::kFree};
   };
   static void on_empty(void* context);
+  std::vector<Service<RequestAdmission>> find_active();
+  Slot* open(std::vector<Service<RequestAdmission>> found);
   void close(Slot& slot);
   Slot& free_slot();
 
   Host& host_;
-  std::vector<std::unique_ptr<Slot>> slots_;  ///< as many as providers were held at a time
+  std::vector<std::unique_ptr<Slot>> slots_;  ///< as many as sets were held at a time
   std::atomic<Slot*> current_{nullptr};
 };
 

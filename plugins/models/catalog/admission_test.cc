@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/request_admission.h"
-#include "test_support.h"
+#include "admission_bench.h"
 
 namespace atl::models {
 namespace {
@@ -14,82 +13,18 @@ namespace {
 using test::TestRequest;
 using ::testing::ElementsAre;
 
-/// Does what the test says, and remembers.
-class FakeAdmission final : public RequestAdmission {
- public:
-  struct Waiting {
-    Request* request;
-    AdmissionWaiter* waiter;
-  };
-  virtual ~FakeAdmission() = default;
-  bool active() const noexcept override { return is_active; }
-  Result<AdmissionOutcome> ask(Request& request, uint64_t priority, AdmissionWaiter& waiter,
-                               AdmissionTicket* ticket) noexcept override {
-    ++asked;
-    last_priority = priority;
-    if (refuses) {
-      request.retry_after_ms = 70;
-      return Status(Code::kResourceExhausted, "too much");
-    }
-    if (waits) {
-      waiting.push_back({&request, &waiter});
-      return AdmissionOutcome::kWaits;
-    }
-    ticket->data[0] = ++admitted;
-    return AdmissionOutcome::kAdmitted;
-  }
-  void ended(const AdmissionTicket& ticket) noexcept override { tickets_ended.push_back(ticket.data[0]); }
-  void resume_all(Code code = Code::kOk) {
-    for (Waiting& one : std::exchange(waiting, {})) {
-      AdmissionTicket ticket;
-      if (code == Code::kOk) ticket.data[0] = ++admitted;
-      one.waiter->resume(*one.request, Status(code, "shed"), ticket);
-    }
-  }
-
-  bool is_active = true;
-  bool refuses = false;
-  bool waits = false;
-  uint64_t asked = 0, admitted = 0, last_priority = 0;
-  std::vector<Waiting> waiting;
-  std::vector<uint64_t> tickets_ended;
-};
-
-struct AdmissionBench {
-  AdmissionBench() {
-    bench.put("m", R"(backend: "fake" max_batch_size: 8
-      input { name: "INPUT0" data_type: TYPE_FP32 dims: [ 2, 2 ] reshape { shape: 4 } }
-      output { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 2, 2 ] reshape { shape: 4 } })");
-    EXPECT_EQ(bench.load_one("m").text(), "OK");
-    publish(admission);
-  }
+/// One provider, "limits".
+struct OneAdmission : AdmissionBench {
+  OneAdmission() { publish(admission); }
   void publish(FakeAdmission& provider, ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished) {
-    bench.host.registry().publish<RequestAdmission>("limits", provider);
-    bench.publish_change(RequestAdmission::kInterfaceId, "limits", kind);
+    AdmissionBench::publish("limits", provider, 0, kind);
   }
-  void withdraw() {
-    bench.host.registry().withdraw(std::string(RequestAdmission::kInterfaceId), "limits");
-    bench.publish_change(RequestAdmission::kInterfaceId, "limits", ServiceChanged::Kind::kWithdrawn);
-  }
-  Status infer(TestRequest& request) {
-    request.add_input<float>("INPUT0", DataType::kFp32, {1, 2, 2}, {1, 2, 3, 4});
-    auto model = bench.catalog().acquire("m", 1);
-    if (!model.ok()) return std::move(model).status();
-    held.push_back(std::move(model).value());
-    return request.infer(*held.back().get());
-  }
-  size_t holders() { return bench.host.registry().holders(std::string(RequestAdmission::kInterfaceId)); }
-  uint64_t failures(FailureReason reason) {
-    return held.back()->statistics().failures[static_cast<uint32_t>(reason)];
-  }
-
+  void withdraw() { AdmissionBench::withdraw("limits"); }
   FakeAdmission admission;
-  CatalogBench bench;
-  std::vector<ModelRef> held;  ///< as frontends do
 };
 
 TEST(Admission, AsksOnceAndTellsOnceWhenAnsweredAndReleased) {
-  AdmissionBench bench;
+  OneAdmission bench;
   TestRequest request;
   request.on_response(
       [&](const test::ReceivedResponse&) { EXPECT_THAT(bench.admission.tickets_ended, ElementsAre()); });
@@ -103,7 +38,7 @@ TEST(Admission, AsksOnceAndTellsOnceWhenAnsweredAndReleased) {
 }
 
 TEST(Admission, AStepOfAnAdmittedRequestIsNotAskedFor) {
-  AdmissionBench bench;
+  OneAdmission bench;
   bench.admission.refuses = true;
   TestRequest request;
   request->set_caller(*TestRequest());
@@ -112,7 +47,7 @@ TEST(Admission, AStepOfAnAdmittedRequestIsNotAskedFor) {
 }
 
 TEST(Admission, ARefusedRequestIsItsMakersAgain) {
-  AdmissionBench bench;
+  OneAdmission bench;
   bench.admission.refuses = true;
   TestRequest request;
   Status status = bench.infer(request);
@@ -125,7 +60,7 @@ TEST(Admission, ARefusedRequestIsItsMakersAgain) {
 }
 
 TEST(Admission, AnInvalidRequestIsNotAskedFor) {
-  AdmissionBench bench;
+  OneAdmission bench;
   TestRequest request;
   auto model = bench.bench.catalog().acquire("m", 1);
   EXPECT_EQ(request.infer(*model->get()).code(), Code::kInvalidArgument);
@@ -133,7 +68,7 @@ TEST(Admission, AnInvalidRequestIsNotAskedFor) {
 }
 
 TEST(Admission, AWaitingRequestGoesOnWhenResumed) {
-  AdmissionBench bench;
+  OneAdmission bench;
   bench.admission.waits = true;
   TestRequest request;
   ASSERT_EQ(bench.infer(request).text(), "OK");
@@ -148,7 +83,7 @@ TEST(Admission, AWaitingRequestGoesOnWhenResumed) {
 }
 
 TEST(Admission, AWaitingRequestThatIsRefusedIsAnsweredAndNotToldOf) {
-  AdmissionBench bench;
+  OneAdmission bench;
   bench.admission.waits = true;
   TestRequest shed, cancelled;
   ASSERT_EQ(bench.infer(shed).text(), "OK");
@@ -165,7 +100,7 @@ TEST(Admission, AWaitingRequestThatIsRefusedIsAnsweredAndNotToldOf) {
 }
 
 TEST(Admission, ToldOfARequestThatItsSchedulerRefuses) {
-  AdmissionBench bench;
+  OneAdmission bench;
   TestRequest first, refused, waited;
   ASSERT_EQ(bench.infer(first).text(), "OK");
   bench.admission.waits = true;
@@ -183,7 +118,7 @@ TEST(Admission, ToldOfARequestThatItsSchedulerRefuses) {
 }
 
 TEST(Admission, AReplacedProviderIsHeldUntilItsRequestsHaveEnded) {
-  AdmissionBench bench;
+  OneAdmission bench;
   FakeAdmission next;
   bench.bench.scheduler.hold = true;
   TestRequest admitted, waits, later;
@@ -206,7 +141,7 @@ TEST(Admission, AReplacedProviderIsHeldUntilItsRequestsHaveEnded) {
 }
 
 TEST(Admission, ProvidersComeAndGo) {
-  AdmissionBench bench;
+  OneAdmission bench;
   for (int i = 0; i < 100; ++i) {
     bench.withdraw();
     TestRequest unasked, asked;
@@ -224,7 +159,7 @@ TEST(Admission, ProvidersComeAndGo) {
 }
 
 TEST(Admission, AnInactiveProviderIsLetGo) {
-  AdmissionBench bench;
+  OneAdmission bench;
   FakeAdmission idle;
   idle.is_active = false;
   bench.publish(idle, ServiceChanged::Kind::kReplaced);
@@ -235,7 +170,7 @@ TEST(Admission, AnInactiveProviderIsLetGo) {
 }
 
 TEST(Admission, ThePriorityIsTheOneThatCountsForTheModel) {
-  AdmissionBench bench;
+  OneAdmission bench;
   test::FakeSchedulerProvider dynamic("dynamic");
   bench.bench.host.registry().publish<SchedulerProvider>("dynamic", dynamic);
   bench.bench.put("levels",

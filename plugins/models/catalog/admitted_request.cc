@@ -1,41 +1,67 @@
 #include "admitted_request.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "served_model.h"
 
 namespace atl::models {
 
+AdmittedRequest::End::End(const AdmittedRequest& request) noexcept
+    : hold_(request.hold_), count_(request.admitted_) {
+  std::copy_n(request.tickets_, count_, tickets_.begin());
+}
+
+void AdmittedRequest::End::operator()() const noexcept {
+  for (size_t i = count_; i-- > 0;) hold_.services[i]->ended(tickets_[i]);
+  hold_.gate->leave();
+}
+
 Status AdmittedRequest::ask(ServedModel& model, AdmissionPoint::Hold hold, Request& request,
                             uint64_t priority) noexcept {
-  auto* admitted = request.arena().make<AdmittedRequest>(model, hold);
-  AdmissionTicket ticket;
-  Result<AdmissionOutcome> outcome = hold.service->ask(request, priority, *admitted, &ticket);
-  if (!outcome.ok()) {
-    hold.gate->leave();
-    model.report_not_admitted(request, outcome.status());
-    return std::move(outcome).status();
+  auto* admitted = request.arena().make<AdmittedRequest>(model, hold, priority);
+  admitted->tickets_ = request.arena().make_array<AdmissionTicket>(hold.services.size());
+  Result<bool> all = admitted->ask_the_rest(request);
+  if (!all.ok()) {
+    model.report_not_admitted(request, all.status());
+    End{*admitted}();
+    return std::move(all).status();
   }
-  if (outcome.value() == AdmissionOutcome::kWaits) return {};
-  admitted->ticket_ = ticket;
+  if (!all.value()) return {};
   admitted->interpose(request);
   Status status = model.hand_over(request, request.times.start_ns);
   if (!status.ok()) {
     request.sink = admitted->next_;
-    End{hold, ticket}();
+    End{*admitted}();
   }
   return status;
 }
 
+Result<bool> AdmittedRequest::ask_the_rest(Request& request) noexcept {
+  while (admitted_ < hold_.services.size()) {
+    AdmissionTicket ticket;
+    Result<AdmissionOutcome> outcome = hold_.services[admitted_]->ask(request, priority_, *this, &ticket);
+    if (!outcome.ok()) return std::move(outcome).status();
+    if (outcome.value() == AdmissionOutcome::kWaits) return false;
+    tickets_[admitted_++] = ticket;
+  }
+  return true;
+}
+
 void AdmittedRequest::resume(Request& request, Status outcome, const AdmissionTicket& ticket) noexcept {
+  Result<bool> all = false;
+  if (outcome.ok()) {
+    tickets_[admitted_++] = ticket;
+    all = ask_the_rest(request);
+    if (all.ok() && !all.value()) return;
+    outcome = std::move(all).status();
+  }
   if (!outcome.ok()) {
-    Gate* gate = hold_.gate;
+    const End end{*this};
     model_->report_not_admitted(request, outcome);
     fail_request(request, std::move(outcome));
-    gate->leave();
-    return;
+    return end();
   }
-  ticket_ = ticket;
   interpose(request);
   if (Status status = model_->hand_over(request, 0); !status.ok()) fail_request(request, std::move(status));
 }
@@ -52,12 +78,13 @@ Response* AdmittedRequest::new_response() noexcept {
 }
 
 void AdmittedRequest::send(Response* response, uint32_t flags) noexcept {
-  // After the part that comes last the request, and this object with it, may be gone.
-  const End end{hold_, ticket_};
-  const bool ends = (flags & kFinal) != 0 && is_last(kFinalPart);
-  if (response != nullptr) response->sink = next_;
-  next_->send(response, flags);
-  if (ends) end();
+  ResponseSink* next = next_;
+  if (response != nullptr) response->sink = next;
+  // Where another part is still to come, it may do so at once, and this object be gone.
+  if ((flags & kFinal) == 0 || !is_last(kFinalPart)) return next->send(response, flags);
+  const End end{*this};
+  next->send(response, flags);
+  end();
 }
 
 void AdmittedRequest::discard(Response* response) noexcept {
@@ -66,12 +93,12 @@ void AdmittedRequest::discard(Response* response) noexcept {
 }
 
 void AdmittedRequest::released(Request& request) noexcept {
-  const End end{hold_, ticket_};
   ResponseSink* next = next_;
   request.sink = next;
-  const bool ends = is_last(kReleasePart);
+  if (!is_last(kReleasePart)) return next->released(request);
+  const End end{*this};
   next->released(request);
-  if (ends) end();
+  end();
 }
 
 }  // namespace atl::models

@@ -19,10 +19,16 @@ namespace atl::test {
 /// Real threads and the steady clock: requests are resumed on threads of the provider's.
 struct RequestAdmissionProvider {
   std::string name;
-  /// A fresh one that lets one request run at a time and, of those that come meanwhile, so many wait; what it
-  /// needs lives as long as the pointer.
+  /// A fresh one that lets one request run at a time and, of those that come meanwhile, so many wait, if it
+  /// limits; what it needs lives as long as the pointer.
   std::function<std::shared_ptr<RequestAdmission>(uint32_t waiting)> make;
   std::vector<ConformanceException> exceptions;
+  /// What it does, at least one of the two; the checks of what it does not do are of the opposite then.
+  /// Whether requests wait and are refused because of others. False: others make no difference, and nobody
+  /// waits.
+  bool limits = true;
+  /// Makes of a request one that is refused for what it is; empty: there are none.
+  std::function<void(TestRequest&)> deny = nullptr;
   friend void PrintTo(const RequestAdmissionProvider& provider, std::ostream* out) { *out << provider.name; }
 };
 
@@ -83,6 +89,25 @@ class RequestAdmissionConformance : public Conformance<RequestAdmissionProvider>
     return made;
   }
 
+  /// A check of what others do to a request; of one that does not limit, that they do nothing.
+  void check_limit(const std::function<void()>& body) {
+    check([&] {
+      if (GetParam().limits) return body();
+      make(1);
+      std::vector<std::unique_ptr<AdmissionProbe>> together;
+      for (int i = 0; i < 100; ++i) {
+        together.push_back(probe());
+        auto outcome = together.back()->ask();
+        ASSERT_TRUE(is_ok(outcome)) << i;
+        ASSERT_EQ(*outcome, AdmissionOutcome::kAdmitted) << "says that nobody waits";
+      }
+      for (auto& one : together) {
+        one->end();
+        EXPECT_EQ(one->resumed(), 0);
+      }
+    });
+  }
+
   /// One that waits behind those that asked before, or null.
   std::unique_ptr<AdmissionProbe> waiting() const {
     auto made = probe();
@@ -97,7 +122,7 @@ class RequestAdmissionConformance : public Conformance<RequestAdmissionProvider>
 };
 
 TEST_P(RequestAdmissionConformance, OneRunsTheNextWaitsAndIsResumedOnce) {
-  check([&] {
+  check_limit([&] {
     make(4);
     EXPECT_TRUE(admission_->active());
     auto first = running();
@@ -117,7 +142,7 @@ TEST_P(RequestAdmissionConformance, OneRunsTheNextWaitsAndIsResumedOnce) {
 }
 
 TEST_P(RequestAdmissionConformance, TheyAreResumedInTheOrderInWhichTheyAsked) {
-  check([&] {
+  check_limit([&] {
     make(8);
     auto holder = running();
     ASSERT_NE(holder, nullptr);
@@ -138,7 +163,7 @@ TEST_P(RequestAdmissionConformance, TheyAreResumedInTheOrderInWhichTheyAsked) {
 }
 
 TEST_P(RequestAdmissionConformance, TooManyAreRefusedWithATimeToTryAgain) {
-  check([&] {
+  check_limit([&] {
     make(1);
     auto holder = running();
     ASSERT_NE(holder, nullptr);
@@ -159,7 +184,7 @@ TEST_P(RequestAdmissionConformance, TooManyAreRefusedWithATimeToTryAgain) {
 }
 
 TEST_P(RequestAdmissionConformance, CancellingEndsTheWait) {
-  check([&] {
+  check_limit([&] {
     make(4);
     auto holder = running();
     ASSERT_NE(holder, nullptr);
@@ -181,7 +206,7 @@ TEST_P(RequestAdmissionConformance, CancellingEndsTheWait) {
 }
 
 TEST_P(RequestAdmissionConformance, ADeadlineEndsTheWait) {
-  check([&] {
+  check_limit([&] {
     make(4);
     auto holder = running(), late = probe();
     ASSERT_NE(holder, nullptr);
@@ -198,8 +223,61 @@ TEST_P(RequestAdmissionConformance, ADeadlineEndsTheWait) {
   });
 }
 
-TEST_P(RequestAdmissionConformance, ManyThreadsEachGetOneOutcomeAndOneRunsAtATime) {
+TEST_P(RequestAdmissionConformance, TheDeniedAreRefusedAndStayWithTheCaller) {
   check([&] {
+    make(4);
+    EXPECT_TRUE(admission_->active());
+    ASSERT_TRUE(GetParam().limits || GetParam().deny) << "declares nothing that it does";
+    for (int i = 0; GetParam().deny && i < 3; ++i) {
+      auto denied = probe();
+      GetParam().deny(denied->made);
+      auto outcome = denied->ask();
+      ASSERT_FALSE(outcome.ok()) << "was denied";
+      EXPECT_NE(outcome.status().message(), "");
+      auto other = running();
+      ASSERT_NE(other, nullptr) << "what was denied takes nothing from others";
+      other->end();
+      EXPECT_EQ(denied->resumed(), 0) << "it stays with the caller";
+    }
+  });
+}
+
+TEST_P(RequestAdmissionConformance, ManyThreadsAreDeniedOrAdmittedEachOnce) {
+  check([&] {
+    if (!GetParam().deny) return;  // the next check is of the rest
+    constexpr int kThreads = 4, kRequests = 500;
+    make(kThreads);
+    std::atomic<int> wrong = 0, denied = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        Random random(static_cast<uint64_t>(i) + 1);
+        for (int n = 0; n < kRequests; ++n) {
+          auto request = probe();
+          const bool deny = random.below(2) == 0;
+          if (deny) GetParam().deny(request->made);
+          auto outcome = request->ask();
+          wrong += deny && outcome.ok();
+          denied += deny;
+          if (!outcome.ok()) continue;
+          if (*outcome == AdmissionOutcome::kWaits && !request->wait()) {
+            ++wrong;
+            (void)request.release();  // the provider has it
+            return;
+          }
+          if (request->status.ok()) request->end();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_GT(denied, 0);
+    EXPECT_NE(running(), nullptr) << "all is free again";
+  });
+}
+
+TEST_P(RequestAdmissionConformance, ManyThreadsEachGetOneOutcomeAndOneRunsAtATime) {
+  check_limit([&] {
     constexpr int kThreads = 4, kRequests = 500;
     make(kThreads);
     std::atomic<int> running_now = 0, together = 0, forgotten = 0, twice = 0, admitted = 0, waits = 0;
