@@ -71,7 +71,14 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Fakes, SchedulerConformance,
     ::testing::Values(SchedulerProviderUnderTest{
-        "fake", [](FakeHost&) { return std::make_shared<FakeSchedulerProvider>(); }, "", 0, nullptr, {}}));
+        "fake",
+        [](FakeHost&) { return std::make_shared<FakeSchedulerProvider>(); },
+        "",
+        0,
+        nullptr,
+        {expected_failure("ACancelledRequestIsAnsweredWhileTheInstanceIsBusy", "the fake has no thread"),
+         expected_failure("ARequestPastItsDeadlineIsNotExecuted", "the fake knows no time"),
+         expected_failure("ExecutionsAreAdmittedOrTheModelIsRefused", "the fake is used where others ask")}}));
 
 /// Reports what it should not: successes after the release.
 class LateReporter final : public BackendInstance {

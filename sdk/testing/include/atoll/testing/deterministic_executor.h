@@ -20,9 +20,10 @@
 namespace atl::test {
 
 /// Executors and the worker pool of a simulation. Nothing runs by itself: step() and the run functions do,
-/// on the calling thread. Which of the executors with work runs next is drawn from the seed; tasks of one
-/// executor keep their order. When none has work, the clock jumps to the next timer. A task costs well under
-/// a microsecond, so millions are fine. Not thread safe: everything happens on one thread.
+/// on the calling thread, and inside a task, too: executors that are inside one do not begin another, so what
+/// others do meanwhile can be looked at. Which of the executors with work runs next is drawn from the seed;
+/// tasks of one executor keep their order. When none has work, the clock jumps to the next timer. A task
+/// costs well under a microsecond, so millions are fine. Not thread safe: everything happens on one thread.
 class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
  public:
   DeterministicExecutors(FakeClock& clock, uint64_t seed)
@@ -102,6 +103,8 @@ class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
     }
     bool cancel(TimerId timer) noexcept override { return owner_.cancel_timer(*this, timer); }
     bool is_current() const noexcept override { return running_; }
+    /// Of the worker pool several tasks may run at a time.
+    bool may_begin() const noexcept { return !running_ || this == &owner_.workers_; }
     void destroy() noexcept override {
       if (running_) die(cat("executor '", name_, "' is destroyed by its own task"));
       owner_.drop_timers(*this);
@@ -164,8 +167,14 @@ class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
   bool run_one() {
     while (forget_stale_timers() && timers_.front().deadline_ns <= clock_.now_ns()) fire_first_timer();
     if (ready_.empty()) return false;
-    ready_[ready_.size() == 1 ? 0 : random_.below(ready_.size())]->run_front();
-    return true;
+    const size_t first = ready_.size() == 1 ? 0 : random_.below(ready_.size());
+    for (size_t i = 0; i < ready_.size(); ++i) {
+      Executor* executor = ready_[(first + i) % ready_.size()];
+      if (!executor->may_begin()) continue;
+      executor->run_front();
+      return true;
+    }
+    return false;
   }
   Slot* slot_of(TimerId id) noexcept {
     size_t index = static_cast<uint32_t>(id);

@@ -1,6 +1,8 @@
 /// Conformance of "atoll.scheduler/1": what every scheduler owes its requests, whatever its policy.
 #pragma once
 
+#include <map>
+#include <string>
 #include <thread>
 
 #include "atoll/testing/conformance/scheduler_bench.h"
@@ -86,6 +88,176 @@ TEST_P(SchedulerConformance, ACancelledQueuedRequestIsNotExecuted) {
       EXPECT_EQ(bench->requests[i]->response().code, expected) << i;
     }
     EXPECT_EQ(bench->reporter.all().not_executed[static_cast<size_t>(FailureReason::kCanceled)], 5u);
+  });
+}
+
+TEST_P(SchedulerConformance, ACancelledRequestIsAnsweredWhileTheInstanceIsBusy) {
+  check([&] {
+    auto bench = make(1);
+    ASSERT_TRUE(bench->scheduler);
+    bool first = true, cancelling = false;
+    bench->behavior.on_execute = [&](const Batch&) {
+      if (!std::exchange(first, false)) return;
+      for (int i = 0; i < 4; ++i) EXPECT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+      for (size_t i : {size_t{1}, size_t{3}}) {
+        bench->requests[i]->on_response([&](const ReceivedResponse&) {
+          EXPECT_FALSE(cancelling) << "answered by the thread that cancels";
+        });
+        cancelling = true;
+        bench->requests[i]->cancel();
+        cancelling = false;
+      }
+      bench->host.run_ready();
+      for (size_t i = 1; i < 5; ++i) EXPECT_EQ(bench->requests[i]->done(), i % 2 == 1) << i;
+    };
+    ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    for (size_t i : {size_t{1}, size_t{3}}) {
+      EXPECT_EQ(bench->requests[i]->response().code, Code::kCancelled);
+      EXPECT_EQ(bench->requests[i]->response().message, "");
+    }
+  });
+}
+
+TEST_P(SchedulerConformance, ARequestPastItsDeadlineIsNotExecuted) {
+  check([&] {
+    auto bench = make(1);
+    ASSERT_TRUE(bench->scheduler);
+    bool first = true;
+    bench->behavior.on_execute = [&](const Batch&) {
+      if (!std::exchange(first, false)) return;
+      for (int i = 1; i <= 10; ++i) {
+        TestRequest& request = bench->add();
+        if (i % 2 == 1) request->times.deadline_ns = bench->host.clock().now_ns() + kNsPerMs;
+        EXPECT_TRUE(is_ok(request.enqueue(*bench->scheduler)));
+      }
+      bench->host.fake_clock().advance(2 * kNsPerMs);
+    };
+    ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    for (size_t i = 0; i < bench->requests.size(); ++i) {
+      EXPECT_EQ(bench->requests[i]->response().code, i % 2 == 1 ? Code::kCancelled : Code::kOk) << i;
+    }
+    EXPECT_EQ(bench->reporter.all().not_executed[static_cast<size_t>(FailureReason::kCanceled)], 5u);
+  });
+}
+
+TEST_P(SchedulerConformance, WithoutAQueuePolicyATimeoutMeansNothing) {
+  check([&] {
+    auto bench = make(1);
+    ASSERT_TRUE(bench->scheduler);
+    bool first = true;
+    bench->behavior.on_execute = [&](const Batch&) {
+      if (!std::exchange(first, false)) return;
+      for (int i = 0; i < 10; ++i) {
+        TestRequest& request = bench->add();
+        request->timeout_us = 1;
+        EXPECT_TRUE(is_ok(request.enqueue(*bench->scheduler)));
+      }
+      bench->host.fake_clock().advance(2 * kNsPerMs);
+    };
+    ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    for (auto& request : bench->requests) EXPECT_EQ(request->response().code, Code::kOk);
+  });
+}
+
+TEST_P(SchedulerConformance, AQueuePolicysTimeoutEndsTheWait) {
+  check([&] {
+    if (!GetParam().queue_policies) return;  // the check before this one is theirs
+    auto bench = make_with(ConfigBytes::queue_policy());
+    ASSERT_TRUE(bench->scheduler);
+    bool first = true;
+    bench->behavior.on_execute = [&](const Batch&) {
+      if (!std::exchange(first, false)) return;
+      constexpr uint64_t kTimeouts[] = {1000, 1'000'000, 0, 4000};  // us; the policy's own is 5 ms
+      for (uint64_t timeout_us : kTimeouts) {
+        TestRequest& request = bench->add();
+        request->timeout_us = timeout_us;
+        EXPECT_TRUE(is_ok(request.enqueue(*bench->scheduler)));
+      }
+      bench->host.fake_clock().advance(2 * kNsPerMs);
+      bench->host.run_ready();
+      for (size_t i = 1; i <= 4; ++i) EXPECT_EQ(bench->requests[i]->done(), i == 1) << i;
+      bench->host.fake_clock().advance(2500 * kNsPerUs);
+    };
+    ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    for (size_t i : {size_t{1}, size_t{4}}) {
+      EXPECT_EQ(bench->requests[i]->response().code, Code::kUnavailable) << i;
+      EXPECT_EQ(bench->requests[i]->response().message, "Request timeout expired") << i;
+    }
+    for (size_t i : {size_t{2}, size_t{3}}) EXPECT_EQ(bench->requests[i]->response().code, Code::kOk) << i;
+    EXPECT_EQ(bench->reporter.all().not_executed[static_cast<size_t>(FailureReason::kRejected)], 2u);
+  });
+}
+
+TEST_P(SchedulerConformance, RequestsOfDifferentShapesShareNoBatch) {
+  check([&] {
+    auto bench = make(1);
+    ASSERT_TRUE(bench->scheduler);
+    bool first = true;
+    Random random(11);
+    std::map<std::string, int64_t> widths = {{"r0", 1}};
+    bench->behavior.on_execute = [&](const Batch&) {
+      if (!std::exchange(first, false)) return;
+      for (int i = 1; i <= 60; ++i) {
+        const int64_t width = random.between(1, 2);
+        widths[cat("r", i)] = width;
+        EXPECT_TRUE(is_ok(bench->add(width).enqueue(*bench->scheduler)));
+      }
+    };
+    ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    for (const RecordedBatch& batch : bench->instances[0]->batches()) {
+      for (const std::string& id : batch.ids) EXPECT_EQ(widths[id], widths[batch.ids.front()]) << id;
+    }
+    for (auto& request : bench->requests) EXPECT_EQ(request->response().code, Code::kOk);
+  });
+}
+
+TEST_P(SchedulerConformance, ExecutionsAreAdmittedOrTheModelIsRefused) {
+  check([&] {
+    FakeAdmission admission;
+    admission.begin_closed();
+    auto bench = make_admitted(admission);
+    if (!GetParam().asks_for_admission) {
+      EXPECT_TRUE(is_failure(bench->created, Code::kUnimplemented));
+      return;
+    }
+    ASSERT_TRUE(is_ok(bench->created));
+    bench->behavior.on_execute = [&](const Batch& batch) {
+      EXPECT_TRUE(admission.is_admitted(0) || admission.is_admitted(1));
+      for (const Request* request : batch.requests) EXPECT_TRUE((request->call_flags & kHoldsResources) != 0);
+    };
+    const auto executions = [&](size_t i) { return bench->instances[i]->executions(); };
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    EXPECT_EQ(executions(0) + executions(1), 0u) << "nothing was admitted";
+    admission.open(1);
+    bench->run();
+    bench->expect_all_done();
+    EXPECT_EQ(executions(0), 0u) << "only the other one was admitted";
+
+    admission.close(1);
+    TestRequest& nested = bench->add();
+    nested->call_flags |= kCallerHoldsResources | kIsStep;
+    ASSERT_TRUE(is_ok(nested.enqueue(*bench->scheduler)));
+    bench->run();
+    EXPECT_TRUE(nested.done()) << "its caller holds what it would wait for";
+    admission.open(0);
+    admission.open(1);
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    bench->run();
+    bench->expect_all_done();
+    EXPECT_EQ(admission.counts().executed, executions(0) + executions(1));
+    for (size_t i : {size_t{0}, size_t{1}}) EXPECT_FALSE(admission.waits(i) || admission.is_admitted(i)) << i;
+    for (const std::string& problem : admission.problems()) ADD_FAILURE() << problem;
   });
 }
 

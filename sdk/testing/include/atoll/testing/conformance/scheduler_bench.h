@@ -5,6 +5,7 @@
 
 #include "atoll/scheduler.h"
 #include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/fake_admission.h"
 #include "atoll/testing/fake_backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_reporter.h"
@@ -15,15 +16,32 @@ namespace atl::test {
 struct SchedulerProviderUnderTest {
   std::string name;
   std::function<std::shared_ptr<SchedulerProvider>(FakeHost&)> make;
-  std::string config;           ///< serialized inference.ModelConfig of a model this scheduler serves
+  /// Serialized inference.ModelConfig of a model this scheduler serves. The suite adds the input "INPUT0",
+  /// TYPE_INT64, of one variable dimension.
+  std::string config;
   uint32_t max_batch_size = 0;  ///< of that configuration
   /// Adds what the scheduler needs to a request; default: request n is a whole sequence of its own, number
   /// n+1.
   std::function<void(TestRequest&, uint64_t n)> prepare;
   std::vector<ConformanceException> exceptions;
+  /// False: create() refuses a model whose executions have to be admitted.
+  bool asks_for_admission = true;
+  /// Follows dynamic_batching.default_queue_policy; false: requests have no timeouts.
+  bool queue_policies = false;
   friend void PrintTo(const SchedulerProviderUnderTest& provider, std::ostream* out) {
     *out << provider.name;
   }
+};
+
+/// Pieces of serialized inference.ModelConfig, which add to what they are appended to.
+struct ConfigBytes {
+  /// input { name: "INPUT0" data_type: TYPE_INT64 dims: -1 }
+  static std::string variable_input() {
+    return std::string("\x2a\x16\x0a\x06INPUT0\x10\x09\x22\x0a", 14) + std::string(9, '\xff') + '\x01';
+  }
+  /// dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout_microseconds: 5000
+  /// allow_timeout_override: true } }
+  static std::string queue_policy() { return std::string("\x5a\x07\x32\x05\x10\x88\x27\x18\x01", 9); }
 };
 
 class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
@@ -33,8 +51,10 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
   /// A scheduler over fake instances; everything ends in the order that the interface demands.
   struct Bench {
     Bench(const SchedulerProviderUnderTest& param, uint32_t instance_count, FakeHost::Threads threads,
-          uint64_t seed)
-        : param_(param), host("scheduler", threads, seed) {
+          uint64_t seed, FakeAdmission* admission = nullptr, const std::string& more_config = {})
+        : param_(param),
+          config(param.config + ConfigBytes::variable_input() + more_config),
+          host("scheduler", threads, seed) {
       bool real = threads == FakeHost::Threads::kReal;
       for (uint32_t i = 0; i < instance_count; ++i) {
         specs.push_back({});
@@ -43,34 +63,38 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
                                                            real ? nullptr : &host.fake_clock(), &reporter));
       }
       for (uint32_t i = 0; i < instance_count; ++i) scheduled.push_back({instances[i].get(), &specs[i]});
+      for (uint32_t i = 0; admission != nullptr && i < instance_count; ++i) {
+        owned_admissions.push_back(
+            admission->add_instance({"test", 1, specs[i].name, 0, 0, {{"R", 1, false}}}).value());
+        admissions.push_back(owned_admissions.back().get());
+      }
       provider = param.make(host);
       SchedulerContext context;
       context.model_name = "test";
       context.model_version = 1;
-      context.config = param.config;
+      context.config = config;
       context.max_batch_size = param.max_batch_size;
       context.instances = scheduled;
       context.reporter = &reporter;
       context.clock = &host.clock();
       context.executors = &host.executors();
+      context.admissions = admissions;
       auto made = provider->create(context);
-      if (made.ok()) {
-        scheduler = std::move(made).value();
-      } else {
-        ADD_FAILURE() << "create: " << made.status().text();
-      }
+      created = made.status().clone();
+      if (made.ok()) scheduler = std::move(made).value();
     }
     ~Bench() {
       scheduler.reset();
       provider.reset();
     }
-    TestRequest& add() {
+    /// \param width  so many values, all of them the request's number
+    TestRequest& add(int64_t width = 1) {
       uint64_t n = requests.size();
       requests.push_back(std::make_unique<TestRequest>(cat("r", n)));
-      fill(*requests.back(), n);
+      fill(*requests.back(), n, width);
       return *requests.back();
     }
-    void fill(TestRequest& request, uint64_t n) const {
+    void fill(TestRequest& request, uint64_t n, int64_t width = 1) const {
       if (param_.prepare) {
         param_.prepare(request, n);
       } else {
@@ -79,8 +103,9 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
       }
       request->batch_size = param_.max_batch_size == 0 ? 0 : 1;
       std::vector<int64_t> shape =
-          param_.max_batch_size == 0 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 1};
-      request.add_input<int64_t>("INPUT0", DataType::kInt64, shape, {static_cast<int64_t>(n)});
+          param_.max_batch_size == 0 ? std::vector<int64_t>{width} : std::vector<int64_t>{1, width};
+      request.add_input<int64_t>("INPUT0", DataType::kInt64, shape,
+                                 std::vector<int64_t>(static_cast<size_t>(width), static_cast<int64_t>(n)));
     }
     /// Every accepted request: one final, one release, counted once, nothing else.
     void expect_all_done() {
@@ -99,12 +124,16 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
     void run() { host.run_until_idle(); }
 
     const SchedulerProviderUnderTest& param_;
+    const std::string config;
     FakeHost host;
     FakeBehavior behavior;
     RecordingReporter reporter;
     std::vector<InstanceSpec> specs;
     std::vector<std::unique_ptr<FakeInstance>> instances;
     std::vector<ScheduledInstance> scheduled;
+    std::vector<std::unique_ptr<AdmittedInstance>> owned_admissions;
+    std::vector<AdmittedInstance*> admissions;
+    Status created;
     Requests requests;
     std::shared_ptr<SchedulerProvider> provider;
     std::unique_ptr<Scheduler> scheduler;
@@ -124,7 +153,19 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
 
   BenchPtr make(uint32_t instances = 1, FakeHost::Threads threads = FakeHost::Threads::kSimulated,
                 uint64_t seed = 1) const {
-    return BenchPtr(new Bench(GetParam(), instances, threads, seed));
+    return checked(BenchPtr(new Bench(GetParam(), instances, threads, seed)));
+  }
+  /// Whose executions have to be admitted; it may have been refused.
+  BenchPtr make_admitted(FakeAdmission& admission) const {
+    return BenchPtr(new Bench(GetParam(), 2, FakeHost::Threads::kSimulated, 1, &admission));
+  }
+  BenchPtr make_with(const std::string& more_config) const {
+    return checked(
+        BenchPtr(new Bench(GetParam(), 1, FakeHost::Threads::kSimulated, 1, nullptr, more_config)));
+  }
+  static BenchPtr checked(BenchPtr bench) {
+    EXPECT_TRUE(is_ok(bench->created)) << "create";
+    return bench;
   }
   static bool has_own_data(const TestRequest& request, uint64_t n) {
     ReceivedResponse response = request.response();
