@@ -34,9 +34,17 @@ void complain(std::ostream& err, std::string_view message) {
   err << line << std::endl;
 }
 
+/// \param option  a flag with its dashes, or a variable of the environment
+void complain_of(std::ostream& err, std::string_view option, const Status& status) {
+  err << usage() << '\n';
+  complain(err, cat("Bad option: \"", option, "\"."));
+  complain(err, status.message());
+}
+
 }  // namespace
 
-std::optional<Wishes> read_command_line(int argc, char** argv, std::ostream& err) {
+std::optional<Wishes> read_command_line(int argc, char** argv, const Environment& environment,
+                                        std::ostream& err) {
   const std::vector<option> options = getopt_table();
   Wishes wishes;
   optind = 0;  // glibc: begin anew
@@ -48,15 +56,18 @@ std::optional<Wishes> read_command_line(int argc, char** argv, std::ostream& err
     const Flag& flag = flag_table()[static_cast<size_t>(found - kFirstFlag)];
     FlagUse use{std::string(flag.name), optarg == nullptr ? "" : optarg, wishes};
     if (Status status = apply(flag, use); !status.ok()) {
-      err << usage() << '\n';
-      complain(err, cat("Bad option: \"--", use.name, "\"."));
-      complain(err, status.message());
+      complain_of(err, cat("--", use.name), status);
       return std::nullopt;
     }
   }
   if (optind < argc) {
     err << usage() << '\n';
     complain(err, cat("Unexpected argument: ", argv[optind]));
+    return std::nullopt;
+  }
+  FlagUse use{"", "", wishes};
+  if (Status status = read_trace_environment(environment, use); !status.ok()) {
+    complain_of(err, use.name, status);
     return std::nullopt;
   }
   return wishes;

@@ -200,9 +200,6 @@ const BadValuesCase kBadValues[] = {
     {"--strict-readiness=maybe", "\"--strict-readiness\".\ninvalid value for bool option: maybe"},
     {"--http-port=x", "\"--http-port\".\nInvalid option value. Got x"},
     {"--http-port=99999999999", "\"--http-port\".\nProvided option value is out of bound. Got 99999999999"},
-    {"--http-port=65536", "\"--http-port\".\nfound 65536, expected a port from 0 to 65535"},
-    {"--grpc-port=-1", "\"--grpc-port\".\nfound -1, expected a port from 0 to 65535"},
-    {"--http-address=", "\"--http-address\".\nfound nothing, expected an address to listen on"},
     {"--http-thread-count=0", "\"--http-thread-count\".\nfound 0, expected 1 to 128"},
     {"--exit-timeout-secs=86401", "\"--exit-timeout-secs\".\nfound 86401, expected at most 86400"},
     {"--log-format=iso8601", "\"--log-format\".\ninvalid argument for --log-format"},
@@ -241,13 +238,18 @@ const BadValuesCase kBadValues[] = {
     {"--trace-config=,file=x",
      "\"--trace-config\".\nNo trace mode specified. --trace-config option format is <trace "
      "mode>,<setting>=<value> or <setting>=<value>. Got ,file=x"},
+    {"--metrics-config=summary_quantiles=0.5:x", "\"--metrics-config\".\nInvalid option value. Got x"},
+    {"--trace-config=triton,log-frequency=often",
+     "\"--trace-config triton,log-frequency\".\nInvalid option value. Got often"},
+    {"--trace-config=opentelemetry,bsp_max_queue_size=bad",
+     "\"--trace-config opentelemetry,bsp_max_queue_size\".\nInvalid option value. Got bad"},
     {"--trace-config=level=SOME", "\"--trace-config level\".\ninvalid value for trace level option: SOME"},
     {"--trace-config=rate=often", "\"--trace-config rate\".\nInvalid option value. Got often"},
     {"--trace-config=mode=jaeger",
      "\"--trace-config mode\".\ninvalid value for trace mode option: jaeger. Available options are "
      "\"triton\" and \"opentelemetry\""},
     {"--trace-config=opentelemetry,resource=x",
-     "\"--trace-config resource\".\nfound resource 'x', expected <key>=<value>"},
+     "\"--trace-config opentelemetry,resource\".\nfound resource 'x', expected <key>=<value>"},
     {"--trace-level=SOME", "\"--trace-level\".\ninvalid value for trace level option: SOME"},
     {"--backend-config=x",
      "\"--backend-config\".\n--backend-config option format is '<backend name>,<setting>=<value>'. Got x"},
@@ -294,6 +296,21 @@ TEST(CommandLine, BadValuesNameTheirOption) {
     Launch launch = fixture.run({c.flag});
     EXPECT_FALSE(launch.parsed) << c.flag;
     EXPECT_EQ(launch.parse_text, cat(usage(), "\nBad option: ", c.text, "\n"));
+  }
+}
+
+TEST(CommandLine, BadValuesOfTheEnvironmentNameTheirVariable) {
+  LauncherFixture fixture;
+  for (const char* variable :
+       {"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY"}) {
+    fixture.environment = {{variable, "bad"}};
+    EXPECT_TRUE(fixture.run({"--trace-config=mode=triton"}).parsed) << "of the other mode only";
+    Launch launch = fixture.run({"--trace-config=mode=opentelemetry"});
+    EXPECT_FALSE(launch.parsed);
+    EXPECT_EQ(launch.parse_text,
+              cat(usage(), "\nBad option: \"", variable, "\".\nInvalid option value. Got bad\n"));
+    fixture.environment = {{variable, "7x"}};
+    EXPECT_TRUE(fixture.run({"--trace-config=mode=opentelemetry"}).parsed);
   }
 }
 

@@ -96,6 +96,10 @@ struct Flag {
 /// Takes one use of a flag into the wishes. Errors: as a Reader.
 Status apply(const Flag& flag, FlagUse& use);
 
+/// What the environment says about traces, once the flags are read. \param use  its name becomes the
+/// variable's. Errors: as a Reader.
+Status read_trace_environment(const Environment& environment, FlagUse& use);
+
 /// The parts of the table (flag_table.h).
 std::span<const Flag> server_flags();
 std::span<const Flag> frontend_flags();

@@ -121,9 +121,12 @@ constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
 constexpr std::string_view kNoCache = "responses are not cached; put a cache before the server";
 
 constexpr Flag kFlags[] = {
-    {Group::kBackend, "backend-directory", "<string>", "Directory of Triton backends.",
-     refused("backends are Atoll's plugins, of role backends, found in its plugin folder and in "
-             "ATOLL__ATOLL__PLUGIN_PATH")},
+    {Group::kBackend, "backend-directory", "<string>",
+     "Directory of Triton backends: of each backend's folder in it the batching strategy, batchstrategy.so, "
+     "is "
+     "used. Backends themselves are Atoll's plugins, of role backends, found in its plugin folder and in "
+     "ATOLL__ATOLL__PLUGIN_PATH.",
+     sets("plugin.dynamic.backend_directory", ValueType::kText)},
     {Group::kBackend, "backend-config", "<string>,<string>=<string>",
      "A setting of a backend, <backend>,<setting>=<value>, or of all, <setting>=<value>; "
      "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "

@@ -60,6 +60,7 @@ Status read_log_format(FlagUse& use) {
     return invalid_argument("invalid argument for --log-format");
   }
   use.wishes.keys.set("log.format", "text");
+  use.wishes.keys.set("log.time_format", use.value);
   return {};
 }
 
@@ -72,6 +73,7 @@ Status read_repository(FlagUse& use) {
 Status read_exit_on_error(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
+  use.wishes.exit_on_error = *on;
   if (*on) {
     use.wishes.refuse(
         "--exit-on-error=true is not served: a model that fails to load never ends the server; the others "
@@ -90,7 +92,8 @@ Status read_no_auto_complete(FlagUse& use) {
 Status read_strict_config(FlagUse& use) {
   auto strict = parse_bool(use.value);
   if (!strict.ok()) return std::move(strict).status();
-  use.wishes.warn("--strict-model-config is deprecated, use --disable-auto-complete-config instead");
+  use.wishes.warn(
+      "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
   use.wishes.keys.set("plugin.models.auto_complete_config", !*strict);
   return {};
 }
@@ -161,9 +164,9 @@ constexpr Flag kFlags[] = {
     {Group::kLogging, "log-error", "<boolean>", "Whether errors are written; they always are. Default: true.",
      read_by(read_log_error, "")},
     {Group::kLogging, "log-format", "<string>",
-     "default or ISO8601: both give Atoll's lines, which begin with the time in ISO 8601, UTC. For JSON set "
-     "ATOLL__LOG__FORMAT=json in the environment instead.",
-     read_by(read_log_format, "log.format")},
+     "default or ISO8601: both give Atoll's lines, which begin with the time in ISO 8601, UTC; with ISO8601 "
+     "in whole seconds. For JSON set ATOLL__LOG__FORMAT=json in the environment instead. Default: default.",
+     read_by(read_log_format, "log.format, log.time_format")},
     {Group::kLogging, "log-file", "<string>",
      "File that records are appended to; one that can not be opened is an error. Default: standard error.",
      sets("log.file", ValueType::kText)},
@@ -176,8 +179,8 @@ constexpr Flag kFlags[] = {
      read_by(read_repository, "plugin.repository.paths")},
     {Group::kRepository, "exit-on-error", "<boolean>",
      "Whether a model that fails to load at start ends the server. Only false is served, which is what Atoll "
-     "does without this flag.",
-     read_by(read_exit_on_error, "")},
+     "does without this flag; with it a repository that is missing does not end the server either.",
+     read_by(read_exit_on_error, "plugin.repository.allow_missing_paths")},
     {Group::kRepository, "disable-auto-complete-config", "",
      "config.pbtxt must be there and complete; backends do not fill it in from the model's files.",
      read_by(read_no_auto_complete, "plugin.models.auto_complete_config")},

@@ -84,7 +84,7 @@ Status read_trace_config(FlagUse& use) {
         "<setting>=<value>. Got ",
         use.value);
   }
-  use.name = cat("trace-config ", setting->name);
+  use.name = cat("trace-config ", setting->scope, setting->scoped ? "," : "", setting->name);
   TraceWishes& trace = use.wishes.trace;
   if (!setting->scoped && setting->name == "level") return add_level(trace, setting->value);
   if (!setting->scoped && setting->name == "mode") return set_mode(trace, setting->value);
@@ -100,24 +100,45 @@ Status read_trace_config(FlagUse& use) {
   return {};
 }
 
+/// The text that scripts look for, the missing quotation mark included.
+void warn_of_old(FlagUse& use, std::string_view instead) {
+  use.wishes.warn("'--", use.name,
+                  "' has been deprecated and will be removed in future releases. Please use '--trace-config ",
+                  instead, " instead.");
+}
+
 /// The deprecated flags set the same keys, unless --trace-config does.
 Status read_old(FlagUse& use, const TraceSetting& setting, std::string_view instead) {
-  use.wishes.warn("--", use.name, " is deprecated, use --trace-config ", instead, "=<value> instead");
+  warn_of_old(use, instead);
   return set_trace(use.wishes.old_trace, setting, use.value);
 }
 
 Status read_old_file(FlagUse& use) {
-  return read_old(use, {"", "", "trace_file", ValueType::kText}, "triton,file");
+  return read_old(use, {"", "", "trace_file", ValueType::kText}, "triton,file=<filepath>");
 }
-Status read_old_rate(FlagUse& use) { return read_old(use, {"", "", "rate", ValueType::kInteger}, "rate"); }
-Status read_old_count(FlagUse& use) { return read_old(use, {"", "", "count", ValueType::kInteger}, "count"); }
+Status read_old_rate(FlagUse& use) {
+  return read_old(use, {"", "", "rate", ValueType::kInteger}, "rate=<rate value>");
+}
+Status read_old_count(FlagUse& use) {
+  return read_old(use, {"", "", "count", ValueType::kInteger}, "count=<count value>");
+}
 Status read_old_frequency(FlagUse& use) {
-  return read_old(use, {"", "", "log_frequency", ValueType::kInteger}, "triton,log-frequency");
+  return read_old(use, {"", "", "log_frequency", ValueType::kInteger},
+                  "triton,log-frequency=<log frequency value>");
 }
 Status read_old_level(FlagUse& use) {
-  use.wishes.warn("--trace-level is deprecated, use --trace-config level=<value> instead");
+  warn_of_old(use, "level=<OFF|TIMESTAMPS|TENSORS>");
   return add_level(use.wishes.old_trace, use.value);
 }
+
+struct TraceVariable {
+  const char* name;
+  TraceSetting setting;
+};
+constexpr TraceVariable kVariables[] = {
+    {"OTEL_BSP_MAX_QUEUE_SIZE", {"", "", "bsp_max_queue_size", ValueType::kInteger}},
+    {"OTEL_BSP_SCHEDULE_DELAY", {"", "", "bsp_schedule_delay", ValueType::kMilliseconds}},
+    {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", {"", "", "bsp_max_export_batch_size", ValueType::kInteger}}};
 
 constexpr Flag kFlags[] = {
     {Group::kTracing, "trace-config", "<string>,<string>=<string>",
@@ -150,6 +171,19 @@ constexpr Flag kFlags[] = {
 };
 
 }  // namespace
+
+Status read_trace_environment(const Environment& environment, FlagUse& use) {
+  const auto& texts = use.wishes.trace.texts;
+  const auto mode = texts.find("mode");
+  if (mode == texts.end() || mode->second != kOpenTelemetry) return {};
+  for (const TraceVariable& variable : kVariables) {
+    const char* text = environment(variable.name);
+    if (text == nullptr) continue;
+    use.name = variable.name;
+    ATOLL_RETURN_IF_ERROR(set_trace(use.wishes.environment_trace, variable.setting, text));
+  }
+  return {};
+}
 
 std::span<const Flag> tracing_flags() { return kFlags; }
 

@@ -22,27 +22,45 @@ std::string address_text(const Endpoint& endpoint) {
                    : cat(endpoint.address, ":", endpoint.port);
 }
 
+/// An endpoint, its name in messages and that in flags and in the manifest.
+struct Named {
+  const char* word;
+  const char* instance;
+  const Endpoint* endpoint;
+};
+
+Status check_endpoint(const Named& named) {
+  constexpr int64_t kPortMax = 65'535;
+  const Endpoint& endpoint = *named.endpoint;
+  if (endpoint.port < 0 || endpoint.port > kPortMax) {
+    return invalid_argument("--", named.instance, "-port: found ", endpoint.port,
+                            ", expected a port from 0 to ", kPortMax);
+  }
+  if (endpoint.address.empty()) {
+    return invalid_argument("--", named.instance,
+                            "-address: found nothing, expected an address to listen on");
+  }
+  return {};
+}
+
 Status set_endpoints(Wishes& wishes) {
   if (wishes.metrics.address.empty()) wishes.metrics.address = wishes.http.address;
-  struct Named {
-    const char* word;
-    const char* instance;
-    const Endpoint* endpoint;
-  };
   const Named all[] = {{"HTTP", "http", &wishes.http},
                        {"GRPC", "grpc", &wishes.grpc},
                        {"metrics", "metrics", &wishes.metrics}};
   for (const Named* a = std::begin(all); a != std::end(all); ++a) {
     const Endpoint& first = *a->endpoint;
+    wishes.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
+    if (!first.allowed) continue;
+    ATOLL_RETURN_IF_ERROR(check_endpoint(*a));
     for (const Named* b = a + 1; b != std::end(all); ++b) {
       const Endpoint& second = *b->endpoint;
-      bool same = first.allowed && second.allowed && first.port != 0 && first.port == second.port &&
-                  first.address == second.address;
+      bool same =
+          second.allowed && first.port != 0 && first.port == second.port && first.address == second.address;
       if (!same) continue;
       return plain(cat("The server cannot listen to ", a->word, " requests and ", b->word,
                        " requests at the same address and port ", first.address, ":", first.port));
     }
-    wishes.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
     wishes.keys.set(cat("plugin.", a->instance, ".address"), address_text(first));
   }
   return {};
@@ -109,28 +127,18 @@ void set_rate_limiter(Wishes& wishes, const Surroundings& surroundings) {
 }
 
 /// What --trace-config did not say may come from the deprecated flags, or from the environment.
-TraceWishes merged_trace(const Wishes& wishes, const Surroundings& surroundings) {
+TraceWishes merged_trace(const Wishes& wishes) {
   TraceWishes trace = wishes.trace;
   if (trace.level.empty()) trace.level = wishes.old_trace.level;
-  trace.texts.insert(wishes.old_trace.texts.begin(), wishes.old_trace.texts.end());
-  trace.numbers.insert(wishes.old_trace.numbers.begin(), wishes.old_trace.numbers.end());
-  auto mode = trace.texts.find("mode");
-  if (mode == trace.texts.end() || mode->second != "opentelemetry") return trace;
-  auto number_from = [&](const char* variable, auto&& take) {
-    const char* text = surroundings.variable(variable);
-    if (text == nullptr) return;
-    if (auto number = parse_integer(text); number.ok()) take(*number);
-  };
-  number_from("OTEL_BSP_MAX_QUEUE_SIZE", [&](int64_t n) { trace.numbers.emplace("bsp_max_queue_size", n); });
-  number_from("OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
-              [&](int64_t n) { trace.numbers.emplace("bsp_max_export_batch_size", n); });
-  number_from("OTEL_BSP_SCHEDULE_DELAY",
-              [&](int64_t n) { trace.texts.emplace("bsp_schedule_delay", cat(n, "ms")); });
+  for (const TraceWishes* other : {&wishes.old_trace, &wishes.environment_trace}) {
+    trace.texts.insert(other->texts.begin(), other->texts.end());
+    trace.numbers.insert(other->numbers.begin(), other->numbers.end());
+  }
   return trace;
 }
 
-void set_trace(Wishes& wishes, const Surroundings& surroundings) {
-  TraceWishes trace = merged_trace(wishes, surroundings);
+void set_trace(Wishes& wishes) {
+  TraceWishes trace = merged_trace(wishes);
   bool to_file = !trace.texts.contains("mode") || trace.texts["mode"] == "triton";
   if (!trace.level.empty() && to_file && trace.texts["trace_file"].empty()) {
     wishes.warn("nothing is traced: --trace-config level has no effect without --trace-config triton,file");
@@ -150,7 +158,7 @@ void set_trace(Wishes& wishes, const Surroundings& surroundings) {
 }
 
 void check_vertex(Wishes& wishes, const Surroundings& surroundings) {
-  const char* mode = surroundings.variable("AIP_MODE");
+  const char* mode = surroundings.environment("AIP_MODE");
   bool predicts = mode != nullptr && std::string_view(mode) == "PREDICTION";
   if (!wishes.vertex_ai.value_or(predicts)) return;
   wishes.refuse(
@@ -171,11 +179,13 @@ void refuse_remote(Wishes& wishes) {
 
 Status set_repositories(Wishes& wishes) {
   if (wishes.repositories.empty()) return invalid_argument("--model-repository must be specified");
+  if (!wishes.exit_on_error) wishes.keys.set("plugin.repository.allow_missing_paths", true);
   for (const std::string& path : wishes.repositories) {
+    wishes.keys.add("plugin.repository.paths", path);
+    if (!wishes.exit_on_error) continue;
     struct stat info = {};
     if (::stat(path.c_str(), &info) != 0) return internal_error("failed to stat file ", path);
     if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
-    wishes.keys.add("plugin.repository.paths", path);
   }
   return {};
 }
@@ -208,7 +218,7 @@ Surroundings surroundings_of(const std::filesystem::path& launcher) {
   return {.atoll = bin / "atoll",
           .manifest = root / "etc/atoll/atoll.toml",
           .plugins = root / "lib/atoll/plugins",
-          .variable = [](const char* name) -> const char* { return ::getenv(name); }};
+          .environment = [](const char* name) -> const char* { return ::getenv(name); }};
 }
 
 Result<std::vector<std::string>> plan_launch(Wishes& wishes, const Surroundings& surroundings) {
@@ -216,7 +226,7 @@ Result<std::vector<std::string>> plan_launch(Wishes& wishes, const Surroundings&
   ATOLL_RETURN_IF_ERROR(set_control(wishes, surroundings));
   set_log_level(wishes);
   set_rate_limiter(wishes, surroundings);
-  set_trace(wishes, surroundings);
+  set_trace(wishes);
   check_vertex(wishes, surroundings);
   refuse_remote(wishes);
   if (!wishes.refusals.empty()) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,7 @@ struct Surroundings {
   std::filesystem::path atoll;     ///< the program to start
   std::filesystem::path manifest;  ///< the default manifest, whose instances the flags set
   std::filesystem::path plugins;   ///< folder with <role>/<name>.so
-  /// A variable of the environment; null: there is none.
-  std::function<const char*(const char*)> variable;
+  Environment environment;
 };
 
 /// The folders of an installed or built Atoll, seen from the launcher's own file.

@@ -53,9 +53,12 @@ const MappedCase kMapped[] = {
     {{"--log-info=false"}, {"log.level=\"warning\""}},
     {{"--log-info=false", "--log-warning=false"}, {"log.level=\"error\""}},
     {{"--log-info=true", "--log-warning=true", "--log-error=true"}, {}},
-    {{"--log-format=ISO8601"}, {"log.format=\"text\""}},
+    {{"--log-format=ISO8601"}, {"log.format=\"text\"", "log.time_format=\"ISO8601\""}},
+    {{"--allow-http=0", "--http-port=-47"}, {"plugin.http.enabled=false"}},
+    {{"--grpc-port=70000", "--grpc-address=", "--allow-grpc=0"}, {"plugin.grpc.enabled=false"}},
+    {{"--allow-metrics=0", "--metrics-address=", "--metrics-port=-1"}, {"plugin.metrics.enabled=false"}},
     {{"--log-file=/var/log/x"}, {"log.file=\"/var/log/x\""}},
-    {{"--exit-on-error=false"}, {}},
+    {{"--exit-on-error=false"}, {"plugin.repository.allow_missing_paths=true"}},
     {{"--host-policy=cpu,cpu-cores=0-3,8", "--host-policy=gpu_0,numa-node=1"},
      {R"(plugin.models.host_policies={"cpu.cpu-cores" = "0-3,8", "gpu_0.numa-node" = "1"})"}},
     {{"--model-namespacing=true"}, {"plugin.models.namespacing=true", "plugin.repository.namespacing=true"}},
@@ -90,6 +93,10 @@ const MappedCase kMapped[] = {
     {{"--grpc-keepalive-time=5", "--grpc-http2-max-pings-without-data=0"},
      {"plugin.grpc.http2_max_pings_without_data=0", "plugin.grpc.keepalive_time=\"5ms\""}},
     {{"--grpc-infer-response-compression-level=high"}, {"plugin.grpc.response_compression=\"high\""}},
+    {{"--metrics-interval-ms=1"}, {"plugin.metrics.interval=\"1ms\""}},
+    {{"--metrics-config=summary_quantiles=0.1:0.0.1"}, {"plugin.metrics.summary_quantiles=[\"0.1:0\"]"}},
+    {{"--backend-directory=/opt/tritonserver/backends"},
+     {"plugin.dynamic.backend_directory=\"/opt/tritonserver/backends\""}},
     {{"--metrics-interval-ms=100.7"}, {"plugin.metrics.interval=\"100ms\""}},
     {{"--metrics-config=counter_latencies=no", "--metrics-config=summary_latencies=TRUE",
       "--metrics-config=histogram_latencies=true"},
@@ -178,10 +185,16 @@ TEST(Launch, WarnsOfWhatHasNoEffectAndWhatIsDeprecated) {
       {"--rate-limit-resource=R1:1",
        "--rate-limit-resource has no effect without --rate-limit=execution_count"},
       {"--strict-model-config=true",
-       "--strict-model-config is deprecated, use --disable-auto-complete-config instead"},
-      {"--trace-rate=5", "--trace-rate is deprecated, use --trace-config rate=<value> instead"},
-      {"--trace-file=f", "--trace-file is deprecated, use --trace-config triton,file=<value> instead"},
-      {"--trace-level=OFF", "--trace-level is deprecated, use --trace-config level=<value> instead"},
+       "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."},
+      {"--trace-rate=5",
+       "'--trace-rate' has been deprecated and will be removed in future releases. Please "
+       "use '--trace-config rate=<rate value> instead."},
+      {"--trace-file=f",
+       "'--trace-file' has been deprecated and will be removed in future releases. Please "
+       "use '--trace-config triton,file=<filepath> instead."},
+      {"--trace-level=OFF",
+       "'--trace-level' has been deprecated and will be removed in future releases. "
+       "Please use '--trace-config level=<OFF|TIMESTAMPS|TENSORS> instead."},
   };
   for (const Case& c : cases) {
     Launch launch = fixture.serve({c.flag});
@@ -224,10 +237,6 @@ const RefusedCase kRefused[] = {
     {"--allow-gpu-metrics=true",
      "--allow-gpu-metrics=true is not served: no metrics of GPUs are collected; run NVIDIA's DCGM exporter "
      "beside the server"},
-    {"--backend-directory=/opt/tritonserver/backends",
-     "--backend-directory is not served: backends are Atoll's plugins, of role backends, found in its "
-     "plugin "
-     "folder and in ATOLL__ATOLL__PLUGIN_PATH"},
     {"--repoagent-directory=/opt",
      "--repoagent-directory is not served: there are no repository agents; check or prepare the models "
      "before the server starts"},
@@ -245,6 +254,22 @@ TEST(Launch, RefusesWhatIsNotServed) {
   LauncherFixture fixture;
   for (const RefusedCase& c : kRefused) {
     EXPECT_EQ(fixture.serve({c.flag}).failure, cat("error: creating server: Unsupported - ", c.reason, "\n"));
+  }
+}
+
+TEST(Launch, EndpointsThatAreAllowedMustBePossible) {
+  struct Case {
+    const char* flag;
+    const char* text;
+  } cases[] = {{"--http-port=65536", "--http-port: found 65536, expected a port from 0 to 65535"},
+               {"--grpc-port=-1", "--grpc-port: found -1, expected a port from 0 to 65535"},
+               {"--metrics-port=-1", "--metrics-port: found -1, expected a port from 0 to 65535"},
+               {"--http-address=", "--http-address: found nothing, expected an address to listen on"},
+               {"--grpc-address=", "--grpc-address: found nothing, expected an address to listen on"}};
+  LauncherFixture fixture;
+  for (const Case& c : cases) {
+    EXPECT_EQ(fixture.serve({c.flag}).failure,
+              cat("error: creating server: Invalid argument - ", c.text, "\n"));
   }
 }
 

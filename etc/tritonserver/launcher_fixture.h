@@ -45,15 +45,16 @@ class LauncherFixture {
     argv.push_back(nullptr);
     std::ostringstream err;
     Launch launch;
-    auto wishes = read_command_line(static_cast<int>(flags.size()), argv.data(), err);
-    launch.parsed = wishes.has_value();
-    launch.parse_text = err.str();
-    if (!wishes) return launch;
     Surroundings surroundings = surroundings_of(root_.path() / "bin/tritonserver");
-    surroundings.variable = [this](const char* name) -> const char* {
+    surroundings.environment = [this](const char* name) -> const char* {
       auto found = environment.find(name);
       return found == environment.end() ? nullptr : found->second.c_str();
     };
+    auto wishes =
+        read_command_line(static_cast<int>(flags.size()), argv.data(), surroundings.environment, err);
+    launch.parsed = wishes.has_value();
+    launch.parse_text = err.str();
+    if (!wishes) return launch;
     auto arguments = plan_launch(*wishes, surroundings);
     launch.warnings = wishes->warnings;
     if (!arguments.ok()) {

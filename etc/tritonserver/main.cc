@@ -43,9 +43,10 @@ int run(int argc, char** argv) {
   std::error_code error;
   auto launcher = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(internal_error("/proc/self/exe: ", error.message()));
-  auto wishes = read_command_line(argc, argv, std::cerr);
+  const Surroundings surroundings = surroundings_of(launcher);
+  auto wishes = read_command_line(argc, argv, surroundings.environment, std::cerr);
   if (!wishes) return kExitFailure;
-  auto arguments = plan_launch(*wishes, surroundings_of(launcher));
+  auto arguments = plan_launch(*wishes, surroundings);
   print_warnings(*wishes);
   return arguments.ok() ? become(*arguments) : fail(arguments.status());
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,9 @@ struct TraceWishes {
   std::vector<std::string> resource;
 };
 
+/// A variable of the environment; null: there is none.
+using Environment = std::function<const char*(const char*)>;
+
 /// Filled flag by flag (flag.h), then judged and turned into atoll's arguments (launch.h). What one flag says
 /// alone is in `keys` already; the rest waits here for the others.
 struct Wishes {
@@ -37,6 +41,7 @@ struct Wishes {
   std::vector<std::string> refusals;  ///< flags that are not served, each with the reason
 
   std::vector<std::string> repositories;
+  bool exit_on_error = true;
   std::string control_mode = "none";
   int64_t poll_seconds = 15;
   std::vector<std::string> load_models;
@@ -56,7 +61,8 @@ struct Wishes {
   std::vector<std::string> rate_limit_resources;
 
   TraceWishes trace;
-  TraceWishes old_trace;  ///< of the deprecated flags, which --trace-config overrides
+  TraceWishes old_trace;          ///< of the deprecated flags, which --trace-config overrides
+  TraceWishes environment_trace;  ///< of the environment, which both override
 
   std::optional<bool> vertex_ai;
 

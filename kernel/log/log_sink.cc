@@ -17,7 +17,7 @@ constexpr std::string_view kLevelNames[] = {"trace", "debug", "info", "warning",
 constexpr uint32_t kAllLevels = (1U << std::size(kLevelNames)) - 1;
 constexpr std::string_view kLevelColumns[] = {"TRACE", "DEBUG", "INFO ", "WARN ", "ERROR"};
 
-constexpr std::string_view kDefaultTime = "default", kIsoTime = "ISO8601";
+constexpr std::string_view kDefaultTime = "default", kIsoTime = "ISO8601";  // also in the table of options
 
 std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, std::string_view time_format) {
   std::string time = time_format == kIsoTime ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%dT%H:%M:%S.%fZ";
@@ -27,14 +27,14 @@ std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, std::string_
   return std::make_unique<spdlog::pattern_formatter>(std::move(pattern), spdlog::pattern_time_type::utc);
 }
 
-std::shared_ptr<spdlog::sinks::sink> make_sink(const std::string& file, LogFormat format) {
+std::shared_ptr<spdlog::sinks::sink> make_sink(const LogConfig& config) {
   std::shared_ptr<spdlog::sinks::sink> sink;
-  if (file.empty()) {
+  if (config.file.empty()) {
     sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
   } else {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(file);
+    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(config.file);
   }
-  sink->set_formatter(make_formatter(format, kDefaultTime));
+  sink->set_formatter(make_formatter(config.format, config.time_format));
   return sink;
 }
 
@@ -49,12 +49,13 @@ Status LogSink::configure(const LogConfig& config) noexcept {
                             "', expected trace, debug, info, warning or error");
   }
   try {
-    auto sink = make_sink(config.file, config.format);
+    auto sink = make_sink(config);
     std::lock_guard lock(mutex_);
     sink_.swap(sink);
     format_ = config.format;
     auto lowest = static_cast<uint32_t>(name - kLevelNames);
-    settings_ = {config.file, lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0, "default"};
+    settings_ = {config.file,       lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0,
+                 config.time_format};
     levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
     return {};
   } catch (const std::exception& error) {

@@ -274,6 +274,11 @@ TEST_F(LogSinkTest, Iso8601ShowsWholeSeconds) {
   ASSERT_TRUE(sink_.update(wanted).ok());
   sink_.for_instance("kernel")->info("hello");
   EXPECT_EQ(lines().back(), "2026-11-21T06:13:08Z INFO  [kernel] hello");
+  config_.time_format = "ISO8601";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  EXPECT_EQ(sink_.settings().format, "ISO8601");
+  sink_.for_instance("kernel")->info("again");
+  EXPECT_EQ(lines().back(), "2026-11-21T06:13:08Z INFO  [kernel] again");
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ constexpr OptionTable kLogOptions{
     option_string("format", "text")
         .choices("text|json")
         .help("One line of text or one JSON object a record."),
+    option_string("time_format", "default")
+        .choices("default|ISO8601")
+        .help("Time of a record, ISO 8601 and UTC either way: with microseconds (default) or in whole "
+              "seconds."),
     option_string("file").help(
         "File that records are appended to, opened again by a reload; empty: standard error."),
 };
@@ -150,6 +154,7 @@ Manifest read_tables(const RawValue& root, Problems& problems) {
   auto log = read_section(root, manifest_sections()[1], problems);
   manifest.log.level = log->get_string("level");
   manifest.log.format = log->get_string("format") == "json" ? LogFormat::kJson : LogFormat::kText;
+  manifest.log.time_format = log->get_string("time_format");
   manifest.log.file = log->get_string("file");
   manifest.instances = read_instances(root, problems);
   return manifest;

@@ -41,7 +41,8 @@ enum class LogFormat : uint32_t { kText = 0, kJson = 1 };
 struct LogConfig {
   std::string level = "info";  ///< trace, debug, info, warning, error
   LogFormat format = LogFormat::kText;
-  std::string file;  ///< empty: standard error
+  std::string time_format = "default";  ///< or "ISO8601"
+  std::string file;                     ///< empty: standard error
 };
 
 struct Manifest {

@@ -58,6 +58,7 @@ TEST_F(ManifestTest, EmptyManifestHasDefaults) {
   EXPECT_TRUE(manifest->server.plugin_path.empty());
   EXPECT_EQ(manifest->log.level, "info");
   EXPECT_EQ(manifest->log.format, LogFormat::kText);
+  EXPECT_EQ(manifest->log.time_format, "default");
   EXPECT_EQ(manifest->log.file, "");
   EXPECT_TRUE(manifest->instances.empty());
 }
@@ -71,6 +72,7 @@ worker_threads = 64
 [log]
 level = "error"
 format = "json"
+time_format = "ISO8601"
 file = "/tmp/x.log"
 [plugin.zeta]
 use = "role/name"
@@ -87,6 +89,7 @@ file = "z.so"
   EXPECT_EQ(manifest->server.worker_threads, 64u);
   EXPECT_EQ(manifest->log.level, "error");
   EXPECT_EQ(manifest->log.format, LogFormat::kJson);
+  EXPECT_EQ(manifest->log.time_format, "ISO8601");
   EXPECT_EQ(manifest->log.file, "/tmp/x.log");
   ASSERT_EQ(manifest->instances.size(), 2u);
   EXPECT_EQ(manifest->instances[0].name, "a.b");

@@ -70,11 +70,12 @@ def test_clients_are_served_through_it(repository):
     with Launched(repository, "--id=my server", "--strict-readiness=true", "--buffer-manager-thread-count=4",
                   "--pinned-memory-pool-byte-size=1048576", "--grpc-infer-thread-count=2", "--http-thread-count",
                   "3", "--allow-cpu-metrics=FALSE", "--exit-timeout-secs=5", "--backend-config",
-                  "default-max-batch-size=8") as server:
+                  "default-max-batch-size=8", "--log-format=ISO8601") as server:
         server.wait_ready("echo")
         assert pathlib.Path(f"/proc/{server.pid}/exe").resolve() == ATOLL.resolve()
         with server.client() as grpc, server.http_client() as http_:
             assert echo(grpc) and echo(http_)
+            assert grpc.get_log_settings().settings["log_format"].string_param == "ISO8601"
             assert grpc.get_server_metadata().name == http_.get_server_metadata()["name"] == "my server"
         status, page = ask(server.metrics_address, "/metrics")
         assert status == 200 and "nv_inference_count{" in page and "nv_cpu_utilization" not in page
@@ -117,6 +118,18 @@ def test_several_repositories_and_a_configuration_by_name(repository, tmp_path):
             assert {entry["name"] for entry in client.get_model_repository_index()} == {"echo", "other"}
             assert len(client.get_model_config("other")["input"]) == 2
             assert len(client.get_model_config("echo")["input"]) == 1
+
+
+def test_a_repository_that_is_not_there_ends_no_server_that_goes_on_after_errors(repository, tmp_path):
+    later = tmp_path / "later"
+    for repositories, served in [([later, repository], {"echo"}), ([later], set())]:
+        flags = [f"--model-repository={path}" for path in repositories[1:]]
+        with Launched(repositories[0], *flags, "--exit-on-error=false") as server:
+            server.wait_for_startup()
+            assert f"failed to stat file {later}: No such file or directory; the repository is left out" in server.log
+            with server.http_client() as client:
+                assert {entry["name"] for entry in client.get_model_repository_index()} == served
+                assert client.is_server_ready()
 
 
 def test_configurations_must_be_complete_on_demand(repository):
@@ -221,7 +234,7 @@ class Installation:
 
 # One use of every flag that sets a key.
 SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true", "--log-warning=true", "--log-error=true",
-          "--log-format=default", "--log-file=", "--exit-on-error=false", "--disable-auto-complete-config",
+          "--log-format=ISO8601", "--backend-directory=/b", "--log-file=", "--exit-on-error=false", "--disable-auto-complete-config",
           "--strict-readiness=false", "--model-config-name=c", "--model-load-thread-count=2",
           "--model-load-retry-count=1", "--model-namespacing=false", "--allow-http=true", "--http-port=0",
           "--http-address=::1", "--reuse-http-port=false", "--http-header-forward-pattern=a.*",
@@ -236,7 +249,7 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
           "--grpc-http2-min-recv-ping-interval-without-data=2147483647", "--grpc-http2-max-ping-strikes=0",
           "--grpc-max-connection-age=2147483647", "--grpc-max-connection-age-grace=2147483647",
           "--grpc-restricted-protocol=health:k=v", "--allow-metrics=true", "--allow-cpu-metrics=false",
-          "--metrics-address=::1", "--metrics-port=0", "--metrics-interval-ms=2",
+          "--metrics-address=::1", "--metrics-port=0", "--metrics-interval-ms=1",
           "--metrics-config=counter_latencies=false", "--metrics-config=summary_latencies=true",
           "--metrics-config=histogram_latencies=true", "--metrics-config=summary_quantiles=0.5:0.1",
           "--trace-config=level=TIMESTAMPS", "--trace-config=rate=1", "--trace-config=count=5",
@@ -287,7 +300,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
     "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
     "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
     "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m",
-    "--allow-gpu-metrics=true", "--backend-directory=/b", "--repoagent-directory=/r", "--cache-config=local,size=9",
+    "--allow-gpu-metrics=true", "--repoagent-directory=/r", "--cache-config=local,size=9",
     "--cache-directory=/c", "--model-load-gpu-limit=0:0.9",
     "--response-cache-byte-size=9"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):

@@ -9,7 +9,7 @@ inline constexpr OptionTable kOptions{
     option_string("address", "127.0.0.1:8002")
         .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
     option_duration("interval", "2s")
-        .range("2ms", "3600s")
+        .range("1ms", "3600s")
         .help("Processor and memory use, and the windows of the summaries, are looked at every half of this "
               "time."),
     option_bool("cpu_metrics", true).help("Exposes processor and memory use of the machine (nv_cpu_*)."),

@@ -46,6 +46,19 @@ std::string without_trailing_slashes(std::string path) {
 /// A listing names no missing file: whatever keeps a repository from being read makes it unavailable.
 Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::string(status.message())); }
 
+/// A repository as it has to be at a start.
+Status check_directory(const std::string& path, bool follow_links) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
+  }
+  if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
+  auto containment = Containment::open(path, follow_links);
+  if (!containment.ok()) return std::move(containment).status();
+  auto reader = DirectoryReader::open(containment->root(), path);
+  return reader.ok() ? Status() : as_unavailable(std::move(reader).status());
+}
+
 Status list_root(const Containment& containment, const std::string& repository, const std::string& path,
                  std::vector<RepositoryEntry>* entries) {
   auto reader = DirectoryReader::open(containment.root(), path);
@@ -80,9 +93,10 @@ void limit_warnings(std::string_view model, size_t count, std::vector<std::strin
 
 }  // namespace
 
-FilesystemRepository::FilesystemRepository(RepositorySettings settings) : settings_(std::move(settings)) {}
+FilesystemRepository::FilesystemRepository(RepositorySettings settings)
+    : settings_(std::move(settings)), seen_(std::make_unique<std::atomic<bool>[]>(settings_.paths.size())) {}
 
-Status FilesystemRepository::check() const {
+Status FilesystemRepository::check(std::vector<Status>* missing) {
   if (settings_.config_name.find('/') != std::string::npos || settings_.config_name.starts_with('.')) {
     return invalid_argument("option 'config_name' is '", settings_.config_name,
                             "', expected the name of a file in a model's folder 'configs', without '.pbtxt'");
@@ -97,24 +111,23 @@ Status FilesystemRepository::check() const {
     if (path.find("://") != std::string::npos) {
       return invalid_argument("option 'paths' holds '", path, "', expected a directory of this machine");
     }
-    struct stat info;
-    if (::stat(path.c_str(), &info) != 0) {
-      return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
-    }
-    if (!S_ISDIR(info.st_mode)) {
-      return invalid_argument("repository path is not a valid directory: ", path);
-    }
-    auto containment = Containment::open(path, settings_.follow_links);
-    if (!containment.ok()) return std::move(containment).status();
-    auto reader = DirectoryReader::open(containment->root(), path);
-    if (!reader.ok()) return as_unavailable(std::move(reader).status());
+    Status status = check_directory(path, settings_.follow_links);
+    if (status.ok()) continue;
+    if (!settings_.allow_missing_paths) return status;
+    missing->push_back(std::move(status));
   }
   return {};
 }
 
 Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots() const {
   std::vector<Root> roots;
-  for (const std::string& path : settings_.paths) {
+  for (size_t i = 0; i < settings_.paths.size(); ++i) {
+    const std::string& path = settings_.paths[i];
+    // One that was there and is gone must not look as if its models had been deleted.
+    if (settings_.allow_missing_paths && !seen_[i].load(std::memory_order_relaxed)) {
+      if (!check_directory(path, settings_.follow_links).ok()) continue;
+      seen_[i].store(true, std::memory_order_relaxed);
+    }
     auto containment = Containment::open(path, settings_.follow_links);
     if (!containment.ok()) return as_unavailable(std::move(containment).status());
     const struct stat& info = containment->info();

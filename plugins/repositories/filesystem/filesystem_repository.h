@@ -1,6 +1,7 @@
 /// Model repositories that are directories of this machine.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,7 @@ inline constexpr size_t kIgnoredMax = 64;
 
 struct RepositorySettings {
   std::vector<std::string> paths = {};  ///< at least one, local directories
+  bool allow_missing_paths = false;     ///< those that can not be listed yet are left out until they can
   bool follow_links = false;            ///< links may lead out of a repository
   bool namespacing = false;             ///< models are known as "<repository>::<name>"
   std::string config_name = {};         ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
@@ -30,16 +32,17 @@ struct RepositorySettings {
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
 };
 
-/// Keeps nothing of the repositories between calls, so several may run at once; every call sees the disk as
-/// it is then.
+/// Keeps nothing of the repositories between calls but whether they have been there, so several may run at
+/// once; every call sees the disk as it is then.
 class FilesystemRepository final : public Repository {
  public:
   explicit FilesystemRepository(RepositorySettings settings);
 
-  /// Looks at every repository once. Errors: INTERNAL "failed to stat file <path>: <reason>";
-  /// INVALID_ARGUMENT "repository path is not a valid directory: <path>", a path or configuration name that
-  /// can not be meant; UNAVAILABLE "<path>: <reason>" it can not be listed.
-  Status check() const;
+  /// Looks at every repository once. \param missing  gets the failures of those that may be missing
+  /// Errors: INTERNAL "failed to stat file <path>: <reason>"; INVALID_ARGUMENT "repository path is not a
+  /// valid directory: <path>", a path or configuration name that can not be meant; UNAVAILABLE "<path>:
+  /// <reason>" it can not be listed.
+  Status check(std::vector<Status>* missing);
 
   Result<std::vector<RepositoryEntry>> list() noexcept override;
   Result<RepositoryModel> open(std::string_view name) noexcept override;
@@ -58,6 +61,7 @@ class FilesystemRepository final : public Repository {
     RepositoryEntry entry;
     Found directory;
   };
+  /// One that has never been there is left out, if it may be missing.
   Result<std::vector<Root>> open_roots() const;
   Result<Home> find_model(std::string_view name) const;
   Result<RepositoryModel> open_model(std::string_view name) const;
@@ -69,6 +73,7 @@ class FilesystemRepository final : public Repository {
   Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 
   const RepositorySettings settings_;
+  mutable std::unique_ptr<std::atomic<bool>[]> seen_;  ///< whether each path has been there
   std::mutex mutex_;
   std::shared_ptr<PrivateFolder> private_folder_;  ///< made when it is first needed
 };

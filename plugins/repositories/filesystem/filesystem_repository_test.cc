@@ -63,7 +63,7 @@ TEST(List, NamespacesTellSameNamesApart) {
   b.directory("m/2");
   b.directory("n");
   FilesystemRepository repository({.paths = {a.path(), b.path()}, .namespacing = true});
-  ASSERT_TRUE(repository.check().ok());
+  ASSERT_TRUE(repository.check(nullptr).ok());
   const std::string of_a = a.path() + "::m";
   const std::string of_b = b.path() + "::m";
   std::vector<std::string> listed = names(repository);
@@ -83,7 +83,7 @@ TEST(List, NamespacesTellSameNamesApart) {
   EXPECT_EQ(repository.open(a.path() + "::n").status().code(), Code::kNotFound);
   EXPECT_EQ(repository.open("/elsewhere::m").status().code(), Code::kNotFound);
   EXPECT_EQ(repository.open(a.path() + "::../m").status().code(), Code::kInvalidArgument);
-  EXPECT_FALSE(FilesystemRepository({.paths = {"/srv/a::b"}, .namespacing = true}).check().ok());
+  EXPECT_FALSE(FilesystemRepository({.paths = {"/srv/a::b"}, .namespacing = true}).check(nullptr).ok());
 }
 
 TEST(List, RepositoryThatVanishedIsUnavailableAndComesBack) {
@@ -100,6 +100,25 @@ TEST(List, RepositoryThatVanishedIsUnavailableAndComesBack) {
   disk.remove("r");
   std::filesystem::rename(disk.at("gone"), disk.at("r"));
   EXPECT_EQ(names(repository), std::vector<std::string>{"m"});
+}
+
+TEST(List, PathsThatMayBeMissingAreLeftOutUntilTheyAreThere) {
+  RepositoryFolder disk;
+  disk.directory("r/m");
+  disk.file("file");
+  FilesystemRepository repository(
+      {.paths = {disk.at("none"), disk.at("r"), disk.at("file")}, .allow_missing_paths = true});
+  std::vector<Status> missing;
+  ASSERT_TRUE(repository.check(&missing).ok());
+  ASSERT_EQ(missing.size(), 2u);
+  EXPECT_EQ(missing[0].message(), "failed to stat file " + disk.at("none") + ": No such file or directory");
+  EXPECT_EQ(missing[1].message(), "repository path is not a valid directory: " + disk.at("file"));
+  EXPECT_EQ(names(repository), std::vector<std::string>{"m"});
+  EXPECT_TRUE(repository.open("m").ok());
+  disk.directory("none/n");
+  EXPECT_EQ(names(repository), (std::vector<std::string>{"m", "n"}));
+  std::filesystem::rename(disk.at("none"), disk.at("gone"));
+  EXPECT_EQ(repository.list().status().code(), Code::kUnavailable) << "it has been there";
 }
 
 /// Puts temporary folders into memory, where there is such a place, while it lives.
@@ -290,7 +309,9 @@ TEST(Open, KeepsWorkingWhileTheModelIsBeingReplaced) {
 TEST(Check, NamesThePathThatCanNotServe) {
   RepositoryFolder disk;
   disk.file("file");
-  auto text = [&](std::vector<std::string> paths) { return repository_at(std::move(paths)).check().text(); };
+  auto text = [&](std::vector<std::string> paths) {
+    return repository_at(std::move(paths)).check(nullptr).text();
+  };
   EXPECT_EQ(text({disk.path()}), "OK");
   EXPECT_EQ(text({disk.path(), disk.at("none")}),
             "failed to stat file " + disk.at("none") + ": No such file or directory");
@@ -299,7 +320,7 @@ TEST(Check, NamesThePathThatCanNotServe) {
   EXPECT_EQ(text({""}), "option 'paths' holds an empty path");
   EXPECT_EQ(text({"s3://b/m"}), "option 'paths' holds 's3://b/m', expected a directory of this machine");
   FilesystemRepository climbing({.paths = {disk.path()}, .config_name = "../x"});
-  EXPECT_EQ(climbing.check().code(), Code::kInvalidArgument);
+  EXPECT_EQ(climbing.check(nullptr).code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "atoll/plugin.h"
 
 #include <memory>
+#include <vector>
 
 #include "filesystem_repository.h"
 
@@ -10,10 +11,11 @@ namespace {
 
 class FilesystemPlugin final : public Plugin {
  public:
-  explicit FilesystemPlugin(Host& host) {
+  explicit FilesystemPlugin(Host& host) : log_(host.log()) {
     const Options& options = host.options();
     repository_ = std::make_unique<FilesystemRepository>(RepositorySettings{
         .paths = options.get_strings("paths"),
+        .allow_missing_paths = options.get_bool("allow_missing_paths"),
         .follow_links = options.get_bool("follow_links"),
         .namespacing = options.get_bool("namespacing"),
         .config_name = options.get_string("config_name"),
@@ -23,10 +25,18 @@ class FilesystemPlugin final : public Plugin {
     });
   }
 
-  Status start() override { return repository_->check(); }
+  Status start() override {
+    std::vector<Status> missing;
+    ATOLL_RETURN_IF_ERROR(repository_->check(&missing));
+    for (const Status& failure : missing) {
+      log_.warning(failure.text(), "; the repository is left out until it can be listed");
+    }
+    return {};
+  }
   void* query(std::string_view id) override { return provide<Repository>(repository_.get(), id); }
 
  private:
+  Log& log_;
   std::unique_ptr<FilesystemRepository> repository_;
 };
 
@@ -35,6 +45,9 @@ constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 1, 
 constexpr OptionTable kOptions{
     option_string_list("paths").required().help(
         "Directories that hold one directory for each model; at least one."),
+    option_bool("allow_missing_paths", false)
+        .help("Whether the server starts while some or all of the paths can not be listed: they are left "
+              "out, with a warning, until they can."),
     option_bool("follow_links", false).help("Whether links in a repository may lead out of it."),
     option_bool("namespacing", false)
         .help("Whether the same name in several repositories means several models; to be set in the "
