@@ -200,7 +200,9 @@ Status V2InferRequest::fill_data(Request& request, RegionUses& regions, CopyLimi
       return refuse(messages::no_data(input.name, model_name_));
     }
   }
-  return {};
+  if (raw_.size() == next_raw) return {};
+  return invalid_argument("raw_input_contents of the request for model '", model_name_, "' has more than ",
+                          next_raw, " entries, expected one for each input without shared memory");
 }
 
 Status V2InferRequest::fill_outputs(Request& request, RegionUses& regions) noexcept {

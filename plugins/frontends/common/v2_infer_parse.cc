@@ -69,8 +69,8 @@ Status V2InferRequest::parse_field(uint32_t field, WireReader value) noexcept {
       if (inputs_.size() + outputs_.size() == kMaxTensors) return too_many("inputs and outputs", kMaxTensors);
       return parse_output(value);
     default:
-      // More entries than inputs can be are never looked at, so they need not be remembered.
-      if (raw_.size() < kMaxTensors) raw_.add(*arena_) = value;
+      // One more than inputs can be tells that there are too many; the others need not be remembered.
+      if (raw_.size() <= kMaxTensors) raw_.add(*arena_) = value;
       return {};
   }
 }

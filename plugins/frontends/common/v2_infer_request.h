@@ -125,7 +125,7 @@ class V2InferRequest {
   ArenaList<V2Parameter> parameters_;
   ArenaList<V2Input> inputs_;
   ArenaList<V2Output> outputs_;
-  ArenaList<WireReader> raw_;  ///< the first kMaxTensors entries of raw_input_contents
+  ArenaList<WireReader> raw_;  ///< at most kMaxTensors + 1 entries of raw_input_contents
   OwnedBytes owned_;
   bool empty_final_response_ = false;
 };

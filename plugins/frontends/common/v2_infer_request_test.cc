@@ -237,15 +237,19 @@ TEST(V2InferRequest, ReadsParameters) {
   EXPECT_EQ(read.request.parameters[0].double_value, 0.5);
 }
 
-TEST(V2InferRequest, AnEmptyContentsIsZeroBytesAndSurplusRawIsIgnored) {
+TEST(V2InferRequest, AnEmptyContentsIsZeroBytesAndSurplusRawIsRefused) {
   ReadMessage typed(typed_message("FP32").SerializeAsString());
   ASSERT_TRUE(typed.ok());
   EXPECT_EQ(typed.request.inputs[0].size_bytes, 0u);
   ModelInferRequest message = valid_message();
-  for (int i = 0; i < 3000; ++i) message.add_raw_input_contents("surplus");
-  ReadMessage raw(message.SerializeAsString());
-  ASSERT_TRUE(raw.ok());
-  EXPECT_EQ(raw.request.inputs[0].size_bytes, 4u);
+  for (int count : {2, 3001}) {
+    while (message.raw_input_contents_size() < count) message.add_raw_input_contents("surplus");
+    ReadMessage raw(message.SerializeAsString());
+    EXPECT_EQ(raw.status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(raw.status().message(),
+              "raw_input_contents of the request for model 'm' has more than 1 entries, expected one for each "
+              "input without shared memory");
+  }
 }
 
 TEST(V2InferRequest, RawTensorsPointIntoTheSlices) {
