@@ -155,9 +155,7 @@ ServedIdentity::~ServedIdentity() {
   host_.run_ready();
 }
 
-ModelCatalog& ServedIdentity::catalog() noexcept {
-  return *static_cast<ModelCatalog*>(plugin_->query(ModelCatalog::kInterfaceId));
-}
+ModelCatalog& ServedIdentity::catalog() noexcept { return plugin_->catalog(); }
 
 void Path::warm_up(ServedIdentity& served) {
   for (int i = 0; i < kWarmUp; ++i) {

@@ -9,6 +9,7 @@
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/typed_value.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/option_table.h"
 
 namespace atl::lint {
 namespace {
@@ -26,35 +27,10 @@ std::string without_port(std::string_view key, std::string_view value) {
   return cat(value.substr(0, colon), ":0");
 }
 
-void set_option(test::FakeOptions& options, const atoll_option_v1& row, const Options& values) {
-  switch (row.type) {
-    case ATOLL_OPTION_BOOL:
-      options.set_bool(row.key, values.get_bool(row.key));
-      break;
-    case ATOLL_OPTION_INT:
-      options.set_int(row.key, values.get_int(row.key));
-      break;
-    case ATOLL_OPTION_FLOAT:
-      options.set_float(row.key, values.get_float(row.key));
-      break;
-    case ATOLL_OPTION_STRING:
-      options.set_string(row.key, without_port(row.key, values.get_string(row.key)));
-      break;
-    case ATOLL_OPTION_DURATION:
-      options.set_duration_ns(row.key, values.get_duration_ns(row.key));
-      break;
-    case ATOLL_OPTION_BYTES:
-      options.set_bytes(row.key, values.get_bytes(row.key));
-      break;
-    case ATOLL_OPTION_STRING_LIST:
-      options.set_strings(row.key, values.get_strings(row.key));
-      break;
-    case ATOLL_OPTION_STRING_MAP:
-      options.set_map(row.key, values.get_map(row.key));
-      break;
-    default:
-      break;  // the descriptor check has refused it
-  }
+void set_value(test::FakeOptions& options, const atoll_option_v1& row, const Options& values) {
+  test::set_option(options, row, values);
+  if (row.type != ATOLL_OPTION_STRING) return;
+  options.set_string(row.key, without_port(row.key, values.get_string(row.key)));
 }
 
 /// A value that the row takes, as option tables write them; null: none was thought of.
@@ -146,7 +122,7 @@ void run_instance(const atoll_plugin_v1_t& descriptor, const runtime::RawValue::
   auto values = runtime::read_options("plugin", {}, settings, table, {}, problems);
   if (!problems.empty()) return report.problem(problems.status().message());
   test::FakeHost host("lint");
-  for (const atoll_option_v1& row : table) set_option(host.options(), row, *values);
+  for (const atoll_option_v1& row : table) set_value(host.options(), row, *values);
   // The thread sanitizer starts a helper of its own with the first thread: it is not the plugin's.
   std::thread([] {}).join();
   const size_t threads_before = threads();

@@ -17,9 +17,8 @@ atl::ModelStateChanged ready(std::string_view model) {
 
 TEST(Hello, GreetsAndLogsModels) {
   atl::test::FakeHost host("hi");
-  host.options().set_string("greeting", "good day");
   atl::test::PluginRunner plugin(host);
-  ASSERT_TRUE(plugin.create_and_start().ok());
+  ASSERT_TRUE(plugin.set("greeting", "good day").create_and_start().ok());
   EXPECT_TRUE(host.log().contains("good day from hi"));
   host.events().publish(ready("resnet50"));
   host.run_until_idle();
@@ -28,7 +27,6 @@ TEST(Hello, GreetsAndLogsModels) {
 
 TEST(Hello, SaysNothingAfterItsStop) {
   atl::test::FakeHost host("hi");
-  host.options().set_string("greeting", "good day");
   atl::test::PluginRunner plugin(host);
   ASSERT_TRUE(plugin.create_and_start().ok());
   plugin.stop();

@@ -1,6 +1,6 @@
 // One source for all fixture plugins that are really plugins. Compile definitions say what one is:
 //   FIXTURE_NAME "fixtures/provider"      FIXTURE_BUILD 1       FIXTURE_FLAGS 0
-//   FIXTURE_PROVIDES {"atoll.fixture/1", 2, 0}                 FIXTURE_NEEDS {"atoll.fixture/1", 1, 0}
+//   FIXTURE_PROVIDES provide<Probe>().minor(2)                 FIXTURE_NEEDS need<Probe>().minor(1)
 //   FIXTURE_FIND, FIXTURE_FIND_MANY        acquires the first need, or all its providers, when it starts
 //   FIXTURE_TELLER                         logs the server's state
 //   FIXTURE_REQUIRED                       has an option that has to be given
@@ -24,10 +24,16 @@
 #ifndef FIXTURE_FLAGS
 #define FIXTURE_FLAGS 0
 #endif
+#ifndef FIXTURE_PROVIDES
+#define FIXTURE_PROVIDES
+#endif
+#ifndef FIXTURE_NEEDS
+#define FIXTURE_NEEDS
+#endif
 
 namespace {
 
-class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
+class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB {
  public:
   explicit FixturePlugin(atl::Host& host)
       : host_(host), replaces_(host.replaces_running_instance()), changed_(CountChanges{&changes_}) {
@@ -67,11 +73,6 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
 #endif
   }
 
-  void* query(std::string_view id) override {
-    if (id == kInterfaceId || id == atl::fixture::kWatcherId) return static_cast<atl::fixture::Probe*>(this);
-    return nullptr;
-  }
-
   std::string holding() override {
 #if defined(FIXTURE_STUCK)
     return "1 request that never ends";
@@ -85,7 +86,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::Probe {
   int64_t held() const noexcept override { return static_cast<int64_t>(services_.size()); }
   void let_go() noexcept override { services_.clear(); }
   int64_t acquire_all() noexcept override {
-    for (const atl::ServiceInfo& info : host_.registry().list(kInterfaceId)) {
+    for (const atl::ServiceInfo& info : host_.registry().list(Probe::kInterfaceId)) {
       auto service = host_.registry().find<atl::fixture::Probe>(info.instance);
       if (service.ok()) services_.push_back(std::move(service).value());
     }
@@ -157,16 +158,8 @@ constexpr atl::OptionTable kOptions{
     atl::option_int("faults", 0).help("address of the fault injector"),
     atl::option_bool("stubborn", false).help("keeps services while draining"),
 };
-#ifdef FIXTURE_PROVIDES
-constexpr atoll_provided_v1 kProvides[] = {FIXTURE_PROVIDES};
-#else
-constexpr std::span<const atoll_provided_v1> kProvides;
-#endif
-#ifdef FIXTURE_NEEDS
-constexpr atoll_need_v1 kNeeds[] = {FIXTURE_NEEDS};
-#else
-constexpr std::span<const atoll_need_v1> kNeeds;
-#endif
+using namespace atl::fixture;  // the definitions name its interfaces
+using atl::many, atl::need, atl::provide;
 
 }  // namespace
 
@@ -175,6 +168,6 @@ ATOLL_PLUGIN(FixturePlugin, {.name = FIXTURE_NAME,
                              .license = "Apache-2.0",
                              .help = "A fixture of the lifecycle tests.",
                              .flags = FIXTURE_FLAGS,
-                             .provides = kProvides,
-                             .needs = kNeeds,
+                             .provides = {FIXTURE_PROVIDES},
+                             .needs = {FIXTURE_NEEDS},
                              .options = kOptions});

@@ -39,7 +39,35 @@ class Probe {
   ~Probe() = default;
 };
 
-/// A second id for the same implementation, so that a chain of fixtures can be built.
-inline constexpr std::string_view kWatcherId = "atoll.fixture_watcher/1";
+/// The same under other ids, so that chains and a cycle of fixtures can be built.
+class Watcher : public Probe {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.fixture_watcher/1";
+
+ protected:
+  ~Watcher() = default;
+};
+class CycleA : public Watcher {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.cycle_a/1";
+
+ protected:
+  ~CycleA() = default;
+};
+class CycleB : public CycleA {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.cycle_b/1";
+
+ protected:
+  ~CycleB() = default;
+};
+
+/// Nobody provides these.
+struct Absent {
+  static constexpr std::string_view kInterfaceId = "atoll.absent/1";
+};
+struct Missing {
+  static constexpr std::string_view kInterfaceId = "atoll.missing/2";
+};
 
 }  // namespace atl::fixture

@@ -42,7 +42,7 @@ KernelFixture::KernelFixture()
   config.file = folder_ + "log";
   EXPECT_TRUE(sink_.configure(config).ok());
   test_ = kernel_.services().add_owner(
-      "test", {}, {std::string(fixture::Probe::kInterfaceId), std::string(fixture::kWatcherId)});
+      "test", {}, {std::string(fixture::Probe::kInterfaceId), std::string(fixture::Watcher::kInterfaceId)});
 }
 
 KernelFixture::~KernelFixture() {
@@ -89,13 +89,6 @@ const Instance* KernelFixture::instance(const std::string& name) {
     if (instance->name() == name) return instance.get();
   }
   return nullptr;
-}
-
-fixture::Probe* KernelFixture::probe(const std::string& name, std::string_view id) {
-  auto lease = kernel_.services().acquire(test_, id, name);
-  if (!lease.ok()) return nullptr;
-  kernel_.services().release(lease->token);
-  return static_cast<fixture::Probe*>(lease->implementation);
 }
 
 }  // namespace atl::kernel

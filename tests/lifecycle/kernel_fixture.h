@@ -40,9 +40,15 @@ class KernelFixture : public testing::Test {
   void shut_down();
   Footprint footprint();
   const Instance* instance(const std::string& name);
-  /// The probe of an instance, as a service of the id; the lease is given back at once, so nobody waits for
+  /// The probe of an instance, as it provides Interface; the lease is given back at once, so nobody waits for
   /// the test.
-  fixture::Probe* probe(const std::string& name, std::string_view id = fixture::Probe::kInterfaceId);
+  template <class Interface = fixture::Probe>
+  fixture::Probe* probe(const std::string& name) {
+    auto lease = kernel_.services().acquire(test_, Interface::kInterfaceId, name);
+    if (!lease.ok()) return nullptr;
+    kernel_.services().release(lease->token);
+    return static_cast<Interface*>(lease->implementation);
+  }
   std::string faults_option() { return "\nfaults = " + std::to_string(reinterpret_cast<intptr_t>(&faults_)); }
 
   std::string folder_;

@@ -42,7 +42,7 @@ TEST_F(ReloadTest, AChangedProviderRebuildsWhoRequiresItAndNotWhoWatches) {
   expect_ok(apply({{"p", kProvider}, {"c", kConsumer}, {"w", kWatcher}}));
   const Instance* c = instance("c");
   const Instance* w = instance("w");
-  fixture::Probe* watcher = probe("w", fixture::kWatcherId);
+  fixture::Probe* watcher = probe<fixture::Watcher>("w");
   kernel_.loop().run_ready();
   int64_t changes = watcher->changes();
   expect_ok(apply({{"p", kProvider + "\nsize = 2"}, {"c", kConsumer}, {"w", kWatcher}}));
@@ -78,7 +78,7 @@ TEST_F(ReloadTest, AHolderBlocksTheUnloadAndIsNamed) {
   kernel_.loop().run_ready();
   EXPECT_EQ(old->state(), InstanceState::kDraining);
   EXPECT_EQ(old->held_by(), "services held by w (atoll.fixture/1)");
-  probe("w", fixture::kWatcherId)->let_go();
+  probe<fixture::Watcher>("w")->let_go();
   settle();
   EXPECT_EQ(old->state(), kPluginsStayMapped ? InstanceState::kDestroyed : InstanceState::kUnloaded);
 }
@@ -100,7 +100,7 @@ TEST_F(ReloadTest, AHolderThatStartedBeforeItsProviderIsToldToLetGo) {
   // The ensemble requires the watcher, which holds the ensemble: neither can end before the other began to
   // drain.
   expect_ok(apply({{"e", "use = 'fixtures/ensemble'"}, {"w", kWatcher}}));
-  ASSERT_EQ(probe("w", fixture::kWatcherId)->acquire_all(), 1);
+  ASSERT_EQ(probe<fixture::Watcher>("w")->acquire_all(), 1);
   shut_down();
   EXPECT_TRUE(kernel_.lifecycle().idle());
   EXPECT_EQ(kernel_.services().leases(), 0u);

@@ -16,7 +16,7 @@ namespace {
 /// Threads that resume requests that waited: enough not to be in the way of models that run on them.
 constexpr uint32_t kResumeThreadsMax = 4;
 
-class RateLimiterPlugin final : public Plugin, private MetricSource {
+class RateLimiterPlugin final : public Plugin, public MetricSource {
  public:
   explicit RateLimiterPlugin(Host& host) : host_(host) {}
 
@@ -34,13 +34,8 @@ class RateLimiterPlugin final : public Plugin, private MetricSource {
                         std::clamp(std::thread::hardware_concurrency(), 1U, kResumeThreadsMax));
   }
   void stop() override { gate_->stop(); }
-  void* query(std::string_view id) override {
-    if (void* executions = provide<ExecutionAdmission>(&*limiter_, id); executions != nullptr) {
-      return executions;
-    }
-    if (void* admission = provide<RequestAdmission>(&*gate_, id); admission != nullptr) return admission;
-    return provide<MetricSource>(this, id);
-  }
+  ExecutionAdmission& execution_admission() noexcept { return *limiter_; }
+  RequestAdmission& request_admission() noexcept { return *gate_; }
   std::string holding() override {
     const uint64_t requests = gate_->in_flight();
     return requests == 0 ? std::string() : cat(requests, " requests that were asked for");
@@ -56,10 +51,6 @@ class RateLimiterPlugin final : public Plugin, private MetricSource {
   std::optional<RateLimiter> limiter_;
   std::optional<requests::RequestGate> gate_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{ExecutionAdmission::kInterfaceId.data(), 0, 0},
-                                           {RequestAdmission::kInterfaceId.data(), 0, 0},
-                                           {MetricSource::kInterfaceId.data(), 0, 0}};
 
 constexpr OptionTable kOptions{
     option_string_list("resources")
@@ -107,7 +98,9 @@ ATOLL_PLUGIN(RateLimiterPlugin,
               .help = "Lets executions run at the same time as far as their resources reach, and requests as "
                       "far as quotas and load allow.",
               .flags = ATOLL_PLUGIN_SINGLETON,
-              .provides = kProvides,
+              .provides = {provide<ExecutionAdmission, &RateLimiterPlugin::execution_admission>(),
+                           provide<RequestAdmission, &RateLimiterPlugin::request_admission>(),
+                           provide<MetricSource>()},
               .options = kOptions});
 
 }  // namespace atl::admission

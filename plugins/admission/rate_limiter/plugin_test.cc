@@ -8,23 +8,8 @@
 namespace atl::admission {
 namespace {
 
-/// What the manifest leaves out.
-void set_defaults(test::FakeOptions& options) {
-  options.set_strings("resources", {})
-      .set_strings("tenants", {})
-      .set_string("default_tenant", "")
-      .set_string("unknown_tenants", "shared")
-      .set_int("max_unknown_tenants", 1024)
-      .set_int("request_concurrency", 0)
-      .set_duration_ns("max_request_wait", 10 * kNsPerSecond)
-      .set_int("overload_in_flight", 0)
-      .set_duration_ns("overload_queue_delay", 0)
-      .set_duration_ns("overload_interval", 100 * kNsPerMs);
-}
-
 TEST(RateLimiterPlugin, ProvidesAdmissionAndMetrics) {
   test::FakeHost host;
-  set_defaults(host.options());
   host.options().set_strings("resources", {"R1:2"});
   test::PluginRunner plugin(host);
   Status status = plugin.create_and_start();
@@ -41,7 +26,6 @@ TEST(RateLimiterPlugin, ProvidesAdmissionAndMetrics) {
 
 TEST(RateLimiterPlugin, ABadOptionIsRefused) {
   test::FakeHost host;
-  set_defaults(host.options());
   host.options().set_strings("resources", {"R1"});
   test::PluginRunner plugin(host);
   Status status = plugin.create();
@@ -52,7 +36,6 @@ TEST(RateLimiterPlugin, ABadOptionIsRefused) {
 
 TEST(RateLimiterPlugin, ABadQuotaIsRefused) {
   test::FakeHost host;
-  set_defaults(host.options());
   host.options().set_strings("tenants", {"team-a:weight=none"});
   test::PluginRunner plugin(host);
   Status status = plugin.create();
@@ -62,7 +45,6 @@ TEST(RateLimiterPlugin, ABadQuotaIsRefused) {
 
 TEST(RateLimiterPlugin, AQuotaMakesItActive) {
   test::FakeHost host;
-  set_defaults(host.options());
   host.options().set_strings("tenants", {"team-a:weight=2"});
   test::PluginRunner plugin(host);
   Status status = plugin.create_and_start();

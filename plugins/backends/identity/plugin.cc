@@ -9,13 +9,11 @@ namespace {
 class IdentityPlugin final : public Plugin {
  public:
   explicit IdentityPlugin(Host& host) : backend_(host.clock()) {}
-  void* query(std::string_view id) override { return provide<Backend>(&backend_, id); }
+  Backend& backend() noexcept { return backend_; }
 
  private:
   IdentityBackend backend_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{Backend::kInterfaceId.data(), 0, 0}};
 
 }  // namespace
 
@@ -23,6 +21,6 @@ ATOLL_PLUGIN(IdentityPlugin, {.name = "backends/identity",
                               .version = "1.0.0",
                               .license = "Apache-2.0",
                               .help = "Runs models whose outputs are copies of their inputs.",
-                              .provides = kProvides});
+                              .provides = {provide<Backend, &IdentityPlugin::backend>()}});
 
 }  // namespace atl::identity

@@ -11,8 +11,6 @@
 namespace atl::ort {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{"atoll.backend/1", 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
 constexpr OptionTable kOptions{
     option_int("intra_op_threads", 0)
         .range(0, 1024)
@@ -60,7 +58,7 @@ class OnnxRuntime final : public Plugin {
     memory_.reset();
     environment_.reset();
   }
-  void* query(std::string_view id) override { return provide<Backend>(&backend_, id); }
+  Backend& backend() noexcept { return backend_; }
 
  private:
   /// Memory services are told apart by their kind, not by their names.
@@ -81,12 +79,13 @@ class OnnxRuntime final : public Plugin {
 };
 
 }  // namespace
-}  // namespace atl::ort
 
-ATOLL_PLUGIN(atl::ort::OnnxRuntime, {.name = "backends/onnxruntime",
-                                     .version = "1.0.0",
-                                     .license = "Apache-2.0",
-                                     .help = "Runs ONNX models on CPU with ONNX Runtime.",
-                                     .provides = atl::ort::kProvides,
-                                     .needs = atl::ort::kNeeds,
-                                     .options = atl::ort::kOptions});
+ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
+                           .version = "1.0.0",
+                           .license = "Apache-2.0",
+                           .help = "Runs ONNX models on CPU with ONNX Runtime.",
+                           .provides = {provide<Backend, &OnnxRuntime::backend>()},
+                           .needs = {optional<Memory>()},
+                           .options = kOptions});
+
+}  // namespace atl::ort

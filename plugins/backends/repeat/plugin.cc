@@ -9,13 +9,11 @@ namespace {
 class RepeatPlugin final : public Plugin {
  public:
   explicit RepeatPlugin(Host& host) : backend_(host.clock(), host.executors()) {}
-  void* query(std::string_view id) override { return provide<Backend>(&backend_, id); }
+  Backend& backend() noexcept { return backend_; }
 
  private:
   RepeatBackend backend_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{Backend::kInterfaceId.data(), 0, 0}};
 
 }  // namespace
 
@@ -23,6 +21,6 @@ ATOLL_PLUGIN(RepeatPlugin, {.name = "backends/repeat",
                             .version = "1.0.0",
                             .license = "Apache-2.0",
                             .help = "Runs decoupled models that answer once for each element of their input.",
-                            .provides = kProvides});
+                            .provides = {provide<Backend, &RepeatPlugin::backend>()}});
 
 }  // namespace atl::repeat

@@ -18,13 +18,11 @@ class PbtxtPlugin final : public Plugin {
     configs_ = std::make_unique<PbtxtModelConfigs>(settings, &host.log());
   }
 
-  void* query(std::string_view id) override { return provide<ModelConfigs>(configs_.get(), id); }
+  ModelConfigs& configs() noexcept { return *configs_; }
 
  private:
   std::unique_ptr<PbtxtModelConfigs> configs_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{ModelConfigs::kInterfaceId.data(), 1, 0}};
 
 constexpr OptionTable kOptions{
     option_string("unknown_fields", "error")
@@ -41,7 +39,7 @@ ATOLL_PLUGIN(PbtxtPlugin, {.name = "configs/pbtxt",
                            .version = "1.0.0",
                            .license = "Apache-2.0",
                            .help = "Reads, completes and checks config.pbtxt.",
-                           .provides = kProvides,
+                           .provides = {provide<ModelConfigs, &PbtxtPlugin::configs>().minor(1)},
                            .options = kOptions});
 
 }  // namespace atl::pbtxt

@@ -36,7 +36,7 @@ class ExplicitPlugin final : public Plugin {
     catalog_.reset();
     repository_.reset();
   }
-  void* query(std::string_view id) override { return provide<ModelControl>(&control_, id); }
+  ModelControl& control() noexcept { return control_; }
   std::string holding() override {
     return host_.gate().count() > 0 ? "loads or unloads that have not ended" : "";
   }

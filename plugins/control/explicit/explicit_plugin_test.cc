@@ -36,7 +36,7 @@ class ExplicitPluginTest : public ::testing::Test {
     ATOLL_RETURN_IF_ERROR(plugin_->init());
     return plugin_->start();
   }
-  ModelControl& control() { return *static_cast<ModelControl*>(plugin_->query(ModelControl::kInterfaceId)); }
+  ModelControl& control() { return plugin_->control(); }
   /// Of a call; "(none)" while there is no answer.
   std::string load(const std::string& model, std::vector<ModelControlParameter> parameters = {}) {
     std::string answer = "(none)";
@@ -223,7 +223,7 @@ ModelControlProvider explicit_control() {
   provider.mode = "explicit";
   provider.make = [](FakeHost& host) {
     auto started = std::make_shared<StartedExplicit>(host);
-    auto* control = static_cast<ModelControl*>(started->plugin->query(ModelControl::kInterfaceId));
+    auto* control = &started->plugin->control();
     return std::shared_ptr<ModelControl>(started, control);
   };
   return provider;

@@ -6,12 +6,6 @@
 namespace atl::control {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {
-    {ModelCatalog::kInterfaceId.data(), 1, 0},
-    {Repository::kInterfaceId.data(), 0, 0},
-};
-
 constexpr OptionTable kOptions{
     option_string_list("load_model")
         .help("Names of the models that are loaded at start; \"*\" alone: all of the repository."),
@@ -32,8 +26,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads the models that are named at start; after that clients load and unload.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = kProvides,
-     .needs = kNeeds,
+     .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
+     .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
      .options = kOptions});
 
 }  // namespace atl::control

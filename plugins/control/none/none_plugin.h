@@ -31,7 +31,7 @@ class NonePlugin final : public Plugin {
     catalog_.reset();
     repository_.reset();
   }
-  void* query(std::string_view id) override { return provide<ModelControl>(&control_, id); }
+  ModelControl& control() noexcept { return control_; }
   std::string holding() override { return host_.gate().count() > 0 ? "the start-up load of the models" : ""; }
 
  private:

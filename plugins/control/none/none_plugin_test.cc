@@ -135,7 +135,7 @@ ModelControlProvider none() {
   provider.mode = "none";
   provider.make = [](FakeHost& host) {
     auto started = std::make_shared<StartedNone>(host);
-    auto* control = static_cast<ModelControl*>(started->plugin.query(ModelControl::kInterfaceId));
+    ModelControl* control = &started->plugin.control();
     return std::shared_ptr<ModelControl>(started, control);
   };
   return provider;

@@ -4,15 +4,6 @@
 #include "none_plugin.h"
 
 namespace atl::control {
-namespace {
-
-constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {
-    {ModelCatalog::kInterfaceId.data(), 0, 0},
-    {Repository::kInterfaceId.data(), 0, 0},
-};
-
-}  // namespace
 
 ATOLL_PLUGIN(
     NonePlugin,
@@ -21,7 +12,7 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads every model of the repository at start; clients may not load or unload.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = kProvides,
-     .needs = kNeeds});
+     .provides = {provide<ModelControl, &NonePlugin::control>()},
+     .needs = {need<ModelCatalog>(), need<Repository>()}});
 
 }  // namespace atl::control

@@ -114,7 +114,7 @@ class OnDemandTest : public ::testing::Test {
     ASSERT_TRUE(plugin_->start().ok());
     host_.run_ready();
   }
-  ModelDemand& demand() { return *static_cast<ModelDemand*>(plugin_->query(ModelDemand::kInterfaceId)); }
+  ModelDemand& demand() { return plugin_->demand(); }
   /// Lets a request wait; on a refusal that is the answer.
   std::unique_ptr<Waiter> ask(const std::string& model, int64_t version = ModelCatalog::kLatest,
                               int64_t deadline_ns = 0) {
@@ -389,7 +389,7 @@ TEST(OnDemandThreads, EveryWaitEndsOnceWhileModelsComeAndGo) {
   OnDemandPlugin plugin(host);
   ASSERT_TRUE(plugin.start().ok());
   while (!catalog.startup_complete) std::this_thread::yield();
-  auto& demand = *static_cast<ModelDemand*>(plugin.query(ModelDemand::kInterfaceId));
+  ModelDemand& demand = plugin.demand();
   std::atomic<int> models{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
@@ -476,7 +476,7 @@ ModelControlProvider on_demand() {
   provider.mode = "on_demand";
   provider.make = [](FakeHost& host) {
     auto started = std::make_shared<StartedOnDemand>(host);
-    auto* control = static_cast<ModelControl*>(started->plugin->query(ModelControl::kInterfaceId));
+    auto* control = &started->plugin->control();
     return std::shared_ptr<ModelControl>(started, control);
   };
   return provider;

@@ -32,10 +32,8 @@ class OnDemandPlugin final : public Plugin {
     catalog_.reset();
     repository_.reset();
   }
-  void* query(std::string_view id) override {
-    if (void* control = provide<ModelControl>(&control_, id); control != nullptr) return control;
-    return provide<ModelDemand>(&demand_, id);
-  }
+  ModelControl& control() noexcept { return control_; }
+  ModelDemand& demand() noexcept { return demand_; }
   std::string holding() override {
     return host_.gate().count() > 0 ? "loads that have not ended, or requests that wait for them" : "";
   }

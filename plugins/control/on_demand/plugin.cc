@@ -6,13 +6,6 @@
 namespace atl::control {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0},
-                                           {ModelDemand::kInterfaceId.data(), 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {
-    {ModelCatalog::kInterfaceId.data(), 1, 0},
-    {Repository::kInterfaceId.data(), 0, 0},
-};
-
 constexpr OptionTable kOptions{
     option_duration("unload_after", "10m")
         .range("0s", "8760h")
@@ -46,8 +39,9 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads a model when the first request asks for it, and unloads it when nobody does.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = kProvides,
-     .needs = kNeeds,
+     .provides = {provide<ModelControl, &OnDemandPlugin::control>(),
+                  provide<ModelDemand, &OnDemandPlugin::demand>()},
+     .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
      .options = kOptions});
 
 }  // namespace atl::control

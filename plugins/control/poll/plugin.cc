@@ -6,12 +6,6 @@
 namespace atl::control {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{ModelControl::kInterfaceId.data(), 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {
-    {ModelCatalog::kInterfaceId.data(), 0, 0},
-    {Repository::kInterfaceId.data(), 1, 0},
-};
-
 constexpr OptionTable kOptions{
     option_duration("interval", "15s")
         .range("0s", "24h")
@@ -31,8 +25,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads every model of the repository, and loads and unloads as the repository changes.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = kProvides,
-     .needs = kNeeds,
+     .provides = {provide<ModelControl, &PollPlugin::control>()},
+     .needs = {need<ModelCatalog>(), need<Repository>().minor(1)},
      .options = kOptions});
 
 }  // namespace atl::control

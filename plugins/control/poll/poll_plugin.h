@@ -34,7 +34,7 @@ class PollPlugin final : public Plugin {
     catalog_.reset();
     repository_.reset();
   }
-  void* query(std::string_view id) override { return provide<ModelControl>(&control_, id); }
+  ModelControl& control() noexcept { return control_; }
   std::string holding() override { return host_.gate().count() > 0 ? "a poll of the repository" : ""; }
 
  private:

@@ -221,7 +221,7 @@ ModelControlProvider poll() {
   provider.mode = "poll";
   provider.make = [](FakeHost& host) {
     auto started = std::make_shared<StartedPoll>(host);
-    auto* control = static_cast<ModelControl*>(started->plugin->query(ModelControl::kInterfaceId));
+    auto* control = &started->plugin->control();
     return std::shared_ptr<ModelControl>(started, control);
   };
   return provider;

@@ -16,6 +16,7 @@
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
+#include "atoll/testing/option_table.h"
 #include "frontend.h"
 #include "option_table.h"
 
@@ -23,29 +24,8 @@ namespace atl::frontends::grpc_frontend {
 
 /// Gives every option its default, and the address a free port.
 inline void set_default_options(test::FakeOptions& options) {
-  for (const atoll_option_v1& option : kOptions) {
-    const std::string text = option.default_value;
-    switch (option.type) {
-      case ATOLL_OPTION_BOOL:
-        options.set_bool(option.key, text == "true");
-        break;
-      case ATOLL_OPTION_INT:
-        options.set_int(option.key, std::stoll(text));
-        break;
-      case ATOLL_OPTION_DURATION:
-        options.set_duration_ns(option.key, std::stoll(text) * kNsPerSecond);  // all defaults are in s
-        break;
-      case ATOLL_OPTION_BYTES:
-        options.set_bytes(option.key, std::stoull(text) << 20);  // all defaults are in MiB
-        break;
-      case ATOLL_OPTION_STRING_LIST:
-        options.set_strings(option.key, {});  // all defaults are empty
-        break;
-      default:
-        options.set_string(option.key, text);
-    }
-  }
   options.set_string("address", "127.0.0.1:0");
+  if (!test::apply_option_table(kOptions, {}, options).ok()) std::abort();
 }
 
 /// True as soon as the condition holds; false if it does not within half a minute.

@@ -4,31 +4,16 @@
 #include "frontend.h"
 #include "option_table.h"
 
-namespace {
-
-using atl::LogControl;
-using atl::ModelCatalog;
-using atl::ModelControl;
-using atl::ModelDemand;
-using atl::ModelRouter;
-using atl::SharedMemory;
-using atl::Tracing;
-using atl::frontends::grpc_frontend::GrpcFrontend;
-
-constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
-                                    {ModelControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {ModelDemand::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {ModelRouter::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {SharedMemory::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {Tracing::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {LogControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL}};
-
-}  // namespace
+namespace atl::frontends::grpc_frontend {
 
 ATOLL_PLUGIN(GrpcFrontend, {.name = "frontends/grpc",
                             .version = "0.1.0",
                             .license = "Apache-2.0",
                             .help = "Serves the KServe V2 protocol and its extensions over gRPC.",
                             .flags = ATOLL_PLUGIN_RESIDENT,
-                            .needs = kNeeds,
-                            .options = atl::frontends::grpc_frontend::kOptions});
+                            .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
+                                      optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
+                                      optional<LogControl>()},
+                            .options = kOptions});
+
+}  // namespace atl::frontends::grpc_frontend

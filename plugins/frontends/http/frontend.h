@@ -21,7 +21,6 @@ class HttpFrontend final : public Plugin, public MetricSource {
   Status start() override;
   void drain(int64_t deadline_ns) override;
   void stop() override;
-  void* query(std::string_view interface_id) override { return provide<MetricSource>(this, interface_id); }
   std::string holding() override;
 
   // --- MetricSource ---

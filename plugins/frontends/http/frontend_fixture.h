@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
+#include "atoll/testing/option_table.h"
 #include "frontend.h"
 #include "http_client.h"
 #include "option_table.h"
@@ -22,26 +24,8 @@ namespace atl::frontends::http {
 
 /// Gives every option its default, and the address a free port.
 inline void set_default_options(test::FakeOptions& options) {
-  for (const atoll_option_v1& option : kOptions) {
-    const std::string text = option.default_value;
-    switch (option.type) {
-      case ATOLL_OPTION_INT:
-        options.set_int(option.key, std::stoll(text));
-        break;
-      case ATOLL_OPTION_DURATION:
-        options.set_duration_ns(option.key, std::stoll(text) * kNsPerSecond);  // all defaults are in s
-        break;
-      case ATOLL_OPTION_BYTES:
-        options.set_bytes(option.key, std::stoull(text) << 20);  // all defaults are in MiB
-        break;
-      case ATOLL_OPTION_STRING_LIST:
-        options.set_strings(option.key, {});
-        break;
-      default:
-        options.set_string(option.key, text);
-    }
-  }
   options.set_string("address", "127.0.0.1:0");
+  if (!test::apply_option_table(kOptions, {}, options).ok()) std::abort();
 }
 
 /// True as soon as the condition holds; false if it does not within half a minute.

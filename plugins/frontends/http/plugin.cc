@@ -4,29 +4,7 @@
 #include "frontend.h"
 #include "option_table.h"
 
-namespace {
-
-using atl::LogControl;
-using atl::MetricSource;
-using atl::ModelCatalog;
-using atl::ModelControl;
-using atl::ModelDemand;
-using atl::ModelRouter;
-using atl::SharedMemory;
-using atl::Tracing;
-using atl::frontends::http::HttpFrontend;
-
-constexpr atoll_provided_v1 kProvides[] = {{MetricSource::kInterfaceId.data(), 0, 0}};
-
-constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0},
-                                    {ModelControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {ModelDemand::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {ModelRouter::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {SharedMemory::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {Tracing::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL},
-                                    {LogControl::kInterfaceId.data(), 0, ATOLL_NEED_OPTIONAL}};
-
-}  // namespace
+namespace atl::frontends::http {
 
 ATOLL_PLUGIN(HttpFrontend,
              {.name = "frontends/http",
@@ -35,6 +13,10 @@ ATOLL_PLUGIN(HttpFrontend,
               .help = "Serves the KServe V2 protocol and its extensions over HTTP.",
               // Who was given something to call when a load ends may still be returning from it.
               .flags = ATOLL_PLUGIN_RESIDENT,
-              .provides = kProvides,
-              .needs = kNeeds,
-              .options = atl::frontends::http::kOptions});
+              .provides = {provide<MetricSource>()},
+              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
+                        optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
+                        optional<LogControl>()},
+              .options = kOptions});
+
+}  // namespace atl::frontends::http

@@ -10,41 +10,21 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
 
-#include "atoll/runtime/option_values.h"
-#include "atoll/runtime/problems.h"
-#include "atoll/testing/fake_options.h"
+#include "atoll/testing/option_table.h"
 #include "option_table.h"
 
 namespace atl::frontends::metrics {
 
 /// Gives every option its default, and the address a free port.
 inline void set_default_options(test::FakeOptions& options) {
-  runtime::Problems problems;
-  const auto defaults = runtime::read_options("plugin.metrics", {}, {}, kOptions, {}, problems);
-  for (const atoll_option_v1& option : kOptions) {
-    switch (option.type) {
-      case ATOLL_OPTION_BOOL:
-        options.set_bool(option.key, defaults->get_bool(option.key));
-        break;
-      case ATOLL_OPTION_INT:
-        options.set_int(option.key, defaults->get_int(option.key));
-        break;
-      case ATOLL_OPTION_DURATION:
-        options.set_duration_ns(option.key, defaults->get_duration_ns(option.key));
-        break;
-      case ATOLL_OPTION_STRING_LIST:
-        options.set_strings(option.key, defaults->get_strings(option.key));
-        break;
-      default:
-        options.set_string(option.key, defaults->get_string(option.key));
-    }
-  }
   options.set_string("address", "127.0.0.1:0");
+  if (!test::apply_option_table(kOptions, {}, options).ok()) std::abort();
 }
 
 /// True as soon as the condition holds; false if it does not within half a minute.

@@ -9,7 +9,7 @@ namespace {
 class HostMemoryPlugin final : public Plugin {
  public:
   explicit HostMemoryPlugin(Host& host) : memory_(host.options().get_bytes("limit")) {}
-  void* query(std::string_view id) override { return provide<Memory>(&memory_, id); }
+  Memory& memory() noexcept { return memory_; }
   std::string holding() override {
     return memory_.used_bytes() == 0 ? std::string() : cat(memory_.used_bytes(), " bytes in use");
   }
@@ -17,8 +17,6 @@ class HostMemoryPlugin final : public Plugin {
  private:
   HostMemory memory_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{Memory::kInterfaceId.data(), 0, 0}};
 
 constexpr OptionTable kOptions{
     option_bytes("limit", "0").help("Most bytes in use at a time; 0: no limit."),
@@ -30,7 +28,7 @@ ATOLL_PLUGIN(HostMemoryPlugin, {.name = "memory/host",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Gives out CPU memory, counted and limited.",
-                                .provides = kProvides,
+                                .provides = {provide<Memory, &HostMemoryPlugin::memory>()},
                                 .options = kOptions});
 
 }  // namespace atl::memory

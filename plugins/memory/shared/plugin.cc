@@ -4,9 +4,6 @@
 namespace atl::memory {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{SharedMemory::kInterfaceId.data(), 0, 0},
-                                           {MetricSource::kInterfaceId.data(), 0, 0}};
-
 constexpr OptionTable kOptions{
     option_bool("allow_client_shm", false)
         .help("Whether clients may register and unregister shared memory regions."),
@@ -31,7 +28,8 @@ ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
                                   .license = "Apache-2.0",
                                   .help = "Maps shared memory that clients register for inputs and outputs.",
                                   .flags = ATOLL_PLUGIN_SINGLETON,
-                                  .provides = kProvides,
+                                  .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
+                                               provide<MetricSource, &SharedMemoryPlugin::regions>()},
                                   .options = kOptions});
 
 }  // namespace atl::memory

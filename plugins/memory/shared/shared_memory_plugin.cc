@@ -77,11 +77,6 @@ void SharedMemoryPlugin::sweep() noexcept {
   sweep_at(next_ns);
 }
 
-void* SharedMemoryPlugin::query(std::string_view id) {
-  if (void* found = provide<SharedMemory>(&*regions_, id); found != nullptr) return found;
-  return provide<MetricSource>(&*regions_, id);
-}
-
 std::string SharedMemoryPlugin::holding() {
   const uint64_t in_use = regions_->in_use();
   return in_use == 0 ? std::string() : cat(in_use, " shared memory regions that requests use");

@@ -17,7 +17,7 @@ class SharedMemoryPlugin final : public Plugin {
   Status init() override;
   Status start() override;
   void stop() override;
-  void* query(std::string_view id) override;
+  Regions& regions() noexcept { return *regions_; }
   std::string holding() override;
 
  private:

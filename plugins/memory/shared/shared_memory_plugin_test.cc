@@ -72,7 +72,7 @@ TEST_F(SharedMemoryPluginTest, SaysWhatRequestsHold) {
   SharedMemoryPlugin plugin(host_);
   ASSERT_TRUE(plugin.init().ok());
   ASSERT_TRUE(plugin.start().ok());
-  auto* memory = static_cast<SharedMemory*>(plugin.query(SharedMemory::kInterfaceId));
+  SharedMemory* memory = &plugin.regions();
   ASSERT_TRUE(memory->register_system("r", object.key(), 0, 1).ok());
   EXPECT_EQ(plugin.holding(), "");
   auto lease = memory->acquire("r", 0, 1);

@@ -18,7 +18,6 @@ class CatalogPlugin final : public Plugin {
   void drain(int64_t /*deadline_ns*/) override { catalog_.drain(); }
 
   void stop() override;
-  void* query(std::string_view id) override { return provide<ModelCatalog>(&catalog_, id); }
   Catalog& catalog() noexcept { return catalog_; }
   std::string holding() override { return catalog_.lifecycle().holding(); }
 

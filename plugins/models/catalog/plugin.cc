@@ -1,22 +1,13 @@
 // The plugin "models/catalog": provides the model catalog.
 #include "atoll/plugin.h"
 
+#include "atoll/execution_admission.h"
+#include "atoll/memory.h"
+#include "atoll/request_admission.h"
 #include "catalog_plugin.h"
 
 namespace atl::models {
 namespace {
-
-constexpr atoll_provided_v1 kProvides[] = {{"atoll.model_catalog/1", 1, 0}};
-
-constexpr atoll_need_v1 kNeeds[] = {
-    {"atoll.repository/1", 1, 0},
-    {"atoll.model_config/1", 1, 0},
-    {"atoll.backend/1", 0, ATOLL_NEED_MANY},
-    {"atoll.scheduler/1", 0, ATOLL_NEED_MANY},
-    {"atoll.memory/1", 0, ATOLL_NEED_MANY},
-    {"atoll.request_admission/1", 0, ATOLL_NEED_MANY},
-    {"atoll.execution_admission/1", 0, ATOLL_NEED_MANY},
-};
 
 constexpr OptionTable kOptions{
     option_bool("strict_readiness", true)
@@ -43,13 +34,16 @@ constexpr OptionTable kOptions{
 };
 
 }  // namespace
-}  // namespace atl::models
 
-ATOLL_PLUGIN(atl::models::CatalogPlugin, {.name = "models/catalog",
-                                          .version = "0.1.0",
-                                          .license = "Apache-2.0",
-                                          .help = "Loads, serves and unloads models.",
-                                          .flags = ATOLL_PLUGIN_SINGLETON,
-                                          .provides = atl::models::kProvides,
-                                          .needs = atl::models::kNeeds,
-                                          .options = atl::models::kOptions});
+ATOLL_PLUGIN(CatalogPlugin, {.name = "models/catalog",
+                             .version = "0.1.0",
+                             .license = "Apache-2.0",
+                             .help = "Loads, serves and unloads models.",
+                             .flags = ATOLL_PLUGIN_SINGLETON,
+                             .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
+                             .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1),
+                                       many<Backend>(), many<SchedulerProvider>(), many<Memory>(),
+                                       many<RequestAdmission>(), many<ExecutionAdmission>()},
+                             .options = kOptions});
+
+}  // namespace atl::models

@@ -149,7 +149,7 @@ class CatalogBench {
     plugin.reset();
   }
 
-  ModelCatalog& catalog() { return *static_cast<ModelCatalog*>(plugin->query(ModelCatalog::kInterfaceId)); }
+  ModelCatalog& catalog() { return plugin->catalog(); }
 
   void put(const std::string& model, std::string_view config = kSimpleConfig,
            const std::vector<int64_t>& versions = {1}) {

@@ -33,14 +33,12 @@ class FilesystemPlugin final : public Plugin {
     }
     return {};
   }
-  void* query(std::string_view id) override { return provide<Repository>(repository_.get(), id); }
+  Repository& repository() noexcept { return *repository_; }
 
  private:
   Log& log_;
   std::unique_ptr<FilesystemRepository> repository_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{Repository::kInterfaceId.data(), 1, 0}};
 
 constexpr OptionTable kOptions{
     option_string_list("paths").required().help(
@@ -68,7 +66,7 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
-                                .provides = kProvides,
+                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(1)},
                                 .options = kOptions});
 
 }  // namespace atl::filesystem

@@ -56,10 +56,7 @@ class WeightedRouting final : public Plugin {
     catalog_.reset();
   }
 
-  void* query(std::string_view id) override {
-    if (void* router = provide<ModelRouter>(&*router_, id); router != nullptr) return router;
-    return provide<MetricSource>(&*router_, id);
-  }
+  WeightedRouter& router() noexcept { return *router_; }
 
   std::string holding() override {
     const int64_t held = host_.gate().count();
@@ -75,18 +72,15 @@ class WeightedRouting final : public Plugin {
   std::optional<WeightedRouter> router_;
 };
 
-constexpr atoll_provided_v1 kProvides[] = {{ModelRouter::kInterfaceId.data(), 0, 0},
-                                           {MetricSource::kInterfaceId.data(), 0, 0}};
-constexpr atoll_need_v1 kNeeds[] = {{ModelCatalog::kInterfaceId.data(), 0, 0}};
-
 }  // namespace
 
 ATOLL_PLUGIN(WeightedRouting, {.name = "routing/weighted",
                                .version = "0.1.0",
                                .license = "Apache-2.0",
                                .help = "Labels for versions, shares of requests by weight, shadow traffic.",
-                               .provides = kProvides,
-                               .needs = kNeeds,
+                               .provides = {provide<ModelRouter, &WeightedRouting::router>(),
+                                            provide<MetricSource, &WeightedRouting::router>()},
+                               .needs = {need<ModelCatalog>()},
                                .options = kOptions});
 
 }  // namespace atl::routing

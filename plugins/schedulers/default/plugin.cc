@@ -22,13 +22,11 @@ DefaultSettings settings_from(const Options& options) {
 class DefaultSchedulerPlugin final : public Plugin {
  public:
   explicit DefaultSchedulerPlugin(Host& host) : provider_(settings_from(host.options())) {}
-  void* query(std::string_view id) override { return provide<SchedulerProvider>(&provider_, id); }
+  SchedulerProvider& provider() noexcept { return provider_; }
 
  private:
   DefaultProvider provider_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0}};
 
 constexpr OptionTable kOptions{
     option_int("max_queue_size", 65536)
@@ -44,11 +42,12 @@ constexpr OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(DefaultSchedulerPlugin, {.name = "schedulers/default",
-                                      .version = "1.0.0",
-                                      .license = "Apache-2.0",
-                                      .help = "Runs every request of a model as an execution of its own.",
-                                      .provides = kProvides,
-                                      .options = kOptions});
+ATOLL_PLUGIN(DefaultSchedulerPlugin,
+             {.name = "schedulers/default",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Runs every request of a model as an execution of its own.",
+              .provides = {provide<SchedulerProvider, &DefaultSchedulerPlugin::provider>()},
+              .options = kOptions});
 
 }  // namespace atl::schedulers

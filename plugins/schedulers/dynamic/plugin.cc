@@ -38,17 +38,11 @@ DynamicSettings settings_from(Host& host) {
 class DynamicSchedulerPlugin final : public Plugin {
  public:
   explicit DynamicSchedulerPlugin(Host& host) : provider_(settings_from(host), host.log()) {}
-  void* query(std::string_view id) override {
-    if (void* scheduler = provide<SchedulerProvider>(&provider_, id); scheduler != nullptr) return scheduler;
-    return provide<MetricSource>(&provider_, id);
-  }
+  DynamicProvider& provider() noexcept { return provider_; }
 
  private:
   DynamicProvider provider_;
 };
-
-constexpr atoll_provided_v1 kProvides[] = {{SchedulerProvider::kInterfaceId.data(), 0, 0},
-                                           {MetricSource::kInterfaceId.data(), 0, 0}};
 
 constexpr OptionTable kOptions{
     option_int("max_queue_size", 65536)
@@ -71,7 +65,8 @@ ATOLL_PLUGIN(DynamicSchedulerPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Executes requests of a model in batches, as dynamic_batching says.",
-              .provides = kProvides,
+              .provides = {provide<SchedulerProvider, &DynamicSchedulerPlugin::provider>(),
+                           provide<MetricSource, &DynamicSchedulerPlugin::provider>()},
               .options = kOptions});
 
 }  // namespace atl::schedulers

@@ -32,10 +32,7 @@ class TracePlugin final : public Plugin {
   }
   Status start() override { return exporter_->start(host_.executors()); }
   void stop() override { exporter_->stop(host_.clock().now_ns() + config_.stop_timeout_ns); }
-  void* query(std::string_view id) override {
-    if (void* tracing = provide<Tracing>(service_.get(), id); tracing != nullptr) return tracing;
-    return provide<MetricSource>(service_.get(), id);
-  }
+  TracingService& service() noexcept { return *service_; }
   std::string holding() override {
     int64_t open = host_.gate().count();
     return open == 0 ? std::string() : cat(open, " traces of requests under way");
@@ -50,9 +47,6 @@ class TracePlugin final : public Plugin {
   std::unique_ptr<TracingService> service_;
 };
 
-constexpr atoll_provided_v1 kProvides[] = {{Tracing::kInterfaceId.data(), 0, 0},
-                                           {MetricSource::kInterfaceId.data(), 0, 0}};
-
 }  // namespace
 
 // Resident: the TLS library below libcurl can not be unmapped while threads that used it live.
@@ -61,7 +55,8 @@ ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
                            .license = "Apache-2.0",
                            .help = "Samples requests and writes their traces to a file or a collector.",
                            .flags = ATOLL_PLUGIN_RESIDENT,
-                           .provides = kProvides,
+                           .provides = {provide<Tracing, &TracePlugin::service>(),
+                                        provide<MetricSource, &TracePlugin::service>()},
                            .options = kOptions});
 
 }  // namespace atl::tracing

@@ -12,30 +12,18 @@
 #include <vector>
 
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/option_table.h"
 #include "atoll/testing/temporary_directory.h"
 #include "file_exporter.h"
+#include "option_table.h"
 #include "tracing_service.h"
 
 namespace atl::tracing {
 
 /// What the manifest gives by default.
 inline void set_default_options(test::FakeOptions& options) {
-  options.set_strings("level", {"OFF"})
-      .set_int("rate", 1000)
-      .set_int("count", -1)
-      .set_string("mode", "triton")
-      .set_string("trace_file", "")
-      .set_int("log_frequency", 0)
-      .set_string("url", "http://localhost:4318/v1/traces")
-      .set_strings("resource", {"service.name=triton-inference-server"})
-      .set_int("bsp_max_queue_size", 2048)
-      .set_duration_ns("bsp_schedule_delay", 5000 * kNsPerMs)
-      .set_int("bsp_max_export_batch_size", 512)
-      .set_duration_ns("export_timeout", 10 * kNsPerSecond)
-      .set_duration_ns("stop_timeout", 2 * kNsPerSecond)
-      .set_bytes("max_tensor_size", 16 * 1024)
-      .set_bytes("max_trace_size", 1024 * 1024)
-      .set_bytes("max_pending_size", 64 * 1024 * 1024);
+  Status status = test::apply_option_table(kOptions, {}, options);
+  EXPECT_TRUE(status.ok()) << status.text();
 }
 
 inline std::string read_text(const std::filesystem::path& path) {

@@ -7,8 +7,14 @@
 ///      private:
 ///       atl::Host& host_;
 ///     };
-///     ATOLL_PLUGIN(Hello, {.name = "examples/hello", .version = "1.0.0", .license = "Apache-2.0", .help =
-///     "Says hello."});
+///     ATOLL_PLUGIN(Hello, {.name = "examples/hello", .version = "1.0.0", .license = "Apache-2.0",
+///                          .help = "Says hello."});
+///
+/// What it provides, needs and takes as options stands in that line too (services.h, option_table.h):
+///
+///     .provides = {atl::provide<atl::Backend>(), atl::provide<atl::MetricSource, &Hello::counters>()},
+///     .needs = {atl::need<atl::ModelCatalog>(), atl::optional<atl::Tracing>(), atl::many<atl::Memory>()},
+///     .options = kOptions
 ///
 /// All functions run on the control thread, one at a time, and should return within milliseconds; long work
 /// goes to host.workers(). A constructor or function that throws is reported as a failure of that step,
@@ -26,6 +32,7 @@
 #include "atoll/abi/plugin.h"
 #include "atoll/host.h"
 #include "atoll/option_table.h"
+#include "atoll/services.h"
 #include "atoll/status.h"
 
 namespace atl {
@@ -46,27 +53,20 @@ class Plugin {
   virtual void drain(int64_t /*deadline_ns*/) {}
   /// Undo start: join threads, let go of services.
   virtual void stop() {}
-  /// The implementation of a provided interface, or null. Use provide() below.
-  virtual void* query(std::string_view /*interface_id*/) { return nullptr; }
   /// What is still held, for a drain that overran: "2 requests of resnet50".
   virtual std::string holding() { return {}; }
 };
 
-/// Returns `self` as Interface if `id` is its id: `return atl::provide<Backend>(this, id);`
-template <class Interface>
-void* provide(Interface* self, std::string_view id) noexcept {
-  return id == Interface::kInterfaceId ? static_cast<void*>(self) : nullptr;
-}
-
-/// What ATOLL_PLUGIN takes; the tables must be constants of static storage.
+/// What ATOLL_PLUGIN takes; the option table must be a constant of static storage.
+template <class T>
 struct PluginDescription {
   const char* name;
   const char* version;
   const char* license;
   const char* help;
   uint32_t flags = 0;
-  std::span<const atoll_provided_v1> provides = {};
-  std::span<const atoll_need_v1> needs = {};
+  ProvidedServices<T> provides = {};
+  NeededServices needs = {};
   std::span<const atoll_option_v1> options = {};
 };
 
@@ -84,7 +84,7 @@ Status guarded(const char* what, Step&& step) noexcept {
   }
 }
 
-template <class T>
+template <class T, const PluginDescription<T>& kDescription>
 struct Shims {
   static atoll_status* create(atoll_host* raw, void** self) {
     auto& host = *reinterpret_cast<Host*>(raw);
@@ -110,7 +110,10 @@ struct Shims {
   static void destroy(void* self) { delete &plugin(self); }
   static void* query(void* self, const char* id) {
     void* found = nullptr;
-    (void)guarded("query", [&]() -> Status { return found = plugin(self).query(id), Status(); }).ok();
+    auto& provider = static_cast<T&>(plugin(self));
+    (void)guarded("query", [&]() -> Status {
+      return found = kDescription.provides.find(provider, id), Status();
+    }).ok();
     return found;
   }
   static uint32_t holding(void* self, char* text, uint32_t capacity) {
@@ -124,8 +127,10 @@ struct Shims {
   }
 };
 
-template <class T>
-constexpr atoll_plugin_v1_t describe(const PluginDescription& d) {
+template <class T, const PluginDescription<T>& kDescription>
+constexpr atoll_plugin_v1_t describe() {
+  using Shims = plugin_detail::Shims<T, kDescription>;
+  const auto& d = kDescription;
   return {ATOLL_PLUGIN_MAGIC,
           sizeof(atoll_plugin_v1_t),
           ATOLL_ABI_MAJOR,
@@ -136,26 +141,29 @@ constexpr atoll_plugin_v1_t describe(const PluginDescription& d) {
           d.version,
           d.license,
           d.help,
-          d.provides.data(),
-          d.needs.data(),
+          d.provides.rows(),
+          d.needs.rows(),
           d.options.data(),
           static_cast<uint32_t>(d.provides.size()),
           static_cast<uint32_t>(d.needs.size()),
           static_cast<uint32_t>(d.options.size()),
           0,
-          &Shims<T>::create,
-          &Shims<T>::start,
-          &Shims<T>::drain,
-          &Shims<T>::stop,
-          &Shims<T>::destroy,
-          &Shims<T>::query,
-          &Shims<T>::holding};
+          &Shims::create,
+          &Shims::start,
+          &Shims::drain,
+          &Shims::stop,
+          &Shims::destroy,
+          &Shims::query,
+          &Shims::holding};
 }
 
 }  // namespace plugin_detail
 }  // namespace atl
 
-/// Defines the one exported symbol. The second argument is a braced PluginDescription.
+/// Defines the one exported symbol. The second argument is a braced PluginDescription<Class>.
 #define ATOLL_PLUGIN(Class, ...)                                                                        \
+  namespace {                                                                                           \
+  constexpr ::atl::PluginDescription<Class> atoll_plugin_description __VA_ARGS__;                       \
+  }                                                                                                     \
   extern "C" __attribute__((visibility("default"))) constinit const atoll_plugin_v1_t atoll_plugin_v1 = \
-      ::atl::plugin_detail::describe<Class>(::atl::PluginDescription __VA_ARGS__)
+      ::atl::plugin_detail::describe<Class, atoll_plugin_description>()

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <iterator>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "atoll/memory.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/plugin_runner.h"
 
 // The layout that every plugin ever built relies on: a change here breaks them all.
 static_assert(sizeof(void*) == 8, "the figures below are those of 64-bit machines");
@@ -31,8 +35,30 @@ static_assert(sizeof(atoll_option_v1) == 56 && offsetof(atoll_option_v1, help) =
 
 namespace {
 
+struct First {
+  static constexpr std::string_view kInterfaceId = "tests.first/1";
+  virtual int first() const = 0;
+
+ protected:
+  ~First() = default;
+};
+struct Second {
+  static constexpr std::string_view kInterfaceId = "tests.second/1";
+  virtual int second() const = 0;
+
+ protected:
+  ~Second() = default;
+};
+struct Third {
+  static constexpr std::string_view kInterfaceId = "tests.third/1";
+  int third() const { return value; }
+  int value = 3;
+};
+/// Third is its second base, so that it is somewhere else than the part itself.
+struct Part : std::string, Third {};
+
 /// Fails where the option "fail" says.
-class Probe final : public atl::Plugin {
+class Probe final : public atl::Plugin, public First, public Second {
  public:
   explicit Probe(atl::Host& host) : fail_(host.options().get_string("fail")) {
     (void)step("constructor").ok();
@@ -41,6 +67,9 @@ class Probe final : public atl::Plugin {
   atl::Status start() override { return step("start"); }
   void stop() override { (void)step("stop").ok(); }
   std::string holding() override { return "2 requests of resnet50"; }
+  int first() const override { return 1; }
+  int second() const override { return 2; }
+  Part& part() noexcept { return part_; }
 
  private:
   atl::Status step(const std::string& name) {
@@ -49,11 +78,14 @@ class Probe final : public atl::Plugin {
     return fail_ == name ? atl::unavailable(name, " failed") : atl::Status();
   }
   std::string fail_;
+  Part part_;
 };
 
-constexpr atoll_need_v1 kNeeds[] = {{"atoll.memory/1", 0, ATOLL_NEED_OPTIONAL}};
 constexpr atl::OptionTable kOptions{
     atl::option_string("fail", "").help("Where to fail."),
+    atl::option_int("count", 3).range(1, 10).help("A number."),
+    atl::option_duration("wait", "2s").at_least("1s").help("How long."),
+    atl::option_string_list("names", {"a"}).help("Which."),
 };
 
 }  // namespace
@@ -62,7 +94,9 @@ ATOLL_PLUGIN(Probe, {.name = "tests/probe",
                      .version = "1.2.3",
                      .license = "Apache-2.0",
                      .help = "Fails where it is told to.",
-                     .needs = kNeeds,
+                     .provides = {atl::provide<First>(), atl::provide<Second>().minor(3).rank(-2),
+                                  atl::provide<Third, &Probe::part>()},
+                     .needs = {atl::need<First>().minor(4), atl::optional<atl::Memory>(), atl::many<Third>()},
                      .options = kOptions});
 
 namespace atl {
@@ -85,10 +119,7 @@ TEST(Plugin, TheDescriptorIsData) {
   EXPECT_EQ(atoll_plugin_v1.struct_size, sizeof(atoll_plugin_v1_t));
   EXPECT_STREQ(atoll_plugin_v1.name, "tests/probe");
   EXPECT_STREQ(atoll_plugin_v1.build_tag, ATOLL_BUILD_TAG);
-  EXPECT_EQ(atoll_plugin_v1.provides_count, 0u);
-  ASSERT_EQ(atoll_plugin_v1.needs_count, 1u);
-  EXPECT_STREQ(atoll_plugin_v1.needs[0].id, "atoll.memory/1");
-  ASSERT_EQ(atoll_plugin_v1.options_count, 1u);
+  ASSERT_EQ(atoll_plugin_v1.options_count, 4u);
   EXPECT_STREQ(atoll_plugin_v1.options[0].key, "fail");
 }
 
@@ -136,10 +167,70 @@ TEST(Plugin, AThrowingStopDoesNotEscape) {
   atoll_plugin_v1.destroy(created.self);
 }
 
-TEST(Plugin, ProvideComparesTheId) {
-  Memory* memory = reinterpret_cast<Memory*>(0x40);  // never dereferenced
-  EXPECT_EQ(provide<Memory>(memory, "atoll.memory/1"), static_cast<void*>(memory));
-  EXPECT_EQ(provide<Memory>(memory, "atoll.memory/2"), nullptr);
+TEST(Plugin, WhatIsProvidedIsTheInterfaceItself) {
+  test::FakeHost host;
+  Created created = create(host, "");
+  ASSERT_TRUE(created.status.ok());
+  const std::string_view kIds[] = {First::kInterfaceId, Second::kInterfaceId, Third::kInterfaceId};
+  ASSERT_EQ(atoll_plugin_v1.provides_count, std::size(kIds));
+  for (size_t i = 0; i < std::size(kIds); ++i) EXPECT_EQ(atoll_plugin_v1.provides[i].id, kIds[i]);
+  EXPECT_EQ(atoll_plugin_v1.provides[1].minor, 3u);
+  EXPECT_EQ(atoll_plugin_v1.provides[1].rank, -2);
+  auto query = [&](std::string_view id) { return atoll_plugin_v1.query(created.self, id.data()); };
+  EXPECT_EQ(static_cast<First*>(query(kIds[0]))->first(), 1);
+  EXPECT_EQ(static_cast<Second*>(query(kIds[1]))->second(), 2);
+  EXPECT_EQ(static_cast<Third*>(query(kIds[2]))->third(), 3);
+  EXPECT_EQ(query("tests.first/2"), nullptr);
+  EXPECT_EQ(query(""), nullptr);
+  atoll_plugin_v1.destroy(created.self);
+}
+
+TEST(Plugin, NeedsAreRowsOfTheDescriptor) {
+  ASSERT_EQ(atoll_plugin_v1.needs_count, 3u);
+  const atoll_need_v1* needs = atoll_plugin_v1.needs;
+  EXPECT_EQ(needs[0].id, First::kInterfaceId);
+  EXPECT_EQ(needs[0].minor, 4u);
+  EXPECT_EQ(needs[0].flags, 0u);
+  EXPECT_STREQ(needs[1].id, "atoll.memory/1");
+  EXPECT_EQ(needs[1].flags, ATOLL_NEED_OPTIONAL);
+  EXPECT_EQ(needs[2].id, Third::kInterfaceId);
+  EXPECT_EQ(needs[2].flags, ATOLL_NEED_MANY);
+}
+
+TEST(PluginRunner, DefaultsAreThoseOfTheTable) {
+  test::FakeHost host;
+  test::PluginRunner plugin(host);
+  Status status = plugin.create_and_start();
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(host.options().get_string("fail"), "");
+  EXPECT_EQ(host.options().get_int("count"), 3);
+  EXPECT_EQ(host.options().get_duration_ns("wait"), 2 * kNsPerSecond);
+  EXPECT_EQ(host.options().get_strings("names"), std::vector<std::string>{"a"});
+  EXPECT_EQ(plugin.query<First>()->first(), 1);
+}
+
+TEST(PluginRunner, TextsAndTypedValuesGoBeforeDefaults) {
+  test::FakeHost host;
+  host.options().set_int("count", 11).set_strings("names", {"typed"});  // typed values are the test's affair
+  test::PluginRunner plugin(host);
+  plugin.set("wait", "1500ms").set("names", R"(["x", "y"])");
+  Status status = plugin.create_and_start();
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(host.options().get_int("count"), 11);
+  EXPECT_EQ(host.options().get_duration_ns("wait"), 1500 * kNsPerMs);
+  EXPECT_EQ(host.options().get_strings("names"), (std::vector<std::string>{"x", "y"}));
+}
+
+TEST(PluginRunner, TextsAreCheckedAsTheServerDoes) {
+  test::FakeHost host("mine");
+  test::PluginRunner plugin(host);
+  plugin.set("count", "11").set("wait", "10").set("naems", "x").set("fail", "constructor throws");
+  Status status = plugin.create();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.text(),
+            "\"count\": plugin.mine.count: found integer 11, expected integer, 1..10\n"
+            "\"naems\": unknown key 'naems' in [plugin.mine], did you mean 'names'?\n"
+            "\"wait\": plugin.mine.wait: found string \"10\", expected duration (\"250ms\"), at least 1s");
 }
 
 }  // namespace

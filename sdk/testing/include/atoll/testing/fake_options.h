@@ -35,6 +35,8 @@ class FakeOptions final : public Options {
     return put<7>(std::move(key), std::move(value));
   }
 
+  bool has(std::string_view key) const noexcept { return values_.find(key) != values_.end(); }
+
   bool get_bool(std::string_view key) const noexcept override { return get<0>(key); }
   int64_t get_int(std::string_view key) const noexcept override { return get<1>(key); }
   double get_float(std::string_view key) const noexcept override { return get<2>(key); }

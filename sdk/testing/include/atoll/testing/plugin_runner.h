@@ -7,13 +7,18 @@
 
 #include "atoll/plugin.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/option_table.h"
 
 extern "C" const atoll_plugin_v1_t atoll_plugin_v1;
 
 namespace atl::test {
 
-/// One instance of the plugin that is linked into the test. Steps that were begun are undone at the end. The
-/// options must be set in the host first: those with a default too.
+/// One instance of the plugin that is linked into the test. Steps that were begun are undone at the end.
+///
+///     PluginRunner plugin(host);
+///     ASSERT_TRUE(plugin.set("temperature", "0.5").create_and_start().ok());
+///
+/// Options are those of the plugin's table, with its defaults, as in the server.
 class PluginRunner {
  public:
   explicit PluginRunner(FakeHost& host) : host_(host) {}
@@ -24,7 +29,20 @@ class PluginRunner {
     if (self_ != nullptr) atoll_plugin_v1.destroy(self_);
   }
 
+  /// A value as text, as a manifest has it; create() checks it as the server would. Strings, durations and
+  /// sizes stand bare ("30s"), lists and maps as in TOML. Typed values may be set in the host's options
+  /// instead, where they are not checked.
+  PluginRunner& set(std::string_view key, std::string_view text) {
+    texts_[std::string(key)] = text;
+    return *this;
+  }
+
+  /// Errors: as create() of the plugin; before it is called INVALID_ARGUMENT with everything that is wrong
+  /// with the options, in the server's words: "plugin.test.temperature: found float 2000, expected number,
+  /// 0.001..1000".
   Status create() noexcept {
+    ATOLL_RETURN_IF_ERROR(apply_option_table({atoll_plugin_v1.options, atoll_plugin_v1.options_count}, texts_,
+                                             host_.options(), cat("plugin.", host_.instance_name())));
     return Status::take(
         atoll_plugin_v1.create(reinterpret_cast<atoll_host*>(static_cast<Host*>(&host_)), &self_));
   }
@@ -55,6 +73,7 @@ class PluginRunner {
 
  private:
   FakeHost& host_;
+  OptionTexts texts_;
   void* self_ = nullptr;
   bool started_ = false;
 };

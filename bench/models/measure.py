@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""What models that nobody uses cost: time to ready, memory, threads and room on the metrics page, for each of many.
+
+    etc/dev/build release && build/venv/bin/python bench/models/measure.py [--models 10000] [--runs 3] [--output FILE]
+
+Each run starts the server of the default manifest on a repository without models and on one with many of the smallest
+kind (identity, one instance), waits until it is ready, scrapes the metrics and, when the threads of the models' instances
+had time to end, reads its memory. Figures a model are the difference of the two. Prints the median with the smallest and
+largest value and the budgets beside them, and writes that to --output. Exits with 1 if a median misses a budget.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import platform
+import statistics
+import sys
+import tempfile
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests"))
+from support.server import Server, usage  # noqa: E402
+
+CONFIG = """backend: "identity"
+max_batch_size: 8
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+instance_group [ { kind: KIND_CPU count: 1 } ]
+"""
+# Longer than an instance's thread outlives its last task.
+SETTLE_S = 60
+BUDGETS = {"memory a model": 30.0, "threads a model": 0.0, "page a model": 1.2, "scrape": 1.0}
+UNITS = {"ready": "s", "memory a model": "kB", "threads a model": "", "page a model": "kB", "scrape": "s"}
+
+
+def make_repository(folder, models):
+    folder.mkdir()
+    for number in range(models):
+        model = folder / f"identity_{number:05}"
+        (model / "1").mkdir(parents=True)
+        (model / "config.pbtxt").write_text(CONFIG)
+    return folder
+
+
+def scrape(server):
+    begin = time.perf_counter()
+    with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=600) as page:
+        size = len(page.read())
+    return time.perf_counter() - begin, size
+
+
+def settled_threads(pid):
+    """The number of threads once it has not changed for a few seconds."""
+    deadline = time.monotonic() + SETTLE_S
+    last, since = usage(pid)["threads"], time.monotonic()
+    while time.monotonic() < deadline and time.monotonic() - since < 15:
+        time.sleep(0.5)
+        now = usage(pid)["threads"]
+        if now != last:
+            last, since = now, time.monotonic()
+    return last
+
+
+@contextlib.contextmanager
+def serving(repository):
+    """The server and the seconds until it was ready."""
+    begin = time.perf_counter()
+    with Server(repository) as server:
+        server.wait_ready(timeout=600)
+        yield server, time.perf_counter() - begin
+
+
+def one_state(repository):
+    with serving(repository) as (server, ready_s):
+        scrape_s, page_bytes = min(scrape(server) for _ in range(3))
+        threads = settled_threads(server.pid)
+        return {"ready": ready_s, "scrape": scrape_s, "page": page_bytes, "threads": threads,
+                "resident": usage(server.pid)["resident_bytes"]}
+
+
+def one_run(empty, full, models):
+    without, with_models = one_state(empty), one_state(full)
+    def difference(name):
+        return (with_models[name] - without[name]) / models
+    return {"ready": with_models["ready"], "memory a model": difference("resident") / 1e3,
+            "threads a model": difference("threads"), "page a model": difference("page") / 1e3,
+            "scrape": with_models["scrape"]}
+
+
+def report(runs, models):
+    """The lines of the report, and whether every budget is met."""
+    cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    lines = [f"{models} models, {len(runs)} runs on {cpu}, {platform.system()} {platform.release()}", ""]
+    lines += ["| figure | median | smallest | largest | budget | |", "| --- | --- | --- | --- | --- | --- |"]
+    met_all = True
+    for name, unit in UNITS.items():
+        values = [run[name] for run in runs]
+        budget = BUDGETS.get(name)
+        met = budget is None or round(statistics.median(values), 3) <= budget
+        met_all &= met
+        verdict = "" if budget is None else "met" if met else "MISSED"
+        shown = "" if budget is None else f"{budget:g} {unit}".strip()
+        lines.append(f"| {name} | {statistics.median(values):.3f} {unit} | {min(values):.3f} | {max(values):.3f} "
+                     f"| {shown} | {verdict} |")
+    return lines, met_all
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=int, default=10000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--output", type=pathlib.Path, help="also write the report there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        empty = make_repository(pathlib.Path(folder) / "empty", 0)
+        full = make_repository(pathlib.Path(folder) / "full", options.models)
+        one_state(empty)  # the files are in the page cache then
+        runs = [one_run(empty, full, options.models) for _ in range(options.runs)]
+    lines, met = report(runs, options.models)
+    print("\n".join(lines))
+    if options.output:
+        options.output.write_text("# Models that nobody uses\n\n" + "\n".join(lines) + "\n")
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()
