@@ -78,6 +78,9 @@ bool wants_dependents(const std::vector<ModelControlParameter>& parameters) {
 Status load_answer(const std::string& model, bool overridden, bool exiting, ModelLoadOutcome outcome) {
   const Status& status = outcome.status;
   if (status.ok() || exiting) return std::move(outcome.status);
+  if (status.code() == Code::kAborted) {
+    return internal_error("failed to load '", model, "', no version is available: ", status.text());
+  }
   if (outcome.was_read) return invalid_argument("load failed for model '", model, "': ", status.text(), "\n");
   Code code =
       overridden && status.code() == Code::kInvalidArgument ? Code::kInvalidArgument : Code::kInternal;

@@ -23,6 +23,7 @@ bool wants_dependents(const std::vector<ModelControlParameter>& parameters);
 /// What a client is told of a load that ended so.
 ///   OK, or what keeps the server as a whole from loading: as it is;
 ///   INVALID_ARGUMENT "load failed for model '<m>': <reason>\n";
+///   INTERNAL "failed to load '<m>', no version is available: <reason>": it was unloaded meanwhile;
 ///   INTERNAL "failed to load '<m>', failed to poll from model repository: <reason>": it was not even read.
 ///   If what the client sent is to blame, INVALID_ARGUMENT with that text.
 /// \param overridden  the client brought a configuration or files

@@ -90,6 +90,8 @@ TEST(LoadAnswer, HasTheProtocolsTexts) {
       {true, false, Code::kUnavailable, false, Code::kInternal, kPoll},
       {false, false, Code::kInvalidArgument, true, Code::kInvalidArgument, kLoad},
       {true, false, Code::kInternal, true, Code::kInvalidArgument, kLoad},
+      {false, false, Code::kAborted, true, Code::kInternal,
+       "failed to load 'm', no version is available: why"},
       {false, true, Code::kUnavailable, false, Code::kUnavailable, "why"},
   };
   for (const AnswerCase& one : cases) {

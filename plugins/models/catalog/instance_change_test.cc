@@ -31,7 +31,13 @@ class InstanceChangeTest : public ::testing::Test {
     bench_.repository.touch("m", "config.pbtxt");
     ModelLoadRequest request;
     request.model = "m";
-    return bench_.load_model(std::move(request)).status;
+    ended_ = false;
+    Status status = internal_error("the load did not end");
+    bench_.catalog().load_model(std::move(request), [this](ModelLoadOutcome outcome) {
+      if (!std::exchange(ended_, true)) load_status_ = std::move(outcome.status);
+    });
+    bench_.host.run_ready();
+    return ended_ ? load_status_.clone() : std::move(status);
   }
   void infer(TestRequest& request) {
     fill_simple(request);
@@ -44,6 +50,8 @@ class InstanceChangeTest : public ::testing::Test {
   std::set<int64_t> stamped_;
   CatalogBench bench_;
   ModelRef model_;
+  bool ended_ = false;
+  Status load_status_;
 };
 
 TEST_F(InstanceChangeTest, MoreAndFewerWithoutALoadAndWithTheirStatistics) {
@@ -90,7 +98,7 @@ TEST_F(InstanceChangeTest, RequestsThatWaitAreAnswered) {
   bench_.scheduler.hold = true;
   TestRequest waiting;
   infer(waiting);
-  ASSERT_TRUE(load(groups(1)).ok());
+  EXPECT_EQ(load(groups(1)).text(), "the load did not end");
   EXPECT_EQ(bench_.backend.instances().size(), 3u) << "what runs keeps what it runs on";
   TestRequest later;
   ModelRef old = std::move(model_);
@@ -100,8 +108,11 @@ TEST_F(InstanceChangeTest, RequestsThatWaitAreAnswered) {
   EXPECT_TRUE(waiting.done());
   EXPECT_TRUE(later.done());
   EXPECT_EQ(answered(), 2u);
+  EXPECT_FALSE(ended_);
   old.reset();
   bench_.host.run_ready();
+  EXPECT_TRUE(ended_) << "it is told when the instances are gone";
+  EXPECT_EQ(load_status_.text(), "OK");
   EXPECT_EQ(bench_.backend.instances().size(), 1u);
   EXPECT_TRUE(bench_.catalog().acquire("m", 1).ok());
 }

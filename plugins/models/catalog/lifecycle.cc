@@ -48,6 +48,7 @@ void Lifecycle::load(ModelLoadRequest request, ModelDone done) {
   order.files = std::move(request.files);
   order.requested = true;
   order.refresh_members = request.refresh_members;
+  order.awaits_departures = true;
   order.told.push_back([done = std::move(done)](const ModelLoadOutcome& outcome) {
     done({outcome.status.clone(), outcome.was_read});
   });
@@ -177,6 +178,9 @@ void Lifecycle::finish(const AttemptPtr& attempt, const Status& status) {
     record.loading = false;
     told = std::move(record.running);
     record.running.clear();
+    if (attempt->departure != nullptr && attempt->departure->left != 0) {
+      attempt->departure->told = std::exchange(told, {});
+    }
     if (record.waiting.empty()) {
       if (!status.ok()) records_.forget_if_empty(attempt->model);
     } else if (ending_) {

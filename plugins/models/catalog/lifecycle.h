@@ -59,6 +59,12 @@ class Lifecycle {
   }
 
  private:
+  /// What was served and shares its instances with what took its place, but for some that go: who has to be
+  /// told when they are gone.
+  struct Departure {
+    size_t left = 0;  ///< so many versions are still there
+    std::vector<LoadDone> told = {};
+  };
   /// One load of one model.
   struct Attempt {
     std::string model;
@@ -72,6 +78,7 @@ class Lifecycle {
     std::map<std::string, uint64_t> built_on;  ///< committed of the members
     std::vector<ServedModel*> kept;            ///< served versions that did not change
     std::vector<RepositoryVersion> needed;     ///< versions to be built
+    std::shared_ptr<Departure> departure;      ///< null: nothing goes that the load has to wait for
     std::vector<ModelRef> bases;  ///< of each, what is served and differs in its instances only; or empty
   };
   using AttemptPtr = std::shared_ptr<Attempt>;
@@ -147,6 +154,7 @@ class Lifecycle {
   void tell_taken_down(const std::vector<std::string>& models, const std::string& reason,
                        const std::vector<LoadDone>& cancelled);
   void ended(const std::string& model, int64_t version, uint64_t object, bool destroyed);
+  void note_ended(const std::string& model, int64_t version, uint64_t object, std::vector<LoadDone>* told);
 
   Host& host_;
   ServingContext& serving_;
@@ -156,10 +164,11 @@ class Lifecycle {
   mutable std::mutex mutex_;  // guards everything below
   ModelRecords records_;
   WaitGraph waits_;
-  std::map<std::string, Change, std::less<>> changes_;  // by ServiceChanged::key_text
-  std::vector<SchedulerOffer> schedulers_;              // as of the last change of one
-  std::map<uint64_t, Live> live_;                       // published and not yet destroyed
-  std::set<uint64_t> succeeded_;                        ///< of these, by one with other instances
+  std::map<std::string, Change, std::less<>> changes_;         // by ServiceChanged::key_text
+  std::vector<SchedulerOffer> schedulers_;                     // as of the last change of one
+  std::map<uint64_t, Live> live_;                              // published and not yet destroyed
+  std::set<uint64_t> succeeded_;                               ///< of these, by one with other instances
+  std::map<uint64_t, std::shared_ptr<Departure>> departures_;  ///< of these, those that somebody waits for
   uint64_t last_operation_ = 0;
   uint64_t last_change_ = 0;
   uint64_t last_object_ = 0;

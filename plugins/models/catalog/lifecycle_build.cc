@@ -23,13 +23,24 @@ auto guarded(Function&& function) -> decltype(function()) {
   }
 }
 
+bool loses_instances(const ModelParts& before, const ModelParts& after) {
+  return std::any_of(before.instances.begin(), before.instances.end(), [&](const auto& instance) {
+    return std::find(after.instances.begin(), after.instances.end(), instance) == after.instances.end();
+  });
+}
+
 }  // namespace
 
 void Lifecycle::prepare(const AttemptPtr& attempt) {
   PrepareProgress progress;
+  const std::shared_ptr<const PreparedModel> loaded =
+      look([&](const ModelRecords& records) { return records.find(attempt->model)->loaded; });
+  if (loaded != nullptr && attempt->order.only_reschedules()) {
+    attempt->was_read = true;
+    attempt->prepared = loaded;
+    return loaded->ensemble ? await_members(attempt) : build(attempt);
+  }
   Result<PreparedModel> prepared = guarded([&]() -> Result<PreparedModel> {
-    std::shared_ptr<const PreparedModel> loaded =
-        look([&](const ModelRecords& records) { return records.find(attempt->model)->loaded; });
     return loader_->prepare(attempt->model, attempt->order, loaded.get(), &progress);
   });
   attempt->was_read = progress.was_read;
@@ -183,7 +194,14 @@ bool Lifecycle::adopt(const AttemptPtr& attempt, ModelRecord& record, Built& bui
     auto base = std::find_if(attempt->bases.begin(), attempt->bases.end(), [&](const ModelRef& base_ref) {
       return base_ref && base_ref.get() == state.served;
     });
-    if (base != attempt->bases.end()) succeeded_.insert(state.object);
+    if (base != attempt->bases.end()) {
+      succeeded_.insert(state.object);
+      if (attempt->order.awaits_departures && loses_instances(state.served->parts(), served->parts())) {
+        if (attempt->departure == nullptr) attempt->departure = std::make_shared<Departure>();
+        ++attempt->departure->left;
+        departures_[state.object] = attempt->departure;
+      }
+    }
     state.served = served;
     state.object = object;
   }

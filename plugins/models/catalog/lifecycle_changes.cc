@@ -12,7 +12,8 @@ bool Lifecycle::current(const Attempt& attempt) const {
 }
 
 Status Lifecycle::outdated() const {
-  return internal_error(
+  return Status(
+      Code::kAborted,
       "Newer operation has been applied to the model lifecycle, current load operation is out-dated.");
 }
 
@@ -193,10 +194,24 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
 
 void Lifecycle::ended(const std::string& model, int64_t version, uint64_t object, bool destroyed) {
   destroyed ? memory_.version_ended() : memory_.version_ends();
-  std::scoped_lock lock(mutex_);
-  if (!destroyed) {
-    live_.erase(object);
-    return;
+  std::vector<LoadDone> told;
+  {
+    std::scoped_lock lock(mutex_);
+    if (destroyed) {
+      note_ended(model, version, object, &told);
+    } else {
+      live_.erase(object);
+    }
+  }
+  for (const LoadDone& done : told) done({{}, true});
+}
+
+/// With the lock held.
+void Lifecycle::note_ended(const std::string& model, int64_t version, uint64_t object,
+                           std::vector<LoadDone>* told) {
+  if (auto departing = departures_.extract(object); !departing.empty()) {
+    Departure& departure = *departing.mapped();
+    if (--departure.left == 0) *told = std::move(departure.told);
   }
   if (succeeded_.erase(object) == 0) {
     host_.log().info("successfully unloaded '", model, "' version ", version);

@@ -21,10 +21,15 @@ struct LoadOrder {
   bool startup = false;     ///< by the control plugin while the server starts
   bool rebuild = false;     ///< what did not change, too: a service or a member was replaced
   bool reschedule = false;  ///< what did not change gets the scheduler that it would be given now
-  bool refresh_members = false;  ///< of an ensemble: members that changed are loaded, not only missing ones
+  bool awaits_departures = false;  ///< its end is told when the instances that it takes away are gone
+  bool refresh_members = false;    ///< of an ensemble: members that changed are loaded, not only missing ones
   std::vector<LoadDone> told = {};
 
   bool from_repository() const noexcept { return !config && files.empty(); }
+  /// Nothing but the scheduler is to be another one.
+  bool only_reschedules() const noexcept {
+    return reschedule && !rebuild && !requested && !refresh_members && from_repository();
+  }
 };
 
 /// For a reason of the server's own: it stays what the client made it.
@@ -34,7 +39,7 @@ inline LoadOrder rebuild_order() {
   return order;
 }
 
-/// Likewise, of which no more than the scheduler is to be another one.
+/// Likewise, of which no more than the scheduler is to be another one: the repository is not looked at.
 inline LoadOrder reschedule_order() {
   LoadOrder order;
   order.reschedule = true;
@@ -51,6 +56,7 @@ inline void enqueue(std::deque<LoadOrder>& waiting, LoadOrder order) {
   last.rebuild |= order.rebuild;
   last.reschedule |= order.reschedule;
   last.refresh_members |= order.refresh_members;
+  last.awaits_departures |= order.awaits_departures;
   for (LoadDone& done : order.told) last.told.push_back(std::move(done));
 }
 

@@ -105,7 +105,7 @@ Status Loader::read_files(const std::string& model, LoadOrder& order, const Prep
   if (!files.ok()) return std::move(files).status();
   prepared.files = std::move(files).value();
   bool unchanged = loaded != nullptr && !prepared.stamps.empty() && loaded->stamps == prepared.stamps;
-  bool keeps_override = unchanged || (as_loaded && (order.rebuild || order.reschedule));
+  bool keeps_override = unchanged || (as_loaded && order.rebuild);
   if (!prepared.config_override && loaded != nullptr && keeps_override) {
     prepared.config_override = loaded->config_override;
   }

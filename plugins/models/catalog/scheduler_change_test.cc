@@ -169,6 +169,19 @@ TEST(SchedulerRank, OneThatGoesHandsItsModelsToTheNext) {
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
 
+TEST(SchedulerRank, WhatChangedInTheRepositoryIsNotLoadedByTheWay) {
+  SchedulerBench bench;
+  FakeSchedulerProvider higher("default");
+  bench.publish("higher", higher, 1);
+  bench.put("m");
+  EXPECT_TRUE(bench.load_one("m").ok());
+  bench.put("m", "no text format");
+  bench.withdraw("higher");
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_EQ(bench.scheduler.live(), 1U);
+  EXPECT_FALSE(bench.load_one("m").ok());
+}
+
 TEST(SchedulerRank, ABatcherThatGoesIsStoodInFor) {
   SchedulerBench bench;
   FakeSchedulerProvider dynamic("dynamic");
