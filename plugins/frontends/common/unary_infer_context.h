@@ -12,6 +12,8 @@ namespace atl::frontends {
 /// none or more than one, with INTERNAL.
 class UnaryInferContext : public InferContext {
  protected:
+  /// Whether the answer is written elsewhere, and the response reclaimed there, instead of by answer().
+  virtual bool answer_later(Response& /*response*/) noexcept { return false; }
   /// Writes the answer. `response` has no error; it is reclaimed by the caller afterwards. Large output
   /// buffers are the writer's from here on: drop_output() is not called.
   virtual void answer(Response& response) noexcept = 0;
@@ -37,7 +39,7 @@ class UnaryInferContext : public InferContext {
     } else if (!only->error.ok()) {
       answer_error(only->error);
       discard(only);
-    } else {
+    } else if (!answer_later(*only)) {
       answer(*only);
       reclaim(only);
     }

@@ -107,7 +107,7 @@ TEST(V2InferMemory, OfTypedContents) {
 
 TEST(V2InferMemory, OfRandomMessagesGrownLarge) {
   Random random(20261122);
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 12; ++i) {
     // One part of a message that makes sense, or of one that has been damaged, repeated.
     std::string message = random_message(random);
     const size_t from = random.below(message.size());

@@ -1,7 +1,10 @@
 /// What every call of this frontend may use. Lives from start to stop.
 #pragma once
 
+#include <memory>
+
 #include "atoll/host.h"
+#include "common/large_work.h"
 #include "common/management/management.h"
 #include "settings.h"
 
@@ -11,6 +14,7 @@ struct Backplane {
   Host& host;
   const Settings& settings;
   ServerAccess server;
+  std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
 };
 
 }  // namespace atl::frontends::grpc_frontend

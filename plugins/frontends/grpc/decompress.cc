@@ -78,7 +78,8 @@ Status damaged(const z_stream& stream) {
                           stream.msg == nullptr ? "it is not complete" : stream.msg);
 }
 
-Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, grpc::ByteBuffer* to) {
+Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, bool* is_larger,
+                      grpc::ByteBuffer* to) {
   Inflater inflater;
   if (!inflater.ready) return make_status(Code::kResourceExhausted, "no memory to decompress a message");
   z_stream& stream = inflater.stream;
@@ -97,6 +98,7 @@ Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, grpc::
     } while (result != Z_STREAM_END && (stream.avail_in != 0 || stream.avail_out == 0));
     const uint64_t written = pieces.written(stream.avail_out);
     if (written > max_bytes) {
+      if (is_larger != nullptr) *is_larger = true;
       return make_status(Code::kResourceExhausted, "Received message larger than max (more than ", max_bytes,
                          " bytes after decompression vs. ", max_bytes, ")");
     }
@@ -112,7 +114,7 @@ Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, grpc::
 
 }  // namespace
 
-Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes) noexcept {
+Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger) noexcept {
   if (!message->Valid()) return {};
   const grpc_compression_algorithm compression = RawBuffer(message).compression();
   if (compression == GRPC_COMPRESS_NONE) return {};
@@ -125,7 +127,7 @@ Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes) noexcept {
     return internal_error("the request's bytes can not be read: ", dumped.error_message());
   }
   grpc::ByteBuffer content;
-  ATOLL_RETURN_IF_ERROR(inflate_slices(slices, max_bytes, &content));
+  ATOLL_RETURN_IF_ERROR(inflate_slices(slices, max_bytes, is_larger, &content));
   message->Swap(&content);
   return {};
 }

@@ -13,8 +13,10 @@
 namespace atl::frontends::grpc_frontend {
 
 /// Replaces a compressed message (gzip or deflate, as its frame says) with its content; leaves others as they
-/// are. Takes at most max_bytes and a buffer beside what came. Errors: RESOURCE_EXHAUSTED the content is
-/// larger than max_bytes; INVALID_ARGUMENT the data is not what it says; UNIMPLEMENTED another compression.
-Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes) noexcept;
+/// are, also on failure. Takes at most max_bytes and a buffer beside what came.
+/// \param is_larger  not null: set to whether the content is larger than max_bytes. Errors:
+/// RESOURCE_EXHAUSTED the content is larger than max_bytes; INVALID_ARGUMENT the data is not what it says;
+/// UNIMPLEMENTED another compression.
+Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger = nullptr) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "frontend_fixture.h"
+#include "received_message.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {
@@ -163,6 +164,105 @@ TEST_F(DecompressTest, EveryMethodTakesCompressedMessagesWithinTheLimit) {
   EXPECT_FALSE(stream->Read(&answer));
   expect_status(stream->Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED,
                 "Received message larger than max (more than 1048576 bytes after decompression vs. 1048576)");
+}
+
+TEST(ReceivedMessage, WhatOpensToMoreThanAMebibyteIsLeftForElsewhere) {
+  for (const size_t size : {kLargeBytes, kLargeBytes + 1}) {
+    ReceivedMessage received;
+    received.bytes() = compressed(compress(patterned(size), kGzip), GRPC_COMPRESS_GZIP);
+    const Result<bool> opened = received.open_small(8 << 20);
+    ASSERT_TRUE(opened.ok());
+    EXPECT_EQ(opened.value(), size == kLargeBytes);
+    EXPECT_TRUE(received.open(8 << 20).ok()) << "it is as it came";
+    EXPECT_EQ(text(received.bytes()), patterned(size));
+  }
+  ReceivedMessage received;
+  received.bytes() = compressed(compress(patterned(4097), kGzip), GRPC_COMPRESS_GZIP);
+  EXPECT_EQ(received.open_small(4096).status().code(), Code::kResourceExhausted) << "nobody else may open it";
+}
+
+TEST(ReceivedMessage, ManySmallSlicesAreJoined) {
+  const std::string bytes = [] {
+    inference::ModelInferRequest message;
+    message.set_model_name("m");
+    message.add_inputs()->set_name("I");
+    message.add_raw_input_contents(patterned(100'000));
+    return message.SerializeAsString();
+  }();
+  for (const size_t slice_bytes : {size_t{1}, size_t{500}, size_t{2048}}) {
+    ReceivedMessage received;
+    std::vector<grpc::Slice> slices;
+    for (size_t at = 0; at < bytes.size(); at += slice_bytes)
+      slices.emplace_back(bytes.substr(at, slice_bytes));
+    received.bytes() = grpc::ByteBuffer(slices.data(), slices.size());
+    Request request;
+    RegionUses regions;
+    ASSERT_TRUE(received.parse(request.arena()).ok());
+    ASSERT_TRUE(received.message().fill(request, regions).ok());
+    EXPECT_EQ(received.message().model_name(), "m");
+    EXPECT_EQ(request.inputs[0].size_bytes, 100'000u);
+    EXPECT_EQ(request.inputs[0].buffers.size(), slice_bytes < 1024 ? 1u : 49u) << slice_bytes;
+  }
+}
+
+TEST_F(DecompressTest, LargeMessagesAreOpenedElsewhereAndKeepTheirOrder) {
+  catalog_.add_identity("m");
+  start();
+  grpc::ClientContext unary;
+  unary.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const inference::ModelInferRequest large = request("m", kLargeBytes);
+  inference::ModelInferResponse response;
+  ASSERT_TRUE(stub_->ModelInfer(&unary, large, &response).ok());
+  EXPECT_EQ(response.raw_output_contents(0), large.raw_input_contents(0));
+
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  auto stream = stub_->ModelStreamInfer(&context);
+  const std::string names[] = {"m", "x", "m", "m"};
+  for (int i = 0; i < 12; ++i) {
+    inference::ModelInferRequest message = i % 3 == 0 ? large : request("m");
+    message.set_model_name(names[i % 4]);
+    message.set_id(std::to_string(i));
+    ASSERT_TRUE(stream->Write(message));
+  }
+  stream->WritesDone();
+  inference::ModelStreamInferResponse answer;
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(stream->Read(&answer)) << i;
+    EXPECT_EQ(answer.infer_response().id(), std::to_string(i));
+    EXPECT_EQ(answer.error_message().empty(), names[i % 4] == "m") << i;
+  }
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(DecompressTest, ALargeMessageThatIsDamagedEndsItsStreamOnly) {
+  catalog_.add_identity("m");
+  host_.options().set_bytes("max_message_bytes", 2 << 20);
+  start();
+  inference::ModelInferRequest too_large = request("m", 3 << 20);
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  auto stream = stub_->ModelStreamInfer(&context);
+  ASSERT_TRUE(stream->Write(too_large));
+  (void)stream->Write(request("m"));
+  inference::ModelStreamInferResponse answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  expect_status(stream->Finish(), grpc::StatusCode::RESOURCE_EXHAUSTED,
+                "Received message larger than max (more than 2097152 bytes after decompression vs. 2097152)");
+  grpc::ClientContext unary;
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(stub_->ModelInfer(&unary, request("m"), &response).ok());
+}
+
+TEST_F(DecompressTest, CallsThatBringNoFilesTakeNoLargeMessages) {
+  start();
+  inference::ModelReadyRequest message;
+  message.set_name(std::string(1 << 20, 'm'));
+  inference::ModelReadyResponse response;
+  grpc::ClientContext context;
+  expect_status(stub_->ModelReady(&context, message, &response), grpc::StatusCode::RESOURCE_EXHAUSTED,
+                "Received message larger than max (1048580 vs. 1048576)");
 }
 
 }  // namespace

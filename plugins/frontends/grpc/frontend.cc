@@ -4,6 +4,13 @@
 
 namespace atl::frontends::grpc_frontend {
 
+namespace {
+
+/// So many large messages are opened at a time.
+constexpr uint32_t kLargeWorkThreads = 2;
+
+}  // namespace
+
 GrpcFrontend::~GrpcFrontend() { stop(); }
 
 Status GrpcFrontend::init() {
@@ -18,6 +25,11 @@ Status GrpcFrontend::start() {
   if (!access.ok()) return std::move(access).status();
   access->server_name = settings_.server_name;
   backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(access).value()});
+  Status opened = backplane_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
+  if (!opened.ok()) {
+    backplane_.reset();
+    return opened;
+  }
   Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*backplane_, &bound_port_);
   if (!server.ok()) {
     backplane_.reset();

@@ -48,15 +48,49 @@ void InferCall::on_start(bool ok) {
     answer_error(refusal);
     return;
   }
-  Result<bool> found = find();
-  if (found.ok() && !found.value()) return;  // model_came() goes on
-  go_on(std::move(found).status());
+  Result<bool> read_here = read();
+  if (read_here.ok() && !read_here.value()) return;
+  look_up(read_here.ok() ? Status() : std::move(read_here).status());
+}
+
+Result<bool> InferCall::read() noexcept {
+  const Backplane& backplane = queue_.backplane;
+  Result<bool> opened = received_.open_small(backplane.settings.max_message_bytes);
+  if (!opened.ok()) return opened;
+  if (opened.value()) {
+    ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
+    return true;
+  }
+  reading_ = true;
+  const Task work{[](void* self) { static_cast<InferCall*>(self)->read_large(); }, this, nullptr};
+  if (Status status = backplane.large_work->try_post(work); !status.ok()) {
+    reading_ = false;
+    request.retry_after_ms = LargeWork::kRetryAfterMs;
+    return status;
+  }
+  return false;
+}
+
+void InferCall::read_large() noexcept {
+  Status status;
+  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+  if (status.ok()) status = received_.open(queue_.backplane.settings.max_message_bytes);
+  if (status.ok()) status = received_.parse(request.arena());
+  came_ = std::move(status);
+  wake_up_.send(*queue_.queue, woken_);
+}
+
+void InferCall::look_up(Status status) noexcept {
+  if (status.ok()) {
+    Result<bool> found = find();
+    if (found.ok() && !found.value()) return;  // model_came() goes on
+    if (!found.ok()) status = std::move(found).status();
+  }
+  go_on(std::move(status));
 }
 
 Result<bool> InferCall::find() noexcept {
   const Backplane& backplane = queue_.backplane;
-  ATOLL_RETURN_IF_ERROR(received_.open(backplane.settings.max_message_bytes));
-  ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
   Result<int64_t> version = received_.version(backplane.server);
   if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
@@ -69,7 +103,13 @@ void InferCall::model_came(Status status) noexcept {
   wake_up_.send(*queue_.queue, woken_);
 }
 
-void InferCall::on_woken(bool) { go_on(std::move(came_)); }
+void InferCall::on_woken(bool) {
+  if (std::exchange(reading_, false)) {
+    look_up(std::move(came_));
+  } else {
+    go_on(std::move(came_));
+  }
+}
 
 void InferCall::go_on(Status status) noexcept {
   if (status.ok()) status = prepare();

@@ -35,7 +35,13 @@ class InferCall final : public UnaryInferContext {
   void on_written(bool ok);
   void on_end(bool ok);
   void on_woken(bool ok);
-  /// Reads the request and finds the model. \returns false: it waits for that
+  /// Opens and parses the message. \returns false: that is done elsewhere, and on_woken() goes on
+  Result<bool> read() noexcept;
+  /// [large work]
+  void read_large() noexcept;
+  /// The message is read, or can not be: finds the model, then as go_on().
+  void look_up(Status status) noexcept;
+  /// Finds the model. \returns false: it waits for that
   Result<bool> find() noexcept;
   /// The model is there, or will not be: hands over, or answers why not. The call may be over afterwards, and
   /// this object in its next use.
@@ -55,8 +61,9 @@ class InferCall final : public UnaryInferContext {
   Step<InferCall> written_{this, &InferCall::on_written};
   Step<InferCall> end_{this, &InferCall::on_end};
   Step<InferCall> woken_{this, &InferCall::on_woken};
-  WakeUp wake_up_;  ///< brings a request that waited for its model back to its thread
-  Status came_;     ///< how that ended
+  WakeUp wake_up_;        ///< brings a request that waited for its model back to its thread
+  Status came_;           ///< how that, or the reading elsewhere, ended
+  bool reading_ = false;  ///< it is the reading
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
   ReceivedMessage received_;

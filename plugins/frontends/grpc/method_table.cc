@@ -1,5 +1,7 @@
 #include "method_table.h"
 
+#include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "common/management/management.h"
@@ -15,6 +17,8 @@
 namespace atl::frontends::grpc_frontend {
 namespace {
 
+/// Of a request that brings no files.
+constexpr uint64_t kMostOrdinaryBytes = uint64_t{1} << 20;
 /// Whether a call holds a pass of the gate, and so is refused while the instance drains.
 constexpr bool kHealthCall = false;
 constexpr bool kOrdinaryCall = true;
@@ -53,6 +57,10 @@ void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle han
     method->backplane = &backplane_;
     method->category = category;
     method->holds_pass = holds_pass;
+    // Only loads bring files. Objects made of many small fields take many times what these take on the wire.
+    constexpr bool kBringsFiles = std::is_same_v<Request, inference::RepositoryModelLoadRequest>;
+    const auto most = static_cast<uint64_t>(backplane_.settings.max_message_bytes);
+    method->max_bytes = kBringsFiles ? most : std::min(most, kMostOrdinaryBytes);
     methods->push_back(std::move(method));
     UnaryCall<Request, Response>::arm(*methods->back());
   });

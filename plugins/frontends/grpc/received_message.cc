@@ -1,6 +1,24 @@
 #include "received_message.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace atl::frontends::grpc_frontend {
+namespace {
+
+/// More slices than this are joined if they have fewer bytes on the average than that.
+constexpr size_t kMostSmallSlices = 64;
+constexpr size_t kSmallSliceBytes = 1024;
+
+}  // namespace
+
+Result<bool> ReceivedMessage::open_small(uint64_t max_bytes) noexcept {
+  bool is_larger = false;
+  Status status = open_message(&bytes_, std::min<uint64_t>(max_bytes, kLargeBytes), &is_larger);
+  if (is_larger && max_bytes > kLargeBytes) return false;
+  ATOLL_RETURN_IF_ERROR(std::move(status));
+  return true;
+}
 
 Status ReceivedMessage::parse(Arena& arena) noexcept {
   ATOLL_RETURN_IF_ERROR(read_slices());
@@ -20,6 +38,15 @@ Status ReceivedMessage::read_slices() noexcept {
     if (grpc::Status dumped = bytes_.Dump(&slices_); !dumped.ok()) {
       return internal_error("the request's bytes can not be read: ", dumped.error_message());
     }
+  }
+  // What came in pieces of a few bytes would take more for the pieces than for what is in them.
+  if (slices_.size() > kMostSmallSlices && bytes_.Length() / slices_.size() < kSmallSliceBytes) {
+    slices_.clear();
+    slices_.emplace_back();
+    if (!bytes_.DumpToSingleSlice(&slices_.front()).ok()) {
+      return make_status(Code::kResourceExhausted, "no memory to join the request's bytes");
+    }
+    bytes_.Clear();
   }
   for (const grpc::Slice& slice : slices_) spans_.emplace_back(slice.begin(), slice.size());
   return {};

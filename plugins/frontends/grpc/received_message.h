@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "atoll/model.h"
+#include "common/large_work.h"
 #include "common/management/management.h"
 #include "common/v2_infer_request.h"
 #include "decompress.h"
@@ -19,6 +20,9 @@ class ReceivedMessage {
 
   /// Undoes compression. Errors: as open_message().
   Status open(uint64_t max_bytes) noexcept { return open_message(&bytes_, max_bytes); }
+  /// The same for a thread that has others to answer: what opens to more than kLargeBytes is left as it is.
+  /// \returns false: open() is to be called elsewhere
+  Result<bool> open_small(uint64_t max_bytes) noexcept;
 
   /// Errors: as V2InferRequest::parse().
   Status parse(Arena& arena) noexcept;

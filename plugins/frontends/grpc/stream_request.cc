@@ -33,18 +33,51 @@ StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* recei
 }
 
 void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
-  // As gRPC itself does with messages that are too large.
-  if (Status opened = received_.open(queue_.backplane.settings.max_message_bytes); !opened.ok()) {
+  read_start_ns_ = read_start_ns;
+  read_end_ns_ = read_end_ns;
+  pass_ = Pass(queue_.backplane.host.gate());
+  Result<bool> opened = received_.open_small(queue_.backplane.settings.max_message_bytes);
+  if (opened.ok() && opened.value()) {
+    parse();
+  } else if (opened.ok()) {
+    // Those behind it wait, so that their models get them in their order.
+    about_to_wait();
+    reading_ = true;
+    queue_.backplane.large_work->post(
+        {[](void* self) { static_cast<StreamRequest*>(self)->read_large(); }, this, nullptr});
+    return;
+  }
+  look_up(opened.ok() ? Status() : std::move(opened).status());
+}
+
+void StreamRequest::read_large() noexcept {
+  Status opened = received_.open(queue_.backplane.settings.max_message_bytes);
+  if (opened.ok()) parse();
+  came_ = std::move(opened);
+  wake_up_.send(*queue_.queue, woken_);
+}
+
+void StreamRequest::parse() noexcept {
+  parsed_ = received_.parse(request.arena());
+  // Of a message that is not valid the id may have been read, and may be what is not valid.
+  if (is_utf8(received_.message().id())) request.id = received_.message().id();
+}
+
+void StreamRequest::look_up(const Status& opened) noexcept {
+  Result<bool> found = opened.ok() ? find() : Result<bool>(true);
+  if (found.ok() && !found.value()) return;  // model_came() goes on
+  // It keeps the stream, and may be gone when it has gone on.
+  std::shared_ptr<InferStream> held;
+  if (std::exchange(holds_, false)) held = stream_->shared_from_this();
+  if (opened.ok()) {
+    go_on(std::move(found).status());
+  } else {
+    // As gRPC itself does with messages that are too large.
     stream_->shut_down(opened.code(), std::string(opened.message()));
     abandon();
     done(kRunPart);
-    return;
   }
-  read_start_ns_ = read_start_ns;
-  read_end_ns_ = read_end_ns;
-  Result<bool> found = find();
-  if (found.ok() && !found.value()) return;  // model_came() goes on
-  go_on(std::move(found).status());
+  if (held != nullptr) held->go_on();
 }
 
 void StreamRequest::go_on(Status status) noexcept {
@@ -60,7 +93,10 @@ void StreamRequest::go_on(Status status) noexcept {
   done(kRunPart);
 }
 
-void StreamRequest::about_to_wait() noexcept { stream_->hold(); }
+void StreamRequest::about_to_wait() noexcept {
+  holds_ = true;
+  stream_->hold();
+}
 
 void StreamRequest::model_came(Status status) noexcept {
   came_ = std::move(status);
@@ -68,6 +104,8 @@ void StreamRequest::model_came(Status status) noexcept {
 }
 
 void StreamRequest::on_woken(bool) {
+  if (std::exchange(reading_, false)) return look_up(std::move(came_));
+  holds_ = false;
   // It keeps the stream, and may be gone when it has gone on.
   std::shared_ptr<InferStream> stream = stream_->shared_from_this();
   go_on(std::move(came_));
@@ -76,20 +114,13 @@ void StreamRequest::on_woken(bool) {
 
 Result<bool> StreamRequest::find() noexcept {
   const Backplane& backplane = queue_.backplane;
-  pass_ = Pass(backplane.host.gate());
-  Status parsed = received_.parse(request.arena());
-  // Of a message that is not valid the id may have been read, and may be what is not valid.
-  if (is_utf8(received_.message().id())) request.id = received_.message().id();
   if (!pass_) return unavailable(messages::kGrpcShuttingDown);
-  ATOLL_RETURN_IF_ERROR(std::move(parsed));
+  ATOLL_RETURN_IF_ERROR(std::move(parsed_));
   Result<int64_t> version = received_.version(backplane.server);
   if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = stream_->deadline_ns();
-  Result<bool> found =
-      find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
-                 received_.message().model_name(), version.value());
-  if (!found.ok()) stream_->go_on();  // the wait was refused
-  return found;
+  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
+                    received_.message().model_name(), version.value());
 }
 
 Status StreamRequest::prepare() noexcept {

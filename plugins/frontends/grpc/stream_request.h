@@ -51,7 +51,12 @@ class StreamRequest final : public InferContext {
   enum TransportPart : uint32_t { kWritePart = kTransportPart, kRunPart = kTransportPart * 2 };
 
   void on_woken(bool ok);
-  /// Reads the message and finds the model. \returns false: it waits for that
+  void parse() noexcept;
+  /// [large work]
+  void read_large() noexcept;
+  /// The message is opened and parsed, or can not be opened: finds the model, then as go_on().
+  void look_up(const Status& opened) noexcept;
+  /// Finds the model. \returns false: it waits for that
   Result<bool> find() noexcept;
   /// The model is there, or will not be. It may be gone afterwards.
   void go_on(Status status) noexcept;
@@ -78,8 +83,11 @@ class StreamRequest final : public InferContext {
 
   InferQueue& queue_;
   Step<StreamRequest> woken_{this, &StreamRequest::on_woken};
-  WakeUp wake_up_;  ///< brings a request that waited for its model back to its thread
-  Status came_;     ///< how that ended
+  WakeUp wake_up_;        ///< brings a request that waited for its model back to its thread
+  Status came_;           ///< how that, or opening the message elsewhere, ended
+  bool reading_ = false;  ///< it is the opening
+  bool holds_ = false;    ///< the stream, so that requests behind this one wait
+  Status parsed_;
   int64_t read_start_ns_ = 0;
   int64_t read_end_ns_ = 0;
   InferStream* stream_ = nullptr;

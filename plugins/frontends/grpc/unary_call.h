@@ -32,6 +32,7 @@ struct UnaryMethod {
   ApiCategory category = ApiCategory::kHealth;
   /// Health calls hold no pass of the gate: they are answered while the server drains.
   bool holds_pass = false;
+  uint64_t max_bytes = 0;  ///< of a request, after decompression
 };
 
 template <class Request, class Response>
@@ -70,7 +71,11 @@ class UnaryCall final : public Event {
       pass_ = Pass(backplane.host.gate());
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
     }
-    ATOLL_RETURN_IF_ERROR(open_message(&received_, backplane.settings.max_message_bytes));
+    ATOLL_RETURN_IF_ERROR(open_message(&received_, method_.max_bytes));
+    if (received_.Length() > method_.max_bytes) {
+      return make_status(Code::kResourceExhausted, "Received message larger than max (", received_.Length(),
+                         " vs. ", method_.max_bytes, ")");
+    }
     if (!grpc::SerializationTraits<Request>::Deserialize(&received_, &request_).ok()) {
       return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
     }

@@ -1,6 +1,8 @@
 /// Memory of one request's body.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +14,7 @@
 namespace atl::frontends::http {
 
 /// Contiguous bytes, aligned for vector instructions, with room behind them that parsers may read. Large ones
-/// only take address space until they are filled. Not thread safe.
+/// only take address space until they are filled, and grow without being copied. Not thread safe.
 class BodyBuffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -23,17 +25,19 @@ class BodyBuffer {
   BodyBuffer(BodyBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        capacity_(std::exchange(other.capacity_, 0)),
+        mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
   BodyBuffer& operator=(BodyBuffer&& other) noexcept {
     if (this != &other) {
-      std::free(data_);
+      free_memory();
       data_ = std::exchange(other.data_, nullptr);
       size_ = std::exchange(other.size_, 0);
       capacity_ = std::exchange(other.capacity_, 0);
+      mapped_bytes_ = std::exchange(other.mapped_bytes_, 0);
     }
     return *this;
   }
-  ~BodyBuffer() { std::free(data_); }
+  ~BodyBuffer() { free_memory(); }
 
   uint8_t* data() noexcept { return data_; }
   size_t size() const noexcept { return size_; }
@@ -46,12 +50,13 @@ class BodyBuffer {
     if (bytes <= capacity_ && data_ != nullptr) return true;
     size_t rounded = (bytes + kPadding + kAlignment - 1) / kAlignment * kAlignment;
     if (rounded < bytes) return false;
+    if (size_ != 0 && rounded >= kMappedBytes) return remap(rounded);
     auto* grown = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
     if (grown == nullptr) return false;
     if (size_ != 0) std::memcpy(grown, data_, size_);
     // Readers may look at the padding; what it holds does not matter, but it is to be defined.
     std::memset(grown + rounded - kPadding, 0, kPadding);
-    std::free(data_);
+    free_memory();
     data_ = grown;
     capacity_ = rounded - kPadding;
     return true;
@@ -73,9 +78,36 @@ class BodyBuffer {
   void clear() noexcept { size_ = 0; }
 
  private:
+  /// Buffers that have something in them and become larger than this are pages, which the system moves.
+  static constexpr size_t kMappedBytes = size_t{1} << 20;
+
+  bool remap(size_t bytes) noexcept {
+    void* grown = mapped_bytes_ != 0
+                      ? ::mremap(data_, mapped_bytes_, bytes, MREMAP_MAYMOVE)
+                      : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (grown == MAP_FAILED) return false;
+    if (mapped_bytes_ == 0) {
+      std::memcpy(grown, data_, size_);
+      std::free(data_);
+    }
+    data_ = static_cast<uint8_t*>(grown);
+    mapped_bytes_ = bytes;
+    capacity_ = bytes - kPadding;
+    return true;
+  }
+  void free_memory() noexcept {
+    if (mapped_bytes_ != 0) {
+      ::munmap(data_, mapped_bytes_);
+    } else {
+      std::free(data_);
+    }
+    mapped_bytes_ = 0;
+  }
+
   uint8_t* data_ = nullptr;
   size_t size_ = 0;
   size_t capacity_ = 0;
+  size_t mapped_bytes_ = 0;  ///< 0: of the C library
 };
 
 }  // namespace atl::frontends::http

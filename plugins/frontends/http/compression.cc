@@ -154,8 +154,8 @@ Status compress(Encoding encoding, std::span<const iovec> parts, BodyBuffer* to)
   to->clear();
   z_stream stream{};
   const int window_bits = kWindowBits + (encoding == Encoding::kGzip ? kGzipFormat : 0);
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window_bits, kMemoryLevel,
-                   Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, window_bits, kMemoryLevel, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
     return no_memory();
   }
   std::unique_ptr<z_stream, DeflateEnd> owned(&stream);

@@ -4,6 +4,13 @@
 
 namespace atl::frontends::http {
 
+namespace {
+
+/// So many large bodies are read or written at a time.
+constexpr uint32_t kLargeWorkThreads = 2;
+
+}  // namespace
+
 HttpFrontend::~HttpFrontend() { stop(); }
 
 Status HttpFrontend::init() {
@@ -19,6 +26,11 @@ Status HttpFrontend::start() {
   access->server_name = settings_.server_name;
   const ListenAddress address = settings_.address;
   backplane_ = std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value()});
+  Status opened = backplane_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads);
+  if (!opened.ok()) {
+    stop();
+    return opened;
+  }
   Result<std::unique_ptr<HttpServer>> server = HttpServer::start(*backplane_, &bound_port_);
   if (!server.ok()) {
     settings_ = std::move(backplane_->settings);

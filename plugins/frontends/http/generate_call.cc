@@ -56,11 +56,56 @@ void GenerateCall::on_posted() noexcept {
   if (!came_) return flush();
   Status status = std::move(*came_);
   came_.reset();
-  go_on(std::move(status));
+  if (std::exchange(reading_, false)) {
+    hand_over(std::move(status));
+  } else {
+    go_on(std::move(status));
+  }
 }
 
 void GenerateCall::go_on(Status status) noexcept {
   // The head has gone with the client.
+  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
+  if (status.ok()) {
+    Result<bool> read = read_body();
+    if (read.ok() && !read.value()) return;
+    if (!read.ok()) status = std::move(read).status();
+  }
+  hand_over(std::move(status));
+}
+
+Result<bool> GenerateCall::read_body() noexcept {
+  const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
+  if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
+    return invalid_argument(messages::kOnlyIdentity);
+  }
+  if (body_.size() <= kLargeBytes) {
+    ATOLL_RETURN_IF_ERROR(context_.generate_reader.read(body_.text(), model->info(), request, parts_));
+    return true;
+  }
+  reading_ = true;
+  channel_->keep_head();
+  const Task work{[](void* self) { static_cast<GenerateCall*>(self)->read_large_body(); }, this, nullptr};
+  if (Status status = context_.backplane.large_work->try_post(work); !status.ok()) {
+    reading_ = false;
+    request.retry_after_ms = LargeWork::kRetryAfterMs;
+    return status;
+  }
+  return false;
+}
+
+void GenerateCall::read_large_body() noexcept {
+  Status status;
+  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+  if (status.ok()) {
+    GenerateRequestReader reader(InputLimits{context_.backplane.settings.max_input_bytes});
+    status = reader.read(body_.text(), model->info(), request, parts_);
+  }
+  came_ = std::move(status);
+  context_.post(*this);
+}
+
+void GenerateCall::hand_over(Status status) noexcept {
   if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
   if (status.ok()) status = prepare();
   context_.buffers.give(std::move(body_));
@@ -79,11 +124,6 @@ void GenerateCall::go_on(Status status) noexcept {
 }
 
 Status GenerateCall::prepare() noexcept {
-  const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
-  if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
-    return invalid_argument(messages::kOnlyIdentity);
-  }
-  ATOLL_RETURN_IF_ERROR(context_.generate_reader.read(body_.text(), model->info(), request, parts_));
   ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
   request.trace = start_trace(context_.backplane, model->info(), request.id, channel_->head());
   trace("HTTP_RECV_START", channel_->received_first_ns());

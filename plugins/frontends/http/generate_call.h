@@ -42,6 +42,11 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   Result<bool> find() noexcept;
   /// The model is there, or will not be. The call may be over afterwards, and this object with it.
   void go_on(Status status) noexcept;
+  /// \returns false: the body is read elsewhere, and on_posted() goes on with hand_over()
+  Result<bool> read_body() noexcept;
+  /// [large work]
+  void read_large_body() noexcept;
+  void hand_over(Status status) noexcept;
   Status prepare() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
   int write_response(Response& response, std::string* text) noexcept;
@@ -70,7 +75,8 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
   Route route_;                 ///< valid while run() runs or the request waits for its model, as is the head
   BodyBuffer body_;             ///< until it is read
-  std::optional<Status> came_;  ///< how the wait for the model ended, on the way to this thread
+  std::optional<Status> came_;  ///< how the wait for the model, or for the body to be read, ended
+  bool reading_ = false;        ///< it is the body
   bool begun_ = false;          ///< the stream's head was written
   bool stream_closed_ = false;
   bool exchange_over_ = false;  ///< the connection needs nothing any more

@@ -25,6 +25,12 @@ constexpr size_t kTensorAlignment = 64;
 /// Larger answers than this are a defect of the model; also keeps sums of sizes from overflowing.
 constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 
+/// How much larger tensors are as JSON, roughly.
+constexpr uint64_t kJsonGrowth = 4;
+/// Larger answers are sent as they are, whatever the client accepts: to compress them takes longer than to
+/// send them.
+constexpr uint64_t kMostCompressedBytes = uint64_t{64} << 20;
+
 void* memory_of(const OutputTensor& output) noexcept { return reinterpret_cast<void*>(output.sink_data); }
 
 iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<void*>(data), bytes}; }
@@ -83,6 +89,17 @@ void InferCall::model_came(Status status) noexcept {
 void InferCall::go_on(Status status) noexcept {
   // The head has gone with the client.
   if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
+  if (status.ok() && model->info().decoupled) status = unimplemented(messages::kDecoupled);
+  if (status.ok()) {
+    Result<bool> read = read_body();
+    if (read.ok() && !read.value()) return;
+    if (!read.ok()) status = std::move(read).status();
+  }
+  hand_over(std::move(status));
+}
+
+void InferCall::hand_over(Status status) noexcept {
+  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
   if (status.ok()) status = prepare();
   if (!status.ok()) {
     abandon();
@@ -93,8 +110,6 @@ void InferCall::go_on(Status status) noexcept {
 }
 
 Status InferCall::prepare() noexcept {
-  if (model->info().decoupled) return unimplemented(messages::kDecoupled);
-  ATOLL_RETURN_IF_ERROR(read_body());
   ATOLL_RETURN_IF_ERROR(forward_headers());
   ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
   accepted_ = accepted_encoding(channel_->head().accept_encoding);
@@ -102,21 +117,73 @@ Status InferCall::prepare() noexcept {
   return {};
 }
 
-Status InferCall::read_body() noexcept {
+Result<bool> InferCall::read_body() noexcept {
   const RequestHead& head = channel_->head();
   Result<Encoding> encoding = content_encoding(head.content_encoding);
   if (!encoding.ok()) return std::move(encoding).status();
-  if (encoding.value() != Encoding::kIdentity) {
+  body_encoding_ = encoding.value();
+  has_json_length_ = head.has_json_length;
+  json_length_ = head.json_length;
+  bool large = false;
+  if (body_encoding_ != Encoding::kIdentity) {
+    // How large it is shows when it has been opened so far.
+    const uint64_t limit = context_.backplane.settings.max_input_bytes;
+    const uint64_t most = std::min<uint64_t>(limit, kLargeBytes);
     BodyBuffer plain = context_.buffers.take();
-    Status status = decompress(body_.bytes(), context_.backplane.settings.max_input_bytes, &plain);
-    context_.buffers.give(std::exchange(body_, std::move(plain)));
-    ATOLL_RETURN_IF_ERROR(std::move(status));
+    Status status = decompress(body_.bytes(), most, &plain);
+    large = most < limit && plain.size() > most;
+    if (!large) {
+      context_.buffers.give(std::exchange(body_, std::move(plain)));
+      body_encoding_ = Encoding::kIdentity;
+      ATOLL_RETURN_IF_ERROR(std::move(status));
+    } else {
+      context_.buffers.give(std::move(plain));
+    }
   }
+  if (!large && body_.size() > kLargeBytes) {
+    std::optional<size_t> json_bytes;
+    if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
+    large = json_bytes.value_or(body_.size()) > kLargeBytes;
+  }
+  if (!large) {
+    ATOLL_RETURN_IF_ERROR(parse_body(context_.infer_reader));
+    return true;
+  }
+  reading_ = true;
+  channel_->keep_head();
+  const Task work{[](void* self) { static_cast<InferCall*>(self)->read_large_body(); }, this, nullptr};
+  if (Status status = context_.backplane.large_work->try_post(work); !status.ok()) {
+    reading_ = false;
+    request.retry_after_ms = LargeWork::kRetryAfterMs;
+    return status;
+  }
+  return false;
+}
+
+void InferCall::read_large_body() noexcept {
+  const uint64_t limit = context_.backplane.settings.max_input_bytes;
+  Status status;
+  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+  if (status.ok() && body_encoding_ != Encoding::kIdentity) {
+    BodyBuffer plain;
+    status = decompress(body_.bytes(), limit, &plain);
+    body_ = std::move(plain);
+  }
+  if (status.ok() && request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+  if (status.ok()) {
+    InferRequestReader reader(InputLimits{limit});
+    status = parse_body(reader);
+  }
+  came_ = std::move(status);
+  context_.post(*this);
+}
+
+Status InferCall::parse_body(InferRequestReader& reader) noexcept {
   InferBody infer_body{body_.bytes(), std::nullopt};
-  if (head.has_json_length) {
-    ATOLL_RETURN_IF_ERROR(read_json_bytes(head.json_length, body_.size(), &infer_body.json_bytes));
+  if (has_json_length_) {
+    ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
   }
-  return context_.infer_reader.read(infer_body, model->info(), request, parts_, regions);
+  return reader.read(infer_body, model->info(), request, parts_, regions);
 }
 
 Status InferCall::forward_headers() noexcept {
@@ -167,17 +234,42 @@ void InferCall::drop_output(OutputTensor& output) noexcept {
   std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
 }
 
-void InferCall::answer(Response& response) noexcept {
+bool InferCall::is_large(const Response& response) const noexcept {
+  uint64_t bytes = 0;
+  if (accepted_ != Encoding::kIdentity) {
+    for (const OutputTensor& output : response.outputs) bytes += output.buffer.size_bytes;
+  }
+  return bytes + kJsonGrowth * json_tensor_bytes(request, parts_.reply, response) > kLargeBytes;
+}
+
+bool InferCall::answer_later(Response& response) noexcept {
+  if (!is_large(response)) return false;
+  context_.backplane.large_work->post(make_task([this, &response] {
+    Status written = write_answer(response);
+    reclaim(&response);
+    // The call may be over with this: everything else of it is done.
+    finish(std::move(written));
+  }));
+  return true;
+}
+
+void InferCall::answer(Response& response) noexcept { finish(write_answer(response)); }
+
+Status InferCall::write_answer(Response& response) noexcept {
   Status status = classify_outputs(model->info(), request, response);
   if (status.ok()) status = regions.check();
   if (status.ok()) status = write_reply(response);
   drop_outputs(response);
   if (status.ok() && encoding_ != Encoding::kIdentity) status = compress_reply();
-  if (!status.ok()) {
-    answer_error(status);
-    return;
+  return status;
+}
+
+void InferCall::finish(Status written) noexcept {
+  if (written.ok()) {
+    deliver();
+  } else {
+    answer_error(written);
   }
-  deliver();
 }
 
 Status InferCall::write_reply(Response& response) noexcept {
@@ -205,7 +297,7 @@ Status InferCall::write_reply(Response& response) noexcept {
     }
     if (!part.bytes.empty()) reply_.push_back(to_iovec(data, part.bytes.size()));
   }
-  encoding_ = accepted_;
+  if (reply.total_bytes <= kMostCompressedBytes) encoding_ = accepted_;
   return {};
 }
 
@@ -243,7 +335,11 @@ void InferCall::on_posted() noexcept {
   if (came_) {
     Status status = std::move(*came_);
     came_.reset();
-    go_on(std::move(status));
+    if (std::exchange(reading_, false)) {
+      hand_over(std::move(status));
+    } else {
+      go_on(std::move(status));
+    }
     return;
   }
   if (!recycled_) {

@@ -1,7 +1,9 @@
 /// One infer call, from its body to the bytes that go to the client.
 ///
 /// Binary tensors are read where they are in the body, which is kept until the request is released. Large
-/// output tensors are allocated here and sent from the memory the backend filled.
+/// output tensors are allocated here and sent from the memory the backend filled. Bodies of more than
+/// kLargeBytes to open or to parse, and answers of more to write or to compress, are given to the frontend's
+/// LargeWork: the connection's thread has others to answer.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +41,24 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
  private:
   /// \returns false: it waits for the model
   Result<bool> find() noexcept;
-  /// The model is there, or will not be: hands over, or answers why not. The call may be over afterwards, and
-  /// this object in its next use.
+  /// The model is there, or will not be: reads the body, then as hand_over().
   void go_on(Status status) noexcept;
-  /// Reads the request. On failure nothing was handed over.
+  /// The body is read, or can not be: hands over, or answers why not. The call may be over afterwards, and
+  /// this object in its next use.
+  void hand_over(Status status) noexcept;
+  /// What the head says about the request. On failure nothing was handed over.
   Status prepare() noexcept;
-  Status read_body() noexcept;
+  /// \returns false: it is read elsewhere, and on_posted() goes on
+  Result<bool> read_body() noexcept;
+  /// [large work]
+  void read_large_body() noexcept;
+  Status parse_body(InferRequestReader& reader) noexcept;
   Status forward_headers() noexcept;
   void start_trace() noexcept;
+  bool is_large(const Response& response) const noexcept;
+  /// All of the answer, ready to be sent. [any]
+  Status write_answer(Response& response) noexcept;
+  void finish(Status written) noexcept;
   Status write_reply(Response& response) noexcept;
   Status compress_reply() noexcept;
   /// The answer is complete: to the client with it. [any]
@@ -59,6 +71,7 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
   // --- UnaryInferContext ---
   Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
   void drop_output(OutputTensor& output) noexcept override;
+  bool answer_later(Response& response) noexcept override;
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;
@@ -74,7 +87,11 @@ class InferCall final : public UnaryInferContext, public Call, public Posted {
   bool cancelling_ = false;     ///< inside cancel(): the end of the exchange has to wait
   bool end_wanted_ = false;
   bool sent_ = false;
-  std::optional<Status> came_;  ///< how the wait for the model ended, on the way to the connection's thread
+  std::optional<Status> came_;  ///< how the wait for the model, or for the body to be read, ended
+  bool reading_ = false;        ///< it is the body
+  Encoding body_encoding_ = Encoding::kIdentity;
+  bool has_json_length_ = false;
+  std::string json_length_;
   BodyBuffer body_;
   InferParts parts_;
 

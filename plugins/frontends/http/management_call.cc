@@ -12,6 +12,8 @@ namespace {
 
 /// Bodies of loads up to this size are read where they came in.
 constexpr size_t kSmallBody = size_t{64} << 10;
+/// Of calls that do not bring files. They are read where they came in.
+constexpr size_t kLargestBody = size_t{1} << 20;
 
 }  // namespace
 
@@ -25,6 +27,13 @@ void ManagementCall::run(Channel& channel) noexcept {
     }
   }
   BodyBuffer body = channel.take_body();
+  if (route_.endpoint != Endpoint::kRepositoryLoad && body.size() > kLargestBody) {
+    Status refusal = invalid_argument("the body of this call has ", body.size(), " bytes, at most ",
+                                      kLargestBody, " are allowed");
+    context_.buffers.give(std::move(body));
+    answer(std::move(refusal), {});
+    return;
+  }
   if (route_.endpoint == Endpoint::kRepositoryLoad && body.size() > kSmallBody) {
     // It brings files: reading them takes longer than others should wait.
     context_.backplane.server.worker->post(

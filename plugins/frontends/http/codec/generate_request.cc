@@ -63,7 +63,9 @@ Status Mapping::read_input(const TensorSpec& spec, JsonElement value) noexcept {
   }
   uint64_t elements = 1;
   JsonArray array;
-  if (value.get_array().get(array) == simdjson::SUCCESS) {
+  if (const LongArray* long_array = document.long_array(value); long_array != nullptr) {
+    elements = long_array->items;
+  } else if (value.get_array().get(array) == simdjson::SUCCESS) {
     // The size that an array knows by itself ends at 2^24 - 1.
     elements = static_cast<uint64_t>(std::distance(array.begin(), array.end()));
   }

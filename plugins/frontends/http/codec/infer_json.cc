@@ -162,10 +162,11 @@ Status InferJson::read_input(JsonElement element) noexcept {
 
 Status InferJson::read_shape(JsonElement value, InputTensor& input) noexcept {
   JsonArray shape;
-  ATOLL_RETURN_IF_ERROR(read_array("shape", value, &shape));
-  if (shape.size() > kMaxRank) {
-    return invalid_argument("the shape of input '", input.name, "' has ", shape.size(),
-                            " dimensions, at most ", kMaxRank, " are allowed");
+  const LongArray* too_long = document.long_array(value);
+  if (too_long == nullptr) ATOLL_RETURN_IF_ERROR(read_array("shape", value, &shape));
+  if (const uint64_t rank = too_long != nullptr ? too_long->elements : shape.size(); rank > kMaxRank) {
+    return invalid_argument("the shape of input '", input.name, "' has ", rank, " dimensions, at most ",
+                            kMaxRank, " are allowed");
   }
   int64_t dims[kMaxRank];
   size_t rank = 0;
@@ -196,7 +197,9 @@ Status InferJson::read_data(std::span<const JsonMember> parameters, const JsonMe
     return use_region_input(part, request.arena(), parts.owned, regions, input);
   }
   JsonArray array;
-  ATOLL_RETURN_IF_ERROR(read_array("data", data.value, &array));
+  if (document.long_array(data.value) == nullptr) {
+    ATOLL_RETURN_IF_ERROR(read_array("data", data.value, &array));
+  }
   const JsonTensor tensor{document, input.name, input.datatype, input.shape, max_input_bytes};
   return tensor.convert(data.value, request.arena(), parts.owned, &input);
 }

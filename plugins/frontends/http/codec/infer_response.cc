@@ -86,6 +86,16 @@ struct Writing {
 
 }  // namespace
 
+uint64_t json_tensor_bytes(const Request& request, const ReplyForm& form, const Response& response) noexcept {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < response.outputs.size(); ++i) {
+    const OutputTensor& output = response.outputs[i];
+    const RequestedOutput* wanted = request.find_output(output.name, i);
+    if (!is_placed(wanted, output) && !wants_binary(form, request, wanted)) bytes += output.buffer.size_bytes;
+  }
+  return bytes;
+}
+
 Result<InferReply> write_infer_response(const ModelInfo& model, const Request& request, const ReplyForm& form,
                                         Response& response, JsonOutput& head) noexcept {
   head.reset();

@@ -37,6 +37,9 @@ struct InferReply {
   }
 };
 
+/// Bytes of the tensors that are to be written as JSON. Arguments as of write_infer_response().
+uint64_t json_tensor_bytes(const Request& request, const ReplyForm& form, const Response& response) noexcept;
+
 /// \param request   as the model has seen it (its outputs are read); only until the call returns
 /// \param response  without error; its outputs' buffers are in CPU memory
 /// \param head      emptied first; the reply's first part points into it

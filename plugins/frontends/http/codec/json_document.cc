@@ -1,9 +1,5 @@
 #include "codec/json_document.h"
 
-#include <rapidjson/error/en.h>
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "codec/json_scan.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends::http {
@@ -18,28 +15,24 @@ namespace {
 
 static_assert(kJsonPaddingBytes >= simdjson::SIMDJSON_PADDING);
 
-/// Texts up to this size do not make the parser give back memory.
-constexpr size_t kKeptBytes = size_t{1} << 20;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// What stands for a literal in the rewritten text. Objects, because no value that is read as a number, text
-/// or flag can be one: where a number is not wanted a literal is refused with no check of its own.
-constexpr std::string_view kNotANumber = R"({"":0})";
-constexpr std::string_view kInfinity = R"({"+":0})";
-constexpr std::string_view kMinusInfinity = R"({"-":0})";
-
-constexpr unsigned kScanFlags =
-    rapidjson::kParseIterativeFlag | rapidjson::kParseNanAndInfFlag | rapidjson::kParseValidateEncodingFlag;
+/// or flag can be one: where a number is not wanted a literal is refused with no check of its own. Their only
+/// member's name begins with kOwnNames.
+constexpr std::string_view kNotANumber = R"({"\u0001N":0})";
+constexpr std::string_view kInfinity = R"({"\u0001+":0})";
+constexpr std::string_view kMinusInfinity = R"({"\u0001-":0})";
 
 /// Follows RapidJSON through a text that simdjson refused, and writes it anew with the numbers that simdjson
 /// does not know in another form.
-class Rewriter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rewriter> {
+class Rewriter : public JsonScan<Rewriter> {
  public:
   Rewriter(std::string_view text, const rapidjson::MemoryStream& stream) : text_(text), stream_(stream) {}
 
-  bool StartObject() { return open(); }
+  bool StartObject() { return deeper(); }
   bool EndObject(rapidjson::SizeType) { return close(); }
-  bool StartArray() { return open(); }
+  bool StartArray() { return deeper(); }
   bool EndArray(rapidjson::SizeType) { return close(); }
   bool Double(double number) {
     const size_t end = stream_.Tell();
@@ -54,7 +47,6 @@ class Rewriter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rewriter
     return !integer || replace(end, end, ".0");
   }
 
-  bool too_deep() const noexcept { return too_deep_; }
   bool has_literals() const noexcept { return has_literals_; }
   bool changed() const noexcept { return copied_ != 0; }
   /// The whole text in its new form.
@@ -76,17 +68,14 @@ class Rewriter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rewriter
     return start;
   }
   bool replace(size_t start, size_t end, std::string_view by) {
+    if (copied_ == 0) out_.reserve(text_.size() + text_.size() / 8 + kJsonPaddingBytes);
     out_.append(text_.substr(copied_, start - copied_)).append(by);
     copied_ = end;
     has_literals_ |= by[0] == '{';
     return true;
   }
-  bool open() noexcept {
-    too_deep_ = ++depth_ > kMaxJsonDepth;
-    return !too_deep_;
-  }
   bool close() noexcept {
-    --depth_;
+    back();
     return true;
   }
 
@@ -94,10 +83,16 @@ class Rewriter : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rewriter
   const rapidjson::MemoryStream& stream_;
   std::string out_;
   size_t copied_ = 0;  ///< of text_, into out_
-  uint32_t depth_ = 0;
-  bool too_deep_ = false;
   bool has_literals_ = false;
 };
+
+/// Of the only member of an object that stands for something else; else empty.
+std::string_view own_name(JsonElement value) noexcept {
+  JsonObject object;
+  if (value.get_object().get(object) != simdjson::SUCCESS || object.size() != 1) return {};
+  const std::string_view name = (*object.begin()).key;
+  return name.starts_with(kOwnNames) ? name : std::string_view();
+}
 
 Status no_memory(size_t size) noexcept {
   return make_status(Code::kResourceExhausted, "no memory to parse the request JSON buffer of ", size,
@@ -109,7 +104,7 @@ Status no_memory(size_t size) noexcept {
 simdjson::error_code JsonDocument::parse_strict(const char* text, size_t size, uint32_t depth) noexcept {
   // Grown in steps, so that a row of slowly growing texts does not allocate each time.
   if (parser_.capacity() < size || parser_.max_depth() != depth + 1) {
-    const size_t capacity = size > kKeptBytes ? size : std::max(std::bit_ceil(size), size_t{4096});
+    const size_t capacity = size > kSmallJsonBytes ? size : std::max(std::bit_ceil(size), size_t{4096});
     if (auto error = parser_.allocate(capacity, depth + 1); error != simdjson::SUCCESS) return error;
     if (parser_.doc.capacity() < capacity) {
       if (auto error = parser_.doc.allocate(capacity); error != simdjson::SUCCESS) return error;
@@ -119,28 +114,34 @@ simdjson::error_code JsonDocument::parse_strict(const char* text, size_t size, u
 }
 
 Status JsonDocument::parse(std::string_view text) noexcept {
-  has_literals_ = false;
+  shortened_ = {};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const simdjson::error_code error = parse_strict(text.data(), text.size(), kMaxJsonDepth);
-  if (error == simdjson::SUCCESS) return {};
-  if (error == simdjson::MEMALLOC) return no_memory(text.size());
   try {
-    return parse_again(text);
+    if (text.size() <= kSmallJsonBytes) return parse_whole(text);
+    ATOLL_RETURN_IF_ERROR(shortened_.read(text));
+    if (shortened_.arrays.empty()) return parse_whole(text);
+    std::string rest = std::move(shortened_.text);
+    const size_t size = rest.size();
+    rest.resize(size + kJsonPaddingBytes);
+    return parse_whole({rest.data(), size});
   } catch (const std::bad_alloc&) {
     return no_memory(text.size());
   }
 }
 
+Status JsonDocument::parse_whole(std::string_view text) {
+  has_literals_ = false;
+  const simdjson::error_code error = parse_strict(text.data(), text.size(), kMaxJsonDepth);
+  if (error == simdjson::SUCCESS) return {};
+  return error == simdjson::MEMALLOC ? no_memory(text.size()) : parse_again(text);
+}
+
 Status JsonDocument::parse_again(std::string_view text) {
+  // What the first attempt has taken is not to be held beside what follows.
+  if (text.size() > kSmallJsonBytes) parser_ = simdjson::dom::parser();
   rapidjson::MemoryStream stream(text.data(), text.size());
   Rewriter rewriter(text, stream);
-  rapidjson::Reader reader;
-  reader.Parse<kScanFlags>(stream, rewriter);
-  if (rewriter.too_deep()) return invalid_argument(messages::kJsonTooDeep);
-  if (reader.HasParseError()) {
-    return invalid_argument(messages::kJsonMalformed, rapidjson::GetParseError_En(reader.GetParseErrorCode()),
-                            " at ", reader.GetErrorOffset());
-  }
+  ATOLL_RETURN_IF_ERROR(Rewriter::run(stream, rewriter));
   simdjson::error_code error = simdjson::TAPE_ERROR;
   if (rewriter.changed()) {
     std::string& rewritten = rewriter.finish();
@@ -168,18 +169,24 @@ Status JsonDocument::parse_unpadded(std::string_view text) noexcept {
 }
 
 bool JsonDocument::literal(JsonElement value, double* number) noexcept {
-  JsonObject object;
-  if (value.get_object().get(object) != simdjson::SUCCESS || object.size() != 1) return false;
-  const std::string_view key = (*object.begin()).key;
+  const std::string_view key = own_name(value);
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  if (key.size() > 1 || (key.size() == 1 && key != "+" && key != "-")) return false;
-  *number = key.empty() ? std::numeric_limits<double>::quiet_NaN() : key == "+" ? kInf : -kInf;
-  return true;
+  if (key.size() != 2) return false;
+  *number = key[1] == 'N' ? std::numeric_limits<double>::quiet_NaN() : key[1] == '+' ? kInf : -kInf;
+  return key[1] == 'N' || key[1] == '+' || key[1] == '-';
+}
+
+const LongArray* JsonDocument::find_long_array(JsonElement value) const noexcept {
+  if (own_name(value) != kLongArrayName) return nullptr;
+  uint64_t position = 0;
+  if (value.at_key(kLongArrayName).get_uint64().get(position) != simdjson::SUCCESS) return nullptr;
+  return position < shortened_.arrays.size() ? &shortened_.arrays[position] : nullptr;
 }
 
 void JsonDocument::release() noexcept {
-  if (parser_.capacity() > kKeptBytes) parser_ = simdjson::dom::parser();
-  if (copy_bytes_ > kKeptBytes) {
+  shortened_ = {};
+  if (parser_.capacity() > kSmallJsonBytes) parser_ = simdjson::dom::parser();
+  if (copy_bytes_ > kSmallJsonBytes) {
     copy_.reset();
     copy_bytes_ = 0;
   }

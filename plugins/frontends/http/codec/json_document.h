@@ -15,11 +15,14 @@
 #include <string_view>
 
 #include "atoll/status.h"
+#include "codec/long_arrays.h"
 
 namespace atl::frontends::http {
 
 /// Bytes that must be readable behind a text given to JsonDocument::parse(). What they hold does not matter.
 inline constexpr size_t kJsonPaddingBytes = 64;
+/// Larger texts are parsed without their long arrays.
+inline constexpr size_t kSmallJsonBytes = size_t{1} << 20;
 /// Most objects and arrays inside each other.
 inline constexpr uint32_t kMaxJsonDepth = 100;
 
@@ -27,14 +30,18 @@ using JsonElement = simdjson::dom::element;
 using JsonObject = simdjson::dom::object;
 using JsonArray = simdjson::dom::array;
 
-/// One parsed text at a time. Memory is kept for the next one, up to that of texts of 1 MiB; release() gives
-/// back more. Not thread safe: one a thread.
+/// One parsed text at a time. Memory is kept for the next one, up to that of texts of kSmallJsonBytes;
+/// release() gives back more. Not thread safe: one a thread.
+///
+/// A text up to that size takes at most 24 times its size, but that is the thread's, whatever the number of
+/// requests. Larger ones are read twice: once to check them and to find their long arrays, which are left out
+/// of the document, and once where such an array is used. They take less than twice their size.
 class JsonDocument {
  public:
-  /// Parses the text in place: it is not copied and need not outlive the call, but kJsonPaddingBytes behind
-  /// it must be readable. Memory used is at most about 16 times the text, 24 times if it is made of the
-  /// literals above. Time is linear.
-  /// Errors: INVALID_ARGUMENT as above; RESOURCE_EXHAUSTED no memory.
+  /// Parses the text in place: it is not copied and must outlive what is read from the document.
+  /// kJsonPaddingBytes behind it must be readable. Time is linear.
+  /// Errors: INVALID_ARGUMENT as above, more than kMostOtherValues in a large text; RESOURCE_EXHAUSTED no
+  /// memory.
   Status parse(std::string_view text) noexcept;
 
   /// The same for a text that has nothing behind it; copies it first. For management calls.
@@ -51,19 +58,29 @@ class JsonDocument {
     return has_literals_ && literal(value, number);
   }
 
+  /// The array that the value stands for if it was left out of the document, else null. Any array that is
+  /// read may be one.
+  const LongArray* long_array(JsonElement value) const noexcept {
+    return shortened_.arrays.empty() ? nullptr : find_long_array(value);
+  }
+
   /// Lets go of what a large text has taken. Call when done with a document.
   void release() noexcept;
 
  private:
+  /// \param text  small, or what is left of a large one. Throws std::bad_alloc.
+  Status parse_whole(std::string_view text);
   simdjson::error_code parse_strict(const char* text, size_t size, uint32_t depth) noexcept;
   /// The slow way: for the reason of a refusal, or for what simdjson does not know.
   /// Throws std::bad_alloc.
   Status parse_again(std::string_view text);
   static bool literal(JsonElement value, double* number) noexcept;
+  const LongArray* find_long_array(JsonElement value) const noexcept;
 
   simdjson::dom::parser parser_;
   JsonElement root_;
   bool has_literals_ = false;
+  ShortenedJson shortened_;
   std::unique_ptr<char[]> copy_;
   size_t copy_bytes_ = 0;
 };

@@ -100,15 +100,20 @@ TEST(JsonDocument, LiteralsAreNumbers) {
 
 TEST(JsonDocument, WhatStandsForALiteralIsNoneInOtherTexts) {
   double number = 0;
-  Parsed parsed(R"([{"":0},{"+":0}])");
+  Parsed parsed(R"([{"\u0001N":0},{"\u0001+":0}])");
   ASSERT_TRUE(parsed.status.ok());
   EXPECT_FALSE(parsed.document.number(parsed.at("/0"), &number));
-  // Nor are objects of another form in texts that have literals.
-  Parsed literal(R"([NaN,{},{"a":0},{"":0,"+":1},{"NaN":0}])");
+  EXPECT_EQ(parsed.document.long_array(parsed.at("/0")), nullptr);
+  // Nor are other objects in texts that have literals, and those that could be taken for one are refused
+  // there.
+  Parsed literal(R"([NaN,{},{"a":0},{"":0,"+":1},{"NaN":0},{"":1},{"+":0}])");
   ASSERT_TRUE(literal.status.ok());
-  for (const char* at : {"/1", "/2", "/3", "/4"}) {
+  for (const char* at : {"/1", "/2", "/3", "/4", "/5", "/6"}) {
     EXPECT_FALSE(literal.document.number(literal.at(at), &number)) << at;
   }
+  expect_refused(
+      R"([NaN,{"\u0001N":0}])",
+      "failed to parse the request JSON buffer: a member's name begins with the character U+0001 at 15");
 }
 
 TEST(JsonDocument, MisspelledLiteralsAreRefused) {

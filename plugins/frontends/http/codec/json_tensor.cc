@@ -1,32 +1,20 @@
 #include "codec/json_tensor.h"
 
 #include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <type_traits>
 
-#include "codec/json_values.h"
+#include "codec/long_tensor.h"
+#include "codec/tensor_fault.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends::http {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are little-endian on the wire");
-
-/// The smallest double that rounds to infinity as float.
-constexpr double kFloatOverflow = 0x1.ffffffp127;
-
-enum class Fault { kNone, kKind, kRange, kCount };
-
-template <class T>
-constexpr JsonKind kind_of() noexcept {
-  if constexpr (std::is_same_v<T, bool>) return JsonKind::kBool;
-  if constexpr (std::is_floating_point_v<T>) return JsonKind::kNumber;
-  return std::is_signed_v<T> ? JsonKind::kInt : JsonKind::kUint;
-}
 
 template <std::same_as<bool> T>
 Fault store(const JsonDocument&, JsonElement value, T* to) noexcept {
@@ -37,11 +25,7 @@ template <std::floating_point T>
 Fault store(const JsonDocument& document, JsonElement value, T* to) noexcept {
   double number = 0;
   if (!document.number(value, &number)) return Fault::kKind;
-  if constexpr (std::is_same_v<T, float>) {
-    if (std::fabs(number) >= kFloatOverflow && !std::isinf(number)) return Fault::kRange;
-  }
-  *to = static_cast<T>(number);
-  return Fault::kNone;
+  return narrow(number, to);
 }
 
 template <std::integral T>
@@ -50,9 +34,7 @@ noexcept {
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   Wide number = 0;
   if (value.get<Wide>().get(number) != simdjson::SUCCESS) return Fault::kKind;
-  if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) return Fault::kRange;
-  *to = static_cast<T>(number);
-  return Fault::kNone;
+  return narrow(number, to);
 }
 
 /// Where the next element goes, and at the end the element that was refused.
@@ -103,23 +85,42 @@ std::string number_text(JsonElement value) {
 
 Status shape_mismatch() noexcept { return invalid_argument(messages::kDataShape); }
 
+/// \param number  that is out of range
+Status explain(const JsonTensor& tensor, Fault fault, JsonKind wanted, const std::string& number) noexcept {
+  switch (fault) {
+    case Fault::kNone:
+      return {};
+    case Fault::kCount:
+      return shape_mismatch();
+    case Fault::kRange:
+      return invalid_argument("input '", tensor.input, "': ", number, " in 'data' is out of the range of ",
+                              data_type_name(tensor.datatype));
+    default:
+      return invalid_argument("Unable to parse 'data': ", wrong_kind_text(wanted), " (input '", tensor.input,
+                              "')");
+  }
+}
+
+Status fill_long(const JsonTensor& tensor, const LongArray& array, void* memory, uint64_t elements) noexcept {
+  std::string number;
+  const Fault fault = fill_from_long_array(array, tensor.datatype, memory, elements, &number);
+  const bool is_signed = tensor.datatype >= DataType::kInt8 && tensor.datatype <= DataType::kInt64;
+  const JsonKind wanted = tensor.datatype == DataType::kBool ? JsonKind::kBool
+                          : tensor.datatype == DataType::kFp32 || tensor.datatype == DataType::kFp64
+                              ? JsonKind::kNumber
+                          : is_signed ? JsonKind::kInt
+                                      : JsonKind::kUint;
+  return explain(tensor, fault, wanted, number);
+}
+
 template <class T>
 Status fill_numbers(const JsonTensor& tensor, JsonElement data, void* memory, uint64_t elements) noexcept {
   Cells<T> cells{tensor.document, static_cast<T*>(memory), static_cast<T*>(memory) + elements};
   JsonArray array;
   const bool is_array = data.get_array().get(array) == simdjson::SUCCESS;
-  switch (is_array ? fill_all(array, cells) : fill_one(data, cells)) {
-    case Fault::kNone:
-      return cells.at == cells.end ? Status() : shape_mismatch();
-    case Fault::kCount:
-      return shape_mismatch();
-    case Fault::kRange:
-      return invalid_argument("input '", tensor.input, "': ", number_text(cells.refused),
-                              " in 'data' is out of the range of ", data_type_name(tensor.datatype));
-    default:
-      return invalid_argument("Unable to parse 'data': ", wrong_kind_text(kind_of<T>()), " (input '",
-                              tensor.input, "')");
-  }
+  Fault fault = is_array ? fill_all(array, cells) : fill_one(data, cells);
+  if (fault == Fault::kNone && cells.at != cells.end) fault = Fault::kCount;
+  return explain(tensor, fault, kind_of<T>(), fault == Fault::kRange ? number_text(cells.refused) : "");
 }
 
 /// Calls visit(text) for every text; stops at a value that is none. \returns whether all were texts
@@ -145,7 +146,12 @@ Status texts_size(const JsonTensor& tensor, JsonElement data, uint64_t elements,
     ++count;
     bytes += sizeof(uint32_t) + text.size();
   };
-  if (!for_each_text(data, add)) {
+  const LongArray* array = tensor.document.long_array(data);
+  if (array != nullptr) {
+    count = array->elements;
+    bytes = sizeof(uint32_t) * count + array->text_bytes;
+  }
+  if (array != nullptr ? array->texts != count : !for_each_text(data, add)) {
     return invalid_argument("Unable to parse JSON bytes array: ", wrong_kind_text(JsonKind::kString),
                             " (input '", tensor.input, "')");
   }
@@ -189,16 +195,19 @@ Status JsonTensor::convert(JsonElement data, Arena& arena, OwnedBytes& owned,
   ATOLL_RETURN_IF_ERROR(size_bytes(data, &size));
   if (size > max_bytes) return invalid_argument(messages::json_input_too_large(input, size, max_bytes));
   const auto elements = static_cast<uint64_t>(*element_count(shape));
+  const LongArray* long_array = document.long_array(data);
   JsonArray array;
   const bool is_array = data.get_array().get(array) == simdjson::SUCCESS;
   // Every element takes a slot of the document at least.
-  if (elements > (is_array ? array.number_of_slots() : 1)) return shape_mismatch();
+  const uint64_t most = long_array != nullptr ? long_array->elements : is_array ? array.number_of_slots() : 1;
+  if (elements > most) return shape_mismatch();
 
   void* memory = owned.allocate(arena, size);
   if (memory == nullptr) {
     return make_status(Code::kResourceExhausted, "no memory for the ", size, " bytes of input '", input, "'");
   }
-  ATOLL_RETURN_IF_ERROR(fill(data, memory, elements));
+  ATOLL_RETURN_IF_ERROR(long_array != nullptr ? fill_long(*this, *long_array, memory, elements)
+                                              : fill(data, memory, elements));
   tensor->size_bytes = size;
   tensor->buffers = {};
   if (size == 0) return {};

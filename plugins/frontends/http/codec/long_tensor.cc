@@ -1,0 +1,168 @@
+#include "codec/long_tensor.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "atoll/text.h"
+#include "codec/json_scan.h"
+
+namespace atl::frontends::http {
+namespace {
+
+/// Numbers or flags.
+template <class T>
+class NumberFiller : public JsonScan<NumberFiller<T>> {
+ public:
+  NumberFiller(std::string_view text, const rapidjson::MemoryStream& stream, void* memory, uint64_t elements)
+      : text_(text), stream_(stream), at_(static_cast<T*>(memory)), end_(at_ + elements) {}
+
+  bool Default() { return refuse(Fault::kKind); }  // null and texts
+  bool Bool(bool flag) {
+    if constexpr (std::is_same_v<T, bool>) return put(flag, Fault::kNone);
+    return refuse(Fault::kKind);
+  }
+  bool Int(int number) { return Int64(number); }
+  bool Uint(unsigned number) { return Uint64(number); }
+  bool Int64(int64_t number) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return refuse(Fault::kKind);
+    } else {
+      if (std::is_unsigned_v<T> && number < 0) return refuse(Fault::kKind);
+      return number_of(number);
+    }
+  }
+  bool Uint64(uint64_t number) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return refuse(Fault::kKind);
+    } else {
+      constexpr uint64_t kMostSigned = std::numeric_limits<int64_t>::max();
+      if (std::is_integral_v<T> && std::is_signed_v<T> && number > kMostSigned) return refuse(Fault::kKind);
+      return number_of(number);
+    }
+  }
+  bool Double(double number) {
+    if constexpr (std::is_floating_point_v<T>) {
+      // What comes here was rounded on the way.
+      if (std::isfinite(number)) exactly(&number);
+      return number_of(number);
+    }
+    return refuse(Fault::kKind);
+  }
+  bool StartArray() { return this->deeper(); }
+  bool EndArray(rapidjson::SizeType) {
+    this->back();
+    return true;
+  }
+
+  Fault fault() const noexcept { return fault_ == Fault::kNone && at_ != end_ ? Fault::kCount : fault_; }
+  const std::string& refused() const noexcept { return refused_; }
+
+ private:
+  template <class Number>
+  bool number_of(Number number) {
+    T element{};
+    Fault fault = Fault::kNone;
+    if constexpr (std::is_floating_point_v<T>) {
+      fault = narrow<T>(static_cast<double>(number), &element);
+    } else {
+      fault = narrow<T>(number, &element);
+    }
+    if (fault == Fault::kRange) refused_ = cat(number);
+    return put(element, fault);
+  }
+  bool put(T element, Fault fault) noexcept {
+    if (fault == Fault::kNone && at_ == end_) fault = Fault::kCount;
+    if (fault != Fault::kNone) return refuse(fault);
+    *at_++ = element;
+    return true;
+  }
+  bool refuse(Fault fault) noexcept {
+    fault_ = fault;
+    return false;
+  }
+  /// The number that the stream is behind. It stays as it is if it is too small to be exact.
+  void exactly(double* number) const noexcept {
+    const char* end = text_.data() + stream_.Tell();
+    const char* start = end;
+    while (std::string_view("0123456789+-.eE").find(start[-1]) != std::string_view::npos) --start;
+    double exact = 0;
+    if (std::from_chars(start, end, exact).ec == std::errc()) *number = exact;
+  }
+
+  std::string_view text_;
+  const rapidjson::MemoryStream& stream_;
+  T* at_;
+  T* end_;
+  Fault fault_ = Fault::kNone;
+  std::string refused_;
+};
+
+/// Texts, each behind its length.
+class TextFiller : public JsonScan<TextFiller> {
+ public:
+  explicit TextFiller(void* memory) : at_(static_cast<char*>(memory)) {}
+  bool String(const char* text, rapidjson::SizeType length, bool) {
+    const auto size = static_cast<uint32_t>(length);
+    std::memcpy(at_, &size, sizeof size);
+    std::memcpy(at_ + sizeof size, text, size);
+    at_ += sizeof size + size;
+    return true;
+  }
+  bool StartArray() { return deeper(); }
+  bool EndArray(rapidjson::SizeType) {
+    back();
+    return true;
+  }
+
+ private:
+  char* at_;
+};
+
+template <class T>
+Fault fill(const LongArray& array, void* memory, uint64_t elements, std::string* refused) {
+  rapidjson::MemoryStream stream(array.text.data(), array.text.size());
+  NumberFiller<T> filler(array.text, stream, memory, elements);
+  (void)NumberFiller<T>::run(stream, filler).ok();  // it is JSON: only the filler can have stopped it
+  *refused = filler.refused();
+  return filler.fault();
+}
+
+}  // namespace
+
+Fault fill_from_long_array(const LongArray& array, DataType datatype, void* memory, uint64_t elements,
+                           std::string* refused) {
+  switch (datatype) {
+    case DataType::kBool:
+      return fill<bool>(array, memory, elements, refused);
+    case DataType::kUint8:
+      return fill<uint8_t>(array, memory, elements, refused);
+    case DataType::kUint16:
+      return fill<uint16_t>(array, memory, elements, refused);
+    case DataType::kUint32:
+      return fill<uint32_t>(array, memory, elements, refused);
+    case DataType::kUint64:
+      return fill<uint64_t>(array, memory, elements, refused);
+    case DataType::kInt8:
+      return fill<int8_t>(array, memory, elements, refused);
+    case DataType::kInt16:
+      return fill<int16_t>(array, memory, elements, refused);
+    case DataType::kInt32:
+      return fill<int32_t>(array, memory, elements, refused);
+    case DataType::kInt64:
+      return fill<int64_t>(array, memory, elements, refused);
+    case DataType::kFp32:
+      return fill<float>(array, memory, elements, refused);
+    case DataType::kFp64:
+      return fill<double>(array, memory, elements, refused);
+    default: {
+      // That all are texts, and how many bytes they have, was found out before.
+      rapidjson::MemoryStream stream(array.text.data(), array.text.size());
+      TextFiller filler(memory);
+      (void)TextFiller::run(stream, filler).ok();
+      return Fault::kNone;
+    }
+  }
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,117 @@
+// What reading a body takes: at most four times the body, itself included, and its tensors in the form that
+// models read. Bodies up to 1 MiB are read in memory of the thread, which is not more for more requests.
+#include <gtest/gtest.h>
+
+#include "atoll/testing/peak_memory.h"
+#include "atoll/testing/random.h"
+#include "codec/testing/codec_test_support.h"
+
+namespace atl::frontends::http {
+namespace {
+
+using test::peak_growth_bytes;
+using test::Random;
+
+constexpr size_t kBodyBytes = size_t{8} << 20;
+/// Of the body, beside the body itself.
+constexpr uint64_t kMostGrowth = 3;
+/// A document of kMostOtherValues values, and the inexactness of measuring.
+constexpr uint64_t kSlackBytes = uint64_t{8} << 20;
+
+std::string repeated(const std::string& unit) {
+  std::string text;
+  while (text.size() + unit.size() <= kBodyBytes) text += unit;
+  return text;
+}
+
+uint64_t tensor_bytes(const ReadBody& read) {
+  uint64_t bytes = 0;
+  for (const InputTensor& input : read.request.inputs) bytes += input.size_bytes;
+  return bytes;
+}
+
+void expect_bounded(const std::string& body, const std::string& what) {
+  const uint64_t tensors = tensor_bytes(ReadBody(body));
+  const PaddedText text(body);
+  const uint64_t grown = peak_growth_bytes([&text] {
+    FakeSharedMemory memory;
+    RegionUses regions;
+    Request request;
+    InferParts parts;
+    regions.set_service(&memory);
+    InferRequestReader reader;
+    (void)reader.read({text.bytes(), std::nullopt}, model_info(), request, parts, regions).ok();
+  });
+  EXPECT_LE(grown, kMostGrowth * body.size() + tensors + kSlackBytes)
+      << what << ", a body of " << body.size() << " bytes";
+}
+
+std::string with_data(const std::string& datatype, size_t elements, const std::string& data) {
+  return cat(R"({"inputs":[{"name":"I","datatype":")", datatype, R"(","shape":[)", elements, R"(],"data":[)",
+             data, "]}]}");
+}
+
+TEST(BodyMemory, OfTensorsInEveryForm) {
+  for (const auto& [datatype, element] :
+       std::vector<std::pair<std::string, std::string>>{{"FP64", "0,"},
+                                                        {"INT64", "0,"},
+                                                        {"FP32", "NaN,"},
+                                                        {"FP32", "99999999999999999999,"},
+                                                        {"BYTES", "\"\","},
+                                                        {"FP32", "[[0]],"},
+                                                        {"UINT8", "1,"},
+                                                        {"BYTES", "\"\\u0000\","}}) {
+    std::string data = repeated(element);
+    const size_t elements = data.size() / element.size();
+    data.pop_back();
+    expect_bounded(with_data(datatype, elements, data), cat(datatype, " of ", element));
+    expect_bounded(with_data(datatype, elements, data + ",,"), cat(datatype, " of ", element, ", malformed"));
+  }
+}
+
+TEST(BodyMemory, OfEverythingElseThatRepeats) {
+  for (const std::string unit :
+       {"{},", "{\"a\":0},", "[],", "[[[]]],", "[{}],", "\"a\",", "null,", "{\"\":{}},", " ", "[["}) {
+    expect_bounded(cat("{\"x\":[", repeated(unit), "0],\"inputs\":[]}"), cat("unknown member of ", unit));
+  }
+  expect_bounded(cat("{", repeated("\"a\":0,"), "\"inputs\":[]}"), "members");
+  expect_bounded(cat("{\"parameters\":{\"a\":\"", repeated("t"), "\"},\"inputs\":[]}"), "a long text");
+  expect_bounded(cat("{\"parameters\":{\"a\":\"", repeated("t"), "\",\"b\":NaN},\"inputs\":[]}"),
+                 "a text and NaN");
+  expect_bounded(with_data("BYTES", 1, cat("\"", repeated("\\n"), "\"")), "one text");
+  expect_bounded(repeated("x"), "no JSON");
+}
+
+TEST(BodyMemory, OfRandomBodies) {
+  Random random(20261122);
+  const std::vector<std::string> words = {"[",
+                                          "]",
+                                          "{",
+                                          "}",
+                                          ",",
+                                          ":",
+                                          "\"a\"",
+                                          "0",
+                                          "1.5",
+                                          "NaN",
+                                          "null",
+                                          "true",
+                                          "\"",
+                                          "\\u0041",
+                                          "-",
+                                          "\"inputs\":",
+                                          "\"data\":",
+                                          "\"shape\":[1],",
+                                          "\"datatype\":\"FP32\",",
+                                          "\"name\":\"I\","};
+  for (int i = 0; i < 12; ++i) {
+    std::string unit;
+    for (size_t count = 1 + random.below(12); count > 0; --count) unit += words[random.below(words.size())];
+    std::string body = random.chance(50) ? with_data("FP32", 1, repeated(unit)) : repeated(unit);
+    if (random.chance(30)) body[random.below(body.size())] = static_cast<char>(random.next());
+    expect_bounded(body, unit);
+  }
+}
+
+}  // namespace
+}  // namespace atl::frontends::http
