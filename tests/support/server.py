@@ -106,7 +106,7 @@ class Server:
         with self.client() as client:
             while time.monotonic() < deadline:
                 assert self.process.poll() is None, self.log
-                if (model_ready(client, model) if model else client.is_server_ready()):
+                if (client.is_model_ready(model) if model else client.is_server_ready()):
                     return self
                 time.sleep(0.02)
         raise AssertionError(f"not ready in {timeout} s: {model or 'server'}; the log:\n{self.log}")
@@ -130,17 +130,6 @@ class Server:
             return
         code = self.stop()
         assert code == 0, f"exit code {code}; the log:\n{self.log}"
-
-
-def model_ready(client, model):
-    """Whether a model is ready; one that is unknown or has no version yet is an error to the client and a no here."""
-    from tritonclient.utils import InferenceServerException
-    try:
-        return client.is_model_ready(model)
-    except InferenceServerException as error:
-        if error.status() in ("StatusCode.NOT_FOUND", "StatusCode.UNAVAILABLE"):
-            return False
-        raise
 
 
 def usage(pid):

@@ -103,8 +103,10 @@ def test_load_serve_unload_and_again(control):
     for _ in range(2):
         control.load("plus")
         assert control.infer("plus", 2) == ("1", 3)
+        assert control.client.is_model_ready("plus") and control.client.is_model_ready("plus", "1")
         assert control.index()["plus"] == {"1": ("READY", "")}
         control.unload("plus")
+        assert not control.client.is_model_ready("plus") and not control.client.is_model_ready("plus", "1")
         assert control.refusal(control.infer, "plus") == (
             "NOT_FOUND", "Request for unknown model: 'plus' has no available versions")
         assert control.refusal(control.infer, "plus", version="1") == (

@@ -6,7 +6,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from support import models
-from support.server import Server, model_ready
+from support.server import Server
 from tritonclient.utils import InferenceServerException
 
 
@@ -35,6 +35,8 @@ def infer(client, model="good", rows=2, **more):
 def test_health(server, client):
     assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("good")
     assert client.is_model_ready("good", "3")
+    for name, version in (("good", "2"), ("unknown", ""), ("unknown", "1")):
+        assert client.is_model_ready(name, version) is False
     with grpc.insecure_channel(server.address) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         assert stub.Check(health_pb2.HealthCheckRequest(service="any")).status == 1
@@ -153,7 +155,7 @@ def test_broken_models_are_named_and_the_others_serve(tmp_path):
             assert index[name].state == "UNAVAILABLE", name
             for word in words:
                 assert word in index[name].reason, f"{name}: {index[name].reason}"
-            assert not model_ready(client, name)
+            assert not client.is_model_ready(name)
             with pytest.raises(InferenceServerException) as caught:
                 infer(client, name)
             assert caught.value.status() in ("StatusCode.NOT_FOUND", "StatusCode.UNAVAILABLE")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.server import BUILD, DEFAULT_MANIFEST, SANITIZED, Server, model_ready
+from support.server import BUILD, DEFAULT_MANIFEST, SANITIZED, Server
 from tritonclient.utils import InferenceServerException
 
 
@@ -142,7 +142,7 @@ def test_a_removed_backend_takes_its_models_along_and_a_new_one_brings_them_back
         manifest_with(manifest, ('use = "backends/identity"', 'use = "backends/identity"\nenabled = false'))
         server.process.send_signal(signal.SIGHUP)
         deadline = time.monotonic() + 30
-        while model_ready(client, "echo"):
+        while client.is_model_ready("echo"):
             assert time.monotonic() < deadline, server.log
         with pytest.raises(InferenceServerException):
             infer(client)

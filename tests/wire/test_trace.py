@@ -181,3 +181,12 @@ def test_what_the_network_may_not_set(traced):
     for call in (client.get_trace_settings, client.update_trace_settings):
         assert error_of(call, model_name="nobody") == ("StatusCode.INVALID_ARGUMENT",
                                                        "Request for unknown model : nobody")
+
+
+def test_an_unknown_model_is_told_before_what_may_not_be_set(tmp_path):
+    models.write_model(tmp_path, "numbers", models.identity_config("numbers", dims=(3,)))
+    with Server(tmp_path, 'plugin.trace.use="telemetry/trace"') as server:
+        with server.http_client() as http, server.client() as grpc:
+            for client in (http, grpc):
+                with pytest.raises(InferenceServerException, match="Request for unknown model : nobody"):
+                    client.update_trace_settings(model_name="nobody", settings={"trace_file": "/tmp/elsewhere"})

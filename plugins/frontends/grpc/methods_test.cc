@@ -64,18 +64,29 @@ TEST_F(MethodsTest, ModelReady) {
   message.set_name("m");
   ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
   EXPECT_TRUE(response.ready());
-  model.is_ready = false;
-  ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
-  EXPECT_FALSE(response.ready());
-  message.set_version("3");
-  expect_status(call(&Stub::ModelReady, message, &response), StatusCode::NOT_FOUND,
-                "Request for unknown model: 'm' version 3 is not found");
   message.set_version("x");
   EXPECT_EQ(call(&Stub::ModelReady, message, &response).error_code(), StatusCode::INVALID_ARGUMENT);
+  message.set_version("3");
+  ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
+  EXPECT_FALSE(response.ready()) << "an unknown version";
   message.set_version("");
+  model.is_ready = false;
+  response.set_ready(true);
+  ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
+  EXPECT_FALSE(response.ready()) << "a version that can not serve now";
   message.set_name("x");
-  expect_status(call(&Stub::ModelReady, message, &response), StatusCode::NOT_FOUND,
-                "Request for unknown model: 'x' is not found");
+  response.set_ready(true);
+  ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
+  EXPECT_FALSE(response.ready()) << "an unknown model";
+  catalog_.unload({"m"}, [](const auto&) {});
+  message.set_name("m");
+  message.set_version("1");
+  response.set_ready(true);
+  ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
+  EXPECT_FALSE(response.ready()) << "a model that is not loaded";
+  catalog_.set_exiting(true);
+  expect_status(call(&Stub::ModelReady, message, &response), StatusCode::UNAVAILABLE, "Server exiting");
+  catalog_.set_exiting(false);
   EXPECT_EQ(model.references(), 0);
 }
 

@@ -36,8 +36,7 @@ Result<std::string> model_ready_reply(ServerAccess& server, const Route& route) 
   name_model(route, &request);
   inference::ModelReadyResponse response;
   Status status = model_ready(server, request, &response);
-  const bool loaded = status.code() != Code::kUnavailable || server.catalog->exiting();
-  if (!loaded || (status.ok() && !response.ready())) status = invalid_argument(messages::kModelNotReady);
+  if (status.ok() && !response.ready()) status = invalid_argument(messages::kModelNotReady);
   return empty_if_ok(std::move(status));
 }
 
@@ -109,10 +108,15 @@ Result<std::string> cuda_region_reply(ServerAccess& server, const Route& route, 
 
 Result<std::string> trace_reply(ServerAccess& server, const Route& route, bool changes_wanted,
                                 std::string_view body) {
-  std::vector<TraceSetting> changes;
-  if (changes_wanted) ATOLL_RETURN_IF_ERROR(read_trace_changes(body, &changes));
+  const std::string model(route.model);
   std::vector<TraceSetting> effective;
-  ATOLL_RETURN_IF_ERROR(trace_setting(server, std::string(route.model), changes, &effective));
+  // What is wrong with the model is told before what is wrong with the body.
+  ATOLL_RETURN_IF_ERROR(trace_setting(server, model, {}, &effective));
+  if (changes_wanted) {
+    std::vector<TraceSetting> changes;
+    ATOLL_RETURN_IF_ERROR(read_trace_changes(body, &changes));
+    ATOLL_RETURN_IF_ERROR(trace_setting(server, model, changes, &effective));
+  }
   return trace_settings_json(effective);
 }
 

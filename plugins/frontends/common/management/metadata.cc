@@ -52,8 +52,11 @@ Status server_ready(ServerAccess& server, inference::ServerReadyResponse* respon
 Status model_ready(ServerAccess& server, const inference::ModelReadyRequest& request,
                    inference::ModelReadyResponse* response) noexcept {
   Result<ModelRef> model = find_model(server, request.name(), request.version());
-  if (!model.ok()) return std::move(model).status();
-  response->set_ready(model.value()->ready());
+  // Clients ask while they wait for a model: that there is none yet is an answer, not a failure.
+  const Code code = model.ok() ? Code::kOk : model.status().code();
+  const bool absent = code == Code::kNotFound || (code == Code::kUnavailable && !server.catalog->exiting());
+  if (!model.ok() && !absent) return std::move(model).status();
+  response->set_ready(model.ok() && model.value()->ready());
   return {};
 }
 
