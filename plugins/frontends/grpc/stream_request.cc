@@ -146,23 +146,17 @@ void StreamRequest::on_response(Response* response, uint32_t flags) noexcept {
 }
 
 void StreamRequest::on_single(Response* response, uint32_t flags) noexcept {
-  if (response != nullptr) {
-    ++count_;
-    if (kept_ == nullptr) {
-      kept_ = response;
-    } else {
-      discard(response);
-    }
+  if (kept_ == nullptr) {
+    kept_ = response;
+  } else if (response != nullptr) {
+    discard(response);  // clients of a stream get the first one, those of a unary call an error
   }
   if ((flags & kFinal) == 0) return;
-  Response* only = std::exchange(kept_, nullptr);
-  const uint32_t count = std::exchange(count_, 0);
-  if (count == 1) {
-    answer(*only, true);
-    return;
+  if (Response* first = std::exchange(kept_, nullptr)) {
+    answer(*first, true);
+  } else {
+    answer_failure(Status(Code::kInternal, messages::not_single_response(0)), true);
   }
-  if (only != nullptr) discard(only);
-  answer_failure(Status(Code::kInternal, messages::not_single_response(count)), true);
 }
 
 void StreamRequest::on_decoupled(Response* response, uint32_t flags) noexcept {

@@ -93,8 +93,7 @@ class StreamRequest final : public InferContext {
   InferStream* stream_ = nullptr;
   ReceivedMessage received_;
   Pass pass_;
-  Response* kept_ = nullptr;  ///< the first response of a model with one a request
-  uint32_t count_ = 0;
+  Response* kept_ = nullptr;  ///< the first response of a model that is not decoupled
   bool decoupled_ = false;
   bool too_slow_ = false;  ///< was ended because its answers are not read
 };
