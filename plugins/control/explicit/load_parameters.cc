@@ -54,6 +54,9 @@ Status check_load_name(std::string_view model) {
     return invalid_argument("invalid model name '", model,
                             "', model name must not contain path traversal characters");
   }
+  if (model.find('\0') != std::string_view::npos) {
+    return invalid_argument("invalid model name: it contains a NUL byte");
+  }
   return {};
 }
 

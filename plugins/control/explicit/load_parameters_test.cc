@@ -59,6 +59,10 @@ TEST(LoadName, HasToBeOne) {
               cat("invalid model name '", name, "', model name must not contain path traversal characters"));
     EXPECT_EQ(check_load_name(name).code(), Code::kInvalidArgument);
   }
+  for (std::string_view name : {std::string_view("..\0x", 4), std::string_view("a\0", 2)}) {
+    EXPECT_EQ(check_load_name(name).message(), "invalid model name: it contains a NUL byte");
+    EXPECT_EQ(check_load_name(name).code(), Code::kInvalidArgument);
+  }
   for (const char* name : {"m", "m.onnx", "a..b", "..m", " m", "\"%\n", "\xc3\xbc"}) {
     EXPECT_TRUE(check_load_name(name).ok()) << name;
   }
