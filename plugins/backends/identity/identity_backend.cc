@@ -38,9 +38,7 @@ Result<std::string> IdentityBackend::complete_config(const ModelSource& source) 
 }
 
 Result<std::unique_ptr<BackendModel>> IdentityBackend::load(const ModelSource& source) noexcept {
-  Result<backends::ConfigView> view = backends::ConfigView::parse(source.config);
-  if (!view.ok()) return std::move(view).status();
-  Result<IdentityConfig> config = read_identity_config(view.value());
+  Result<IdentityConfig> config = read_identity_config(source.model);
   if (!config.ok()) return std::move(config).status();
   return std::unique_ptr<BackendModel>(std::make_unique<IdentityModel>(config.value(), clock_));
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
-#include "common/config_view.h"
+#include "atoll/model_description.h"
+#include "atoll/status.h"
 
 namespace atl::identity {
 
@@ -18,6 +20,6 @@ struct IdentityConfig {
 /// Every output must be named OUTPUT<x>, with an input INPUT<x> of the same type and of dimensions that are
 /// the same, or -1 on the output's side. Inputs without an output are read by nobody.
 /// Errors: INVALID_ARGUMENT names the tensor or the parameter, what was found and what was expected.
-Result<IdentityConfig> read_identity_config(const backends::ConfigView& config);
+Result<IdentityConfig> read_identity_config(const ModelDescription& model);
 
 }  // namespace atl::identity

@@ -5,7 +5,7 @@
 namespace atl::test {
 namespace {
 
-using identity::model_config;
+using identity::model_of;
 using identity::source_of;
 
 ::testing::AssertionResult has(const ReceivedResponse& response, const std::string& bytes) {
@@ -19,8 +19,7 @@ BackendCase floats(std::string name, uint32_t max_batch_size) {
   BackendCase one;
   one.name = std::move(name);
   one.max_batch_size = max_batch_size;
-  one.source =
-      source_of(model_config(one.name, DataType::kFp32, {-1}, 1, static_cast<int32_t>(max_batch_size)));
+  one.source = source_of(model_of(one.name, DataType::kFp32, {-1}, 1, max_batch_size));
   auto values = [](uint64_t n) { return std::vector{1.5f, 2.5f, static_cast<float>(n)}; };
   one.fill = [max_batch_size, values](TestRequest& request, uint64_t n) {
     std::vector<int64_t> shape = max_batch_size == 0 ? std::vector<int64_t>{3} : std::vector<int64_t>{1, 3};
@@ -37,7 +36,7 @@ BackendCase texts() {
   BackendCase one;
   one.name = "texts";
   one.max_batch_size = 4;
-  one.source = source_of(model_config("texts", DataType::kBytes, {-1}, 1, 4));
+  one.source = source_of(model_of("texts", DataType::kBytes, {-1}, 1, 4));
   auto values = [](uint64_t n) {
     return std::vector<std::string>{"", cat("text ", n), std::string(300, 'x')};
   };
@@ -56,9 +55,9 @@ BackendProvider identity_backend() {
   provider.name = "identity";
   provider.make = [](FakeHost& host) { return std::make_shared<identity::IdentityBackend>(host.clock()); };
   provider.cases = {floats("single", 0), floats("batched", 4), texts()};
-  // There are no files to be missing; a configuration it can not serve stands for them.
+  // There are no files to be missing; a model it can not serve stands for them.
   provider.broken = provider.cases[0].source;
-  provider.broken.config = "\xff";
+  provider.broken.model.inputs.clear();
   return provider;
 }
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "common/gather.h"
+#include "atoll/backend/values.h"
 
 namespace atl::identity {
 namespace {
@@ -36,14 +36,13 @@ void IdentityInstance::delay() noexcept {
   }
 }
 
-Status IdentityInstance::copy_output(uint32_t i, uint32_t output_index) noexcept {
-  Request& request = responder_.request(i);
-  const InputTensor* input = input_for(request, request.outputs[output_index].name);
+Status IdentityInstance::copy_output(uint32_t i, const RequestedOutput& wanted) noexcept {
+  const InputTensor* input = input_for(responder_.request(i), wanted.name);
   if (input == nullptr) return {};  // an optional input that was not sent: no output either
   std::span<const Buffer> from = input->buffers;
   uint64_t size_bytes = 0;
   for (const Buffer& buffer : from) size_bytes += buffer.size_bytes;
-  OutputTensor* output = responder_.add_output(i, output_index, input->datatype, input->shape, size_bytes);
+  OutputTensor* output = responder_.add_output(i, wanted, input->datatype, input->shape, size_bytes);
   if (output == nullptr) return {};  // the responder knows why
   if (from.empty()) return {};
   Result<uint64_t> copied = backends::gather(from, output->buffer, input->name);
@@ -53,8 +52,9 @@ Status IdentityInstance::copy_output(uint32_t i, uint32_t output_index) noexcept
 void IdentityInstance::copy_outputs(uint32_t i) noexcept {
   Request& request = responder_.request(i);
   if (request.cancelled()) return responder_.fail(i, Status(Code::kCancelled, ""));
-  for (uint32_t output = 0; output < request.outputs.size() && !responder_.failed(i); ++output) {
-    if (Status status = copy_output(i, output); !status.ok()) responder_.fail(i, std::move(status));
+  for (const RequestedOutput& wanted : request.outputs) {
+    if (Status status = copy_output(i, wanted); !status.ok()) responder_.fail(i, std::move(status));
+    if (responder_.failed(i)) return;
   }
 }
 

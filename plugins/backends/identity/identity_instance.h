@@ -2,8 +2,8 @@
 #pragma once
 
 #include "atoll/backend.h"
+#include "atoll/backend/responder.h"
 #include "atoll/clock.h"
-#include "common/respond.h"
 #include "identity_config.h"
 
 namespace atl::identity {
@@ -19,7 +19,7 @@ class IdentityInstance final : public BackendInstance {
   /// Waits execute_delay_ms, or until every request of the batch is cancelled.
   void delay() noexcept;
   void copy_outputs(uint32_t i) noexcept;
-  Status copy_output(uint32_t i, uint32_t output_index) noexcept;
+  Status copy_output(uint32_t i, const RequestedOutput& wanted) noexcept;
 
   IdentityConfig config_;
   const Clock& clock_;

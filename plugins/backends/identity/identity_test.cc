@@ -17,8 +17,8 @@ using test::TestRequest;
 
 class IdentityTest : public ::testing::Test {
  protected:
-  Status load(const inference::ModelConfig& config) {
-    auto model = backend_.load(source_of(config));
+  Status load(const ModelDescription& description) {
+    auto model = backend_.load(source_of(description));
     if (!model.ok()) return std::move(model).status();
     model_ = std::move(model).value();
     InstanceSpec spec;
@@ -43,8 +43,8 @@ class IdentityTest : public ::testing::Test {
       for (const std::string& problem : request->problems()) ADD_FAILURE() << problem;
     }
   }
-  std::string load_error(const inference::ModelConfig& config) {
-    Status status = load(config);
+  std::string load_error(const ModelDescription& description) {
+    Status status = load(description);
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     return std::string(status.message());
   }
@@ -60,7 +60,7 @@ TEST_F(IdentityTest, EveryTypeComesBackBitForBit) {
   for (uint32_t i = 1; i < kDataTypeCount; ++i) {
     auto type = static_cast<DataType>(i);
     SCOPED_TRACE(data_type_name(type));
-    ASSERT_TRUE(load(model_config("m", type, {-1, 3})).ok());
+    ASSERT_TRUE(load(model_of("m", type, {-1, 3})).ok());
     std::string bytes;
     for (uint32_t at = 0; at < 6 * std::max(1u, data_type_size_bytes(type)); ++at) {
       bytes.push_back(static_cast<char>(at * 37 + 11));
@@ -79,7 +79,7 @@ TEST_F(IdentityTest, EveryTypeComesBackBitForBit) {
 }
 
 TEST_F(IdentityTest, OnlyRequestedOutputsAreWritten) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 3)).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1}, 3)).ok());
   TestRequest request("r");
   for (int i = 0; i < 3; ++i)
     request.add_input<float>(cat("INPUT", i), DataType::kFp32, {1}, {1.0f * static_cast<float>(i)});
@@ -94,7 +94,7 @@ TEST_F(IdentityTest, OnlyRequestedOutputsAreWritten) {
 }
 
 TEST_F(IdentityTest, EmptyTensorsAndMissingOptionalInputs) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 2)).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1}, 2)).ok());
   TestRequest request("r");
   request.add_raw_input("INPUT0", DataType::kFp32, {0}, "");
   request.add_output("OUTPUT0");
@@ -108,7 +108,7 @@ TEST_F(IdentityTest, EmptyTensorsAndMissingOptionalInputs) {
 }
 
 TEST_F(IdentityTest, RequestsOfOneBatchGetTheirOwnBytesAndCountAsOneExecution) {
-  ASSERT_TRUE(load(model_config("m", DataType::kInt32, {-1}, 1, 16)).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kInt32, {-1}, 1, 16)).ok());
   std::vector<std::unique_ptr<TestRequest>> requests;
   std::vector<TestRequest*> pointers;
   std::vector<std::vector<int32_t>> sent;
@@ -136,7 +136,7 @@ TEST_F(IdentityTest, RequestsOfOneBatchGetTheirOwnBytesAndCountAsOneExecution) {
 }
 
 TEST_F(IdentityTest, EachRequestOfABatchGetsAnOutputForEachInputItGave) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 3, 16)).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1}, 3, 16)).ok());
   std::vector<std::unique_ptr<TestRequest>> requests;
   std::vector<TestRequest*> pointers;
   for (int given = 0; given < 8; ++given) {  // a bit for each of the three inputs
@@ -167,7 +167,7 @@ TEST_F(IdentityTest, EachRequestOfABatchGetsAnOutputForEachInputItGave) {
 }
 
 TEST_F(IdentityTest, OnlyWhatSucceededCountsAsTheBatch) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1}, 1, 16)).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1}, 1, 16)).ok());
   TestRequest good("good"), cancelled("cancelled"), poor("poor");
   for (TestRequest* request : {&good, &cancelled, &poor}) {
     request->add_input<float>("INPUT0", DataType::kFp32, {3, 1}, {1, 2, 3});
@@ -184,7 +184,7 @@ TEST_F(IdentityTest, OnlyWhatSucceededCountsAsTheBatch) {
 }
 
 TEST_F(IdentityTest, GpuMemoryIsRefusedRequestByRequest) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1})).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1})).ok());
   TestRequest gpu("gpu"), cpu("cpu");
   for (TestRequest* request : {&gpu, &cpu}) {
     request->add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
@@ -201,7 +201,7 @@ TEST_F(IdentityTest, GpuMemoryIsRefusedRequestByRequest) {
 }
 
 TEST_F(IdentityTest, ACancelledRequestIsAnsweredCancelled) {
-  ASSERT_TRUE(load(model_config("m", DataType::kFp32, {-1})).ok());
+  ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1})).ok());
   TestRequest request("r");
   request.add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
   request.add_output("OUTPUT0");
@@ -212,9 +212,9 @@ TEST_F(IdentityTest, ACancelledRequestIsAnsweredCancelled) {
 }
 
 TEST_F(IdentityTest, TheDelayEndsWhenAllRequestsAreCancelled) {
-  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
-  set_parameter(config, "execute_delay_ms", "3600000");
-  ASSERT_TRUE(load(config).ok());
+  ModelDescription changed = model_of("m", DataType::kFp32, {-1});
+  changed.parameters["execute_delay_ms"] = "3600000";
+  ASSERT_TRUE(load(changed).ok());
   TestRequest a("a"), b("b");
   std::thread canceller([&] {
     a.cancel();
@@ -227,9 +227,9 @@ TEST_F(IdentityTest, TheDelayEndsWhenAllRequestsAreCancelled) {
 }
 
 TEST_F(IdentityTest, TheDelayIsWaitedFor) {
-  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
-  set_parameter(config, "execute_delay_ms", "5");
-  ASSERT_TRUE(load(config).ok());
+  ModelDescription changed = model_of("m", DataType::kFp32, {-1});
+  changed.parameters["execute_delay_ms"] = "5";
+  ASSERT_TRUE(load(changed).ok());
   TestRequest request("r");
   auto start = std::chrono::steady_clock::now();
   execute({&request});
@@ -238,9 +238,9 @@ TEST_F(IdentityTest, TheDelayIsWaitedFor) {
 }
 
 TEST_F(IdentityTest, ADecoupledModelAnswersOnceAndThenEnds) {
-  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
-  config.mutable_model_transaction_policy()->set_decoupled(true);
-  ASSERT_TRUE(load(config).ok());
+  ModelDescription changed = model_of("m", DataType::kFp32, {-1});
+  changed.decoupled = true;
+  ASSERT_TRUE(load(changed).ok());
   TestRequest request("r");
   request.add_input<float>("INPUT0", DataType::kFp32, {1}, {1.0f});
   request.add_output("OUTPUT0");
@@ -251,50 +251,51 @@ TEST_F(IdentityTest, ADecoupledModelAnswersOnceAndThenEnds) {
 }
 
 TEST_F(IdentityTest, LoadsRefusedNameTheTensor) {
-  inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
-  config.mutable_output(0)->set_name("RESULT");
-  EXPECT_EQ(load_error(config),
+  ModelDescription changed = model_of("m", DataType::kFp32, {-1});
+  changed.outputs[0].name = "RESULT";
+  EXPECT_EQ(load_error(changed),
             "model 'm': output 'RESULT' of an identity model is expected to be named OUTPUT<i>");
 
-  config = model_config("m", DataType::kFp32, {-1});
-  config.mutable_output(0)->set_name("OUTPUT7");
-  EXPECT_EQ(load_error(config), "model 'm': output 'OUTPUT7' of an identity model has no input 'INPUT7'");
+  changed = model_of("m", DataType::kFp32, {-1});
+  changed.outputs[0].name = "OUTPUT7";
+  EXPECT_EQ(load_error(changed), "model 'm': output 'OUTPUT7' of an identity model has no input 'INPUT7'");
 
-  config = model_config("m", DataType::kFp32, {-1});
-  config.mutable_output(0)->set_data_type(inference::TYPE_INT8);
-  EXPECT_EQ(load_error(config), "model 'm': output 'OUTPUT0' has type INT8, expected FP32 as input 'INPUT0'");
+  changed = model_of("m", DataType::kFp32, {-1});
+  changed.outputs[0].datatype = DataType::kInt8;
+  EXPECT_EQ(load_error(changed),
+            "model 'm': output 'OUTPUT0' has type INT8, expected FP32 as input 'INPUT0'");
 
-  config = model_config("m", DataType::kFp32, {-1, 4});
-  config.mutable_output(0)->set_dims(0, 4);
-  EXPECT_EQ(load_error(config),
+  changed = model_of("m", DataType::kFp32, {-1, 4});
+  changed.outputs[0].dims[0] = 4;
+  EXPECT_EQ(load_error(changed),
             "model 'm': output 'OUTPUT0' has dims [4,4], which do not take every [-1,4] of input 'INPUT0'");
 
-  config = model_config("m", DataType::kFp32, {4});
-  config.mutable_output(0)->set_dims(0, -1);
-  EXPECT_TRUE(load(config).ok()) << "-1 takes everything";
-  config.add_input()->set_name("READY");
-  EXPECT_TRUE(load(config).ok()) << "an input that nobody reads";
+  changed = model_of("m", DataType::kFp32, {4});
+  changed.outputs[0].dims[0] = -1;
+  EXPECT_TRUE(load(changed).ok()) << "-1 takes everything";
+  changed.inputs.emplace_back().name = "READY";
+  EXPECT_TRUE(load(changed).ok()) << "an input that nobody reads";
 }
 
 TEST_F(IdentityTest, ReshapesAreWhatTheBackendSees) {
-  inference::ModelConfig config = model_config("m", DataType::kFp32, {4});
-  config.mutable_output(0)->clear_dims();
-  for (int64_t dim : {2, 2}) config.mutable_output(0)->add_dims(dim);
-  config.mutable_output(0)->mutable_reshape()->add_shape(4);
-  EXPECT_TRUE(load(config).ok());
+  ModelDescription changed = model_of("m", DataType::kFp32, {4});
+  changed.outputs[0].dims = {2, 2};
+  changed.outputs[0].has_reshape = true;
+  changed.outputs[0].reshape = {4};
+  EXPECT_TRUE(load(changed).ok());
 }
 
 TEST_F(IdentityTest, ABadDelayIsRefused) {
   for (const char* bad : {"-1", "3600001", "1s", ""}) {
-    inference::ModelConfig config = model_config("m", DataType::kFp32, {-1});
-    set_parameter(config, "execute_delay_ms", bad);
-    EXPECT_EQ(load_error(config), cat("model 'm': parameter 'execute_delay_ms' is '", std::string_view(bad),
-                                      "', expected a whole number from 0 to 3600000"));
+    ModelDescription changed = model_of("m", DataType::kFp32, {-1});
+    changed.parameters["execute_delay_ms"] = bad;
+    EXPECT_EQ(load_error(changed), cat("model 'm': parameter 'execute_delay_ms' is '", std::string_view(bad),
+                                       "', expected a whole number from 0 to 3600000"));
   }
 }
 
 TEST_F(IdentityTest, AGpuInstanceIsRefused) {
-  auto model = backend_.load(source_of(model_config("m", DataType::kFp32, {-1})));
+  auto model = backend_.load(source_of(model_of("m", DataType::kFp32, {-1})));
   ASSERT_TRUE(model.ok());
   InstanceSpec spec;
   spec.kind = InstanceKind::kGpu;

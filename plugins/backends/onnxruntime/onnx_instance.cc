@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "common/gather.h"
+#include "atoll/backend/values.h"
 #include "datatypes.h"
 #include "request_check.h"
 #include "string_tensor.h"
@@ -234,7 +234,7 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 Status OnnxInstance::bind_outputs() noexcept {
   for (const OutputPlan& plan : plan_->outputs) {
     bool wanted = std::ranges::any_of(members_, [&](const Request* member) {
-      return find_requested(*member, plan.name) >= 0 || (plan.state && member->state != nullptr);
+      return member->find_output(plan.name) != nullptr || (plan.state && member->state != nullptr);
     });
     if (!wanted) continue;
     BoundOutput& bound = outputs_.emplace_back();
@@ -258,8 +258,8 @@ Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
     return invalid_argument("output '", plan.name, "': found shape ", shape_text(shape_),
                             ", expected a product of dimensions that fits into 63 bits");
   }
-  auto requested = static_cast<uint32_t>(find_requested(*members_[0], plan.name));
-  OutputTensor* output = responder_.add_output(group_[0], requested, plan.datatype, shape_, size_bytes);
+  const RequestedOutput& wanted = *members_[0]->find_output(plan.name);
+  OutputTensor* output = responder_.add_output(group_[0], wanted, plan.datatype, shape_, size_bytes);
   if (output == nullptr)
     return internal_error("output '", plan.name, "': no buffer");  // failed with the reason
   if (size_bytes != 0 && !backends::is_host_memory(output->buffer.kind)) return gpu_buffer(plan.name);
@@ -367,9 +367,9 @@ Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
 void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept {
   Request& request = responder_.request(i);
   uint64_t size_bytes = result_.size_bytes(from, count);
-  if (int64_t requested = find_requested(request, plan.name); requested >= 0 && !responder_.failed(i)) {
-    OutputTensor* output =
-        responder_.add_output(i, static_cast<uint32_t>(requested), plan.datatype, shape_, size_bytes);
+  const RequestedOutput* wanted = request.find_output(plan.name);
+  if (wanted != nullptr && !responder_.failed(i)) {
+    OutputTensor* output = responder_.add_output(i, *wanted, plan.datatype, shape_, size_bytes);
     if (output == nullptr) return;
     Status status = write_part(plan, from, count, output->buffer);
     if (!status.ok()) responder_.fail(i, std::move(status));

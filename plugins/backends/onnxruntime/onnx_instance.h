@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/backend.h"
-#include "common/respond.h"
+#include "atoll/backend/responder.h"
 #include "onnx_model.h"
 #include "ort_api.h"
 #include "result_tensor.h"

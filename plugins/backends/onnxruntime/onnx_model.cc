@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "atoll/proto/model_description.h"
 #include "onnx_instance.h"
 #include "session_threads.h"
 
@@ -33,7 +34,8 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
   plan.model_name = config.name();
   plan.batches = config.max_batch_size() > 0;
   plan.decoupled = config.model_transaction_policy().decoupled();
-  plan.batch_inputs = backends::batch_inputs_of(config);
+  const ModelDescription described = proto::describe_model(config);
+  plan.batch_inputs = backends::batch_inputs_of(described);
   for (const TensorInfo& info : signature.inputs) {
     InputPlan input;
     input.name = info.name;
@@ -50,7 +52,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
     }
     plan.inputs.push_back(std::move(input));
   }
-  auto scattered = backends::batch_outputs_of(config);
+  auto scattered = backends::batch_outputs_of(described);
   if (!scattered.ok()) return std::move(scattered).status();
   for (const TensorInfo& info : signature.outputs) {
     OutputPlan output;

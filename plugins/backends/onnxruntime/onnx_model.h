@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "atoll/backend.h"
+#include "atoll/backend/batch_input.h"
+#include "atoll/backend/batch_output.h"
 #include "atoll/clock.h"
 #include "atoll/memory.h"
-#include "common/batch_input.h"
-#include "common/batch_output.h"
 #include "environment.h"
 #include "model_config.pb.h"
 #include "session_settings.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/gather.h"
+#include "atoll/backend/values.h"
 #include "string_tensor.h"
 
 namespace atl::ort {
@@ -83,17 +83,10 @@ Status check_request(const ModelPlan& model, const Request& request, bool check_
     ATOLL_RETURN_IF_ERROR(check_input(plan, *input, request, model.batches, check_elements));
   }
   for (const OutputPlan& plan : model.outputs) {
-    if (!plan.scatter || find_requested(request, plan.name) < 0) continue;
+    if (!plan.scatter || request.find_output(plan.name) == nullptr) continue;
     ATOLL_RETURN_IF_ERROR(check_source(plan.scatter->source, "output", plan.name, request));
   }
   return {};
-}
-
-int64_t find_requested(const Request& request, std::string_view name) noexcept {
-  for (uint32_t i = 0; i < request.outputs.size(); ++i) {
-    if (request.outputs[i].name == name) return i;
-  }
-  return -1;
 }
 
 bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept {

@@ -19,9 +19,6 @@ uint64_t bytes_present(const InputTensor& input) noexcept;
 /// Errors: INVALID_ARGUMENT names the input, what was found and what was expected.
 Status check_request(const ModelPlan& model, const Request& request, bool check_elements) noexcept;
 
-/// Position of an output among those requested, or -1.
-int64_t find_requested(const Request& request, std::string_view name) noexcept;
-
 /// Whether the inputs of two checked requests can be laid out one after the other in one tensor each: the
 /// same inputs are given, and all but ragged ones have equal shapes after the batch dimension.
 bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept;

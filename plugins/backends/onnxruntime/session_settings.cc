@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/backend/parameters.h"
+#include "atoll/proto/model_description.h"
+
 namespace atl::ort {
 namespace {
 
@@ -42,13 +45,13 @@ int thread_count(int64_t wanted, uint32_t cpus) {
 /// Looks keys up in the model's parameters, then, where allowed, in the backend's settings.
 class Reader {
  public:
-  Reader(const backends::ConfigView& config, const std::map<std::string, std::string>& backend_settings,
+  Reader(const ModelDescription& model, const std::map<std::string, std::string>& backend_settings,
          uint32_t cpus)
-      : config_(config), backend_settings_(backend_settings), cpus_(cpus) {}
+      : model_(model), backend_settings_(backend_settings), cpus_(cpus) {}
 
   std::optional<std::string_view> parameter(std::string_view key) {
     known_.insert(key);
-    return config_.parameter(key);
+    return backends::text_parameter(model_, key);
   }
   Status threads(std::string_view key, int64_t fallback, int& out) {
     known_.insert(key);
@@ -61,14 +64,14 @@ class Reader {
       }
       fallback = *value;
     }
-    Result<int64_t> wanted = config_.int_parameter(key, fallback, 0, kMaxThreads);
+    Result<int64_t> wanted = backends::int_parameter(model_, key, fallback, 0, kMaxThreads);
     if (!wanted.ok()) return std::move(wanted).status();
     out = thread_count(*wanted, cpus_);
     return {};
   }
   Status flag(std::string_view key, bool& out) {
     known_.insert(key);
-    Result<bool> wanted = config_.bool_parameter(key, out);
+    Result<bool> wanted = backends::bool_parameter(model_, key, out);
     if (!wanted.ok()) return std::move(wanted).status();
     out = *wanted;
     return {};
@@ -76,7 +79,7 @@ class Reader {
   bool known(std::string_view key) const { return known_.contains(key); }
 
  private:
-  const backends::ConfigView& config_;
+  const ModelDescription& model_;
   const std::map<std::string, std::string>& backend_settings_;
   const uint32_t cpus_;
   std::set<std::string_view> known_;
@@ -161,7 +164,8 @@ Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
   const inference::ModelConfig& config = view.message();
   SessionSettings settings;
   settings.memory_pattern = shapes_are_bounded(config);
-  Reader reader(view, backend_settings, defaults.cpus);
+  const ModelDescription model = proto::describe_model(config);
+  Reader reader(model, backend_settings, defaults.cpus);
   ATOLL_RETURN_IF_ERROR(
       reader.threads("intra_op_thread_count", defaults.intra_op_threads, settings.intra_op_threads));
   ATOLL_RETURN_IF_ERROR(

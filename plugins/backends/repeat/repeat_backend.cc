@@ -42,9 +42,7 @@ Result<std::string> RepeatBackend::complete_config(const ModelSource& source) no
 }
 
 Result<std::unique_ptr<BackendModel>> RepeatBackend::load(const ModelSource& source) noexcept {
-  Result<backends::ConfigView> view = backends::ConfigView::parse(source.config);
-  if (!view.ok()) return std::move(view).status();
-  Result<RepeatConfig> config = read_repeat_config(view.value());
+  Result<RepeatConfig> config = read_repeat_config(source.model);
   if (!config.ok()) return std::move(config).status();
   return std::unique_ptr<BackendModel>(
       std::make_unique<RepeatModel>(std::move(config).value(), clock_, executors_));

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "common/gather.h"
+#include "atoll/backend/values.h"
 
 namespace atl::repeat {
 namespace {

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/config_view.h"
+#include "atoll/model_description.h"
+#include "atoll/status.h"
 
 namespace atl::repeat {
 
@@ -19,6 +20,6 @@ struct RepeatConfig {
 };
 
 /// Errors: INVALID_ARGUMENT names the model and the field or tensor, what was found and what was expected.
-Result<RepeatConfig> read_repeat_config(const backends::ConfigView& config);
+Result<RepeatConfig> read_repeat_config(const ModelDescription& model);
 
 }  // namespace atl::repeat

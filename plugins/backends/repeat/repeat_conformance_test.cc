@@ -8,7 +8,7 @@ namespace {
 BackendCase repeat_case(std::string name, uint32_t wait_ms) {
   BackendCase one;
   one.name = std::move(name);
-  one.source = repeat::source_of(repeat::model_config(one.name));
+  one.source = repeat::source_of(repeat::model_of(one.name));
   auto add = [wait_ms](TestRequest& request, std::vector<int32_t> values, std::vector<uint32_t> delays) {
     auto size = [](const auto& elements) { return std::vector{static_cast<int64_t>(elements.size())}; };
     request.add_input("IN", DataType::kInt32, size(values), values);
@@ -40,9 +40,9 @@ BackendProvider repeat_backend() {
     return std::make_shared<repeat::RepeatBackend>(host.clock(), host.executors());
   };
   provider.cases = {repeat_case("at_once", 0), repeat_case("released_late", 3)};
-  // There are no files to be missing; a configuration it can not serve stands for them.
+  // There are no files to be missing; a model it can not serve stands for them.
   provider.broken = provider.cases[0].source;
-  provider.broken.config = "\xff";
+  provider.broken.model.inputs.clear();
   return provider;
 }
 

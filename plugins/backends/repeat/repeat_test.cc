@@ -19,9 +19,9 @@ using test::TestRequest;
 /// In virtual time: what is sent when is exact.
 class RepeatTest : public ::testing::Test {
  protected:
-  void load(const inference::ModelConfig& config = model_config()) {
+  void load(const ModelDescription& model_description = model_of()) {
     instance_.reset();
-    auto model = backend_.load(source_of(config));
+    auto model = backend_.load(source_of(model_description));
     ASSERT_TRUE(model.ok()) << model.status().text();
     model_ = std::move(model).value();
     InstanceSpec spec;
@@ -38,8 +38,8 @@ class RepeatTest : public ::testing::Test {
     made->add_input("IN", DataType::kInt32, {static_cast<int64_t>(values.size())}, values);
     made->add_input("DELAY", DataType::kUint32, {static_cast<int64_t>(delays.size())}, delays);
     made->add_input("WAIT", DataType::kUint32, {static_cast<int64_t>(wait.size())}, wait);
-    made->add_output("OUT").spec_index = 0;
-    made->add_output("IDX").spec_index = 1;
+    made->add_output("OUT");
+    made->add_output("IDX");
     return made;
   }
   void execute(TestRequest& one) {
@@ -103,9 +103,9 @@ TEST_F(RepeatTest, OneResponseAnElementEachAfterItsDelay) {
 
 TEST_F(RepeatTest, NoElementsIsOnlyTheEnd) {
   for (const char* final_with_last : {"false", "true"}) {
-    auto config = model_config();
-    set_parameter(config, "final_with_last", final_with_last);
-    load(config);
+    ModelDescription model = model_of();
+    model.parameters["final_with_last"] = final_with_last;
+    load(model);
     auto one = request({}, {});
     execute(*one);
     host_.run_until_idle();
@@ -117,9 +117,9 @@ TEST_F(RepeatTest, NoElementsIsOnlyTheEnd) {
 }
 
 TEST_F(RepeatTest, TheLastResponseMayBeTheFinalOne) {
-  auto config = model_config();
-  set_parameter(config, "final_with_last", "true");
-  load(config);
+  ModelDescription model = model_of();
+  model.parameters["final_with_last"] = "true";
+  load(model);
   auto one = request({8, 9}, {0, 3});
   execute(*one);
   host_.run_until_idle();
@@ -132,10 +132,10 @@ TEST_F(RepeatTest, TheLastResponseMayBeTheFinalOne) {
 TEST_F(RepeatTest, AnErrorInTheMiddleEndsNothing) {
   for (const char* final_with_last : {"false", "true"}) {
     for (int fail_at : {0, 1, 2}) {
-      auto config = model_config("m");
-      set_parameter(config, "fail_at", std::to_string(fail_at));
-      set_parameter(config, "final_with_last", final_with_last);
-      load(config);
+      ModelDescription model = model_of("m");
+      model.parameters["fail_at"] = std::to_string(fail_at);
+      model.parameters["final_with_last"] = final_with_last;
+      load(model);
       auto one = request({5, 6, 7}, {0, 0, 0});
       execute(*one);
       host_.run_until_idle();

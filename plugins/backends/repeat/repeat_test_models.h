@@ -1,43 +1,37 @@
-/// Configurations for the repeat backend's tests.
+/// Models for the repeat backend's tests.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "atoll/backend.h"
-#include "common/config_view.h"
 
 namespace atl::repeat {
 
-template <class Tensor>
-void set_tensor(Tensor& tensor, const std::string& name, inference::DataType type, int64_t dim) {
-  tensor.set_name(name);
-  tensor.set_data_type(type);
-  tensor.add_dims(dim);
+inline TensorSpec tensor(std::string name, DataType type, int64_t dim) {
+  TensorSpec spec;
+  spec.name = std::move(name);
+  spec.datatype = type;
+  spec.dims = {dim};
+  return spec;
 }
 
 /// The model of Triton's tests.
-inline inference::ModelConfig model_config(const std::string& name = "repeat_int32") {
-  inference::ModelConfig config;
-  config.set_name(name);
-  config.set_backend("repeat");
-  config.mutable_model_transaction_policy()->set_decoupled(true);
-  set_tensor(*config.add_input(), "IN", inference::TYPE_INT32, -1);
-  set_tensor(*config.add_input(), "DELAY", inference::TYPE_UINT32, -1);
-  set_tensor(*config.add_input(), "WAIT", inference::TYPE_UINT32, 1);
-  set_tensor(*config.add_output(), "OUT", inference::TYPE_INT32, 1);
-  set_tensor(*config.add_output(), "IDX", inference::TYPE_UINT32, 1);
-  return config;
+inline ModelDescription model_of(const std::string& name = "repeat_int32") {
+  ModelDescription model;
+  model.name = name;
+  model.decoupled = true;
+  model.inputs = {tensor("IN", DataType::kInt32, -1), tensor("DELAY", DataType::kUint32, -1),
+                  tensor("WAIT", DataType::kUint32, 1)};
+  model.outputs = {tensor("OUT", DataType::kInt32, 1), tensor("IDX", DataType::kUint32, 1)};
+  return model;
 }
 
-inline void set_parameter(inference::ModelConfig& config, const std::string& key, const std::string& value) {
-  (*config.mutable_parameters())[key].set_string_value(value);
-}
-
-inline ModelSource source_of(const inference::ModelConfig& config) {
+inline ModelSource source_of(ModelDescription model) {
   ModelSource source;
-  source.name = config.name();
+  source.name = model.name;
   source.version = 1;
-  source.config = config.SerializeAsString();
+  source.model = std::move(model);
   return source;
 }
 

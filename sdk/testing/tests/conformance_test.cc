@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "atoll/backend/responder.h"
 #include "atoll/testing/conformance/backend.h"
 #include "atoll/testing/conformance/memory.h"
 #include "atoll/testing/conformance/model_catalog.h"
@@ -112,21 +113,106 @@ class LateBackend final : public Backend {
   }
 };
 
+/// Answers as an identity model does, but for one mistake.
+enum class Mistake {
+  kAnswersWhatNobodyAskedFor,  ///< every output it has
+  kAnswersWhatItHasNot,        ///< an output that no configuration names
+  kAnswersTwice,               ///< one output in two copies
+  kTakesOutputsByPosition,     ///< the first output that is asked for is OUTPUT0, whatever its name
+  kWritesBeyondItsMemory,      ///< one byte
+  kForgetsMemory,              ///< an output without any
+};
+class MistakenBackend final : public Backend, public BackendModel {
+ public:
+  explicit MistakenBackend(Mistake mistake) : mistake_(mistake) {}
+  BackendTraits traits() const noexcept override { return {}; }
+  Result<std::string> complete_config(const ModelSource& source) noexcept override { return source.config; }
+  Result<std::unique_ptr<BackendModel>> load(const ModelSource&) noexcept override {
+    return std::make_unique<MistakenBackend>(mistake_);
+  }
+  Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept override {
+    return std::make_unique<Instance>(mistake_, spec.reporter);
+  }
+
+ private:
+  class Instance final : public BackendInstance {
+   public:
+    Instance(Mistake mistake, InferenceReporter* reporter) : mistake_(mistake), responder_(reporter) {}
+    Status execute(const Batch& batch) noexcept override {
+      responder_.answer_each(batch, clock_, [this](uint32_t i) { return answer(i); });
+      return {};
+    }
+
+   private:
+    void copy(uint32_t i, const InputTensor& input, std::string_view name) {
+      RequestedOutput named;
+      named.name = name;
+      if (mistake_ == Mistake::kForgetsMemory) {
+        if (OutputTensor* output = responder_.add_output(i, named, input.datatype, input.shape, 0)) {
+          output->buffer = {};
+        }
+        return;
+      }
+      OutputTensor* output = responder_.add_output(i, named, input.datatype, input.shape, input.size_bytes);
+      if (output == nullptr) return;
+      (void)backends::gather(input.buffers, output->buffer, name).ok();
+      if (mistake_ == Mistake::kWritesBeyondItsMemory) {
+        static_cast<char*>(output->buffer.data)[input.size_bytes] = '!';
+      }
+    }
+    Status answer(uint32_t i) {
+      const Request& request = responder_.request(i);
+      for (uint32_t k = 0; k < request.inputs.size(); ++k) {
+        const InputTensor& input = request.inputs[k];
+        const std::string name = identity_output_name(input.name);
+        const bool is_asked = request.find_output(name) != nullptr;
+        if (mistake_ == Mistake::kTakesOutputsByPosition) {
+          if (k < request.outputs.size()) copy(i, input, request.outputs[k].name);
+        } else if (is_asked || mistake_ == Mistake::kAnswersWhatNobodyAskedFor) {
+          copy(i, input, k == 0 ? "OUTPUT0" : "OUTPUT1");
+        }
+        if (k != 0) continue;
+        if (mistake_ == Mistake::kAnswersTwice && is_asked) copy(i, input, request.find_output(name)->name);
+        if (mistake_ == Mistake::kAnswersWhatItHasNot) copy(i, input, "NOT_CONFIGURED");
+      }
+      return {};
+    }
+    const Mistake mistake_;
+    FakeClock clock_;
+    backends::BatchResponder responder_;
+  };
+  const Mistake mistake_;
+};
+
 BackendCase identity_case(std::string name, uint32_t max_batch_size, DataType datatype,
                           std::string (*bytes)(uint64_t)) {
   BackendCase one;
   one.name = std::move(name);
-  one.source.name = one.name;
+  one.source.name = one.source.model.name = one.name;
   one.source.config = "opaque";
-  one.max_batch_size = max_batch_size;
+  one.max_batch_size = one.source.model.max_batch_size = max_batch_size;
+  for (int i = 0; i < 2; ++i) {
+    TensorSpec spec;
+    spec.datatype = datatype;
+    spec.dims = max_batch_size > 0 ? std::vector<int64_t>{3} : std::vector<int64_t>{1, -1};
+    spec.name = cat("INPUT", i);
+    one.source.model.inputs.push_back(spec);
+    spec.name = cat("OUTPUT", i);
+    one.source.model.outputs.push_back(spec);
+  }
   one.fill = [=](TestRequest& request, uint64_t n) {
     request.add_raw_input("INPUT0", datatype, {1, 3}, bytes(n));
+    request.add_raw_input("INPUT1", datatype, {1, 3}, bytes(n + 100));
   };
   one.right = [=](const ReceivedResponse& response, uint64_t n) {
-    const ReceivedOutput* output = response.find("OUTPUT0");
-    if (output == nullptr) return ::testing::AssertionFailure() << "no OUTPUT0";
-    return output->bytes == bytes(n) ? ::testing::AssertionSuccess()
-                                     : ::testing::AssertionFailure() << "wrong bytes";
+    for (uint64_t i = 0; i < 2; ++i) {
+      const ReceivedOutput* output = response.find(cat("OUTPUT", i));
+      if (output == nullptr) return ::testing::AssertionFailure() << "no OUTPUT" << i;
+      if (output->bytes != bytes(n + 100 * i)) {
+        return ::testing::AssertionFailure() << "wrong bytes in OUTPUT" << i;
+      }
+    }
+    return ::testing::AssertionSuccess();
   };
   return one;
 }
@@ -142,28 +228,64 @@ std::vector<BackendCase> identity_cases() {
 std::shared_ptr<Backend> fake_backend(FakeHost& host) { return std::make_shared<FakeBackend>(host.clock()); }
 std::shared_ptr<Backend> late_backend(FakeHost&) { return std::make_shared<LateBackend>(); }
 
+/// Checks that a backend can not pass if none of its answers is right.
+const std::vector<std::string> kEveryAnswer = {"OneRequest",
+                                               "ManyRequestsInABatch",
+                                               "InputsInSeveralBuffers",
+                                               "MisalignedInputs",
+                                               "AFailedOutputAllocationFailsAlone",
+                                               "InstancesRunSideBySide",
+                                               "LoadAndUnloadRepeat",
+                                               "EachOutputCanBeAskedForAlone",
+                                               "OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor"};
+/// \param fails  the checks that see it
+BackendProvider mistaken(std::string name, Mistake mistake, const std::vector<std::string>& fails) {
+  BackendProvider provider{std::move(name),
+                           [mistake](FakeHost&) { return std::make_shared<MistakenBackend>(mistake); },
+                           identity_cases(),
+                           InstanceKind::kCpu,
+                           {},
+                           {unsupported("ALoadWithoutFilesFails", "this backend reads no files")}};
+  for (const std::string& check : fails) provider.exceptions.push_back(expected_failure(check, "on purpose"));
+  return provider;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Mistakes, BackendConformance,
+    ::testing::Values(mistaken("ignores the request", Mistake::kAnswersWhatNobodyAskedFor,
+                               {"EachOutputCanBeAskedForAlone"}),
+                      mistaken("invents an output", Mistake::kAnswersWhatItHasNot, kEveryAnswer),
+                      mistaken("answers twice", Mistake::kAnswersTwice, kEveryAnswer),
+                      mistaken("goes by position", Mistake::kTakesOutputsByPosition,
+                               {"EachOutputCanBeAskedForAlone",
+                                "OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor"}),
+                      mistaken("writes beyond", Mistake::kWritesBeyondItsMemory, kEveryAnswer),
+                      mistaken("forgets memory", Mistake::kForgetsMemory, kEveryAnswer)));
+
 INSTANTIATE_TEST_SUITE_P(
     Fakes, BackendConformance,
-    ::testing::Values(BackendProvider{"fake",
-                                      fake_backend,
-                                      identity_cases(),
-                                      InstanceKind::kCpu,
-                                      {},
-                                      {unsupported("ALoadWithoutFilesFails",
-                                                   "the fake backend reads no files")}},
-                      BackendProvider{"late",
-                                      late_backend,
-                                      identity_cases(),
-                                      InstanceKind::kCpu,
-                                      {},
-                                      {unsupported("ALoadWithoutFilesFails", "this backend reads no files"),
-                                       expected_failure("OneRequest", "on purpose"),
-                                       expected_failure("ManyRequestsInABatch", "on purpose"),
-                                       expected_failure("InputsInSeveralBuffers", "on purpose"),
-                                       expected_failure("MisalignedInputs", "on purpose"),
-                                       expected_failure("AFailedOutputAllocationFailsAlone", "on purpose"),
-                                       expected_failure("InstancesRunSideBySide", "on purpose"),
-                                       expected_failure("LoadAndUnloadRepeat", "on purpose")}}));
+    ::testing::Values(
+        BackendProvider{"fake",
+                        fake_backend,
+                        identity_cases(),
+                        InstanceKind::kCpu,
+                        {},
+                        {unsupported("ALoadWithoutFilesFails", "the fake backend reads no files")}},
+        BackendProvider{
+            "late",
+            late_backend,
+            identity_cases(),
+            InstanceKind::kCpu,
+            {},
+            {unsupported("ALoadWithoutFilesFails", "this backend reads no files"),
+             expected_failure("OneRequest", "on purpose"),
+             expected_failure("ManyRequestsInABatch", "on purpose"),
+             expected_failure("InputsInSeveralBuffers", "on purpose"),
+             expected_failure("MisalignedInputs", "on purpose"),
+             expected_failure("AFailedOutputAllocationFailsAlone", "on purpose"),
+             expected_failure("InstancesRunSideBySide", "on purpose"),
+             expected_failure("LoadAndUnloadRepeat", "on purpose"),
+             expected_failure("EachOutputCanBeAskedForAlone", "on purpose"),
+             expected_failure("OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor", "on purpose")}}));
 
 /// The fake catalog with the models that the suite asks for, loaded on demand.
 struct FakeCatalogUnderTest final : CatalogUnderTest {

@@ -17,12 +17,14 @@ inline std::string identity_output_name(std::string_view input) {
   return std::string(input);
 }
 
-/// Sends one response with every input as an output. If an allocation fails, the response is that failure.
+/// Sends one response with every input as an output, or those that were asked for. If an allocation fails,
+/// the response is that failure.
 inline void answer_identity(Request& request, uint32_t flags = kFinal) {
   Response* response = request.sink->new_response();
   for (const InputTensor& input : request.inputs) {
-    OutputTensor& output =
-        response->add_output(identity_output_name(input.name), input.datatype, input.shape);
+    const std::string name = identity_output_name(input.name);
+    if (!request.outputs.empty() && request.find_output(name) == nullptr) continue;
+    OutputTensor& output = response->add_output(name, input.datatype, input.shape);
     if (Status status = response->allocate(output, input.size_bytes); !status.ok()) {
       response->outputs.truncate(0);
       response->send_error(std::move(status), flags);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,7 +48,8 @@ struct ReceivedResponse {
 
 /// One request and its sink. Build it with the add functions, give it to a model or a scheduler, and look at
 /// what came back. Breaches of the contract (a second final response, a response after it, a release too
-/// many, a response never sent or discarded) are collected in problems(): every test should expect none.
+/// many, a response never sent or discarded, an output that was not asked for or is there twice, bytes
+/// written around an output's memory) are collected in problems(): every test should expect none.
 /// Destroying one that was accepted and is not done ends the process: somebody still points to it. [any]
 /// once it was given away; the adding functions before.
 class TestRequest final : public ResponseSink {
@@ -108,6 +110,13 @@ class TestRequest final : public ResponseSink {
   RequestedOutput& add_output(std::string_view name) {
     RequestedOutput& output = request_.add_output();
     output.name = request_.arena().copy_text(name);
+    return output;
+  }
+  /// The same with a place for its bytes, as a client in shared memory has it.
+  RequestedOutput& add_output(std::string_view name, std::span<char> place) {
+    RequestedOutput& output = add_output(name);
+    output.placement.data = place.data();
+    output.placement.size_bytes = place.size();
     return output;
   }
   /// Every allocation of an output from now on fails.
@@ -175,6 +184,11 @@ class TestRequest final : public ResponseSink {
   std::vector<std::string> problems() const {
     std::lock_guard lock(mutex_);
     std::vector<std::string> all = problems_;
+    for (const OutputMemory& memory : memory_) {
+      if (!memory.guards_are_intact()) {
+        all.push_back(cat("bytes around the memory of output '", memory.name(), "' were written"));
+      }
+    }
     if (done_ && !live_.empty()) {
       all.push_back(cat(live_.size(), " responses were neither sent nor discarded"));
     }
@@ -194,15 +208,24 @@ class TestRequest final : public ResponseSink {
                   int64_t) noexcept override {
     std::lock_guard lock(mutex_);
     if (!allocation_failure_.ok()) return allocation_failure_.clone();
-    void* data = ::operator new(size_bytes + 1, std::align_val_t(64));
-    memory_.emplace_back(data);
-    output.buffer = Buffer{data, size_bytes, MemoryKind::kCpu, 0, 0};
+    const RequestedOutput* wanted = request_.find_output(output.name);
+    if (wanted != nullptr && wanted->placement.data != nullptr) {
+      output.buffer = wanted->placement;
+      if (size_bytes > output.buffer.size_bytes) {
+        return internal_error("output '", output.name, "' has a place of ", output.buffer.size_bytes,
+                              " bytes, it needs ", size_bytes);
+      }
+    } else {
+      output.buffer.data = memory_.emplace_back(output.name, size_bytes).data();
+    }
+    output.buffer.size_bytes = size_bytes;
     return {};
   }
   void send(Response* response, uint32_t flags) noexcept override {
     ReceivedResponse received = copy(response, flags);
     {
       std::lock_guard lock(mutex_);
+      if (response != nullptr) note_outputs(received);
       if (response != nullptr && !drop(response))
         problems_.push_back("a response of another sink, or one sent before, was sent");
       if (finals_ != 0) {
@@ -232,9 +255,46 @@ class TestRequest final : public ResponseSink {
   }
 
  private:
-  struct Free {
-    void operator()(void* data) const noexcept { ::operator delete(data, std::align_val_t(64)); }
+  /// An output's bytes between guards.
+  class OutputMemory {
+   public:
+    OutputMemory(std::string_view name, uint64_t size_bytes)
+        : name_(name),
+          size_bytes_(size_bytes),
+          all_(static_cast<char*>(::operator new(size_bytes + 2 * kGuardBytes, std::align_val_t(64)))) {
+      std::memset(all_.get(), kGuard, size_bytes + 2 * kGuardBytes);
+    }
+    const std::string& name() const noexcept { return name_; }
+    char* data() const noexcept { return all_.get() + kGuardBytes; }
+    bool guards_are_intact() const noexcept {
+      for (size_t i = 0; i < kGuardBytes; ++i) {
+        if (all_.get()[i] != kGuard || data()[size_bytes_ + i] != kGuard) return false;
+      }
+      return true;
+    }
+
+   private:
+    static constexpr size_t kGuardBytes = 64;
+    static constexpr char kGuard = 0x5a;
+    struct Free {
+      void operator()(char* data) const noexcept { ::operator delete(data, std::align_val_t(64)); }
+    };
+    std::string name_;
+    uint64_t size_bytes_;
+    std::unique_ptr<char, Free> all_;
   };
+  /// Outputs are asked for, if any are, and there once.
+  void note_outputs(const ReceivedResponse& received) {
+    for (size_t i = 0; i < received.outputs.size(); ++i) {
+      const std::string& name = received.outputs[i].name;
+      if (!request_.outputs.empty() && request_.find_output(name) == nullptr) {
+        problems_.push_back(cat("output '", name, "' was answered and not asked for"));
+      }
+      for (size_t k = 0; k < i; ++k) {
+        if (received.outputs[k].name == name) problems_.push_back(cat("output '", name, "' is there twice"));
+      }
+    }
+  }
   template <class Give>
   Status give(Give&& hand_over) {
     mark_accepted();  // before: the answer may come during the call
@@ -285,7 +345,7 @@ class TestRequest final : public ResponseSink {
   std::vector<ReceivedResponse> received_;
   std::vector<std::string> problems_;
   std::vector<std::unique_ptr<Response>> live_;
-  std::vector<std::unique_ptr<void, Free>> memory_;
+  std::vector<OutputMemory> memory_;
   std::function<void(Request&)> release_hook_;
   std::function<void(const ReceivedResponse&)> response_hook_;
   std::function<void()> done_hook_;

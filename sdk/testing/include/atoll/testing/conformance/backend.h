@@ -55,6 +55,55 @@ TEST_P(BackendConformance, MisalignedInputs) {
   });
 }
 
+TEST_P(BackendConformance, EachOutputCanBeAskedForAlone) {
+  check([&] {
+    for (const BackendCase& one : GetParam().cases) {
+      Loaded loaded = load(one);
+      ASSERT_TRUE(loaded.instance);
+      const std::vector<std::string> names = asked(one);
+      EXPECT_FALSE(names.empty()) << one.name
+                                  << ": neither fill() nor source.model says which outputs there are";
+      const ReceivedResponse all = ask(one, *loaded.instance, names);
+      for (const std::string& name : names) {
+        const ReceivedResponse alone = ask(one, *loaded.instance, {name});
+        EXPECT_EQ(alone.code, Code::kOk) << alone.message;
+        const ReceivedOutput *expected = all.find(name), *found = alone.find(name);
+        EXPECT_EQ(found != nullptr, expected != nullptr) << one.name << ": output " << name;
+        if (found == nullptr || expected == nullptr) continue;
+        EXPECT_TRUE(is_as_configured(one, *found)) << one.name;
+        EXPECT_TRUE(found->bytes == expected->bytes) << one.name << ": other bytes in output " << name
+                                                     << " than with all of " << names.size() << " outputs";
+      }
+    }
+  });
+}
+
+TEST_P(BackendConformance, OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor) {
+  check([&] {
+    for (const BackendCase& one : GetParam().cases) {
+      Loaded loaded = load(one);
+      ASSERT_TRUE(loaded.instance);
+      std::vector<std::string> names = asked(one);
+      const ReceivedResponse anywhere = ask(one, *loaded.instance, names);
+      std::ranges::reverse(names);
+      std::vector<std::string> places;
+      for (const std::string& name : names) {
+        const ReceivedOutput* output = anywhere.find(name);
+        const size_t size = output == nullptr ? 0 : output->bytes.size();
+        places.emplace_back(size + 2 * kGuardBytes, kGuard);
+      }
+      const ReceivedResponse placed = ask(one, *loaded.instance, names, &places);
+      EXPECT_EQ(placed.code, Code::kOk) << placed.message;
+      EXPECT_TRUE(one.right(placed, 0)) << one.name;
+      for (size_t i = 0; i < names.size(); ++i) {
+        const std::string guard(kGuardBytes, kGuard);
+        EXPECT_TRUE(places[i].starts_with(guard) && places[i].ends_with(guard))
+            << one.name << ": bytes around the place of output " << names[i] << " were written";
+      }
+    }
+  });
+}
+
 TEST_P(BackendConformance, ABadRequestFailsAlone) {
   check([&] {
     for (const BackendCase& one : GetParam().cases) {

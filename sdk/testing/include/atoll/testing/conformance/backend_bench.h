@@ -17,9 +17,10 @@ namespace atl::test {
 /// One model and what to send to it.
 struct BackendCase {
   std::string name;
-  ModelSource source;           ///< its directories exist; config is final
+  ModelSource source;           ///< its directories exist; config and model are final
   uint32_t max_batch_size = 0;  ///< of the configuration
-  /// Adds the inputs of request n, with batch_size rows if the model batches (then it sets nothing else).
+  /// Adds the inputs of request n, with batch_size rows if the model batches. Where it adds no outputs, all
+  /// of source.model are asked for, as they are after validation.
   std::function<void(TestRequest&, uint64_t n)> fill;
   /// True if the response is right for request n.
   std::function<::testing::AssertionResult(const ReceivedResponse&, uint64_t n)> right;
@@ -80,6 +81,9 @@ class BackendConformance : public Conformance<BackendProvider> {
     TestRequest& request = *requests.back();
     (*request).batch_size = one.max_batch_size == 0 ? 0 : 1;
     (bad ? one.fill_bad : one.fill)(request, n);
+    if ((*request).outputs.empty()) {
+      for (const TensorSpec& output : one.source.model.outputs) request.add_output(output.name);
+    }
     request.on_release([this](Request& released) {
       if (reporter_.of(std::string(released.id)).total() != 1) ++released_uncounted_;
     });
@@ -117,6 +121,30 @@ class BackendConformance : public Conformance<BackendProvider> {
     ReceivedResponse response = requests[n]->response();
     EXPECT_EQ(response.code, Code::kOk) << one.name << ", request " << n << ": " << response.message;
     EXPECT_TRUE(one.right(response, n)) << one.name << ", request " << n;
+    for (const ReceivedOutput& output : response.outputs) {
+      EXPECT_TRUE(is_as_configured(one, output)) << one.name << ", request " << n;
+    }
+  }
+  /// Of its type and shape, with the bytes that these say.
+  static ::testing::AssertionResult is_as_configured(const BackendCase& one, const ReceivedOutput& output) {
+    const TensorSpec* spec = one.source.model.find_output(output.name);
+    if (spec == nullptr) return ::testing::AssertionSuccess();  // asked for by the case, not described by it
+    auto failure = [&] { return ::testing::AssertionFailure() << "output '" << output.name << "' "; };
+    if (output.datatype != spec->datatype) {
+      return failure() << "has type " << data_type_name(output.datatype) << ", the model says "
+                       << data_type_name(spec->datatype);
+    }
+    std::vector<int64_t> dims = spec->backend_dims();
+    if (one.max_batch_size > 0) dims.insert(dims.begin(), -1);
+    const auto fits = [](int64_t dim, int64_t said) { return said == -1 || dim == said; };
+    if (!std::ranges::equal(output.shape, dims, fits)) {
+      return failure() << "has shape " << shape_text(output.shape) << ", the model says " << shape_text(dims);
+    }
+    const uint64_t size = data_type_size_bytes(output.datatype);
+    const auto count = static_cast<uint64_t>(element_count(output.shape).value_or(0));
+    if (size == 0 || output.bytes.size() == size * count) return ::testing::AssertionSuccess();
+    return failure() << "has " << output.bytes.size() << " bytes, its shape " << shape_text(output.shape)
+                     << " says " << size * count;
   }
   static size_t batch_of(const BackendCase& one) {
     return one.max_batch_size == 0 ? 1 : std::min(one.max_batch_size, 4u);
@@ -145,6 +173,34 @@ class BackendConformance : public Conformance<BackendProvider> {
     expect_clean(requests);
   }
 
+  /// The answer to one request that is like the case's first and asks for these outputs.
+  ReceivedResponse ask(const BackendCase& one, BackendInstance& instance,
+                       const std::vector<std::string>& names, std::vector<std::string>* places = nullptr) {
+    Requests requests;
+    TestRequest& request = add(requests, one);
+    request->outputs.truncate(0);
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (places == nullptr) {
+        request.add_output(names[i]);
+      } else {
+        request.add_output(names[i], std::span(places->at(i)).subspan(kGuardBytes));
+        request->outputs[i].placement.size_bytes -= kGuardBytes;
+      }
+    }
+    EXPECT_TRUE(is_ok(execute(instance, requests)));
+    expect_clean(requests);
+    return requests[0]->response();
+  }
+  /// What the case's first request asks for.
+  std::vector<std::string> asked(const BackendCase& one) {
+    Requests requests;
+    std::vector<std::string> names;
+    for (const RequestedOutput& output : add(requests, one)->outputs) names.emplace_back(output.name);
+    return names;
+  }
+
+  static constexpr size_t kGuardBytes = 64;
+  static constexpr char kGuard = 0x5a;
   std::unique_ptr<FakeHost> host_;
   std::shared_ptr<Backend> backend_;
   RecordingReporter reporter_;

@@ -1,7 +1,6 @@
-#include "common/batch_input.h"
+#include "atoll/backend/batch_input.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "atoll/testing/recording_sink.h"
@@ -9,13 +8,14 @@
 namespace atl::backends {
 namespace {
 
-using inference::BatchInput_Kind;
+using Kind = BatchInput::Kind;
 using test::TestRequest;
 using test::values_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Shape = std::vector<int64_t>;
 
+constexpr int kKinds = 6;
 constexpr int64_t kTwoTo31 = int64_t{1} << 31;
 
 /// Requests that have an input X of these shapes, without any bytes: only shapes count.
@@ -35,7 +35,7 @@ class Requests {
   std::vector<Request*> pointers_;
 };
 
-BatchInput entry(BatchInput_Kind kind, DataType datatype = DataType::kInt32, bool batching = true) {
+BatchInput entry(Kind kind, DataType datatype = DataType::kInt32, bool batching = true) {
   return {kind, datatype, "X", {"T"}, batching};
 }
 
@@ -69,7 +69,7 @@ std::string refusal(const BatchInput& input, const std::vector<Shape>& shapes) {
 
 /// The rows of the reference, for the shapes [1,3], [2,4] and [1,5].
 struct Row {
-  BatchInput_Kind kind;
+  Kind kind;
   Shape shape;
   std::vector<int32_t> values;
   std::vector<int32_t> padding;  ///< two more
@@ -93,91 +93,80 @@ TEST_P(EveryKind, AsInt32AndAsFp32) {
 
 INSTANTIATE_TEST_SUITE_P(
     Reference, EveryKind,
-    testing::Values(
-        Row{inference::BatchInput::BATCH_ELEMENT_COUNT, {3}, {3, 8, 5}, {0, 0}},
-        Row{inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT, {3}, {3, 11, 16}, {16, 16}},
-        Row{inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO, {4}, {0, 3, 11, 16}, {16, 16}},
-        Row{inference::BatchInput::BATCH_MAX_ELEMENT_COUNT_AS_SHAPE, {8}, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0}},
-        Row{inference::BatchInput::BATCH_ITEM_SHAPE, {4, 1}, {3, 4, 4, 5}, {0, 0}},
-        Row{inference::BatchInput::BATCH_ITEM_SHAPE_FLATTEN, {4}, {3, 4, 4, 5}, {0, 0}}),
-    [](const auto& row) { return BatchInput_Kind_Name(row.param.kind); });
+    testing::Values(Row{Kind::kElementCount, {3}, {3, 8, 5}, {0, 0}},
+                    Row{Kind::kAccumulatedElementCount, {3}, {3, 11, 16}, {16, 16}},
+                    Row{Kind::kAccumulatedElementCountWithZero, {4}, {0, 3, 11, 16}, {16, 16}},
+                    Row{Kind::kMaxElementCountAsShape, {8}, {0, 0, 0, 0, 0, 0, 0, 0}, {0, 0}},
+                    Row{Kind::kItemShape, {4, 1}, {3, 4, 4, 5}, {0, 0}},
+                    Row{Kind::kItemShapeFlatten, {4}, {3, 4, 4, 5}, {0, 0}}),
+    [](const auto& row) { return std::string(batch_input_kind_name(row.param.kind)); });
 
 TEST(BatchInputTest, ItemShapesHaveAColumnForEachDimension) {
   const std::vector<Shape> shapes = {{2, 1, 2}, {1, 3, 4}};
-  auto rows = make<int32_t>(entry(inference::BatchInput::BATCH_ITEM_SHAPE), shapes);
+  auto rows = make<int32_t>(entry(Kind::kItemShape), shapes);
   EXPECT_THAT(rows.shape, ElementsAre(3, 2));
   EXPECT_THAT(rows.values, ElementsAre(1, 2, 1, 2, 3, 4));
-  auto flat = make<int32_t>(entry(inference::BatchInput::BATCH_ITEM_SHAPE_FLATTEN), shapes);
+  auto flat = make<int32_t>(entry(Kind::kItemShapeFlatten), shapes);
   EXPECT_THAT(flat.shape, ElementsAre(6));
   EXPECT_THAT(flat.values, ElementsAre(1, 2, 1, 2, 3, 4));
 }
 
 TEST(BatchInputTest, AModelThatDoesNotBatchHasOneItemOfTheWholeShape) {
-  auto item =
-      make<int32_t>(entry(inference::BatchInput::BATCH_ITEM_SHAPE, DataType::kInt32, false), {{2, 3}});
+  auto item = make<int32_t>(entry(Kind::kItemShape, DataType::kInt32, false), {{2, 3}});
   EXPECT_THAT(item.shape, ElementsAre(1, 2));
   EXPECT_THAT(item.values, ElementsAre(2, 3));
-  auto count =
-      make<int32_t>(entry(inference::BatchInput::BATCH_ELEMENT_COUNT, DataType::kInt32, false), {{2, 3}});
+  auto count = make<int32_t>(entry(Kind::kElementCount, DataType::kInt32, false), {{2, 3}});
   EXPECT_THAT(count.values, ElementsAre(6));
 }
 
 TEST(BatchInputTest, EmptyTensorsAndItemsWithoutDimensionsCount) {
-  auto sums =
-      make<int32_t>(entry(inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT), {{1, 0}, {1, 2}, {1, 0}});
+  auto sums = make<int32_t>(entry(Kind::kAccumulatedElementCount), {{1, 0}, {1, 2}, {1, 0}});
   EXPECT_THAT(sums.values, ElementsAre(0, 2, 2));
-  EXPECT_THAT(make<int32_t>(entry(inference::BatchInput::BATCH_MAX_ELEMENT_COUNT_AS_SHAPE), {{1, 0}}).shape,
-              ElementsAre(0));
-  auto none = make<int32_t>(entry(inference::BatchInput::BATCH_ITEM_SHAPE), {{2}, {1}});
+  EXPECT_THAT(make<int32_t>(entry(Kind::kMaxElementCountAsShape), {{1, 0}}).shape, ElementsAre(0));
+  auto none = make<int32_t>(entry(Kind::kItemShape), {{2}, {1}});
   EXPECT_THAT(none.shape, ElementsAre(3, 0));
   EXPECT_THAT(none.values, ElementsAre());
-  EXPECT_THAT(make<int32_t>(entry(inference::BatchInput::BATCH_ELEMENT_COUNT), {{2}, {1}}).values,
-              ElementsAre(2, 1));
+  EXPECT_THAT(make<int32_t>(entry(Kind::kElementCount), {{2}, {1}}).values, ElementsAre(2, 1));
 }
 
 TEST(BatchInputTest, WritesNoMoreThanThereIsRoomFor) {
   Requests requests({{1, 3}, {1, 4}});
   std::string bytes(7, '\x55');
-  for (int kind = 0; kind < inference::BatchInput::Kind_ARRAYSIZE; ++kind) {
-    write_batch_input(entry(static_cast<BatchInput_Kind>(kind)), requests.span(),
+  for (int kind = 0; kind < kKinds; ++kind) {
+    write_batch_input(entry(static_cast<Kind>(kind)), requests.span(),
                       std::as_writable_bytes(std::span(bytes)).first(4));
     EXPECT_EQ(bytes.substr(4), "\x55\x55\x55");
   }
 }
 
 TEST(BatchInputTest, ValuesUpToTheLargestInt32) {
-  for (int kind = 0; kind < inference::BatchInput::Kind_ARRAYSIZE; ++kind) {
-    BatchInput input = entry(static_cast<BatchInput_Kind>(kind));
+  for (int kind = 0; kind < kKinds; ++kind) {
+    BatchInput input = entry(static_cast<Kind>(kind));
     Requests largest({{1, kTwoTo31 - 1}});
     Shape shape;
     EXPECT_TRUE(batch_input_shape(input, largest.span(), shape).ok()) << kind;
   }
-  auto sums = make<int32_t>(entry(inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT),
-                            {{1, kTwoTo31 - 2}, {1, 1}});
+  auto sums = make<int32_t>(entry(Kind::kAccumulatedElementCount), {{1, kTwoTo31 - 2}, {1, 1}});
   EXPECT_THAT(sums.values, ElementsAre(2147483646, 2147483647));
 }
 
 TEST(BatchInputTest, AValueBeyondInt32IsRefusedNotWrapped) {
-  EXPECT_EQ(
-      refusal(entry(inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT), {{1, kTwoTo31 - 1}, {1, 1}}),
-      "batch input 'T' (BATCH_ACCUMULATED_ELEMENT_COUNT of 'X'): found 2147483648, expected at most "
-      "2147483647, the largest INT32");
-  for (auto kind :
-       {inference::BatchInput::BATCH_ELEMENT_COUNT, inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT,
-        inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO,
-        inference::BatchInput::BATCH_ITEM_SHAPE, inference::BatchInput::BATCH_ITEM_SHAPE_FLATTEN}) {
+  EXPECT_EQ(refusal(entry(Kind::kAccumulatedElementCount), {{1, kTwoTo31 - 1}, {1, 1}}),
+            "batch input 'T' (BATCH_ACCUMULATED_ELEMENT_COUNT of 'X'): found 2147483648, expected at most "
+            "2147483647, the largest INT32");
+  for (auto kind : {Kind::kElementCount, Kind::kAccumulatedElementCount,
+                    Kind::kAccumulatedElementCountWithZero, Kind::kItemShape, Kind::kItemShapeFlatten}) {
     EXPECT_THAT(refusal(entry(kind), {{1, kTwoTo31}}), HasSubstr("the largest INT32"));
   }
 }
 
 TEST(BatchInputTest, AnElementCountNeedsToFitByItself) {
-  auto counts = make<int32_t>(entry(inference::BatchInput::BATCH_ELEMENT_COUNT),
-                              {{1, kTwoTo31 - 1}, {1, kTwoTo31 - 1}});
+  auto counts = make<int32_t>(entry(Kind::kElementCount), {{1, kTwoTo31 - 1}, {1, kTwoTo31 - 1}});
   EXPECT_THAT(counts.values, ElementsAre(2147483647, 2147483647));
 }
 
 TEST(BatchInputTest, AValueThatFp32WouldRoundIsRefused) {
-  auto sums = entry(inference::BatchInput::BATCH_ACCUMULATED_ELEMENT_COUNT, DataType::kFp32);
+  auto sums = entry(Kind::kAccumulatedElementCount, DataType::kFp32);
   EXPECT_THAT(make<float>(sums, {{1, 16777215}, {1, 1}, {1, 2}}).values,
               ElementsAre(16777215.0f, 16777216.0f, 16777218.0f));
   EXPECT_EQ(refusal(sums, {{1, 16777216}, {1, 1}}),
@@ -188,23 +177,23 @@ TEST(BatchInputTest, AValueThatFp32WouldRoundIsRefused) {
 
 TEST(BatchInputTest, TotalsBeyond63BitsAreRefused) {
   const int64_t half = int64_t{1} << 62;
-  for (int kind = 0; kind < inference::BatchInput::Kind_ARRAYSIZE; ++kind) {
+  for (int kind = 0; kind < kKinds; ++kind) {
     for (DataType type : {DataType::kInt32, DataType::kFp32}) {
-      BatchInput input = entry(static_cast<BatchInput_Kind>(kind), type);
+      BatchInput input = entry(static_cast<Kind>(kind), type);
       EXPECT_NE(refusal(input, {{1, half}, {1, half}}), "") << kind;
       EXPECT_NE(refusal(input, {{4, half}}), "") << kind;
     }
   }
-  EXPECT_THAT(refusal(entry(inference::BatchInput::BATCH_MAX_ELEMENT_COUNT_AS_SHAPE), {{1, half}}),
+  EXPECT_THAT(refusal(entry(Kind::kMaxElementCountAsShape), {{1, half}}),
               HasSubstr("found shape [4611686018427387904], expected less than 2^63 bytes"));
-  EXPECT_THAT(refusal(entry(inference::BatchInput::BATCH_ITEM_SHAPE), {{half, 0}, {half, 0}}),
+  EXPECT_THAT(refusal(entry(Kind::kItemShape), {{half, 0}, {half, 0}}),
               HasSubstr("found shape [4611686018427387904,0], expected dimensions of 0 or more and a total"));
-  EXPECT_THAT(refusal(entry(inference::BatchInput::BATCH_ITEM_SHAPE_FLATTEN), {{half, 0, 0, 0}}),
+  EXPECT_THAT(refusal(entry(Kind::kItemShapeFlatten), {{half, 0, 0, 0}}),
               HasSubstr("expected less than 2^63 bytes"));
 }
 
 TEST(BatchInputTest, RequestsThatDoNotFitTogetherAreRefused) {
-  auto input = entry(inference::BatchInput::BATCH_ITEM_SHAPE);
+  auto input = entry(Kind::kItemShape);
   EXPECT_EQ(refusal(input, {{1, 2}, {1, 2, 3}}),
             "batch input 'T' (BATCH_ITEM_SHAPE of 'X'): found 3 dimensions, expected 2 as in the batch's "
             "first request");
@@ -216,22 +205,20 @@ TEST(BatchInputTest, RequestsThatDoNotFitTogetherAreRefused) {
 }
 
 TEST(BatchInputTest, EntriesOfAConfiguration) {
-  inference::ModelConfig config;
-  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(max_batch_size: 2
-    batch_input { kind: BATCH_ITEM_SHAPE target_name: [ "S", "T" ] data_type: TYPE_FP32 source_input: "X" }
-    batch_input { target_name: "N" data_type: TYPE_INT32 source_input: "Y" })",
-                                                            &config));
-  auto inputs = batch_inputs_of(config);
+  ModelDescription model;
+  model.max_batch_size = 2;
+  model.batch_inputs = {{Kind::kItemShape, DataType::kFp32, {"S", "T"}, {"X"}},
+                        {Kind::kElementCount, DataType::kInt32, {"N"}, {}}};
+  auto inputs = batch_inputs_of(model);
   ASSERT_EQ(inputs.size(), 2u);
-  EXPECT_EQ(inputs[0].kind, inference::BatchInput::BATCH_ITEM_SHAPE);
+  EXPECT_EQ(inputs[0].kind, Kind::kItemShape);
   EXPECT_EQ(inputs[0].datatype, DataType::kFp32);
   EXPECT_EQ(inputs[0].source, "X");
   EXPECT_THAT(inputs[0].targets, ElementsAre("S", "T"));
   EXPECT_TRUE(inputs[0].batching);
-  EXPECT_EQ(inputs[1].kind, inference::BatchInput::BATCH_ELEMENT_COUNT);
-  EXPECT_EQ(inputs[1].datatype, DataType::kInt32);
-  config.set_max_batch_size(0);
-  EXPECT_FALSE(batch_inputs_of(config)[0].batching);
+  EXPECT_EQ(inputs[1].source, "");
+  model.max_batch_size = 0;
+  EXPECT_FALSE(batch_inputs_of(model)[0].batching);
 }
 
 }  // namespace

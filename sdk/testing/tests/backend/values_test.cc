@@ -1,10 +1,12 @@
-#include "common/gather.h"
+#include "atoll/backend/values.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "atoll/testing/recording_sink.h"
 
 namespace atl::backends {
 namespace {
@@ -97,6 +99,46 @@ TEST(Contiguous, GpuMemoryIsRefused) {
   ASSERT_FALSE(whole.ok());
   EXPECT_EQ(whole.status().code(), Code::kInvalidArgument);
   EXPECT_NE(whole.status().message().find("GPU 2"), std::string::npos);
+}
+
+TEST(DataTypeOf, IsTheTypeOfItsSize) {
+  EXPECT_EQ(data_type_of<bool>(), DataType::kBool);
+  EXPECT_EQ(data_type_of<float>(), DataType::kFp32);
+  EXPECT_EQ(data_type_of<double>(), DataType::kFp64);
+  EXPECT_EQ(data_type_of<int8_t>(), DataType::kInt8);
+  EXPECT_EQ(data_type_of<uint8_t>(), DataType::kUint8);
+  EXPECT_EQ(data_type_of<int16_t>(), DataType::kInt16);
+  EXPECT_EQ(data_type_of<uint16_t>(), DataType::kUint16);
+  EXPECT_EQ(data_type_of<int32_t>(), DataType::kInt32);
+  EXPECT_EQ(data_type_of<uint32_t>(), DataType::kUint32);
+  EXPECT_EQ(data_type_of<long long>(), DataType::kInt64);
+  EXPECT_EQ(data_type_of<uint64_t>(), DataType::kUint64);
+}
+
+TEST(InputValues, AreTheElementsWhereverTheyAre) {
+  test::TestRequest request("r");
+  const std::vector<int32_t> sent = {1, -2, 3, 4, 5, 6};
+  request.add_raw_input("X", DataType::kInt32, {2, 3}, test::bytes_of(sent), {3, 9}, 1);
+  Result<std::span<const int32_t>> values = input_values<int32_t>(*request, "X");
+  ASSERT_TRUE(values.ok()) << values.status().text();
+  EXPECT_EQ(std::vector(values->begin(), values->end()), sent);
+  request.add_raw_input("EMPTY", DataType::kInt32, {0, 3}, "");
+  EXPECT_TRUE(input_values<int32_t>(*request, "EMPTY")->empty());
+}
+
+TEST(InputValues, RefusesWhatIsNotThere) {
+  test::TestRequest request("r");
+  request.add_raw_input("X", DataType::kInt32, {2}, "12345678");
+  request.add_raw_input("SHORT", DataType::kInt32, {3}, "12345678");
+  request.add_raw_input("ODD", DataType::kInt32, {2}, "1234567");
+  request.add_raw_input("WRONG", DataType::kInt32, {-1}, "1234");
+  EXPECT_EQ(input_values<int32_t>(*request, "Y").status().text(), "input 'Y' is missing");
+  EXPECT_EQ(input_values<float>(*request, "X").status().text(), "input 'X' has type INT32, expected FP32");
+  for (const char* name : {"SHORT", "ODD", "WRONG"}) {
+    Status status = input_values<int32_t>(*request, name).status().clone();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << name;
+    EXPECT_NE(status.text().find("which are not those of shape"), std::string::npos) << status.text();
+  }
 }
 
 }  // namespace

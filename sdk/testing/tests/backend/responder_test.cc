@@ -1,10 +1,12 @@
-#include "common/respond.h"
+#include "atoll/backend/responder.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
+#include "atoll/testing/fake_clock.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 
@@ -33,7 +35,8 @@ class BatchResponderTest : public ::testing::Test {
   }
   void write(BatchResponder& responder, uint32_t i, std::string_view bytes) {
     int64_t shape[] = {static_cast<int64_t>(bytes.size())};
-    OutputTensor* output = responder.add_output(i, 0, DataType::kUint8, shape, bytes.size());
+    OutputTensor* output =
+        responder.add_output(i, responder.request(i).outputs[0], DataType::kUint8, shape, bytes.size());
     ASSERT_NE(output, nullptr);
     std::memcpy(output->buffer.data, bytes.data(), bytes.size());
   }
@@ -94,7 +97,7 @@ TEST_F(BatchResponderTest, AFailedAllocationFailsTheRequest) {
   requests_[0]->fail_allocations(Code::kResourceExhausted, "none left");
   responder.begin(two);
   int64_t shape[] = {4};
-  EXPECT_EQ(responder.add_output(0, 0, DataType::kUint8, shape, 4), nullptr);
+  EXPECT_EQ(responder.add_output(0, responder.request(0).outputs[0], DataType::kUint8, shape, 4), nullptr);
   EXPECT_TRUE(responder.failed(0));
   write(responder, 1, "fine");
   responder.finish({});
@@ -146,6 +149,65 @@ TEST_F(BatchResponderTest, WhatWasForgottenIsAnsweredAllTheSame) {
   }
   expect_done();
   for (auto& request : requests_) EXPECT_EQ(request->response().code, Code::kInternal);
+}
+
+TEST_F(BatchResponderTest, ValuesAndTextsAreWritten) {
+  BatchResponder responder(&reporter_);
+  responder.begin(batch(2));
+  const int64_t shape[] = {2};
+  const float values[] = {1.5f, -2};
+  responder.add_values<float>(0, responder.request(0).outputs[0], shape, values);
+  responder.add_texts(1, responder.request(1).outputs[0], shape, std::vector<std::string>{"cat", ""});
+  responder.finish({});
+  expect_done();
+  const test::ReceivedResponse numbers = requests_[0]->response(), texts = requests_[1]->response();
+  ASSERT_EQ(numbers.outputs.size(), 1u);
+  EXPECT_EQ(numbers.outputs[0].datatype, DataType::kFp32);
+  EXPECT_EQ(numbers.outputs[0].shape, std::vector<int64_t>{2});
+  EXPECT_EQ(test::values_of<float>(numbers.outputs[0].bytes), (std::vector{1.5f, -2.0f}));
+  ASSERT_EQ(texts.outputs.size(), 1u);
+  EXPECT_EQ(texts.outputs[0].datatype, DataType::kBytes);
+  EXPECT_EQ(test::decode_bytes_tensor(texts.outputs[0].bytes), (std::vector<std::string>{"cat", ""}));
+}
+
+TEST_F(BatchResponderTest, ValuesThatGetNoMemoryFailTheirRequest) {
+  BatchResponder responder(&reporter_);
+  Batch two = batch(2);
+  requests_[0]->fail_allocations(Code::kResourceExhausted, "none left");
+  responder.begin(two);
+  const int64_t shape[] = {1};
+  const int8_t value[] = {7};
+  for (uint32_t i = 0; i < 2; ++i) {
+    responder.add_values<int8_t>(i, responder.request(i).outputs[0], shape, value);
+  }
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(requests_[0]->response().message, "none left");
+  EXPECT_EQ(requests_[1]->response().code, Code::kOk);
+}
+
+TEST_F(BatchResponderTest, EachIsAnsweredWhateverHappensToTheOthers) {
+  test::FakeClock clock;
+  BatchResponder responder(&reporter_);
+  Batch five = batch(5);
+  requests_[3]->cancel();
+  responder.answer_each(five, clock, [&](uint32_t i) -> Status {
+    if (i == 0) return invalid_argument("no good");
+    if (i == 1) throw std::runtime_error("out of luck");
+    if (i == 2) throw 7;
+    EXPECT_NE(i, 3u) << "a cancelled request costs nothing";
+    write(responder, i, "fine");
+    return {};
+  });
+  expect_done();
+  EXPECT_EQ(requests_[0]->response().message, "no good");
+  EXPECT_EQ(requests_[1]->response().message, "the backend threw: out of luck");
+  EXPECT_EQ(requests_[2]->response().message, "the backend threw something that is not a std::exception");
+  EXPECT_EQ(requests_[3]->response().code, Code::kCancelled);
+  EXPECT_EQ(requests_[4]->response().outputs.size(), 1u);
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{2});
+  EXPECT_EQ(reporter_.all().failed, 3u);
+  EXPECT_EQ(reporter_.disordered_times(), 0u);
 }
 
 }  // namespace

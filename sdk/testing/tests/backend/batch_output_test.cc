@@ -1,7 +1,6 @@
-#include "common/batch_output.h"
+#include "atoll/backend/batch_output.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "atoll/testing/recording_sink.h"
@@ -13,16 +12,29 @@ using test::TestRequest;
 using testing::ElementsAre;
 using Shape = std::vector<int64_t>;
 
-Result<std::vector<BatchOutput>> outputs_of(const std::string& text) {
-  inference::ModelConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return batch_outputs_of(config);
+TensorSpec tensor(std::string name, Shape dims, Shape reshape = {}) {
+  TensorSpec spec;
+  spec.name = std::move(name);
+  spec.dims = std::move(dims);
+  spec.has_reshape = !reshape.empty();
+  spec.reshape = std::move(reshape);
+  return spec;
+}
+
+ModelDescription model_of(uint32_t max_batch_size, TensorSpec input, std::vector<TensorSpec> outputs) {
+  ModelDescription model;
+  model.max_batch_size = max_batch_size;
+  model.inputs = {std::move(input)};
+  model.outputs = std::move(outputs);
+  BatchOutputSpec& entry = model.batch_outputs.emplace_back();
+  for (const TensorSpec& output : model.outputs) entry.targets.push_back(output.name);
+  entry.sources = {"X"};
+  return model;
 }
 
 TEST(BatchOutputTest, DimensionsAreThoseTheBackendSees) {
-  auto outputs = outputs_of(R"(max_batch_size: 4 input { name: "X" dims: [ -1, 3 ] }
-    output { name: "A" dims: [ -1, 3 ] } output { name: "B" dims: [ 6, -1 ] reshape { shape: [ -1, 2, 3 ] } }
-    batch_output { target_name: [ "A", "B" ] source_input: "X" })");
+  auto outputs = batch_outputs_of(
+      model_of(4, tensor("X", {-1, 3}), {tensor("A", {-1, 3}), tensor("B", {6, -1}, {-1, 2, 3})}));
   ASSERT_TRUE(outputs.ok()) << outputs.status().text();
   ASSERT_EQ(outputs->size(), 2u);
   EXPECT_EQ((*outputs)[1].target, "B");
@@ -32,15 +44,12 @@ TEST(BatchOutputTest, DimensionsAreThoseTheBackendSees) {
 }
 
 TEST(BatchOutputTest, AVariableDimensionNeedsOneInTheSource) {
-  auto outputs = outputs_of(R"(max_batch_size: 4 input { name: "X" dims: [ -1 ] }
-    output { name: "A" dims: [ 2, -1 ] } batch_output { target_name: "A" source_input: "X" })");
+  auto outputs = batch_outputs_of(model_of(4, tensor("X", {-1}), {tensor("A", {2, -1})}));
   EXPECT_EQ(outputs.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(outputs.status().message(),
             "batch output 'A': found shape [-1,2,-1], expected -1 only where its source input 'X' with shape "
             "[-1,-1] has a dimension");
-  EXPECT_TRUE(outputs_of(R"(input { name: "X" dims: [ -1 ] } output { name: "A" dims: [ -1, 2 ] }
-    batch_output { target_name: "A" source_input: "X" })")
-                  .ok());
+  EXPECT_TRUE(batch_outputs_of(model_of(0, tensor("X", {-1}), {tensor("A", {-1, 2})})).ok());
 }
 
 TEST(BatchOutputTest, VariableDimensionsComeFromTheSamePlaceOfTheSource) {
