@@ -13,7 +13,7 @@ def test_manifest_reference_is_generated_from_the_option_tables():
 
 def test_links_between_documents_lead_somewhere():
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#:\s]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
