@@ -48,6 +48,10 @@ void advise(const ModelConfig& config, const std::set<std::string>& siblings, co
     warn("dynamic_batching",
          "max_batch_size is 0: requests are never batched, unless the backend completes it");
   }
+  const auto& batching = config.dynamic_batching();
+  if (batching.priority_levels() == 0 && batching.priority_queue_policy_size() != 0) {
+    warn("dynamic_batching.priority_queue_policy", "is ignored without priority_levels");
+  }
   for (const auto& [tag, value] : config.metric_tags()) {
     if (is_label(tag)) continue;
     warn("metric_tags",

@@ -194,10 +194,12 @@ ensemble_scheduling { step [
       "Atoll takes the latest version, Triton version 0; write -1\n"
       "/m/config.pbtxt:5:5: warning: ensemble_scheduling.step[1]: model 'y' is not in the repository\n");
   EXPECT_EQ(
-      lines("backend: 'b' dynamic_batching { } input { name: 'i' data_type: TYPE_INT8 dims: 1 } output { "
-            "name: 'o' data_type: TYPE_INT8 dims: 1 }"),
+      lines("backend: 'b' dynamic_batching { priority_queue_policy { key: 1 value { } } } input { name: 'i' "
+            "data_type: TYPE_INT8 dims: 1 } output { name: 'o' data_type: TYPE_INT8 dims: 1 }"),
       "/m/config.pbtxt:1:14: warning: dynamic_batching: max_batch_size is 0: requests are never batched, "
-      "unless the backend completes it\n");
+      "unless the backend completes it\n"
+      "/m/config.pbtxt:1:33: warning: dynamic_batching.priority_queue_policy: is ignored without "
+      "priority_levels\n");
 }
 
 TEST_F(CheckModelTest, ManyProblemsAreCounted) {

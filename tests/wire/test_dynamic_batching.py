@@ -33,6 +33,9 @@ CONFIGS = {
     "impatient": batching(REJECT_100_MS) + slow(3000),
     "short_queue": batching("preferred_batch_size: 1 default_queue_policy { max_queue_size: 2 }") + slow(3_600_000),
     "levels": batching("priority_levels: 2 default_priority_level: 2 preferred_batch_size: 1") + slow(200),
+    "many_levels": batching("priority_levels: 18446744073709551615 default_priority_level: 4294967296 "
+                            "preferred_batch_size: 1 priority_queue_policy { key: 4294967297 value { "
+                            "default_timeout_microseconds: 18446744073709551615 } }"),
     "patient": batching("preferred_batch_size: 8 max_queue_delay_microseconds: 600000000"),
     "on_target": batching("") + 'parameters { key: "latency_target_microseconds" value { string_value: "500000" } }\n',
 }
@@ -249,6 +252,21 @@ def test_a_higher_level_goes_first(server):
         calls.send("levels", [[9]], "high", priority=1)
         order = [calls.next()[0] for _ in range(5)]
         assert order.index("high") <= 2, order  # behind what executes, and one that may have been taken before it came
+
+
+def test_levels_are_64_bit_numbers(server):
+    with server.client() as client:
+        shown = client.get_model_config("many_levels").config.dynamic_batching
+        assert (shown.priority_levels, shown.default_priority_level) == (2**64 - 1, 2**32)
+        assert list(shown.priority_queue_policy) == [2**32 + 1]
+        calls = Calls(client)
+        levels = (2**64 - 1, 2**63, 2**32 + 1, 0, 7)
+        for level in levels:
+            calls.send("many_levels", [[1.5]], level, priority=level)
+        for _ in levels:
+            level, result, error = calls.next()
+            assert error is None, (level, error)
+            assert result.as_numpy("OUTPUT0").tolist() == [[1.5]]
 
 
 def test_what_waits_is_answered_when_the_server_ends(repository):

@@ -10,9 +10,8 @@ namespace atl::pbtxt {
 /// Most inputs, and most outputs, of a model: what one request may carry.
 inline constexpr int kTensorsMax = 1024;
 inline constexpr size_t kNameBytesMax = 255;
-/// Longest time a configuration may ask for: the clock's nanoseconds are signed 64-bit numbers.
+/// Longest time a sequence batcher may be asked for: the clock's nanoseconds are signed 64-bit numbers.
 inline constexpr uint64_t kMicrosecondsMax = std::numeric_limits<int64_t>::max() / 1000;
-inline constexpr uint64_t kPriorityLevelsMax = 65'536;
 inline constexpr int kEnsembleStepsMax = 1000;
 inline constexpr uint32_t kWarmupCountMax = 100'000;
 /// Memory of one warm-up input, over its batch.

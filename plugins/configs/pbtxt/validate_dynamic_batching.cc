@@ -30,7 +30,7 @@ void validate_dynamic_batching(const inference::ModelConfig& config, Findings& f
                      "default priority level must be in range [1, ", levels, "] for ", name);
   }
   for (const auto& [level, policy] : batching.priority_queue_policy()) {
-    if (level != 0 && level <= levels) continue;
+    if (levels == 0 || (level != 0 && level <= levels)) continue;
     findings.invalid("dynamic_batching.priority_queue_policy",
                      "priority queue policy must have priority level in range [1, ", levels, "] for ", name);
   }

@@ -40,7 +40,8 @@ void check_step(const ModelConfig& config, int index, Findings& findings) {
   if (step.input_map().empty()) missing("input_map");
   if (step.output_map().empty()) missing("output_map");
   if (!step.model_name().empty() && step.model_name() == config.name()) {
-    findings.invalid(field, "circular dependency between ensembles: ", config.name(), " -> ", config.name());
+    findings.invalid(field, "circular dependency between ensembles: ", config.name(), " -> ... -> ",
+                     config.name(), " -> ", config.name());
   }
   if (step.model_version() < -1) {
     findings.invalid(field + ".model_version", "'model_version' in step ", index, " of ensemble '",

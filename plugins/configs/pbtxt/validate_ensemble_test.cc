@@ -40,7 +40,7 @@ TEST(ValidateEnsemble, Static) {
         "must specify 'model_name' in step 1 of ensemble 'm'"},
        {ensemble("i", "o", step("", "o")), "must specify 'input_map' in step 0 of ensemble 'm'"},
        {ensemble("i", "o", step("i", "")), "must specify 'output_map' in step 0 of ensemble 'm'"},
-       {ensemble("i", "o", step("i", "o", "m")), "circular dependency between ensembles: m -> m"},
+       {ensemble("i", "o", step("i", "o", "m")), "circular dependency between ensembles: m -> ... -> m -> m"},
        {ensemble("i", "o",
                  " step { model_name: 'x' model_version: -2 input_map { key: 'a' value: 'i' } output_map { "
                  "key: 'b' value: 'o' } }"),

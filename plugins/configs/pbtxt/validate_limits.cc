@@ -27,16 +27,6 @@ class LimitRules {
 
 void validate_limits(const inference::ModelConfig& config, Findings& findings) {
   LimitRules rules(config.name(), findings);
-  const auto& dynamic = config.dynamic_batching();
-  rules.at_most("dynamic_batching.max_queue_delay_microseconds", dynamic.max_queue_delay_microseconds(),
-                kMicrosecondsMax);
-  rules.at_most("dynamic_batching.priority_levels", dynamic.priority_levels(), kPriorityLevelsMax);
-  rules.at_most("dynamic_batching.default_queue_policy.default_timeout_microseconds",
-                dynamic.default_queue_policy().default_timeout_microseconds(), kMicrosecondsMax);
-  for (const auto& [level, policy] : dynamic.priority_queue_policy()) {
-    rules.at_most("dynamic_batching.priority_queue_policy", policy.default_timeout_microseconds(),
-                  kMicrosecondsMax);
-  }
   const auto& sequence = config.sequence_batching();
   rules.at_most("sequence_batching.max_sequence_idle_microseconds", sequence.max_sequence_idle_microseconds(),
                 kMicrosecondsMax);

@@ -74,8 +74,14 @@ TEST(ValidateDynamicBatching, EveryRule) {
         "priority queue policy must have priority level in range [1, 3] for m"},
        {"priority_levels: 3 default_priority_level: 3 priority_queue_policy { key: 4 value { } } }",
         "priority queue policy must have priority level in range [1, 3] for m"},
-       {"priority_queue_policy { key: 1 value { } } }",
-        "priority queue policy must have priority level in range [1, 0] for m"},
+       {"priority_queue_policy { key: 1 value { } } }", "OK"},
+       {"priority_levels: 18446744073709551615 default_priority_level: 4294967296 "
+        "priority_queue_policy { key: 4294967296 value { default_timeout_microseconds: "
+        "18446744073709551615 } } }",
+        "OK"},
+       {"max_queue_delay_microseconds: 18446744073709551615 default_queue_policy { "
+        "default_timeout_microseconds: 18446744073709551615 } }",
+        "OK"},
        {"preserve_ordering: true priority_levels: 2 default_priority_level: 1 }",
         "Only one priority level is allowed when 'preserve_ordering' is true for m"},
        {"preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: "
@@ -89,27 +95,13 @@ TEST(ValidateDynamicBatching, EveryRule) {
             "dynamic batching preferred size must be <= max batch size for m");
 }
 
-TEST(ValidateLimits, TimesAndLevels) {
+TEST(ValidateLimits, TimesOfSequences) {
   expect_messages(
       "backend: 'b' ",
-      {{"dynamic_batching { max_queue_delay_microseconds: 9223372036854775 }", "OK"},
-       {"dynamic_batching { max_queue_delay_microseconds: 9223372036854776 }",
-        "'dynamic_batching.max_queue_delay_microseconds' of model 'm' is 9223372036854776, expected at most "
-        "9223372036854775"},
-       {"dynamic_batching { max_queue_delay_microseconds: 18446744073709551615 }",
-        "'dynamic_batching.max_queue_delay_microseconds' of model 'm' is 18446744073709551615, expected at "
-        "most "
-        "9223372036854775"},
-       {"dynamic_batching { priority_levels: 65537 default_priority_level: 1 }",
-        "'dynamic_batching.priority_levels' of model 'm' is 65537, expected at most 65536"},
-       {"dynamic_batching { default_queue_policy { default_timeout_microseconds: 18446744073709551615 } }",
-        "'dynamic_batching.default_queue_policy.default_timeout_microseconds' of model 'm' is "
-        "18446744073709551615, expected at most 9223372036854775"},
-       {"dynamic_batching { priority_levels: 1 default_priority_level: 1 priority_queue_policy { key: 1 "
-        "value { "
-        "default_timeout_microseconds: 18446744073709551615 } } }",
-        "'dynamic_batching.priority_queue_policy' of model 'm' is 18446744073709551615, expected at most "
-        "9223372036854775"},
+      {{"sequence_batching { max_sequence_idle_microseconds: 9223372036854775 }", "OK"},
+       {"sequence_batching { max_sequence_idle_microseconds: 9223372036854776 }",
+        "'sequence_batching.max_sequence_idle_microseconds' of model 'm' is 9223372036854776, expected at "
+        "most 9223372036854775"},
        {"sequence_batching { max_sequence_idle_microseconds: 18446744073709551615 }",
         "'sequence_batching.max_sequence_idle_microseconds' of model 'm' is 18446744073709551615, expected "
         "at "
@@ -160,7 +152,9 @@ TEST(ValidatePaths, NothingLeadsOut) {
         "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher, using default batching "
         "strategy"},
        {"parameters { key: 'other' value { string_value: '../s.so' } }", "OK"},
-       {"runtime: '../libx.so'", "'runtime' of model 'm' is '../libx.so', expected a name without path"},
+       {"runtime: '../libx.so'",
+        "backend library name '../libx.so' escapes backend directory of backend 'b', for model 'm', check "
+        "model config runtime field"},
        {"model_repository_agents { agents { name: '../a' } }",
         "'model_repository_agents.agents[0].name' of model 'm' is '../a', expected a name without path"},
        {"model_warmup { inputs { key: 'i' value { input_data_file: '/f' data_type: TYPE_INT8 dims: 1 } } }",

@@ -48,6 +48,12 @@ class PathRules {
     findings_.invalid(field, "'", field, "' of model '", config_.name(), "' is '", value,
                       "', expected a name without path");
   }
+  void runtime() const {
+    if (is_plain_name(config_.runtime())) return;
+    findings_.invalid("runtime", "backend library name '", config_.runtime(),
+                      "' escapes backend directory of backend '", config_.backend(), "', for model '",
+                      config_.name(), "', check model config runtime field");
+  }
   void label_file(const std::string& field, const inference::ModelOutput& output) const {
     if (is_inner_path(output.label_filename())) return;
     findings_.add(field, unimplemented("label file path '", model_directory(findings_.source()),
@@ -93,7 +99,7 @@ void check_data_files(const ModelConfig& config, const PathRules& rules) {
 void validate_paths(const ModelConfig& config, Findings& findings) {
   PathRules rules(config, findings);
   rules.plain("backend", config.backend());
-  rules.plain("runtime", config.runtime());
+  rules.runtime();
   rules.inner("default_model_filename", config.default_model_filename());
   for (const auto& [capability, file] : config.cc_model_filenames()) rules.inner("cc_model_filenames", file);
   for (int i = 0; i < config.output_size(); ++i) {

@@ -25,6 +25,8 @@ QueuePolicies queue_policies_from(const inference::ModelDynamicBatching& config)
   policies.priority_levels = config.priority_levels();
   policies.default_priority_level = config.default_priority_level();
   policies.default_policy = queue_policy_from(config.default_queue_policy());
+  // Without levels there is one queue, which follows the default policy.
+  if (config.priority_levels() == 0) return policies;
   for (const auto& [level, policy] : config.priority_queue_policy()) {
     policies.by_level.emplace(level, queue_policy_from(policy));
   }

@@ -52,6 +52,13 @@ TEST(SchedulingConfig, QueuePolicies) {
   EXPECT_EQ(policies.policy_of(4).timeout_action, TimeoutAction::kDelay) << "without a policy of its own";
 }
 
+TEST(SchedulingConfig, PoliciesOfLevelsNeedLevels) {
+  QueuePolicies policies = queue_policies_from(
+      parse("dynamic_batching { priority_queue_policy { key: 0 value { max_queue_size: 3 } } }")
+          .dynamic_batching());
+  EXPECT_EQ(policies.policy_of(0).max_queue_size, 0u);
+}
+
 TEST(SchedulingConfig, WhatIsCompared) {
   struct Row {
     const char* input;
