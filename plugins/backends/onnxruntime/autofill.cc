@@ -116,6 +116,23 @@ Status check_input(const inference::ModelConfig& config, const Signature& signat
   return dims == nullptr ? Status() : check_shape(config, name, *dims, *info);
 }
 
+/// \param given  inputs that the configuration, the scheduler and the backend give the model
+Status wrong_count(const inference::ModelConfig& config, size_t given, size_t provided,
+                   std::string_view why) {
+  return invalid_argument("unable to load model '", config.name(), "', configuration expects ", given,
+                          " inputs, model provides ", provided, why);
+}
+
+/// More than the model has.
+Status check_count(const inference::ModelConfig& config, const Signature& signature) {
+  int given = config.input_size() + config.sequence_batching().control_input_size() +
+              config.sequence_batching().state_size();
+  for (const auto& batch_input : config.batch_input()) given += batch_input.target_name_size();
+  const auto count = static_cast<size_t>(given);
+  if (count <= signature.inputs.size()) return {};
+  return wrong_count(config, count, signature.inputs.size(), "");
+}
+
 /// What a backend-made input looks like to the model, where that is known.
 std::vector<int64_t> batch_input_dims(const inference::ModelConfig& config,
                                       const inference::BatchInput& batch_input) {
@@ -199,6 +216,7 @@ Status complete(inference::ModelConfig& config, const Signature& signature,
 }
 
 Status check_against_model(const inference::ModelConfig& config, const Signature& signature) noexcept {
+  ATOLL_RETURN_IF_ERROR(check_count(config, signature));
   std::vector<std::string_view> given;
   for (const auto& input : config.input()) {
     std::vector<int64_t> dims = dims_at_backend(input);
@@ -215,8 +233,8 @@ Status check_against_model(const inference::ModelConfig& config, const Signature
   for (size_t i = 0; i < signature.required_inputs; ++i) {
     const std::string& name = signature.inputs[i].name;
     if (std::ranges::find(given, name) == given.end()) {
-      return invalid_argument("configuration expects ", given.size(), " inputs, model provides ",
-                              signature.required_inputs, ": input '", name, "' is missing");
+      return wrong_count(config, given.size(), signature.required_inputs,
+                         cat(": input '", name, "' is missing"));
     }
   }
   for (const auto& output : config.output()) {

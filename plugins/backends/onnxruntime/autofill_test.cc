@@ -152,17 +152,27 @@ TEST(CheckAgainstModelTest, AcceptsWhatFits) {
 }
 
 TEST(CheckAgainstModelTest, RefusesUnknownNames) {
-  EXPECT_EQ(checked(cat("max_batch_size: 8 input { name: 'z' data_type: TYPE_FP32 dims: 1 } ", kX, kFlag),
-                    batching()),
-            "unexpected inference input 'z', allowed inputs are: x, flag");
+  EXPECT_EQ(
+      checked(cat("max_batch_size: 8 input { name: 'z' data_type: TYPE_FP32 dims: 1 } ", kX), batching()),
+      "unexpected inference input 'z', allowed inputs are: x, flag");
   EXPECT_EQ(checked(cat("max_batch_size: 8 ", kX, kFlag, "output { name: 'z' data_type: TYPE_FP32 dims: 1 }"),
                     batching()),
             "unexpected inference output 'z', allowed outputs are: y");
 }
 
+TEST(CheckAgainstModelTest, RefusesMoreInputsThanThereAre) {
+  const char kZ[] = "input { name: 'z' data_type: TYPE_FP32 dims: 1 } ";
+  const std::string text = "unable to load model 'm', configuration expects 3 inputs, model provides 2";
+  EXPECT_EQ(checked(cat("max_batch_size: 8 ", kX, kFlag, kZ), batching()), text);
+  EXPECT_EQ(checked(cat("max_batch_size: 8 ", kX, kFlag, "sequence_batching { control_input { name: 'c' } }"),
+                    batching()),
+            text);
+}
+
 TEST(CheckAgainstModelTest, RefusesAMissingInput) {
-  EXPECT_EQ(checked(cat("max_batch_size: 8 ", kX, kY), batching()),
-            "configuration expects 1 inputs, model provides 2: input 'flag' is missing");
+  EXPECT_EQ(
+      checked(cat("max_batch_size: 8 ", kX, kY), batching()),
+      "unable to load model 'm', configuration expects 1 inputs, model provides 2: input 'flag' is missing");
 }
 
 TEST(CheckAgainstModelTest, InputsOfTheSchedulerCount) {
@@ -241,8 +251,9 @@ TEST(CheckAgainstModelTest, WhatABackendMakesOfARaggedBatchMustFit) {
   model.inputs[2].datatype = DataType::kInt32;
   model.inputs[2].type_text = "INT32";
   EXPECT_EQ(checked(config, model), "unexpected datatype FP32 for input 's', expecting INT32");
-  EXPECT_EQ(checked(cat("max_batch_size: 8 ", kRagged, kShape), ragging()),
-            "configuration expects 2 inputs, model provides 3: input 'n' is missing");
+  EXPECT_EQ(
+      checked(cat("max_batch_size: 8 ", kRagged, kShape), ragging()),
+      "unable to load model 'm', configuration expects 2 inputs, model provides 3: input 'n' is missing");
 }
 
 TEST(CheckAgainstModelTest, AFirstDimensionThatGrowsMustBeVariableUnlessThereIsOneRequest) {
