@@ -6,12 +6,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "atoll/runtime/system_clock.h"
+#include "atoll/text.h"
 
 namespace atl::runtime {
 namespace {
@@ -119,6 +124,90 @@ TEST_F(ThreadExecutorTest, TakesNothingOverFromTheThreadThatMakesIt) {
   std::promise<std::pair<int, int>> found;
   executor->post(make_task([&] { found.set_value({nice_of_this_thread(), cpus_of_this_thread()}); }));
   EXPECT_EQ(found.get_future().get(), std::pair(own_nice, own_cpus));
+}
+
+/// The number of the thread that runs the executor's tasks.
+pid_t thread_of(SerialExecutor& executor) {
+  std::promise<pid_t> found;
+  executor.post(make_task([&] { found.set_value(static_cast<pid_t>(::syscall(SYS_gettid))); }));
+  return found.get_future().get();
+}
+
+/// Returns when the thread has ended; the test's time limit is the only other way out.
+void await_end_of(pid_t thread) {
+  while (std::filesystem::exists(cat("/proc/self/task/", thread))) std::this_thread::yield();
+}
+
+TEST_F(ThreadExecutorTest, AnIdleThreadEndsAndComesBackWhereItWas) {
+  ThreadExecutorFactory brief{clock, {}, std::chrono::milliseconds(1)};
+  const int own = nice_of_this_thread();
+  ThreadPlacement placement;
+  placement.nice = 3;
+  SerialExecutorPtr executor = std::move(brief.create("test", placement)).value();
+  for (int i = 0; i < 3; ++i) {
+    await_end_of(thread_of(*executor));
+    std::promise<std::pair<int, bool>> found;
+    executor->post(make_task([&] { found.set_value({nice_of_this_thread(), executor->is_current()}); }));
+    EXPECT_EQ(found.get_future().get(), std::pair(std::min(19, own + 3), true));
+    EXPECT_FALSE(executor->is_current());
+  }
+  EXPECT_EQ(brief.live(), 1);
+}
+
+TEST_F(ThreadExecutorTest, AThreadWithATimerIsNotIdle) {
+  ThreadExecutorFactory brief{clock, {}, std::chrono::milliseconds(1)};
+  SerialExecutorPtr executor = std::move(brief.create("test", {})).value();
+  TimerId far = executor->post_at(clock.now_ns() + 3600 * kNsPerSecond, make_task([] {}));
+  const pid_t before = thread_of(*executor);
+  std::promise<pid_t> found;
+  executor->post_at(clock.now_ns() + 20 * kNsPerMs,
+                    make_task([&] { found.set_value(static_cast<pid_t>(::syscall(SYS_gettid))); }));
+  EXPECT_EQ(found.get_future().get(), before);
+  EXPECT_TRUE(executor->cancel(far));
+}
+
+TEST_F(ThreadExecutorTest, ATimerHasAnEndedThreadMadeAgain) {
+  ThreadExecutorFactory brief{clock, {}, std::chrono::milliseconds(1)};
+  SerialExecutorPtr executor = std::move(brief.create("test", {})).value();
+  await_end_of(thread_of(*executor));
+  const int64_t deadline_ns = clock.now_ns() + 2 * kNsPerMs;
+  std::promise<int64_t> ran;
+  executor->post_at(deadline_ns, make_task([&] { ran.set_value(clock.now_ns()); }));
+  EXPECT_GE(ran.get_future().get(), deadline_ns);
+}
+
+/// Tasks come just when the thread is about to end: none is lost, none runs beside another, and the order
+/// stays.
+TEST_F(ThreadExecutorTest, NoTaskIsLostWhileTheThreadEnds) {
+  for (int64_t idle_us : {0, 20, 100}) {
+    ThreadExecutorFactory brief{clock, {}, std::chrono::microseconds(idle_us)};
+    SerialExecutorPtr executor = std::move(brief.create("test", {})).value();
+    int next = 0;
+    for (int i = 0; i < 300; ++i) {
+      std::promise<int> ran;
+      executor->post(make_task([&, i] {
+        EXPECT_EQ(next, i);
+        ++next;
+        ran.set_value(i);
+      }));
+      EXPECT_EQ(ran.get_future().get(), i);
+      const int64_t until_ns = clock.now_ns() + (i % 7) * idle_us * 1000 / 3;
+      while (clock.now_ns() < until_ns) std::this_thread::yield();
+    }
+    EXPECT_EQ(next, 300);
+  }
+}
+
+TEST_F(ThreadExecutorTest, EndsWhileItsThreadEnds) {
+  for (int i = 0; i < 300; ++i) {
+    ThreadExecutorFactory brief{clock, {}, std::chrono::microseconds(i % 50)};
+    SerialExecutorPtr executor = std::move(brief.create("test", {})).value();
+    auto task = std::make_shared<int>(0);
+    if (i % 2 == 0) executor->post(make_task([task] {}));
+    executor.reset();
+    EXPECT_EQ(task.use_count(), 1);
+    EXPECT_EQ(brief.live(), 0);
+  }
 }
 
 TEST_F(ThreadExecutorTest, RefusesWhatDoesNotExist) {

@@ -1,8 +1,15 @@
 #include "atoll/runtime/thread_maker.h"
 
+#include <chrono>
+#include <future>
 #include <utility>
 
 namespace atl::runtime {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryAfter{10};
+
+}  // namespace
 
 ThreadMaker::~ThreadMaker() {
   {
@@ -14,29 +21,44 @@ ThreadMaker::~ThreadMaker() {
 }
 
 std::thread ThreadMaker::make(std::function<void()> function) {
-  Order order{std::move(function), {}};
-  std::future<std::thread> thread = order.thread.get_future();
-  {
-    std::lock_guard lock(mutex_);
-    orders_.push_back(std::move(order));
-  }
-  changed_.notify_one();
+  std::promise<std::thread> made;
+  std::future<std::thread> thread = made.get_future();
+  run([&made, &function] {
+    try {
+      made.set_value(std::thread(std::move(function)));
+    } catch (...) {
+      made.set_exception(std::current_exception());
+    }
+    return true;
+  });
   return thread.get();
 }
 
+void ThreadMaker::run(std::function<bool()> step) {
+  {
+    std::lock_guard lock(mutex_);
+    steps_.push_back(std::move(step));
+  }
+  changed_.notify_one();
+}
+
 void ThreadMaker::serve() {
+  std::deque<std::function<bool()>> again;
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return ending_ || !orders_.empty(); });
-    if (orders_.empty()) return;
-    Order order = std::move(orders_.front());
-    orders_.pop_front();
-    lock.unlock();
-    try {
-      order.thread.set_value(std::thread(std::move(order.function)));
-    } catch (...) {
-      order.thread.set_exception(std::current_exception());
+    auto has_work = [this] { return ending_ || !steps_.empty(); };
+    if (again.empty()) {
+      changed_.wait(lock, has_work);
+    } else if (!changed_.wait_for(lock, kRetryAfter, has_work)) {
+      steps_.swap(again);
     }
+    if (steps_.empty()) return;  // it ends
+    std::function<bool()> step = std::move(steps_.front());
+    steps_.pop_front();
+    lock.unlock();
+    const bool done = step();
+    if (!done) again.push_back(std::move(step));
+    step = nullptr;
     lock.lock();
   }
 }

@@ -52,7 +52,11 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB {
     atl::Status status = acquire();
     if (status.ok()) {
       auto executor = host_.executors().create("fixture", {});
-      if (executor.ok()) executor_ = std::move(executor).value();
+      if (executor.ok()) {
+        executor_ = std::move(executor).value();
+        // A thread with a timer does not end: footprints before and after have it.
+        executor_->post_at(host_.clock().now_ns() + 3600 * atl::kNsPerSecond, atl::make_task([] {}));
+      }
       status = executor.ok() ? step("start") : std::move(executor).status();
     }
     if (!status.ok()) stop();

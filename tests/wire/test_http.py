@@ -267,7 +267,8 @@ def test_bad_requests_leave_nothing_behind(server):
     deadline = time.monotonic() + 60
     while usage(server.pid)["descriptors"] > before["descriptors"] + 8:
         assert time.monotonic() < deadline, (before, usage(server.pid))
-    assert usage(server.pid)["threads"] == before["threads"]
+    # Fewer are fine: threads that have nothing to do end after a while.
+    assert usage(server.pid)["threads"] <= before["threads"]
     assert ask(server, "GET", "/v2/health/ready")[0] == 200
 
 

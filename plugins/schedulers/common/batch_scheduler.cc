@@ -12,7 +12,7 @@ Result<std::unique_ptr<Scheduler>> BatchScheduler::create(const SchedulerContext
                                                           BatchSettings settings,
                                                           AnswerThread answer_thread) {
   auto scheduler = std::make_unique<BatchScheduler>(context, std::move(settings), std::move(answer_thread));
-  ATOLL_RETURN_IF_ERROR(scheduler->dispatcher_.start(context));
+  ATOLL_RETURN_IF_ERROR(scheduler->dispatcher_.start());
   return std::unique_ptr<Scheduler>(std::move(scheduler));
 }
 

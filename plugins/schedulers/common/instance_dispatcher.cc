@@ -29,6 +29,7 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
     : source_(source),
       limits_(limits),
       clock_(*context.clock),
+      executors_(*context.executors),
       reporter_(context.reporter),
       admissions_(context.admissions, *this),
       slot_count_(context.instances.size()),
@@ -45,14 +46,20 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
   }
 }
 
-Status InstanceDispatcher::start(const SchedulerContext& context) noexcept {
+Status InstanceDispatcher::start() noexcept {
   for (InstanceSlot& slot : slots()) {
-    Result<SerialExecutorPtr> executor = context.executors->create(slot.spec().name, slot.spec().placement());
-    if (!executor.ok()) {
-      return std::move(executor).status().note(cat("thread of instance '", slot.spec().name, "'"));
-    }
-    slot.executor_ = std::move(executor).value();
+    // Who admits executions may call for any instance's thread, from where none can be made.
+    if (slot.spec().is_bound() || admissions_.active()) ATOLL_RETURN_IF_ERROR(make_thread(slot));
   }
+  return {};
+}
+
+Status InstanceDispatcher::make_thread(InstanceSlot& slot) noexcept {
+  Result<SerialExecutorPtr> executor = executors_.create(slot.spec().name, slot.spec().placement());
+  if (!executor.ok()) {
+    return std::move(executor).status().note(cat("thread of instance '", slot.spec().name, "'"));
+  }
+  slot.executor_ = std::move(executor).value();
   return {};
 }
 
@@ -115,6 +122,13 @@ void InstanceDispatcher::dispatch(InstanceSlot& slot) noexcept {
 }
 
 void InstanceDispatcher::hand_over(InstanceSlot& slot) noexcept {
+  while (slot.executor_ == nullptr) {
+    Status made = make_thread(slot);
+    if (made.ok()) break;
+    const uint32_t finished = slot.request_count();
+    fail_batch(slot, made, FailureReason::kOther);
+    if (!source_.next_batch(slot, finished)) return;
+  }
   slot.executor_->post({&run_on_executor, &slot, nullptr});
 }
 
@@ -151,9 +165,13 @@ void InstanceDispatcher::execute(InstanceSlot& slot) noexcept {
   Status status = slot.backend().execute(batch);
   slot.last_duration_ns_ = clock_.now_ns() - start_ns;
   slot.execution_time_.add(slot.last_duration_ns_);
-  if (status.ok()) return;
+  if (!status.ok()) fail_batch(slot, status, FailureReason::kBackend);
+}
+
+void InstanceDispatcher::fail_batch(const InstanceSlot& slot, const Status& status,
+                                    FailureReason reason) noexcept {
   for (Request* request : slot.requests_) {
-    if (reporter_ != nullptr) reporter_->report_failure(*request, FailureReason::kBackend);
+    if (reporter_ != nullptr) reporter_->report_failure(*request, reason);
     fail_request(*request, status.clone());
   }
 }

@@ -65,7 +65,7 @@ class InstanceSlot {
   std::vector<Request*> requests_;  // capacity is kept from batch to batch
   ExecutionTime execution_time_;
   InstanceDispatcher* dispatcher_ = nullptr;
-  SerialExecutorPtr executor_;
+  SerialExecutorPtr executor_;  // null until it is needed for the first time
 };
 
 /// The scheduler, as the dispatcher sees it.
@@ -100,8 +100,10 @@ class InstanceDispatcher final : private AdmissionListener {
   /// Joins the instances' threads. No slot may be in use but by a thread that is about to return.
   ~InstanceDispatcher() { admissions_.close(); }  // then nobody posts to the threads that end
 
-  /// Makes the threads. Errors: those of ExecutorFactory::create, with the instance's name.
-  Status start(const SchedulerContext& context) noexcept;
+  /// Makes the threads of the instances that are bound to cores or a node, so that it is known whether they
+  /// can be; those of others are made when they are needed. Errors: those of ExecutorFactory::create, with
+  /// the instance's name.
+  Status start() noexcept;
 
   // --- only under the scheduler's lock, which also guards its queue: so no request is left waiting beside an
   // idle instance ---
@@ -128,7 +130,7 @@ class InstanceDispatcher final : private AdmissionListener {
 
   // --- without the scheduler's lock ---
   /// Runs the slot's batch, here or on the instance's thread, and then whatever next_batch() gives. A failure
-  /// of execute() answers every request of the batch.
+  /// of execute(), or to have the thread, answers every request of the batch.
   void dispatch(InstanceSlot& slot) noexcept;
   /// The same, never here.
   void hand_over(InstanceSlot& slot) noexcept;
@@ -144,10 +146,13 @@ class InstanceDispatcher final : private AdmissionListener {
   void withdraw_all() noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
   void execute(InstanceSlot& slot) noexcept;
+  Status make_thread(InstanceSlot& slot) noexcept;
+  void fail_batch(const InstanceSlot& slot, const Status& status, FailureReason reason) noexcept;
 
   BatchSource& source_;
   const DispatcherLimits limits_;
   Clock& clock_;
+  ExecutorFactory& executors_;
   InferenceReporter* reporter_;
   AdmittedInstances admissions_;
   InstanceSlot* idle_ = nullptr;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/testing/scheduler_bench.h"
 #include "default_provider.h"
@@ -18,6 +21,59 @@ class DefaultBench : public SchedulerBench {
                        [&settings](test::FakeHost&) { return std::make_shared<DefaultProvider>(settings); }) {
   }
 };
+
+/// Notes whose threads are made, and refuses to make any while it is told to.
+class NotedExecutors final : public ExecutorFactory {
+ public:
+  explicit NotedExecutors(ExecutorFactory& executors) : executors_(executors) {}
+  virtual ~NotedExecutors() = default;
+  Result<SerialExecutorPtr> create(std::string_view name,
+                                   const ThreadPlacement& placement) noexcept override {
+    if (refuses) return make_status(Code::kResourceExhausted, "no thread");
+    made.emplace_back(name);
+    return executors_.create(name, placement);
+  }
+  bool refuses = false;
+  std::vector<std::string> made;
+
+ private:
+  ExecutorFactory& executors_;
+};
+
+TEST(DefaultScheduler, AnInstanceGetsItsThreadWithItsFirstRequest) {
+  DefaultBench bench(2);
+  NotedExecutors executors(bench.host.executors());
+  SchedulerContext context = bench.context();
+  context.executors = &executors;
+  bench.scheduler = bench.provider->create(context).value();
+  EXPECT_EQ(executors.made, std::vector<std::string>{"cancelled"});
+  for (int i = 0; i < 3; ++i) {
+    bench.enqueue();
+    bench.host.run_until_idle();
+  }
+  EXPECT_EQ(executors.made, (std::vector<std::string>{"cancelled", "test_0"}))
+      << "the second was never needed";
+  bench.expect_all_done();
+}
+
+TEST(DefaultScheduler, RequestsFailWhileNoThreadIsToBeHad) {
+  DefaultBench bench(1);
+  NotedExecutors executors(bench.host.executors());
+  SchedulerContext context = bench.context();
+  context.executors = &executors;
+  bench.scheduler = bench.provider->create(context).value();
+  executors.refuses = true;
+  test::TestRequest& refused = bench.enqueue();
+  ASSERT_TRUE(refused.done());
+  EXPECT_EQ(refused.response().code, Code::kResourceExhausted);
+  EXPECT_EQ(refused.response().message, "no thread");
+  EXPECT_EQ(bench.scheduler->in_flight(), 0u);
+  executors.refuses = false;
+  test::TestRequest& served = bench.enqueue();
+  bench.host.run_until_idle();
+  EXPECT_TRUE(served.done());
+  EXPECT_EQ(served.response().code, Code::kOk);
+}
 
 TEST(DefaultScheduler, ALightInstanceRunsOnTheThreadThatBringsTheRequest) {
   DefaultBench bench(1);
@@ -230,25 +286,34 @@ TEST(DefaultScheduler, QueueStartIsNoted) {
   bench.expect_all_done();
 }
 
-TEST(DefaultScheduler, AFailedThreadFailsTheCreationAndLeavesNothing) {
-  DefaultBench bench(3);
+/// Where it has a place of its own it is known at once whether there can be such a thread.
+TEST(DefaultScheduler, AFailedThreadOfABoundInstanceFailsTheCreationAndLeavesNothing) {
+  DefaultBench bench(1);
   uint64_t before = bench.host.simulation().executors();
+  InstanceSpec bound;
+  bound.name = "bound_0";
+  bound.cpu_cores = {0};
+  const ScheduledInstance instances[] = {{bench.instances[0].get(), &bound}};
+  SchedulerContext context = bench.context();
+  context.instances = instances;
   bench.host.simulation().refuse_creates(1);
-  auto failed = bench.provider->create(bench.context());
+  auto failed = bench.provider->create(context);
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.status().code(), Code::kResourceExhausted);
-  EXPECT_NE(failed.status().text().find("test_0"), std::string::npos) << failed.status().text();
+  EXPECT_NE(failed.status().text().find("bound_0"), std::string::npos) << failed.status().text();
   EXPECT_EQ(bench.host.simulation().executors(), before);
 }
 
 TEST(DefaultScheduler, OneAnswerThreadServesAllModelsAndGoesWithTheLast) {
   DefaultBench bench(2);
-  EXPECT_EQ(bench.host.simulation().executors(), 3u);
+  EXPECT_EQ(bench.host.simulation().executors(), 1u);
   auto second = bench.provider->create(bench.context());
   ASSERT_TRUE(second.ok());
-  EXPECT_EQ(bench.host.simulation().executors(), 5u);
+  EXPECT_EQ(bench.host.simulation().executors(), 1u);
+  bench.warm_up(1);
+  EXPECT_EQ(bench.host.simulation().executors(), 2u) << "with the instance's, which has been needed";
   bench.scheduler.reset();
-  EXPECT_EQ(bench.host.simulation().executors(), 3u);
+  EXPECT_EQ(bench.host.simulation().executors(), 1u);
   std::move(second).value().reset();
   EXPECT_EQ(bench.host.simulation().executors(), 0u);
 }

@@ -264,6 +264,7 @@ TEST_F(TargetProviderTest, WhileAModelIsReloadedOnlyTheNewOneIsReported) {
 TEST_F(TargetProviderTest, WhenAReloadFailsTheOldOneIsReported) {
   auto old = create("20000").value();
   create("30000").value().reset();  // made, and then given up
+  spec_.cpu_cores = {0};            // the thread of such an instance is made at once
   host_.simulation().refuse_creates(1);
   EXPECT_EQ(create("40000").status().code(), Code::kResourceExhausted);
   EXPECT_THAT(collect()["atoll_batch_latency_target_seconds"], ElementsAre(Pair("m,1", 0.02)));

@@ -28,6 +28,7 @@ class TaskQueue {
   std::optional<Task> cancel(TimerId timer);
   /// The next task that may run: a due timer first, then the oldest posted one.
   std::optional<Task> take(int64_t now_ns);
+  bool empty() const { return ready_.empty() && timers_.empty(); }
   bool has_ready() const { return !ready_.empty(); }
   /// kNever without timers.
   int64_t next_deadline_ns() const { return timers_.empty() ? kNever : timers_.begin()->first.first; }

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <future>
 #include <mutex>
 #include <thread>
 
@@ -24,17 +23,16 @@ class ThreadMaker {
   /// Throws std::system_error, as the constructor of std::thread does.
   std::thread make(std::function<void()> function);
 
- private:
-  struct Order {
-    std::function<void()> function;
-    std::promise<std::thread> thread;
-  };
+  /// Runs the step on the maker's thread, soon; again some milliseconds later as often as it returns false.
+  /// It must be brief, and every false one must come to an end.
+  void run(std::function<bool()> step);
 
+ private:
   void serve();
 
-  std::mutex mutex_;  // guards orders_ and ending_
+  std::mutex mutex_;  // guards steps_ and ending_
   std::condition_variable changed_;
-  std::deque<Order> orders_;
+  std::deque<std::function<bool()>> steps_;
   bool ending_ = false;
   std::thread thread_;
 };
