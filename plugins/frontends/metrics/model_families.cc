@@ -105,6 +105,13 @@ constexpr Phase kHistograms[] = {
      &LatencyHistograms::first_response},
 };
 
+size_t first_summary(const ModelFacts& facts) { return facts.response_cache ? 1 : 0; }
+
+bool is_unused(const LatencyHistograms& latencies) {
+  return std::all_of(std::begin(kHistograms), std::end(kHistograms),
+                     [&](const Phase& one) { return (latencies.*one.latency).count == 0; });
+}
+
 constexpr std::string_view kReasons[] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
 
 Labels with(const Labels& labels, std::string_view name, std::string_view value) {
@@ -151,15 +158,18 @@ ModelFamilies::ModelFamilies(Page& page, const Settings& settings) : page_(page)
 void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
                         const LatencyHistograms* recent) {
   const Labels& labels = facts.labels;
-  for (size_t i = 0; i < numbers_.size(); ++i) page_.value(numbers_[i], labels, kNumbers[i].read(model));
+  const LabelText label_text(labels);
+  for (size_t i = 0; i < numbers_.size(); ++i) page_.line(numbers_[i], label_text, kNumbers[i].read(model));
   for (size_t i = 0; i < durations_.size(); ++i)
-    page_.value(durations_[i], labels, kDurations[i].read(model));
+    page_.line(durations_[i], label_text, kDurations[i].read(model));
   for (size_t i = 0; i < std::size(kReasons); ++i) {
     page_.value(failures_, with(labels, "reason", kReasons[i]), number(model.failures[i]));
   }
   for (size_t i = 0; facts.response_cache && i < caches_.size(); ++i) {
-    page_.value(caches_[i], labels, kCaches[i].read(model));
+    page_.line(caches_[i], label_text, kCaches[i].read(model));
   }
+  // A version that nobody has used yet has only zeros to show, and there may be thousands.
+  if (is_unused(model.latencies)) return announce_distributions(facts);
   if (recent != nullptr) add_summaries(model, facts, *recent);
   if (settings_.histogram_latencies) {
     page_.histogram(
@@ -173,9 +183,15 @@ void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
   }
 }
 
+void ModelFamilies::announce_distributions(const ModelFacts& facts) {
+  for (size_t i = first_summary(facts); i < summaries_.size(); ++i) page_.keep(summaries_[i]);
+  if (settings_.histogram_latencies) page_.keep(first_response_);
+  for (Page::FamilyId family : histograms_) page_.keep(family);
+}
+
 void ModelFamilies::add_summaries(const ModelStatistics& model, const ModelFacts& facts,
                                   const LatencyHistograms& recent) {
-  for (size_t i = facts.response_cache ? 1 : 0; i < summaries_.size(); ++i) {
+  for (size_t i = first_summary(facts); i < summaries_.size(); ++i) {
     const LatencyHistogram& all = model.latencies.*kSummaries[i].latency;
     prometheus::ClientMetric::Summary summary;
     summary.sample_count = all.count;

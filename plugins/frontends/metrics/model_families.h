@@ -20,6 +20,8 @@ class ModelFamilies {
   void add(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms* recent);
 
  private:
+  /// HELP and TYPE of the histograms and summaries that the version will have.
+  void announce_distributions(const ModelFacts& facts);
   void add_summaries(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms& recent);
 
   Page& page_;

@@ -97,6 +97,7 @@ TEST_F(ModelFamiliesTest, WithoutCounterLatenciesTheRequestsStillCount) {
 TEST_F(ModelFamiliesTest, CacheFamiliesOfModelsWithAResponseCache) {
   config_.mutable_response_cache()->set_enable(true);
   settings_.summary_latencies = true;
+  model_.latencies.queue.add(kMs);
   const std::string page = text(&model_.latencies);
   EXPECT_TRUE(has_line(page, R"(nv_cache_num_hits_per_model{model="m",version="3"} 2)"));
   EXPECT_TRUE(has_line(page, R"(nv_cache_num_misses_per_model{model="m",version="3"} 1)"));
@@ -193,6 +194,43 @@ TEST_F(ModelFamiliesTest, SummariesCountEverythingAndTakeTheQuantilesFromTheWind
   for (const char* phase : {"request", "queue", "compute_input", "compute_infer", "compute_output"}) {
     EXPECT_EQ(lines_with(page, "nv_inference_" + std::string(phase) + "_summary_us{"), 2u) << phase;
   }
+}
+
+TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedHasCountersOnly) {
+  settings_.summary_latencies = true;
+  settings_.histogram_latencies = true;
+  settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
+  const std::string page = text(&model_.latencies);
+  for (const char* family : {"nv_inference_queue_summary_us", "nv_inference_first_response_histogram_ms",
+                             "atoll_inference_queue_duration_seconds"}) {
+    EXPECT_EQ(lines_with(page, std::string("# TYPE ") + family), 1u) << family;
+    EXPECT_EQ(lines_with(page, std::string("# HELP ") + family), 1u) << family;
+    EXPECT_EQ(page.find(cat("\n", family, "{")), std::string::npos);
+    EXPECT_EQ(page.find(cat("\n", family, "_")), std::string::npos);
+  }
+  EXPECT_TRUE(has_line(page, R"(nv_inference_compute_output_duration_us{model="m",version="3"} 0)"));
+  // Requests that failed before they were answered are no latencies, an answer that came early is one.
+  model_.latencies.first_response.add(kMs);
+  const std::string answered = text(&model_.latencies);
+  EXPECT_TRUE(has_line(answered, R"(nv_inference_queue_summary_us_count{model="m",version="3"} 0)"));
+  EXPECT_TRUE(has_line(answered, R"(atoll_inference_queue_duration_seconds_count{model="m",version="3"} 0)"));
+}
+
+/// Of 10,000 models none of which was used: the bound of a page that a scraper takes in a second.
+TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedTakesLittleRoom) {
+  settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
+  settings_.max_series = 1000;
+  Page page(settings_.max_series);
+  ModelFamilies families(page, settings_);
+  constexpr size_t kModels = 100;
+  for (size_t i = 0; i < kModels; ++i) {
+    ModelStatistics unused;
+    unused.name = cat("identity_0", 1000 + i);
+    unused.version = 1;
+    unused.load_duration_ns = 12'345'678;
+    families.add(unused, read_model_facts(unused.name, unused.version, "", log_), nullptr);
+  }
+  EXPECT_LT(page.text().size(), kModels * 1200);
 }
 
 TEST_F(ModelFamiliesTest, DurationHistogramsInSeconds) {

@@ -28,7 +28,7 @@ inline constexpr OptionTable kOptions{
                         "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "30", "60"})
         .help("Upper bounds, in seconds and ascending, of the histograms atoll_inference_*_duration_seconds; "
               "at most 100; an empty list: no such histograms."),
-    option_int("max_series", 4000)
+    option_int("max_series", 100000)
         .range(1, 1000000)
         .help("Series that one metric may have (a histogram or summary of one label set counts once); "
               "further ones are left out and counted."),

@@ -2,6 +2,9 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "common/wire_format.h"
@@ -9,19 +12,33 @@
 namespace atl::frontends::metrics {
 namespace {
 
-/// The serializer escapes label values, but not help texts.
-std::string help_text(std::string_view help) {
-  std::string text;
-  for (char c : utf8_text(help)) {
+using prometheus::MetricType;
+
+/// As it stands in help texts or, quoted, as a label's value.
+void append_escaped(std::string& to, std::string_view text, bool quoted) {
+  for (char c : text) {
     if (c == '\\') {
-      text += "\\\\";
+      to += "\\\\";
     } else if (c == '\n') {
-      text += "\\n";
+      to += "\\n";
+    } else if (c == '"' && quoted) {
+      to += "\\\"";
     } else {
-      text += c;
+      to += c;
     }
   }
-  return text;
+}
+
+/// As the library writes numbers.
+void append_number(std::string& to, double value) {
+  if (!std::isfinite(value)) {
+    to += std::isnan(value) ? "Nan" : value > 0 ? "+Inf" : "-Inf";
+    return;
+  }
+  char digits[32];
+  auto [end, error] = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::general,
+                                    std::numeric_limits<double>::max_digits10 - 1);
+  if (error == std::errc()) to.append(digits, end);
 }
 
 }  // namespace
@@ -39,38 +56,59 @@ std::string utf8_text(std::string_view text) {
   return valid;
 }
 
+LabelText::LabelText(const Labels& labels) {
+  for (const auto& label : labels) {
+    if (!text_.empty()) text_ += ',';
+    text_ += label.name;
+    text_ += "=\"";
+    append_escaped(text_, utf8_text(label.value), true);
+    text_ += '"';
+  }
+}
+
 Page::FamilyId Page::family(std::string_view name, std::string_view help, prometheus::MetricType type) {
   auto [entry, fresh] = by_name_.try_emplace(std::string(name), families_.size());
   if (!fresh) return families_[entry->second].type == type ? entry->second : kNone;
-  prometheus::MetricFamily family;
+  Family& family = families_.emplace_back();
   family.name = entry->first;
-  family.help = help_text(help);
+  append_escaped(family.help, utf8_text(help), false);
   family.type = type;
-  families_.push_back(std::move(family));
   return entry->second;
 }
 
-prometheus::ClientMetric* Page::add(FamilyId family, const Labels& labels) {
-  if (family == kNone || families_[family].metric.size() >= max_series_) {
+Page::Family* Page::room(FamilyId family) noexcept {
+  if (family == kNone || families_[family].samples >= max_series_) {
     ++left_out_;
     return nullptr;
   }
-  prometheus::ClientMetric& metric = families_[family].metric.emplace_back();
+  ++families_[family].samples;
+  return &families_[family];
+}
+
+void Page::line(FamilyId id, const LabelText& labels, double value) {
+  Family* family = room(id);
+  if (family == nullptr) return;
+  std::string& lines = family->lines;
+  lines += family->name;
+  if (!labels.text().empty()) {
+    lines += '{';
+    lines += labels.text();
+    lines += '}';
+  }
+  lines += ' ';
+  append_number(lines, value);
+  lines += '\n';
+}
+
+prometheus::ClientMetric* Page::add(FamilyId id, const Labels& labels) {
+  Family* family = room(id);
+  if (family == nullptr) return nullptr;
+  prometheus::ClientMetric& metric = family->distributions.emplace_back();
   metric.label = labels;
   for (auto& label : metric.label) {
     if (!is_utf8(label.value)) label.value = utf8_text(label.value);
   }
   return &metric;
-}
-
-void Page::value(FamilyId family, const Labels& labels, double value) {
-  prometheus::ClientMetric* metric = add(family, labels);
-  if (metric == nullptr) return;
-  if (families_[family].type == prometheus::MetricType::Counter) {
-    metric->counter.value = value;
-  } else {
-    metric->gauge.value = value;
-  }
 }
 
 void Page::histogram(FamilyId family, const Labels& labels, prometheus::ClientMetric::Histogram histogram) {
@@ -82,9 +120,28 @@ void Page::summary(FamilyId family, const Labels& labels, prometheus::ClientMetr
 }
 
 std::string Page::text() {
-  std::erase_if(families_, [](const auto& family) { return family.metric.empty(); });
+  std::string page;
+  size_t size = 0;
+  for (const Family& family : families_)
+    size += family.lines.size() + 2 * family.name.size() + family.help.size() + 32;
+  page.reserve(size);
+  for (Family& family : families_) {
+    if (family.samples == 0 && !family.keep) continue;
+    if (family.type == MetricType::Summary || family.type == MetricType::Histogram) {
+      prometheus::MetricFamily one{family.name, family.help, family.type, std::move(family.distributions)};
+      page += prometheus::TextSerializer().Serialize({std::move(one)});
+      continue;
+    }
+    page.append("# HELP ").append(family.name).append(" ").append(family.help);
+    page.append("\n# TYPE ")
+        .append(family.name)
+        .append(family.type == MetricType::Counter ? " counter\n" : " gauge\n");
+    page += family.lines;
+    std::string().swap(family.lines);
+  }
+  families_.clear();
   by_name_.clear();
-  return prometheus::TextSerializer().Serialize(std::exchange(families_, {}));
+  return page;
 }
 
 }  // namespace atl::frontends::metrics

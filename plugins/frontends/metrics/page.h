@@ -17,8 +17,19 @@ using Labels = std::vector<prometheus::ClientMetric::Label>;
 /// a whole page because of one such byte.
 std::string utf8_text(std::string_view text);
 
-/// Families in the order in which they were begun; those that get no sample are not on the page. A family
-/// takes max_series label sets; more are left out and counted. One thread.
+/// Labels as they stand between the braces. Made once for the many samples of one model.
+class LabelText {
+ public:
+  /// Labels must have valid names, in the order in which they are to be shown; values may be any text.
+  explicit LabelText(const Labels& labels);
+  std::string_view text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
+/// Families in the order in which they were begun; those that get no sample are not on the page, but for
+/// those to be kept. A family takes max_series label sets; more are left out and counted. One thread.
 class Page {
  public:
   using FamilyId = size_t;
@@ -30,9 +41,13 @@ class Page {
   /// \returns kNone if the family exists with another type; samples given to kNone are counted as left out.
   FamilyId family(std::string_view name, std::string_view help, prometheus::MetricType type);
 
-  // Labels must have valid names, in the order in which they are to be shown; values may be any text. A
-  // counter's or gauge's value:
-  void value(FamilyId family, const Labels& labels, double value);
+  /// Its HELP and TYPE are shown even if it gets no sample.
+  void keep(FamilyId family) { families_[family].keep = true; }
+
+  /// A counter's or gauge's value.
+  void value(FamilyId family, const Labels& labels, double value) { line(family, LabelText(labels), value); }
+  void line(FamilyId family, const LabelText& labels, double value);
+  // Labels as above.
   void histogram(FamilyId family, const Labels& labels, prometheus::ClientMetric::Histogram histogram);
   void summary(FamilyId family, const Labels& labels, prometheus::ClientMetric::Summary summary);
 
@@ -54,11 +69,24 @@ class Page {
   std::string text();
 
  private:
+  /// Counters and gauges, of which there may be hundreds of thousands, are written as text at once; the
+  /// library's objects are ten times their size.
+  struct Family {
+    std::string name, help;
+    prometheus::MetricType type;
+    bool keep = false;
+    uint32_t samples = 0;
+    std::string lines;
+    std::vector<prometheus::ClientMetric> distributions;
+  };
+
+  /// Null: left out, and counted.
+  Family* room(FamilyId family) noexcept;
   prometheus::ClientMetric* add(FamilyId family, const Labels& labels);
 
   uint32_t max_series_;
   uint64_t left_out_ = 0;
-  std::vector<prometheus::MetricFamily> families_;
+  std::vector<Family> families_;
   std::unordered_map<std::string, FamilyId> by_name_;
 };
 

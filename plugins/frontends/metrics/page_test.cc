@@ -1,8 +1,14 @@
 #include "page.h"
 
 #include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
 
+#include <bit>
+#include <cmath>
 #include <limits>
+#include <random>
+#include <string>
+#include <vector>
 
 namespace atl::frontends::metrics {
 namespace {
@@ -15,6 +21,43 @@ TEST(PageTest, FamiliesWithoutSamplesAreOmitted) {
   page.counter("one", "One.", 1);
   EXPECT_EQ(page.text(), "# HELP one One.\n# TYPE one counter\none 1\n");
   EXPECT_EQ(Page(10).text(), "");
+}
+
+TEST(PageTest, FamiliesThatAreKeptAreShownWithoutSamples) {
+  Page page(10);
+  page.keep(page.family("h", "H.", MetricType::Histogram));
+  page.keep(page.family("s", "S.", MetricType::Summary));
+  page.keep(page.family("c", "C.", MetricType::Counter));
+  EXPECT_EQ(
+      page.text(),
+      "# HELP h H.\n# TYPE h histogram\n# HELP s S.\n# TYPE s summary\n# HELP c C.\n# TYPE c counter\n");
+}
+
+/// What the library writes for the same gauges.
+std::string library_text(const std::vector<double>& values) {
+  prometheus::MetricFamily family{"g", "G.", MetricType::Gauge, {}};
+  for (double value : values) family.metric.emplace_back().gauge.value = value;
+  return prometheus::TextSerializer().Serialize({family});
+}
+
+TEST(PageTest, NumbersAreThoseOfTheLibrary) {
+  std::vector<double> values = {0,    -0.0, 1,        -1,   0.1, 1.0 / 3, 1e15, 123456789012345678.0,
+                                1e16, 1e-5, 2.5e-300, 1e300};
+  for (double special : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                         std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::max(),
+                         std::numeric_limits<double>::denorm_min()}) {
+    values.push_back(special);
+  }
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 10'000; ++i) {
+    const double value = std::bit_cast<double>(random());
+    if (!std::isnan(value)) values.push_back(value);
+    values.push_back(static_cast<double>(random() >> (i % 64)));
+  }
+  Page page(1'000'000);
+  const auto gauge = page.family("g", "G.", MetricType::Gauge);
+  for (double value : values) page.value(gauge, {}, value);
+  EXPECT_EQ(page.text(), library_text(values));
 }
 
 TEST(PageTest, NumbersAndLabels) {

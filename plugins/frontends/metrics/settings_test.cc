@@ -35,7 +35,7 @@ TEST_F(SettingsTest, Defaults) {
   EXPECT_EQ(settings->duration_bounds_sec.size(), 18u);
   EXPECT_EQ(settings->duration_bounds_sec.front(), 0.0001);
   EXPECT_EQ(settings->duration_bounds_sec.back(), 60);
-  EXPECT_EQ(settings->max_series, 4000u);
+  EXPECT_EQ(settings->max_series, 100000u);
   EXPECT_EQ(settings->max_connections, 64u);
   EXPECT_EQ(settings->idle_timeout_ns, 75 * kNsPerSecond);
 }
