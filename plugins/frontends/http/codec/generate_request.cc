@@ -54,7 +54,9 @@ Status Mapping::read_nested(JsonElement value) noexcept {
   if (value.get_object().get(object) != simdjson::SUCCESS) {
     return invalid_argument(messages::kNestedSchemaType);
   }
-  return read_members(object, true);
+  Status status = read_members(object, true);
+  if (status.ok()) return status;
+  return make_status(status.code(), "Converting keyword: 'parameters': ", status.message());
 }
 
 Status Mapping::read_input(const TensorSpec& spec, JsonElement value) noexcept {

@@ -25,7 +25,8 @@ TEST(GenerateRequest, MembersAreMappedByTheModel) {
     "sequence_id":5,"timeout":9,"triton_x":1,"parameters":{"inner":2,"more":1,"id":"x9"}})",
                     info);
   // The id of the request is a parameter already.
-  EXPECT_EQ(read.status.message(), "the request has the parameter 'id' twice, expected once");
+  EXPECT_EQ(read.status.message(),
+            "Converting keyword: 'parameters': the request has the parameter 'id' twice, expected once");
   ReadGenerate good(R"({"id":"7","PROMPT":"hello","N":[1,2,3],"stream":true,"temperature":0.5,"k":3,"s":"t",
     "sequence_id":5,"timeout":9,"triton_x":1,"parameters":{"inner":2,"more":1}})",
                     info);
@@ -109,14 +110,18 @@ TEST(GenerateRequest, Refusals) {
       R"({"parameters":[]})", info,
       "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object");
   expect_refused(R"({"parameters":{"parameters":{"I":1}}})", info,
-                 "parameter 'parameters' has invalid type. It should be either 'int', 'bool', or 'string'.");
+                 "Converting keyword: 'parameters': parameter 'parameters' has invalid type. It should be "
+                 "either 'int', 'bool', or 'string'.");
   expect_refused(R"({"parameters":{}})", model({spec("parameters", DataType::kInt32, {1})}),
                  "Keyword 'parameters' for nested schema also given as input tensor name");
   expect_refused(R"({"I":1,"I":1})", info, "[request id: <id_unknown>] input 'I' already exists in request");
+  expect_refused(R"({"parameters":{"I":[1,"x"]}})", info,
+                 "Converting keyword: 'parameters': Unable to parse 'data': attempt to access JSON "
+                 "non-signed-integer as signed-integer (input 'I')");
   expect_refused(R"({"id":"7","I":1,"parameters":{"I":1}})", info,
-                 "[request id: 7] input 'I' already exists in request");
+                 "Converting keyword: 'parameters': [request id: 7] input 'I' already exists in request");
   expect_refused(R"({"p":1,"parameters":{"p":1}})", info,
-                 "the request has the parameter 'p' twice, expected once");
+                 "Converting keyword: 'parameters': the request has the parameter 'p' twice, expected once");
   expect_refused(R"({"id":1})", info, "Unable to parse 'id': attempt to access JSON non-string as string");
   expect_refused(R"({"id":"a","id":"a"})", info, "the JSON object has the member 'id' twice, expected once");
   expect_refused(
@@ -139,7 +144,8 @@ TEST(GenerateRequest, AMillionKeys) {
   expect_refused(body + "}", model({}), "the request has more than 1024 parameters");
   std::string nested = "{\"parameters\":{\"k\":0";
   for (int i = 0; i < 2000; ++i) nested += cat(",\"key", i, "\":", i);
-  expect_refused(nested + "}}", model({}), "the request has more than 1024 parameters");
+  expect_refused(nested + "}}", model({}),
+                 "Converting keyword: 'parameters': the request has more than 1024 parameters");
   expect_refused(std::string(250'000, '['), model({}),
                  "JSON nesting depth exceeds maximum allowed limit (100)");
 }

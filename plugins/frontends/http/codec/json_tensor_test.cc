@@ -102,6 +102,10 @@ TEST(JsonTensor, LiteralsAreForFloatsOnly) {
   EXPECT_EQ(values[1], INFINITY);
   EXPECT_EQ(values[2], -INFINITY);
   expect_values<double>(DataType::kFp64, "[-Infinity]", {-INFINITY});
+  for (const char* data : {R"([NaN,{"":1}])", R"([NaN,{"+":0}])"}) {
+    expect_refused(DataType::kFp32, data, {2},
+                   "Unable to parse 'data': attempt to access JSON non-number as double (input 'I')");
+  }
   expect_refused(
       DataType::kInt32, "[NaN]", {1},
       "Unable to parse 'data': attempt to access JSON non-signed-integer as signed-integer (input 'I')");
