@@ -47,7 +47,7 @@ OnnxInstance::OnnxInstance(const Surroundings& surroundings, std::shared_ptr<con
       session_(std::move(session)),
       run_options_(std::move(run_options)),
       memory_info_(std::move(memory_info)),
-      scratch_(surroundings.memory, surroundings.scratch_keep_bytes),
+      scratch_(surroundings.scratch, surroundings.scratch_keep_bytes),
       responder_(reporter, plan_->decoupled) {}
 
 Status OnnxInstance::execute(const Batch& batch) noexcept {

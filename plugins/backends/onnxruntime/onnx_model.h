@@ -10,13 +10,14 @@
 #include "atoll/backend/batch_input.h"
 #include "atoll/backend/batch_output.h"
 #include "atoll/clock.h"
-#include "atoll/memory.h"
 #include "environment.h"
 #include "model_config.pb.h"
 #include "session_settings.h"
 #include "signature.h"
 
 namespace atl::ort {
+
+class ScratchSource;
 
 /// An input of the session as execution needs it.
 struct InputPlan {
@@ -57,7 +58,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
 struct Surroundings {
   const Environment* environment = nullptr;
   Clock* clock = nullptr;
-  Memory* memory = nullptr;  ///< null: the heap
+  ScratchSource* scratch = nullptr;  ///< null: the heap
   uint64_t scratch_keep_bytes = 0;
 };
 

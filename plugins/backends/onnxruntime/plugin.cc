@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "atoll/backend.h"
-#include "atoll/memory.h"
 #include "atoll/usable_cpus.h"
 #include "environment.h"
 #include "onnx_backend.h"
+#include "scratch.h"
 
 namespace atl::ort {
 namespace {
@@ -40,11 +40,14 @@ class OnnxRuntime final : public Plugin {
                                          host_.executors());
     if (!environment.ok()) return std::move(environment).status();
     environment_ = std::move(environment).value();
-    find_memory();
+    if (Status status = scratch_.open(); !status.ok()) {
+      environment_.reset();
+      return status;
+    }
     Surroundings surroundings;
     surroundings.environment = environment_.get();
     surroundings.clock = &host_.clock();
-    surroundings.memory = memory_.get();
+    surroundings.scratch = &scratch_;
     surroundings.scratch_keep_bytes = options.get_bytes("scratch_keep");
     SessionDefaults defaults;
     defaults.cpus = usable_cpus();
@@ -55,26 +58,15 @@ class OnnxRuntime final : public Plugin {
     return {};
   }
   void stop() override {
-    memory_.reset();
+    scratch_.close();
     environment_.reset();
   }
   Backend& backend() noexcept { return backend_; }
 
  private:
-  /// Memory services are told apart by their kind, not by their names.
-  void find_memory() {
-    for (const ServiceInfo& info : host_.registry().list(Memory::kInterfaceId)) {
-      auto memory = host_.registry().find<Memory>(info.instance);
-      if (memory.ok() && (*memory)->kind() == MemoryKind::kCpu) {
-        memory_ = std::move(memory).value();
-        return;
-      }
-    }
-  }
-
   Host& host_;
   std::unique_ptr<Environment> environment_;
-  Service<Memory> memory_;
+  ScratchSource scratch_{host_};
   OnnxBackend backend_;
 };
 

@@ -3,11 +3,55 @@
 #include <new>
 
 namespace atl::ort {
+namespace {
+
+/// Memory services are told apart by their kind, not by their names.
+Result<Service<Memory>> find_host_memory(Registry& registry) {
+  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
+    auto memory = registry.find<Memory>(info.instance);
+    if (memory.ok() && (*memory)->kind() == MemoryKind::kCpu) return memory;
+  }
+  return not_found("no service for memory of the host");
+}
+
+}  // namespace
+
+ScratchSource::ScratchSource(Host& host)
+    : memory_(
+          host, [&host] { return find_host_memory(host.registry()); }, [this] { give_back_outdated(); }) {}
+
+void ScratchSource::add(Scratch* scratch) noexcept {
+  std::lock_guard lock(mutex_);
+  scratches_.insert(scratch);
+}
+
+void ScratchSource::remove(Scratch* scratch) noexcept {
+  std::lock_guard lock(mutex_);
+  scratches_.erase(scratch);
+}
+
+void ScratchSource::give_back_outdated() noexcept {
+  std::lock_guard lock(mutex_);
+  for (Scratch* scratch : scratches_) scratch->give_back_outdated();
+}
+
+Scratch::Scratch(ScratchSource* source, uint64_t keep_bytes) noexcept
+    : source_(source), keep_bytes_(keep_bytes) {
+  if (source_ != nullptr) source_->add(this);
+}
+
+Scratch::~Scratch() {
+  if (source_ != nullptr) source_->remove(this);
+  release();
+}
 
 Result<std::byte*> Scratch::reserve(uint64_t size_bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  in_use_ = true;
   if (block_.data != nullptr && block_.size_bytes >= size_bytes) return static_cast<std::byte*>(block_.data);
   release();
-  if (memory_ != nullptr) {
+  if (source_ != nullptr) memory_ = source_->memory_.hold();
+  if (memory_) {
     Result<Buffer> block = memory_->allocate(size_bytes, 0);
     if (!block.ok()) return std::move(block).status();
     block_ = *block;
@@ -23,14 +67,26 @@ Result<std::byte*> Scratch::reserve(uint64_t size_bytes) noexcept {
   return static_cast<std::byte*>(block_.data);
 }
 
+void Scratch::done() noexcept {
+  if (!in_use_) return;
+  std::lock_guard lock(mutex_);
+  in_use_ = false;
+  if (block_.size_bytes > keep_bytes_ || memory_.is_outdated()) release();
+}
+
+void Scratch::give_back_outdated() noexcept {
+  std::lock_guard lock(mutex_);
+  if (!in_use_ && memory_.is_outdated()) release();
+}
+
 void Scratch::release() noexcept {
-  if (block_.data == nullptr) return;
-  if (memory_ != nullptr) {
+  if (block_.data != nullptr && memory_) {
     memory_->free(block_);
-  } else {
+  } else if (block_.data != nullptr) {
     ::operator delete(block_.data, std::align_val_t(kAlignment));
   }
   block_ = Buffer();
+  memory_.reset();
 }
 
 }  // namespace atl::ort

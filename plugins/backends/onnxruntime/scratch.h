@@ -3,38 +3,65 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <set>
 
+#include "atoll/followed_service.h"
 #include "atoll/memory.h"
 #include "atoll/status.h"
 
 namespace atl::ort {
 
-/// One block that grows when it must and is kept for the next batch if it is not too large. From a memory
-/// service if there is one, else from the heap. One owner.
+class Scratch;
+
+/// Where scratch memory comes from: the service for memory of the host, else the heap. A service that goes
+/// gets back at once what is not in use.
+class ScratchSource {
+ public:
+  explicit ScratchSource(Host& host);
+
+  Status open() noexcept { return memory_.open(); }  ///< [control]
+  void close() noexcept { memory_.close(); }         ///< [control] after the last Scratch
+
+ private:
+  friend class Scratch;
+  void add(Scratch* scratch) noexcept;
+  void remove(Scratch* scratch) noexcept;
+  void give_back_outdated() noexcept;
+
+  Followed<Memory> memory_;
+  std::mutex mutex_;  // guards scratches_
+  std::set<Scratch*> scratches_;
+};
+
+/// One block that grows when it must and is kept for the next batch if it is not too large. One owner.
 class Scratch {
  public:
   static constexpr size_t kAlignment = 64;
 
-  /// \param memory      null: the heap; else outlives this
+  /// \param source      null: the heap; else outlives this
   /// \param keep_bytes  larger blocks are given back after use
-  Scratch(Memory* memory, uint64_t keep_bytes) noexcept : memory_(memory), keep_bytes_(keep_bytes) {}
-  ~Scratch() { release(); }
+  Scratch(ScratchSource* source, uint64_t keep_bytes) noexcept;
+  ~Scratch();
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
   /// At least size_bytes, aligned; what was in it is lost. Errors: RESOURCE_EXHAUSTED.
   Result<std::byte*> reserve(uint64_t size_bytes) noexcept;
   /// The contents are no longer needed.
-  void done() noexcept {
-    if (block_.size_bytes > keep_bytes_) release();
-  }
+  void done() noexcept;
+  /// Lets go of a block that is not in use and whose memory service has gone. [control]
+  void give_back_outdated() noexcept;
   uint64_t size_bytes() const noexcept { return block_.size_bytes; }
 
  private:
   void release() noexcept;
 
-  Memory* memory_;
-  uint64_t keep_bytes_;
+  ScratchSource* const source_;
+  const uint64_t keep_bytes_;
+  bool in_use_ = false;  // written by the owner, under the mutex
+  std::mutex mutex_;     // guards the following
+  Followed<Memory>::Hold memory_;
   Buffer block_;
 };
 

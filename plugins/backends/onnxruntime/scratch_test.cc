@@ -3,13 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <set>
+
+#include "atoll/testing/followed_fake.h"
 
 namespace atl::ort {
 namespace {
 
 /// Gives heap memory up to a limit and knows what is out.
-class LimitedMemory final : public Memory {
+class LimitedMemory : public Memory {
  public:
   virtual ~LimitedMemory() = default;
   MemoryKind kind() const noexcept override { return MemoryKind::kCpu; }
@@ -41,27 +42,89 @@ TEST(ScratchTest, GrowsAndIsReused) {
   EXPECT_EQ(scratch.reserve(5000).value(), large);
 }
 
-TEST(ScratchTest, ALargeBlockIsGivenBack) {
-  LimitedMemory memory;
+class ScratchFromService : public ::testing::Test {
+ protected:
+  ScratchFromService() { EXPECT_TRUE(source_.open().ok()); }
+  ~ScratchFromService() override { source_.close(); }
+  void put(Memory& memory) {
+    host_.registry().publish<Memory>("host", memory);
+    test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+  }
+  void take_away() {
+    host_.registry().withdraw(std::string(Memory::kInterfaceId), "host");
+    test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+  }
+  size_t holders() { return host_.registry().holders(Memory::kInterfaceId); }
+
+  test::FakeHost host_;
+  ScratchSource source_{host_};
+  LimitedMemory memory_;
+  LimitedMemory next_;
+};
+
+TEST_F(ScratchFromService, ALargeBlockIsGivenBack) {
+  put(memory_);
   {
-    Scratch scratch(&memory, 100);
+    Scratch scratch(&source_, 100);
     ASSERT_TRUE(scratch.reserve(100).ok());
     scratch.done();
-    EXPECT_EQ(memory.used_bytes(), 100u);
+    EXPECT_EQ(memory_.used_bytes(), 100u);
     ASSERT_TRUE(scratch.reserve(101).ok());
-    EXPECT_EQ(memory.used_bytes(), 101u);
+    EXPECT_EQ(memory_.used_bytes(), 101u);
     scratch.done();
-    EXPECT_EQ(memory.used_bytes(), 0u);
+    EXPECT_EQ(memory_.used_bytes(), 0u);
     ASSERT_TRUE(scratch.reserve(1).ok());
   }
-  EXPECT_EQ(memory.used_bytes(), 0u);
+  EXPECT_EQ(memory_.used_bytes(), 0u);
 }
 
-TEST(ScratchTest, ARefusedBlockIsAnError) {
-  LimitedMemory memory;
-  Scratch limited(&memory, 100);
+TEST_F(ScratchFromService, ARefusedBlockIsAnError) {
+  put(memory_);
+  Scratch limited(&source_, 100);
   EXPECT_EQ(limited.reserve(1001).status().code(), Code::kResourceExhausted);
   EXPECT_TRUE(limited.reserve(1000).ok());
+}
+
+TEST_F(ScratchFromService, AServiceThatGoesGetsBackWhatIsIdleAtOnce) {
+  Scratch scratch(&source_, 100);
+  ASSERT_TRUE(scratch.reserve(10).ok()) << "from the heap";
+  scratch.done();
+  put(memory_);
+  ASSERT_TRUE(scratch.reserve(20).ok());
+  EXPECT_EQ(memory_.used_bytes(), 20u);
+  scratch.done();
+  put(next_);
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+  ASSERT_TRUE(scratch.reserve(30).ok());
+  EXPECT_EQ(next_.used_bytes(), 30u);
+  scratch.done();
+  take_away();
+  EXPECT_EQ(next_.used_bytes(), 0u);
+  EXPECT_EQ(holders(), 0u);
+  ASSERT_TRUE(scratch.reserve(40).ok()) << "from the heap";
+}
+
+TEST_F(ScratchFromService, AServiceThatGoesGetsBackWhatIsInUseAfterTheBatch) {
+  put(memory_);
+  Scratch scratch(&source_, 100);
+  std::byte* block = scratch.reserve(20).value();
+  put(next_);
+  std::memset(block, 1, 20);
+  EXPECT_EQ(memory_.used_bytes(), 20u);
+  EXPECT_EQ(holders(), 2u);
+  scratch.done();
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+  EXPECT_EQ(holders(), 1u);
+}
+
+TEST_F(ScratchFromService, MemoryOfAnotherKindIsNotTaken) {
+  class Pinned final : public LimitedMemory {
+    MemoryKind kind() const noexcept override { return MemoryKind::kCpuPinned; }
+  } pinned;
+  put(pinned);
+  Scratch scratch(&source_, 100);
+  ASSERT_TRUE(scratch.reserve(10).ok());
+  EXPECT_EQ(pinned.used_bytes(), 0u);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

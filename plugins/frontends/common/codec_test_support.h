@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/testing/followed_fake.h"
 #include "atoll/testing/random.h"
 #include "common/v2_infer_request.h"
 
@@ -49,7 +50,10 @@ struct ReadMessage {
   explicit ReadMessage(std::string_view bytes, const std::vector<size_t>& cuts = {},
                        SharedMemory* service = nullptr)
       : slices(bytes, cuts) {
-    regions.set_service(service);
+    if (service != nullptr) {
+      shared_memory = std::make_unique<test::FollowedFake<SharedMemory>>(service);
+      regions.set_source(shared_memory->get());
+    }
     parse_status = message.parse(slices.spans(), request.arena());
     if (parse_status.ok()) fill_status = message.fill(request, regions);
   }
@@ -58,6 +62,7 @@ struct ReadMessage {
   const Status& status() const { return parse_status.ok() ? fill_status : parse_status; }
 
   SlicedBytes slices;
+  std::unique_ptr<test::FollowedFake<SharedMemory>> shared_memory;
   Request request;
   RegionUses regions;
   V2InferRequest message;

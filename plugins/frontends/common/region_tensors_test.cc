@@ -242,5 +242,35 @@ TEST(RegionUses, WithoutTheServiceThereAreNoRegions) {
   EXPECT_TRUE(regions.check().ok());
 }
 
+TEST(RegionUses, ARequestStaysWithTheServiceThatGaveItsFirstRegion) {
+  test::FakeSharedMemory first, second;
+  first.add("a", "1");
+  first.add("b", "2");
+  second.add("a", "3");
+  test::FollowedFake<SharedMemory> service(&first);
+  RegionUses in_flight, later;
+  in_flight.set_source(service.get());
+  later.set_source(service.get());
+  Buffer buffer;
+  ASSERT_TRUE(in_flight.acquire("a", 0, 1, &buffer).ok());
+
+  service.put(&second);
+  ASSERT_TRUE(in_flight.acquire("b", 0, 1, &buffer).ok());
+  EXPECT_EQ(*static_cast<const char*>(buffer.data), '2');
+  ASSERT_TRUE(later.acquire("a", 0, 1, &buffer).ok());
+  EXPECT_EQ(*static_cast<const char*>(buffer.data), '3');
+  EXPECT_TRUE(in_flight.check().ok());
+  EXPECT_EQ(service.holders(), 2u);
+  in_flight.release();
+  EXPECT_EQ(first.leases(), 0);
+  EXPECT_EQ(service.holders(), 1u) << "the first one can end";
+
+  service.put(nullptr);
+  EXPECT_EQ(in_flight.acquire("a", 0, 1, &buffer).code(), Code::kNotFound) << "switched off";
+  later.release();
+  EXPECT_EQ(second.leases(), 0);
+  EXPECT_EQ(service.holders(), 0u);
+}
+
 }  // namespace
 }  // namespace atl::frontends

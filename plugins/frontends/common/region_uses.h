@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/followed_service.h"
 #include "atoll/shared_memory.h"
 #include "common/wire_messages.h"
 
@@ -24,15 +25,17 @@ class RegionUses {
   RegionUses& operator=(const RegionUses&) = delete;
   ~RegionUses() { release(); }
 
-  /// Where regions come from; null: there are none. Set once, before use.
-  void set_service(SharedMemory* service, CopyLimit limit = {}) noexcept {
-    service_ = service;
+  /// Where regions come from. Set once, before use; outlives this.
+  void set_source(const Followed<SharedMemory>& source, CopyLimit limit = {}) noexcept {
+    source_ = &source;
     limit_ = limit;
   }
 
-  /// Holds a part of a region until release(). Errors: as SharedMemory::acquire().
+  /// Holds a part of a region until release(). A request stays with the service that gave it its first
+  /// region, also if another one takes its place meanwhile. Errors: as SharedMemory::acquire().
   Status acquire(std::string_view region, uint64_t offset, uint64_t byte_size, Buffer* buffer) noexcept {
-    if (service_ == nullptr) return Status(Code::kNotFound, messages::unknown_region(region));
+    if (!service_ && source_ != nullptr) service_ = source_->hold();
+    if (!service_) return Status(Code::kNotFound, messages::unknown_region(region));
     Result<RegionLease> lease = service_->acquire(region, offset, byte_size);
     if (!lease.ok()) return std::move(lease).status();
     leases_.push_back(lease.value());
@@ -60,11 +63,13 @@ class RegionUses {
   void release() noexcept {
     for (const RegionLease& lease : leases_) service_->release(lease);
     leases_.clear();
+    service_.reset();
     copied_bytes_ = 0;
   }
 
  private:
-  SharedMemory* service_ = nullptr;
+  const Followed<SharedMemory>* source_ = nullptr;  ///< null: there are no regions
+  Followed<SharedMemory>::Hold service_;
   CopyLimit limit_;
   uint64_t copied_bytes_ = 0;
   std::vector<RegionLease> leases_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/testing/fake_catalog.h"
-#include "atoll/testing/fake_host.h"
+#include "atoll/testing/followed_fake.h"
 
 namespace atl::frontends {
 namespace {
@@ -39,14 +39,7 @@ class RouterSlotTest : public ::testing::Test {
       catalog_.add_identity("m", DataType::kFp32, 0, version);
     }
   }
-  void tell_change() {
-    ServiceChanged event;
-    event.key_text = cat(ModelRouter::kInterfaceId, " routing");
-    event.interface_id = ModelRouter::kInterfaceId;
-    event.instance = "routing";
-    host_.events().publish(event);
-    host_.events().deliver();
-  }
+  void tell_change() { test::tell_service_changed(host_, ModelRouter::kInterfaceId, "routing"); }
   void put(ModelRouter& router) {
     host_.registry().publish<ModelRouter>("routing", router);
     tell_change();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/fake_shared_memory.h"
+#include "atoll/testing/followed_fake.h"
 #include "atoll/testing/peak_memory.h"
 #include "common/random_messages.h"
 
@@ -162,10 +163,11 @@ TEST(V2InferMemory, WhatIsCopiedOutOfRegionsIsLimited) {
   const std::string bytes = message.SerializeAsString();
   const SlicedBytes slices(bytes);
   Request request;
+  test::FollowedFake<SharedMemory> followed(&memory);
   RegionUses regions;
   V2InferRequest reader;
   for (uint64_t limit : {1999u, 2000u, 1999u}) {
-    regions.set_service(&memory, {limit, "max_message_bytes"});
+    regions.set_source(followed.get(), {limit, "max_message_bytes"});
     ASSERT_TRUE(reader.parse(slices.spans(), request.arena()).ok());
     const Status filled = reader.fill(request, regions);
     EXPECT_EQ(filled.code(), limit < 2000 ? Code::kInvalidArgument : Code::kOk);

@@ -71,9 +71,10 @@ void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms) {
   context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(retry_after_ms));
 }
 
-Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,
-                   int64_t version, std::string_view request_id) noexcept {
-  if (tracing == nullptr || !tracing->active()) return nullptr;
+Trace* start_trace(const Followed<Tracing>& followed, const grpc::ServerContext& context,
+                   std::string_view model, int64_t version, std::string_view request_id) noexcept {
+  auto tracing = followed.hold();  // the trace keeps its service by itself
+  if (!tracing || !tracing->active()) return nullptr;
   TraceStart start;
   start.model = model;
   start.version = version;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "atoll/clock.h"
+#include "atoll/followed_service.h"
 #include "atoll/request.h"
 #include "atoll/tracing.h"
 #include "common/header_forward.h"
@@ -33,8 +34,8 @@ Status read_tenant(const TenantHeader& tenant, const grpc::ServerContext& contex
 /// nothing
 void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms);
 
-/// Null: the request is not traced. \param tracing  may be null [queue's thread]
-Trace* start_trace(Tracing* tracing, const grpc::ServerContext& context, std::string_view model,
-                   int64_t version, std::string_view request_id) noexcept;
+/// Null: the request is not traced. [queue's thread]
+Trace* start_trace(const Followed<Tracing>& followed, const grpc::ServerContext& context,
+                   std::string_view model, int64_t version, std::string_view request_id) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

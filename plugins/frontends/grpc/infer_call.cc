@@ -12,7 +12,7 @@
 namespace atl::frontends::grpc_frontend {
 
 InferCall::InferCall(InferQueue& queue) : queue_(queue) {
-  regions.set_service(queue.backplane.server.shared_memory.get(), queue.backplane.settings.copy_limit());
+  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
 }
 
 void InferCall::arm(InferQueue& queue) {
@@ -128,7 +128,7 @@ Status InferCall::prepare() noexcept {
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
   const ModelInfo& info = model->info();
-  request.trace = start_trace(backplane.server.tracing.get(), *context_, info.name, info.version, request.id);
+  request.trace = start_trace(*backplane.server.tracing, *context_, info.name, info.version, request.id);
   trace("GRPC_WAITREAD_START", wait_start_ns_);
   trace("GRPC_WAITREAD_END", wait_end_ns_);
   return {};

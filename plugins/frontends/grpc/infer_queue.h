@@ -22,7 +22,7 @@ struct InferQueue {
 
   /// Now, if requests are traced at all; else 0.
   int64_t trace_time_ns() const noexcept {
-    return backplane.server.tracing ? backplane.host.clock().now_ns() : 0;
+    return backplane.server.tracing->is_present() ? backplane.host.clock().now_ns() : 0;
   }
 
   Backplane& backplane;

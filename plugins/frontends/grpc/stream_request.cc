@@ -15,7 +15,7 @@
 namespace atl::frontends::grpc_frontend {
 
 StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
-  regions.set_service(queue.backplane.server.shared_memory.get(), queue.backplane.settings.copy_limit());
+  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
 }
 
 StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received) {
@@ -131,7 +131,7 @@ Status StreamRequest::prepare() noexcept {
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
   request.trace =
-      start_trace(backplane.server.tracing.get(), stream_->context(), info.name, info.version, request.id);
+      start_trace(*backplane.server.tracing, stream_->context(), info.name, info.version, request.id);
   trace("GRPC_WAITREAD_START", read_start_ns_);
   trace("GRPC_WAITREAD_END", read_end_ns_);
   return {};

@@ -31,9 +31,9 @@ Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request&
 
 Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
-  if (!backplane.server.tracing || !backplane.server.tracing->active()) return nullptr;
-  return backplane.server.tracing->start(
-      {model.name, model.version, request_id, head.traceparent, head.tracestate});
+  auto tracing = backplane.server.tracing->hold();  // the trace keeps its service by itself
+  if (!tracing || !tracing->active()) return nullptr;
+  return tracing->start({model.name, model.version, request_id, head.traceparent, head.tracestate});
 }
 
 }  // namespace atl::frontends::http

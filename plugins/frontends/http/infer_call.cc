@@ -38,8 +38,8 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 }  // namespace
 
 InferCall::InferCall(ThreadContext& context) : context_(context) {
-  regions.set_service(context.backplane.server.shared_memory.get(),
-                      {context.backplane.settings.max_input_bytes, "max_input_size"});
+  regions.set_source(*context.backplane.server.shared_memory,
+                     {context.backplane.settings.max_input_bytes, "max_input_size"});
 }
 
 InferCall::~InferCall() { free_tensors(); }

@@ -1,19 +1,28 @@
 #include "exposition.h"
 
-#include <utility>
-
 #include "model_families.h"
 #include "source_sink.h"
 
 namespace atl::frontends::metrics {
 
-Exposition::Exposition(Host& host, const Settings& settings, Service<ModelCatalog> catalog)
-    : host_(host), settings_(settings), catalog_(std::move(catalog)), facts_(host.log()) {}
+Exposition::Exposition(Host& host, const Settings& settings)
+    : host_(host), settings_(settings), catalog_(host), facts_(host.log()) {}
+
+Status Exposition::open() noexcept {
+  ATOLL_RETURN_IF_ERROR(catalog_.open());
+  return states_.follow(host_.events());
+}
+
+void Exposition::close() noexcept {
+  states_.unfollow();
+  catalog_.close();
+}
 
 void Exposition::look() {
   if (settings_.cpu_metrics) load_.sample();
-  if (!settings_.summary_latencies || !catalog_) return;
-  Result<std::vector<ModelStatistics>> models = catalog_->statistics("", ModelCatalog::kLatest);
+  auto catalog = catalog_.hold();
+  if (!settings_.summary_latencies || !catalog) return;
+  Result<std::vector<ModelStatistics>> models = catalog->statistics("", ModelCatalog::kLatest);
   if (models.ok()) windows_.observe(*models, host_.clock().now_ns());
 }
 
@@ -38,11 +47,12 @@ std::string Exposition::text(uint64_t refused_connections) {
 
 void Exposition::write_models(Page& page) {
   ModelFamilies families(page, settings_);
-  if (!catalog_) return;
-  Result<std::vector<ModelStatistics>> models = catalog_->statistics("", ModelCatalog::kLatest);
+  auto catalog = catalog_.hold();
+  if (!catalog) return;
+  Result<std::vector<ModelStatistics>> models = catalog->statistics("", ModelCatalog::kLatest);
   if (!models.ok()) return;
   for (const ModelStatistics& model : *models) {
-    const ModelFacts* facts = facts_.find(*catalog_, model.name, model.version);
+    const ModelFacts* facts = facts_.find(*catalog, model.name, model.version);
     if (facts == nullptr) continue;  // unloaded since
     if (settings_.summary_latencies) {
       const LatencyHistograms recent = windows_.recent(model);

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "atoll/followed_service.h"
 #include "atoll/host.h"
 #include "atoll/model.h"
-#include "atoll/registry.h"
 #include "host_load.h"
 #include "latency_windows.h"
 #include "model_facts.h"
@@ -18,12 +18,11 @@ namespace atl::frontends::metrics {
 /// Knows where every metric comes from.
 class Exposition {
  public:
-  /// \param catalog  empty: there are no models
-  Exposition(Host& host, const Settings& settings, Service<ModelCatalog> catalog);
+  Exposition(Host& host, const Settings& settings);
 
-  /// Follows the events until close(). [control]
-  Status open() noexcept { return states_.follow(host_.events()); }
-  void close() noexcept { states_.unfollow(); }
+  /// Follows the events and the catalog until close(). [control]
+  Status open() noexcept;
+  void close() noexcept;
 
   /// Whether look() has anything to do.
   bool needs_looks() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
@@ -32,7 +31,10 @@ class Exposition {
   /// The page as of now. \param refused_connections  by the server, so far. One thread.
   std::string text(uint64_t refused_connections);
   /// True while the server as a whole ends. [any]
-  bool exiting() const noexcept { return catalog_ && catalog_->exiting(); }
+  bool exiting() const noexcept {
+    auto catalog = catalog_.hold();
+    return catalog && catalog->exiting();
+  }
 
  private:
   void write_models(Page& page);
@@ -41,7 +43,7 @@ class Exposition {
 
   Host& host_;
   const Settings& settings_;
-  Service<ModelCatalog> catalog_;
+  Followed<ModelCatalog> catalog_;  ///< without one there are no models
   ModelFactsCache facts_;
   HostLoad load_;
   LatencyWindows windows_;

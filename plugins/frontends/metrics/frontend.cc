@@ -21,11 +21,7 @@ Status MetricsFrontend::start() {
 }
 
 Status MetricsFrontend::start_parts() {
-  Service<ModelCatalog> catalog;
-  if (Result<Service<ModelCatalog>> found = host_.registry().find<ModelCatalog>(); found.ok()) {
-    catalog = std::move(found).value();
-  }
-  exposition_ = std::make_unique<Exposition>(host_, settings_, std::move(catalog));
+  exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
   const EndpointOptions endpoint{.address = settings_.address,
                                  .max_connections = settings_.max_connections,

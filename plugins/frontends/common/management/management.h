@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "atoll/executor.h"
+#include "atoll/followed_service.h"
 #include "atoll/host.h"
 #include "atoll/log_control.h"
 #include "atoll/model.h"
@@ -30,10 +31,11 @@ struct ServerAccess {
   Host* host = nullptr;
   std::string server_name;  ///< of the metadata; by the frontend's option
   Service<ModelCatalog> catalog;
-  std::unique_ptr<RouterSlot> router;   ///< labels and routes; never null
-  Service<SharedMemory> shared_memory;  ///< empty: no such plugin; as if it were switched off
-  Service<Tracing> tracing;             ///< empty: no such plugin
-  Service<LogControl> log_control;      ///< empty only in tests
+  // What comes and goes while the server runs; none of the pointers is null.
+  std::unique_ptr<RouterSlot> router;  ///< labels and routes
+  std::unique_ptr<Followed<SharedMemory>> shared_memory;
+  std::unique_ptr<Followed<Tracing>> tracing;
+  std::unique_ptr<Followed<LogControl>> log_control;
   /// For what looks at the disk or reads large bodies: no thread that answers requests waits for it, and it
   /// does not wait for models that are being built.
   SerialExecutorPtr worker;

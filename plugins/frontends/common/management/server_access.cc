@@ -6,10 +6,9 @@ namespace {
 constexpr int32_t kNice = 5;
 
 template <class Interface>
-void find_optional(Host& host, Service<Interface>* service) noexcept {
-  if (Result<Service<Interface>> found = host.registry().find<Interface>(); found.ok()) {
-    *service = std::move(found).value();
-  }
+Status follow(Host& host, std::unique_ptr<Followed<Interface>>* service) noexcept {
+  *service = std::make_unique<Followed<Interface>>(host);
+  return (*service)->open();
 }
 
 }  // namespace
@@ -22,9 +21,9 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   server.catalog = std::move(catalog).value();
   server.router = std::make_unique<RouterSlot>(host);
   ATOLL_RETURN_IF_ERROR(server.router->open());
-  find_optional(host, &server.shared_memory);
-  find_optional(host, &server.tracing);
-  find_optional(host, &server.log_control);
+  ATOLL_RETURN_IF_ERROR(follow(host, &server.shared_memory));
+  ATOLL_RETURN_IF_ERROR(follow(host, &server.tracing));
+  ATOLL_RETURN_IF_ERROR(follow(host, &server.log_control));
   ThreadPlacement placement;
   placement.nice = kNice;
   Result<SerialExecutorPtr> worker = host.executors().create("management", placement);

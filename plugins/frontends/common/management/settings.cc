@@ -43,15 +43,16 @@ Status read_change(const std::string& key, const Value& value, LogSettings* sett
 
 Status trace_setting(ServerAccess& server, const std::string& model, const std::vector<TraceSetting>& changes,
                      std::vector<TraceSetting>* effective) noexcept {
-  if (!server.tracing) {
+  auto tracing = server.tracing->hold();
+  if (!tracing) {
     return unimplemented("trace settings are not available: this server has no trace plugin");
   }
   if (!model.empty()) {
     Result<ModelRef> found = server.catalog->acquire(model, ModelCatalog::kLatest);
     if (!found.ok()) return invalid_argument("Request for unknown model : ", model);
   }
-  if (!changes.empty()) ATOLL_RETURN_IF_ERROR(server.tracing->update(model, changes));
-  Result<std::vector<TraceSetting>> settings = server.tracing->settings(model);
+  if (!changes.empty()) ATOLL_RETURN_IF_ERROR(tracing->update(model, changes));
+  Result<std::vector<TraceSetting>> settings = tracing->settings(model);
   if (!settings.ok()) return std::move(settings).status();
   *effective = std::move(settings).value();
   return {};
@@ -74,12 +75,13 @@ Status trace_setting(ServerAccess& server, const inference::TraceSettingRequest&
 
 Status log_settings(ServerAccess& server, const inference::LogSettingsRequest& request,
                     inference::LogSettingsResponse* response) noexcept {
-  if (!server.log_control) return unimplemented("log settings are not available in this server");
-  LogSettings settings = server.log_control->settings();
+  auto log_control = server.log_control->hold();
+  if (!log_control) return unimplemented("log settings are not available in this server");
+  LogSettings settings = log_control->settings();
   for (const auto& [key, value] : request.settings()) {
     ATOLL_RETURN_IF_ERROR(read_change(key, value, &settings));
   }
-  if (!request.settings().empty()) ATOLL_RETURN_IF_ERROR(server.log_control->update(settings));
+  if (!request.settings().empty()) ATOLL_RETURN_IF_ERROR(log_control->update(settings));
   auto& map = *response->mutable_settings();
   map["log_file"].set_string_param(settings.file);
   map["log_info"].set_bool_param(settings.info);

@@ -9,7 +9,7 @@ Status disabled() { return Status(Code::kUnimplemented, std::string(messages::kS
 
 Result<std::vector<SharedMemoryRegion>> regions(ServerAccess& server, RegionKind kind,
                                                 const std::string& name) noexcept {
-  if (server.shared_memory) return server.shared_memory->status(kind, name);
+  if (auto memory = server.shared_memory->hold()) return memory->status(kind, name);
   if (name.empty()) return std::vector<SharedMemoryRegion>();
   return not_found("Unable to find ", kind == RegionKind::kSystem ? "system" : "cuda",
                    " shared memory region: '", name, "'");
@@ -33,15 +33,16 @@ Status system_region_status(ServerAccess& server, const inference::SystemSharedM
 
 Status register_system_region(ServerAccess& server,
                               const inference::SystemSharedMemoryRegisterRequest& request) noexcept {
-  if (!server.shared_memory) return disabled();
-  return server.shared_memory->register_system(request.name(), request.key(), request.offset(),
-                                               request.byte_size());
+  auto memory = server.shared_memory->hold();
+  if (!memory) return disabled();
+  return memory->register_system(request.name(), request.key(), request.offset(), request.byte_size());
 }
 
 Status unregister_system_region(ServerAccess& server,
                                 const inference::SystemSharedMemoryUnregisterRequest& request) noexcept {
-  if (!server.shared_memory) return disabled();
-  return server.shared_memory->unregister(RegionKind::kSystem, request.name());
+  auto memory = server.shared_memory->hold();
+  if (!memory) return disabled();
+  return memory->unregister(RegionKind::kSystem, request.name());
 }
 
 Status cuda_region_status(ServerAccess& server, const inference::CudaSharedMemoryStatusRequest& request,
@@ -59,15 +60,17 @@ Status cuda_region_status(ServerAccess& server, const inference::CudaSharedMemor
 
 Status register_cuda_region(ServerAccess& server,
                             const inference::CudaSharedMemoryRegisterRequest& request) noexcept {
-  if (!server.shared_memory) return disabled();
-  return server.shared_memory->register_cuda(request.name(), std::as_bytes(std::span(request.raw_handle())),
-                                             request.device_id(), request.byte_size());
+  auto memory = server.shared_memory->hold();
+  if (!memory) return disabled();
+  return memory->register_cuda(request.name(), std::as_bytes(std::span(request.raw_handle())),
+                               request.device_id(), request.byte_size());
 }
 
 Status unregister_cuda_region(ServerAccess& server,
                               const inference::CudaSharedMemoryUnregisterRequest& request) noexcept {
-  if (!server.shared_memory) return disabled();
-  return server.shared_memory->unregister(RegionKind::kCuda, request.name());
+  auto memory = server.shared_memory->hold();
+  if (!memory) return disabled();
+  return memory->unregister(RegionKind::kCuda, request.name());
 }
 
 }  // namespace atl::frontends

@@ -35,10 +35,11 @@ void expect_bounded(const std::string& body, const std::string& what) {
   const PaddedText text(body);
   const uint64_t grown = peak_growth_bytes([&text] {
     FakeSharedMemory memory;
+    test::FollowedFake<SharedMemory> followed(&memory);
     RegionUses regions;
     Request request;
     InferParts parts;
-    regions.set_service(&memory);
+    regions.set_source(followed.get());
     InferRequestReader reader;
     (void)reader.read({text.bytes(), std::nullopt}, model_info(), request, parts, regions).ok();
   });

@@ -11,6 +11,7 @@
 
 #include "atoll/model.h"
 #include "atoll/shared_memory.h"
+#include "atoll/testing/followed_fake.h"
 #include "codec/generate.h"
 #include "codec/infer_request.h"
 #include "common/codec_test_support.h"
@@ -89,7 +90,7 @@ struct ReadBody {
   explicit ReadBody(std::string_view text, std::optional<size_t> json_bytes = std::nullopt,
                     InputLimits limits = {})
       : body(text), reader(limits) {
-    regions.set_service(&shared_memory);
+    regions.set_source(followed.get());
     status = reader.read({body.bytes(), json_bytes}, model_info(), request, parts, regions);
   }
   /// JSON with the tensors behind it.
@@ -99,6 +100,7 @@ struct ReadBody {
 
   PaddedText body;
   FakeSharedMemory shared_memory;
+  test::FollowedFake<SharedMemory> followed{&shared_memory};
   RegionUses regions;
   InferRequestReader reader;
   Request request;
