@@ -30,3 +30,10 @@ def test_the_guide_shows_the_template_as_it_is():
         text = (ROOT / "sdk/template" / file).read_text()
         shown = "\n".join("    " + line if line else "" for line in text.rstrip("\n").splitlines())
         assert shown in guide, f"docs/plugin-guide.md does not show sdk/template/{file} as it is"
+
+
+def test_the_backend_page_shows_the_backend_to_copy_as_it_is():
+    page = (ROOT / "docs/guide-backend.md").read_text()
+    for file in ("CMakeLists.txt", "plugin.cc"):
+        text = (ROOT / "sdk/template/softmax" / file).read_text()
+        assert f"```\n{text}```" in page.replace("```cpp\n", "```\n").replace("```cmake\n", "```\n"), file
