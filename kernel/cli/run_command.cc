@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "atoll/runtime/fault_report.h"
 #include "kernel/cli/command_line.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/server/server.h"
@@ -54,7 +55,10 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
   arguments.overrides.insert(arguments.overrides.end(), line->overrides.begin(), line->overrides.end());
   arguments.default_plugin_path = installed_plugin_path();
   arguments.version = ATOLL_VERSION;
+  arguments.command_line.assign(argv, argv + argc);
   LogSink sink;
+  runtime::SignalStack signal_stack;
+  runtime::install_fault_report(&sink.pending_records());
   switch (line->action) {
     case Action::kCheck:
       return check(arguments, sink, out, err);

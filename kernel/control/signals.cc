@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "atoll/runtime/fault_report.h"
+
 namespace atl::kernel {
 namespace {
 
@@ -23,6 +25,7 @@ void handle(int number) {
   if (number == SIGHUP) {
     reload_now.store(true);
   } else if (end_now.exchange(true)) {
+    runtime::await_pending_lines();
     _exit(128 + number);
   }
   uint64_t one = 1;
@@ -51,6 +54,7 @@ SignalWatch::~SignalWatch() {
 }
 
 bool SignalWatch::end_requested() const noexcept { return end_now.load(); }
+bool SignalWatch::reload_requested() const noexcept { return reload_now.load(); }
 bool SignalWatch::take_reload_request() noexcept { return reload_now.exchange(false); }
 
 }  // namespace atl::kernel

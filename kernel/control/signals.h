@@ -16,6 +16,7 @@ class SignalWatch {
   ~SignalWatch();
 
   bool end_requested() const noexcept;
+  bool reload_requested() const noexcept;
   /// True once for any number of SIGHUPs since the last call.
   bool take_reload_request() noexcept;
 };

@@ -1,6 +1,9 @@
 #include "kernel/lifecycle/instance.h"
 
 #include <exception>
+#include <type_traits>
+
+#include "atoll/runtime/fault_report.h"
 
 #include "atoll/runtime/problems.h"
 
@@ -12,26 +15,8 @@ using enum PluginStateChanged::State;
 constexpr std::string_view kStateNames[] = {"declared", "resolved", "loaded",    "created",  "active",
                                             "draining", "stopped",  "destroyed", "unloaded", "failed"};
 
-/// Calls into the plugin. Plugins in C++ catch their exceptions themselves; this is for those made by hand.
-template <class Call>
-Status guarded(Call&& call) noexcept {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    return internal_error("threw: ", error.what());
-  } catch (...) {
-    return internal_error("threw something that is not a std::exception");
-  }
-}
-
 std::function<void()> report_throw(LogSink& sink, const std::string& instance) {
   return [&sink, instance] { sink.write(LogLevel::kError, instance, "a task let an exception out"); };
-}
-
-template <class Call>
-void guarded_void(Log& log, std::string_view step, Call&& call) noexcept {
-  Status status = guarded([&]() -> Status { return call(), Status(); });
-  if (!status.ok()) log.error(step, ": ", status.text());
 }
 
 }  // namespace
@@ -142,14 +127,41 @@ Status Instance::failed(std::string_view step, Status cause) {
   return status;
 }
 
+/// Calls into the plugin, so that a fault in there names it. Plugins in C++ catch their exceptions
+/// themselves; this is for those made by hand.
+template <class Call>
+Status Instance::call(std::string_view step, Call&& function) const noexcept {
+  const std::string doing = cat("calling '", step, "' of ", text());
+  runtime::ThreadNote note(doing.c_str());
+  try {
+    if constexpr (std::is_void_v<decltype(function())>)
+      return function(), Status();
+    else
+      return function();
+  } catch (const std::exception& error) {
+    return internal_error("threw: ", error.what());
+  } catch (...) {
+    return internal_error("threw something that is not a std::exception");
+  }
+}
+
+template <class Call>
+void Instance::call_logged(std::string_view step, Call&& function) const noexcept {
+  Status status = call(step, function);
+  if (!status.ok()) log_->error(step, ": ", status.text());
+}
+
 Status Instance::create() {
-  Status status = guarded([&] {
+  Status status = call("create", [&] {
     auto* host = reinterpret_cast<atoll_host*>(static_cast<Host*>(this));
     return Status::take(calls().create(host, &self_));
   });
   if (!status.ok()) {
     self_ = nullptr;
     return failed("create", std::move(status));
+  }
+  if (std::string defect = planned_.options->take_defect(); !defect.empty()) {
+    return failed("create", internal_error(defect));
   }
   if (self_ == nullptr) return failed("create", internal_error("it succeeded without making an instance"));
   if (Status queried = query_services(); !queried.ok()) return failed("query", std::move(queried));
@@ -160,8 +172,7 @@ Status Instance::create() {
 Status Instance::query_services() {
   for (const auto& row : planned_.library->provides()) {
     Publication service{owner(), {row.id, name(), planned_.config.use, row.minor, row.rank}, nullptr};
-    ATOLL_RETURN_IF_ERROR(
-        guarded([&]() -> Status { return service.implementation = calls().query(self_, row.id), Status(); }));
+    ATOLL_RETURN_IF_ERROR(call("query", [&] { service.implementation = calls().query(self_, row.id); }));
     if (service.implementation == nullptr)
       return internal_error("it provides ", row.id, ", but gave no implementation");
     services_.push_back(std::move(service));
@@ -170,8 +181,13 @@ Status Instance::query_services() {
 }
 
 Status Instance::start() {
-  Status status = guarded([&] { return Status::take(calls().start(self_)); });
+  Status status = call("start", [&] { return Status::take(calls().start(self_)); });
   if (!status.ok()) return failed("start", std::move(status));
+  if (std::string defect = planned_.options->take_defect(); !defect.empty()) {
+    call_logged("stop", [&] { calls().stop(self_); });
+    return failed("start", internal_error(defect));
+  }
+  planned_.options->seal();
   started_ = true;
   runs_->store(true);
   move_to(kActive);
@@ -186,7 +202,7 @@ void Instance::begin_drain(int64_t deadline_ns) {
   publish_changes(kernel_, kernel_.services.withdraw(owner()));
   gate_.close();
   if (started_) {
-    guarded_void(*log_, "drain", [&] { calls().drain(self_, deadline_ns); });
+    call_logged("drain", [&] { calls().drain(self_, deadline_ns); });
   } else {
     tasks_->close();
   }
@@ -208,7 +224,7 @@ std::string Instance::held_by() const {
   if (int64_t pending = tasks_->pending(); pending != 0) add(cat(pending, " tasks"));
   if (self_ != nullptr) {
     char said[512] = {};
-    guarded_void(*log_, "holding", [&] { calls().holding(self_, said, sizeof said); });
+    call_logged("holding", [&] { calls().holding(self_, said, sizeof said); });
     said[sizeof said - 1] = '\0';
     if (said[0] != '\0') add(cat("it says: ", said));
   }
@@ -218,13 +234,13 @@ std::string Instance::held_by() const {
 void Instance::finish() {
   finished_ = true;
   if (started_) {
-    guarded_void(*log_, "stop", [&] { calls().stop(self_); });
+    call_logged("stop", [&] { calls().stop(self_); });
     runs_->store(false);
     move_to(kStopped);
   }
   tasks_->close();
   if (self_ != nullptr) {
-    guarded_void(*log_, "destroy", [&] { calls().destroy(self_); });
+    call_logged("destroy", [&] { calls().destroy(self_); });
     self_ = nullptr;
     move_to(kDestroyed);
   }

@@ -57,6 +57,9 @@ class Instance final : private Host {
   /// key "NAME@GENERATION" and are not retained.
   void own_name();
   void disown_name() { owns_name_ = false; }
+  /// It is undone because the generation that it was made for failed: what it logs of its end is a
+  /// consequence of that failure, and would hide it.
+  void undo_quietly() { log_->demote(); }
   /// Its present state is forgotten when it is gone.
   void leave_manifest() { leaving_ = true; }
   std::vector<Holding> holders() const { return kernel_.services.holders_of(owner()); }
@@ -84,6 +87,10 @@ class Instance final : private Host {
   Status failed(std::string_view step, Status cause);
   Status query_services();
   void report_leftovers();
+  template <class Call>
+  Status call(std::string_view step, Call&& function) const noexcept;
+  template <class Call>
+  void call_logged(std::string_view step, Call&& function) const noexcept;
   const atoll_plugin_v1_t& calls() const { return planned_.library->descriptor(); }
 
   KernelContext& kernel_;

@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "atoll/executor.h"
-#include "kernel/control/control_loop.h"
+#include "atoll/runtime/control_loop.h"
 
 namespace atl::kernel {
 
@@ -19,7 +19,7 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
  public:
   /// \param on_idle   called when the last task ended, once watch_idle() was called.
   /// \param on_throw  told of tasks that let an exception out.
-  InstanceTasks(ControlLoop& loop, WorkerPool& workers, std::function<void()> on_idle,
+  InstanceTasks(runtime::ControlLoop& loop, WorkerPool& workers, std::function<void()> on_idle,
                 std::function<void()> on_throw)
       : loop_(loop), workers_(workers), on_idle_(std::move(on_idle)), on_throw_(std::move(on_throw)) {}
 
@@ -36,7 +36,7 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
   bool add(Queue& queue, const Task& task) noexcept;
   void run_next(Queue& queue) noexcept;
 
-  ControlLoop& loop_;
+  runtime::ControlLoop& loop_;
   WorkerPool& workers_;
   const std::function<void()> on_idle_;
   const std::function<void()> on_throw_;

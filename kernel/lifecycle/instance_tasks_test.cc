@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/system_clock.h"
 #include "atoll/runtime/worker_threads.h"
 
@@ -16,7 +17,7 @@ namespace {
 class InstanceTasksTest : public testing::Test {
  protected:
   runtime::SystemClock clock;
-  ControlLoop loop{clock};
+  runtime::ControlLoop loop{clock};
   runtime::WorkerThreads workers{1};
   std::atomic<int> idle{0};
   std::atomic<int> threw{0};

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "atoll/clock.h"
+#include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
 #include "atoll/runtime/worker_threads.h"
-#include "kernel/control/control_loop.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/registry/service_registry.h"
@@ -18,7 +18,7 @@ struct KernelContext {
   Clock& clock;
   LogSink& log_sink;
   Log& log;  ///< the kernel's own
-  ControlLoop& loop;
+  runtime::ControlLoop& loop;
   runtime::WorkerThreads& workers;
   runtime::EventQueue& events;
   ServiceRegistry& services;

@@ -69,7 +69,10 @@ Status Lifecycle::apply(GenerationPlan plan, int64_t drain_timeout_ns,
   match(build, std::move(plan));
   if (Status status = bring_up(build, interrupted); !status.ok()) {
     kernel_.services.abandon_next();
-    for (const auto& instance : build.fresh) instance->leave_manifest();
+    for (const auto& instance : build.fresh) {
+      instance->leave_manifest();
+      instance->undo_quietly();
+    }
     retire(std::move(build.fresh), drain_timeout_ns);
     return status;
   }
@@ -129,9 +132,18 @@ void Lifecycle::step() {
   stepping_ = false;
 }
 
-bool Lifecycle::retiring() const {
-  return std::any_of(retirements_.begin(), retirements_.end(),
-                     [](const Retirement& r) { return !r.overrun(); });
+std::string Lifecycle::reload_waits_for() const {
+  std::vector<const Retirement*> within;  // their deadlines; what overran is left alone
+  for (const Retirement& retirement : retirements_) {
+    if (!retirement.overrun()) within.push_back(&retirement);
+  }
+  if (within.size() < kRetiringMost) return {};
+  const auto first = *std::min_element(within.begin(), within.end(), [](const auto* a, const auto* b) {
+    return a->deadline_ns() < b->deadline_ns();
+  });
+  const int64_t left_ns = std::max<int64_t>(0, first->deadline_ns() - kernel_.clock.now_ns());
+  return cat("one of ", within.size(), " old generations that retire: ", first->held_by(), "; at most ",
+             (left_ns + kNsPerSecond - 1) / kNsPerSecond, " s");
 }
 
 }  // namespace atl::kernel

@@ -32,8 +32,9 @@ class Lifecycle {
   void step();
   /// Nothing is being retired.
   bool idle() const { return retirements_.empty(); }
-  /// A retirement runs whose deadline has not passed: no moment for a reload.
-  bool retiring() const;
+  /// Old generations retire while the next one is built, but their number is bounded. Empty: another reload
+  /// may begin now; else whom it has to wait for, and how long at most.
+  std::string reload_waits_for() const;
 
   const std::vector<std::shared_ptr<Instance>>& instances() const { return current_; }
   uint64_t generation() const { return generation_; }
@@ -51,6 +52,7 @@ class Lifecycle {
   // A pass is left on threads that the kernel does not know. The last one to leave may still be on its way
   // out of Gate::leave() when its instance has ended, so the memory of the latest ended instances is kept.
   static constexpr size_t kEndedKept = 32;
+  static constexpr size_t kRetiringMost = 4;  // generations within their deadlines
   std::deque<std::shared_ptr<Instance>> ended_;
   uint64_t generation_ = 0;
   bool stepping_ = false;

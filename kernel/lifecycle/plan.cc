@@ -1,5 +1,8 @@
 #include "kernel/lifecycle/plan.h"
 
+#include <algorithm>
+
+#include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/loader/plugin_file.h"
 
@@ -37,6 +40,16 @@ std::vector<std::string> search_path(const Manifest& manifest,
   return folders;
 }
 
+bool has_new_files(const Manifest& manifest, const std::vector<std::string>& default_plugin_path,
+                   const PluginLoader& loader) {
+  std::vector<std::string> folders = search_path(manifest, default_plugin_path);
+  return std::any_of(manifest.instances.begin(), manifest.instances.end(), [&](const InstanceConfig& config) {
+    if (!config.enabled) return false;
+    Result<std::string> path = find_plugin_file(config.use, config.file, folders);
+    return path.ok() && !loader.has_open(path.value());
+  });
+}
+
 Result<GenerationPlan> plan_generation(const Manifest& manifest,
                                        const std::vector<std::string>& default_plugin_path,
                                        PluginLoader& loader) {
@@ -49,6 +62,8 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
     if (!config.enabled) continue;
     PlannedInstance instance;
     instance.config = config;
+    const std::string doing = cat("loading ", instance.text());
+    runtime::ThreadNote note(doing.c_str());
     Result<LibraryUse> library = open_library(config, folders, loader);
     if (!library.ok()) {
       add_line(problems, runtime::prefix_lines(cat(instance.text(), ": "), library.status().text()));

@@ -53,6 +53,15 @@ std::vector<std::shared_ptr<Instance>> Retirement::step() {
   return ended;
 }
 
+std::string Retirement::held_by() const {
+  std::string text;
+  for (const auto& instance : instances_) {
+    if (instance->draining())
+      text += cat(text.empty() ? "" : ", ", instance->text(), ": ", instance->held_by());
+  }
+  return text;
+}
+
 void Retirement::report_overrun() {
   int64_t waited_ms = (kernel_.clock.now_ns() - begun_ns_) / kNsPerMs;
   for (const auto& instance : instances_) {

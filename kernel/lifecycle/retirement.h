@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernel/lifecycle/instance.h"
@@ -26,6 +27,9 @@ class Retirement {
   bool done() const { return instances_.empty(); }
   /// The deadline has passed with somebody left: their holders have been logged.
   bool overrun() const { return overrun_; }
+  int64_t deadline_ns() const { return deadline_ns_; }
+  /// Who still drains and what keeps them, on one line.
+  std::string held_by() const;
 
  private:
   std::shared_ptr<Instance> end_one();

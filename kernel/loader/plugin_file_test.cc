@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernel/loader/memory_map.h"
-
 namespace atl::kernel {
 namespace {
 
@@ -37,15 +35,6 @@ TEST_F(PluginFileTest, NamesStayInThePluginPath) {
   for (std::string_view use : {""sv, "/etc/x"sv, "../x"sv, "a/../../x"sv, "a/.."sv, "a\0b"sv}) {
     EXPECT_EQ(find_plugin_file(use, "", {folder.string()}).status().code(), Code::kInvalidArgument) << use;
   }
-}
-
-TEST(MemoryMap, KnowsWhatIsMapped) {
-  auto code = mapped_file_at(reinterpret_cast<const void*>(&mapped_file_at));
-  ASSERT_TRUE(code.has_value());
-  EXPECT_TRUE(is_mapped(*code));
-  EXPECT_FALSE(is_mapped("00:00 1"));
-  int on_the_stack = 0;
-  EXPECT_FALSE(mapped_file_at(&on_the_stack).has_value());
 }
 
 }  // namespace

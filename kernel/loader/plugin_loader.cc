@@ -8,6 +8,7 @@
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/exports.h"
 #include "atoll/runtime/problems.h"
+#include "atoll/runtime/fault_report.h"
 
 namespace atl::kernel {
 namespace {
@@ -73,6 +74,11 @@ Result<std::shared_ptr<PluginLibrary>> PluginLoader::map_file(const std::string&
   return library;
 }
 
+void PluginLoader::name_in_faults(const PluginLibrary& library) {
+  runtime::name_object(library.descriptor_,
+                       cat("plugin ", library.descriptor_->name, " (", library.path_, ")"));
+}
+
 Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view use) {
   auto* symbol = static_cast<const atoll_plugin_v1_t*>(::lt_dlsym(library.handle_, ATOLL_PLUGIN_SYMBOL));
   if (symbol == nullptr) {
@@ -84,7 +90,7 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
     return make_status(Code::kFailedPrecondition, library.path_, ": not a plugin: it does not export ",
                        ATOLL_PLUGIN_SYMBOL);
   }
-  library.mapped_ = mapped_file_at(symbol).value_or("");
+  library.mapped_ = runtime::mapped_file_at(symbol).value_or("");
   Status checked = runtime::check_descriptor(symbol, symbol_size(symbol), use);
   if (!checked.ok()) {
     return Status(Code::kFailedPrecondition,
@@ -94,6 +100,7 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
   auto exports = runtime::exports_beside(symbol, ATOLL_PLUGIN_SYMBOL);
   if (!exports.empty())
     log_.warning(library.path_, ": ", runtime::exports_text(exports, ATOLL_PLUGIN_SYMBOL));
+  name_in_faults(library);
   if (library.has(ATOLL_PLUGIN_RESIDENT)) ::lt_dlmakeresident(library.handle_);
   return {};
 }
@@ -139,13 +146,23 @@ PluginLoader::Closed PluginLoader::close_now(PluginLibrary& library) {
     kept_spellings_.insert(library.spelled_);
     return Closed::kResident;
   }
+  // Before: a thread that was left behind may fault as soon as the code is gone.
+  if (library.descriptor_ != nullptr) runtime::forget_object(library.descriptor_);
   ::lt_dlclose(library.handle_);
-  if (library.mapped_.empty() || !is_mapped(library.mapped_)) return Closed::kUnloaded;
+  if (library.mapped_.empty() || !runtime::is_mapped(library.mapped_)) return Closed::kUnloaded;
+  if (library.descriptor_ != nullptr) name_in_faults(library);
   kept_spellings_.insert(library.spelled_);
   log_.warning(library.path_,
                ": was closed but is still mapped (unique symbols or thread locals keep it); it counts as "
                "resident until the server is restarted");
   return Closed::kStillMapped;
+}
+
+bool PluginLoader::has_open(const std::string& path) const {
+  Result<runtime::FileIdentity> identity = runtime::inspect_shared_object(path);
+  if (!identity.ok()) return false;
+  auto known = libraries_.find({identity->device, identity->inode});
+  return known != libraries_.end() && known->second->identity_ == identity.value();
 }
 
 PluginLoader::Closed PluginLoader::close(std::shared_ptr<PluginLibrary> library) {

@@ -12,9 +12,9 @@
 
 #include "atoll/abi/plugin.h"
 #include "atoll/log.h"
+#include "atoll/runtime/memory_map.h"
 #include "atoll/runtime/shared_object.h"
 #include "atoll/status.h"
-#include "kernel/loader/memory_map.h"
 
 namespace atl::kernel {
 
@@ -47,7 +47,7 @@ class PluginLibrary {
   runtime::FileIdentity identity_;
   lt_dlhandle handle_ = nullptr;
   const atoll_plugin_v1_t* descriptor_ = nullptr;
-  MappedFile mapped_;
+  runtime::MappedFile mapped_;
   bool pinned_ = false;
 };
 
@@ -69,6 +69,8 @@ class PluginLoader {
   /// descriptor does. \param use  "role/name"; empty: whatever plugin the file holds. Errors: those of
   /// inspect_shared_object() and runtime::check_descriptor(), and the dynamic linker's own words.
   Result<std::shared_ptr<PluginLibrary>> open(const std::string& path, std::string_view use);
+  /// This very file is open: opening it again runs none of its code.
+  bool has_open(const std::string& path) const;
   /// Lets one use go; the last one closes the file.
   Closed close(std::shared_ptr<PluginLibrary> library);
   /// Keeps the file mapped for ever: something of it may still run.
@@ -80,6 +82,7 @@ class PluginLoader {
                                                   const runtime::FileIdentity& identity);
   Status find_descriptor(PluginLibrary& library, std::string_view use);
   std::string unused_spelling(const std::string& path) const;
+  static void name_in_faults(const PluginLibrary& library);
   Closed close_now(PluginLibrary& library);
 
   Log& log_;

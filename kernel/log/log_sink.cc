@@ -1,18 +1,18 @@
 #include "kernel/log/log_sink.h"
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "atoll/runtime/escape.h"
+#include "atoll/runtime/fault_report.h"
 
 namespace atl::kernel {
 namespace {
 
 constexpr size_t kMessageBytesMax = 32 * 1024;
+constexpr int64_t kFlushTimeoutMs = 2000;
 constexpr std::string_view kLevelNames[] = {"trace", "debug", "info", "warning", "error"};
 constexpr uint32_t kAllLevels = (1U << std::size(kLevelNames)) - 1;
 constexpr std::string_view kLevelColumns[] = {"TRACE", "DEBUG", "INFO ", "WARN ", "ERROR"};
@@ -27,20 +27,11 @@ std::unique_ptr<spdlog::formatter> make_formatter(LogFormat format, std::string_
   return std::make_unique<spdlog::pattern_formatter>(std::move(pattern), spdlog::pattern_time_type::utc);
 }
 
-std::shared_ptr<spdlog::sinks::sink> make_sink(const LogConfig& config) {
-  std::shared_ptr<spdlog::sinks::sink> sink;
-  if (config.file.empty()) {
-    sink = std::make_shared<spdlog::sinks::stderr_sink_st>();
-  } else {
-    sink = std::make_shared<spdlog::sinks::basic_file_sink_st>(config.file);
-  }
-  sink->set_formatter(make_formatter(config.format, config.time_format));
-  return sink;
-}
-
 }  // namespace
 
 LogSink::LogSink(const Clock* clock) : clock_(clock) { (void)configure({}).ok(); }
+
+LogSink::~LogSink() { (void)flush(); }
 
 Status LogSink::configure(const LogConfig& config) noexcept {
   const auto* name = std::find(std::begin(kLevelNames), std::end(kLevelNames), config.level);
@@ -48,19 +39,25 @@ Status LogSink::configure(const LogConfig& config) noexcept {
     return invalid_argument("log level: found '", config.level,
                             "', expected trace, debug, info, warning or error");
   }
-  try {
-    auto sink = make_sink(config);
-    std::lock_guard lock(mutex_);
-    sink_.swap(sink);
-    format_ = config.format;
-    auto lowest = static_cast<uint32_t>(name - kLevelNames);
-    settings_ = {config.file,       lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0,
-                 config.time_format};
-    levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
-    return {};
-  } catch (const std::exception& error) {
-    return unavailable("log file '", config.file, "' cannot be opened for appending: ", error.what());
+  std::shared_ptr<runtime::LineFile> file = runtime::LineFile::standard_error();
+  if (!config.file.empty()) {
+    Result<std::shared_ptr<runtime::LineFile>> opened = runtime::LineFile::append_to(config.file);
+    if (!opened.ok()) {
+      return unavailable("log file '", config.file,
+                         "' cannot be opened for appending: ", opened.status().text());
+    }
+    file = std::move(opened).value();
   }
+  std::lock_guard lock(mutex_);
+  runtime::set_fault_log(config.file.empty() ? -1 : file->descriptor());
+  file_ = std::move(file);
+  format_ = config.format;
+  formatter_ = make_formatter(format_, config.time_format);
+  auto lowest = static_cast<uint32_t>(name - kLevelNames);
+  settings_ = {config.file,       lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0,
+               config.time_format};
+  levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
+  return {};
 }
 
 Status LogSink::update(const LogSettings& wanted) noexcept {
@@ -69,7 +66,7 @@ Status LogSink::update(const LogSettings& wanted) noexcept {
   }
   std::lock_guard lock(mutex_);
   if (wanted.file != settings_.file) return unimplemented("the log file is changed by the manifest only");
-  sink_->set_formatter(make_formatter(format_, wanted.format));
+  formatter_ = make_formatter(format_, wanted.format);
   settings_ = wanted;
   uint32_t levels = wanted.verbose_level > 1 ? 3 : wanted.verbose_level == 1 ? 2 : 0;
   levels |= (wanted.info ? 4 : 0) | (wanted.warning ? 8 : 0) | (wanted.error ? 16 : 0);
@@ -83,25 +80,43 @@ std::unique_ptr<InstanceLog> LogSink::for_instance(std::string_view name) {
 
 void LogSink::write(LogLevel level, std::string_view instance, std::string_view message) noexcept {
   if (!enabled(level)) return;
+  std::lock_guard lock(mutex_);
   try {
-    std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
-    if (clock_ != nullptr) time = decltype(time)(std::chrono::nanoseconds(clock_->wall_ns()));
-    auto index = std::min<size_t>(static_cast<size_t>(level), std::size(kLevelNames) - 1);
-    std::lock_guard lock(mutex_);
-    bool json = format_ == LogFormat::kJson;
-    auto escape = json ? runtime::append_json_escaped : runtime::append_escaped;
-    std::string name, text;
-    if (!json) name = cat(kLevelColumns[index], " [");
-    escape(name, instance);
-    if (!json) name.push_back(']');
-    escape(text, message.substr(0, kMessageBytesMax));
-    if (message.size() > kMessageBytesMax) text.append("...");
-    sink_->log({time, {}, name, static_cast<spdlog::level::level_enum>(index), text});
-    // A flush per record: the control plane writes few, and none may be missing after a crash.
-    sink_->flush();
+    if (uint64_t lost = writer_.take_overflow(); lost != 0) {
+      put(LogLevel::kWarning, "kernel",
+          cat(lost, " log records were dropped: they came faster than the log is read"));
+    }
+    put(level, instance, message);
   } catch (...) {
-    dropped_records_.fetch_add(1, std::memory_order_relaxed);
+    writer_.count_dropped();
   }
+}
+
+void LogSink::put(LogLevel level, std::string_view instance, std::string_view message) {
+  std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
+  if (clock_ != nullptr) time = decltype(time)(std::chrono::nanoseconds(clock_->wall_ns()));
+  auto index = std::min<size_t>(static_cast<size_t>(level), std::size(kLevelNames) - 1);
+  bool json = format_ == LogFormat::kJson;
+  auto escape = json ? runtime::append_json_escaped : runtime::append_escaped;
+  std::string name, text;
+  if (!json) name = cat(kLevelColumns[index], " [");
+  escape(name, instance);
+  if (!json) name.push_back(']');
+  escape(text, message.substr(0, kMessageBytesMax));
+  if (message.size() > kMessageBytesMax) text.append("...");
+  spdlog::memory_buf_t line;
+  formatter_->format({time, {}, name, static_cast<spdlog::level::level_enum>(index), text}, line);
+  writer_.push(file_, std::string(line.data(), line.size()));
+}
+
+bool LogSink::flush() noexcept { return writer_.flush(kFlushTimeoutMs); }
+
+void LogSink::collect(MetricSink& sink) const noexcept {
+  sink.family("atoll_log_dropped_total",
+              "Log records that were lost because the log could not be written, or was not read as fast as "
+              "they came.",
+              MetricKind::kCounter);
+  sink.sample({}, static_cast<double>(dropped_records()));
 }
 
 }  // namespace atl::kernel

@@ -1,8 +1,11 @@
 #include "kernel/log/log_sink.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -68,13 +71,14 @@ class LogSinkTest : public testing::Test {
   }
   ~LogSinkTest() override { std::filesystem::remove_all(folder_); }
 
-  static std::vector<std::string> lines(const std::string& path) {
+  std::vector<std::string> lines(const std::string& path) {
+    EXPECT_TRUE(sink_.flush());
     std::ifstream file(path);
     std::vector<std::string> out;
     for (std::string line; std::getline(file, line);) out.push_back(line);
     return out;
   }
-  std::vector<std::string> lines() const { return lines(config_.file); }
+  std::vector<std::string> lines() { return lines(config_.file); }
 
   FixedClock clock_;
   LogSink sink_;
@@ -185,6 +189,7 @@ TEST_F(LogSinkTest, FullDiskIsCountedAndSurvived) {
   auto log = sink_.for_instance("a");
   log->info("lost");
   log->info("lost too");
+  EXPECT_TRUE(sink_.flush());
   EXPECT_EQ(sink_.dropped_records(), 2u);
   ASSERT_TRUE(sink_.configure(config_).ok());
   log->info("kept");
@@ -192,10 +197,43 @@ TEST_F(LogSinkTest, FullDiskIsCountedAndSurvived) {
   EXPECT_THAT(lines(), testing::ElementsAre(testing::EndsWith("kept")));
 }
 
+TEST_F(LogSinkTest, NobodyWaitsForAPipeThatIsNotRead) {
+  config_.file = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(config_.file.c_str(), 0600), 0);
+  int reader = ::open(config_.file.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  auto log = sink_.for_instance("a");
+  const std::string text(32 * 1024, 'x');
+  while (sink_.dropped_records() == 0) log->info(text);
+  LogSettings settings = sink_.settings();
+  EXPECT_TRUE(sink_.update(settings).ok());
+  const uint64_t dropped = sink_.dropped_records();
+
+  // The reader comes back: what was queued arrives, and a line tells of the rest.
+  std::string read;
+  std::thread reading([&] {
+    std::string piece(1 << 16, '\0');
+    while (read.find("the last") == std::string::npos) {
+      ssize_t size = ::read(reader, piece.data(), piece.size());
+      if (size > 0) read.append(piece, 0, static_cast<size_t>(size));
+      if (size <= 0) std::this_thread::yield();
+    }
+  });
+  while (!sink_.flush()) {
+  }
+  log->info("the last");
+  reading.join();
+  EXPECT_THAT(read, testing::HasSubstr(cat("WARN  [kernel] ", dropped, " log records were dropped: ")));
+  EXPECT_EQ(sink_.dropped_records(), dropped);
+  ::close(reader);
+}
+
 TEST_F(LogSinkTest, StandardErrorIsTheDefault) {
   testing::internal::CaptureStderr();
   LogSink sink(&clock_);
   sink.for_instance("kernel")->info("hello");
+  EXPECT_TRUE(sink.flush());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "2026-11-21T06:13:08.000456Z INFO  [kernel] hello\n");
 }
 

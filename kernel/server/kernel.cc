@@ -25,6 +25,9 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
   services_.publish({self,
                      {std::string(LogControl::kInterfaceId), "kernel", "kernel", 0, 0},
                      static_cast<LogControl*>(&sink)});
+  services_.publish({self,
+                     {std::string(MetricSource::kInterfaceId), "kernel", "kernel", 0, 0},
+                     static_cast<MetricSource*>(&sink)});
 }
 
 void Kernel::poke() noexcept {

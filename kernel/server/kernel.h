@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
 #include "atoll/runtime/system_clock.h"
 #include "atoll/runtime/worker_threads.h"
-#include "kernel/control/control_loop.h"
 #include "kernel/lifecycle/lifecycle.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/log/log_sink.h"
@@ -25,7 +25,7 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  ControlLoop& loop() { return loop_; }
+  runtime::ControlLoop& loop() { return loop_; }
   runtime::EventQueue& events() { return events_; }
   ServiceRegistry& services() { return services_; }
   PluginLoader& loader() { return loader_; }
@@ -42,7 +42,7 @@ class Kernel {
   LogSink& sink_;
   std::unique_ptr<InstanceLog> log_;
   std::atomic<bool> poked_{false};
-  ControlLoop loop_;
+  runtime::ControlLoop loop_;
   runtime::EventQueue events_;
   ServiceRegistry services_;
   PluginLoader loader_;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
+#include "atoll/runtime/child_run.h"
 #include "atoll/runtime/descriptor_limit.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/control/signals.h"
@@ -16,6 +19,8 @@ namespace {
 constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
+constexpr int64_t kTrialTimeoutNs = 60 * kNsPerSecond;
+constexpr int64_t kTrialLookNs = 10 * kNsPerMs;
 
 /// One run of the server. [control]
 class Server {
@@ -64,21 +69,70 @@ class Server {
     publish_event(kernel_.events(), event);
   }
 
-  // A reload waits while an earlier one still retires within its deadline.
+  // One reload for all requests that came meanwhile; it reads the manifest as it is then.
   void look_at_reload() {
-    if (reloading_ || kernel_.lifecycle().retiring() || signals_.end_requested()) return;
-    if (!signals_.take_reload_request()) return;
-    reloading_ = true;
-    Status status = reload();
-    reloading_ = false;
-    uint64_t generation = kernel_.lifecycle().generation();
-    if (!status.ok()) {
-      kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
-                          generation, " goes on");
+    if (reloading_ || trial_ || signals_.end_requested() || !signals_.reload_requested()) return;
+    if (std::string whom = kernel_.lifecycle().reload_waits_for(); !whom.empty()) {
+      if (!std::exchange(wait_told_, true)) kernel_.log().info("reload asked for; it waits for ", whom);
+      return;
     }
+    wait_told_ = false;
+    (void)signals_.take_reload_request();
+    if (!begin_trial()) finish_reload(reload());
+  }
+
+  void finish_reload(const Status& status) {
+    if (status.ok()) return;
+    kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
+                        kernel_.lifecycle().generation(), " goes on");
+  }
+
+  // Files that were not mapped yet run code while they are: it may end the process. So a process of its own
+  // maps the whole new generation first. \returns false: no need, or no process to be had.
+  bool begin_trial() {
+    Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides);
+    if (arguments_.command_line.empty() || !manifest.ok() ||
+        !has_new_files(manifest.value(), arguments_.default_plugin_path, kernel_.loader())) {
+      return false;
+    }
+    std::vector<std::string> command = arguments_.command_line;
+    command.push_back("--check");
+    Result<runtime::ChildRun> child = runtime::ChildRun::start(command);
+    if (!child.ok()) {
+      kernel_.log().warning("new plugin files are loaded untried: ", child.status().text());
+      return false;
+    }
+    trial_.emplace(std::move(child).value());
+    trial_ends_ns_ = kernel_.clock().now_ns() + kTrialTimeoutNs;
+    look_at_trial();
+    return true;
+  }
+
+  void look_at_trial() {
+    if (signals_.end_requested()) return trial_.reset();
+    std::optional<runtime::ChildRun::End> end = trial_->poll();
+    if (!end && kernel_.clock().now_ns() < trial_ends_ns_) {
+      kernel_.loop().post_at(kernel_.clock().now_ns() + kTrialLookNs, make_task([this] { look_at_trial(); }));
+      return;
+    }
+    trial_.reset();
+    if (!end)
+      return finish_reload(
+          unavailable("loading the new plugin files takes more than ", kTrialTimeoutNs / kNsPerSecond, " s"));
+    // Of what is wrong without a crash the reload itself tells.
+    finish_reload(end->crashed ? Status(Code::kFailedPrecondition,
+                                        cat("a trial of the new plugin files ended: ", end->text))
+                               : reload());
   }
 
   Status reload() {
+    reloading_ = true;
+    Status status = replace_generation();
+    reloading_ = false;
+    return status;
+  }
+
+  Status replace_generation() {
     int64_t begun_ns = kernel_.clock().now_ns();
     Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides);
     if (!manifest.ok()) return std::move(manifest).status();
@@ -123,6 +177,7 @@ class Server {
       return kExitClean;
     }
     kernel_.log().error("ended with plugins still draining");
+    (void)sink_.flush();
     _exit(kExitFailed);
   }
 
@@ -131,7 +186,10 @@ class Server {
   Manifest manifest_;
   Kernel kernel_;
   SignalWatch signals_;
+  std::optional<runtime::ChildRun> trial_;
+  int64_t trial_ends_ns_ = 0;
   bool reloading_ = false;
+  bool wait_told_ = false;
 };
 
 std::vector<std::string> files_in(const std::vector<std::string>& folders) {

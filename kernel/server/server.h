@@ -18,6 +18,9 @@ struct ServerArguments {
   std::vector<Override> overrides;
   std::vector<std::string> default_plugin_path;  ///< searched after the manifest's own plugin_path
   std::string version;
+  /// This process's, the program first: a reload tries new files with it in a process of its own. Empty: it
+  /// does not.
+  std::vector<std::string> command_line;
 };
 
 /// Checks the manifest and the whole plugin graph without calling any plugin function. Every problem found is

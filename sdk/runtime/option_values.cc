@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {
 namespace {
-
-[[noreturn]] void end_process(std::string_view key, std::string_view problem) noexcept {
-  std::fprintf(stderr, "atoll: a plugin asked for option '%.*s' %.*s\n", static_cast<int>(key.size()),
-               key.data(), static_cast<int>(problem.size()), problem.data());
-  std::abort();
-}
 
 /// The innermost value that does not fit: an element of a list or map, else the value itself.
 const RawValue& culprit(uint32_t type, const RawValue& raw) {
@@ -60,9 +55,24 @@ void add_unknown_key(std::string_view section, const RawValue::Member& option,
 template <class T>
 const T& OptionValues::get(std::string_view key, uint32_t type) const noexcept {
   auto found = values_.find(key);
-  if (found == values_.end()) end_process(key, "that is not in its option table");
-  if (found->second.type != type) end_process(key, "as another type than its option table's");
-  return *std::get_if<T>(&found->second.data);
+  if (found != values_.end() && found->second.type == type) return *std::get_if<T>(&found->second.data);
+  defect(key, found == values_.end() ? "that is not in its option table"
+                                     : "as another type than its option table's");
+  static const T kEmpty{};
+  return kEmpty;
+}
+
+void OptionValues::defect(std::string_view key, std::string_view problem) const noexcept {
+  std::lock_guard lock(mutex_);
+  defect_ = cat("it asked for option '", key, "' ", problem);
+  if (!sealed_.load()) return;
+  std::fprintf(stderr, "atoll: a plugin is wrong: %s\n", defect_.c_str());
+  std::abort();
+}
+
+std::string OptionValues::take_defect() const noexcept {
+  std::lock_guard lock(mutex_);
+  return std::exchange(defect_, {});
 }
 
 bool OptionValues::get_bool(std::string_view key) const noexcept { return get<bool>(key, ATOLL_OPTION_BOOL); }

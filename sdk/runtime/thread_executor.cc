@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/task_queue.h"
 #include "atoll/runtime/thread_maker.h"
 #include "atoll/runtime/thread_placement.h"
@@ -137,6 +138,7 @@ class ThreadExecutor final : public SerialExecutor {
 
   void run() {
     running_.store(std::this_thread::get_id());
+    SignalStack signal_stack;
     std::unique_lock lock(mutex_);
     while (!ending_) {
       std::optional<Task> task = queue_.take(clock_.now_ns());

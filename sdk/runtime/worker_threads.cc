@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/task_queue.h"
 #include "atoll/runtime/thread_maker.h"
 #include "atoll/runtime/thread_placement.h"
@@ -73,6 +74,7 @@ void WorkerThreads::work() {
   ThreadPlacement placement;
   placement.nice = kNice;
   (void)place_this_thread("atoll-worker", OwnedPlacement(placement)).ok();
+  SignalStack signal_stack;
   std::unique_lock lock(mutex_);
   while (!ending_ && running_ <= size_) {
     if (queue_.empty()) {

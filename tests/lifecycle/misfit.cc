@@ -2,6 +2,12 @@
 // definition.
 #include "atoll/abi/plugin.h"
 
+#ifdef MISFIT_ABORTS
+#include <cstdlib>
+// As a second copy of a .proto's registered descriptors does.
+__attribute__((constructor)) static void end_the_process() { std::abort(); }
+#endif
+
 #ifdef MISFIT_UNDEFINED
 extern "C" int atoll_fixture_symbol_that_nobody_has();
 #endif

@@ -87,13 +87,31 @@ TEST_F(ReloadTest, PastTheDeadlineReloadsGoOnAndTheOldOneWaits) {
   expect_ok(apply({{"p", kProvider}, {"w", kWatcher}}));
   std::shared_ptr<Instance> old = kernel_.lifecycle().instances().front();
   expect_ok(apply({{"p", kProvider + "\nsize = 2"}, {"w", kWatcher}}, kNsPerMs));
-  EXPECT_TRUE(kernel_.lifecycle().retiring());
-  kernel_.loop().run_until([this] { return !kernel_.lifecycle().retiring(); });
+  const int64_t deadline_ns = kernel_.clock().now_ns() + kNsPerMs;
+  kernel_.loop().run_until([&] { return kernel_.clock().now_ns() > deadline_ns; });
+  kernel_.loop().run_ready();
   EXPECT_EQ(old->state(), InstanceState::kDraining);
   expect_ok(apply({{"p", kProvider + "\nsize = 3"}}));
   settle();
   EXPECT_EQ(probe("p")->size(), 3);
   EXPECT_NE(old->state(), InstanceState::kDraining);
+}
+
+TEST_F(ReloadTest, OldGenerationsRetireInTheBackgroundButNotAnyNumber) {
+  auto provider = [](int size) { return cat(kProvider, "\nsize = ", size); };
+  for (int generation = 1; generation <= 5; ++generation) {
+    EXPECT_EQ(kernel_.lifecycle().reload_waits_for(), "") << generation;
+    expect_ok(apply({{"p", provider(generation)}, {"w", kWatcher}}));
+    probe<fixture::Watcher>("w")->acquire_all();  // and keeps it
+    kernel_.loop().run_ready();
+  }
+  EXPECT_EQ(kernel_.lifecycle().reload_waits_for(),
+            "one of 4 old generations that retire: plugin 'p' (fixtures/provider): services held by w "
+            "(atoll.fixture/1); at most 3600 s");
+  probe<fixture::Watcher>("w")->let_go();
+  settle();
+  EXPECT_EQ(kernel_.lifecycle().reload_waits_for(), "");
+  EXPECT_EQ(probe("p")->size(), 5);
 }
 
 TEST_F(ReloadTest, AHolderThatStartedBeforeItsProviderIsToldToLetGo) {

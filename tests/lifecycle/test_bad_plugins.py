@@ -206,6 +206,11 @@ def test_failing_step(tmp_path, step):
     one_fixture(tmp_path, "provider", exactly(f"{step} failed: told to fail"), f'fail = "{step}"', checked=False)
 
 
+def test_what_a_failed_start_makes_fail_is_not_said(tmp_path):
+    refused(tmp_path, {"a": 'use = "fixtures/crasher"\ncrash = "complain"', "b": 'use = "fixtures/provider"\nfail = "start"'},
+            exactly("plugin 'b' (fixtures/provider): start failed: told to fail"), checked=False)
+
+
 @pytest.mark.parametrize("step", ["create", "start"])
 def test_throwing_step(tmp_path, step):
     one_fixture(tmp_path, "provider", exactly(f"{step} failed: {step} threw: as told"), f'throw = "{step}"',

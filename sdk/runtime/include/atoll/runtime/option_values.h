@@ -1,8 +1,10 @@
 /// The options of one table of a manifest, checked against an option table.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,8 @@
 namespace atl::runtime {
 
 /// The typed options; complete (defaults filled in). [any]
+/// Until seal() a plugin that asks for what is not in its table gets an empty value, and its defect is
+/// remembered: whoever runs its first steps makes a failure of it. Afterwards it ends the process.
 class OptionValues final : public Options {
  public:
   using Values = std::map<std::string, TypedValue, std::less<>>;
@@ -30,6 +34,10 @@ class OptionValues final : public Options {
   const std::vector<std::string>& get_strings(std::string_view key) const noexcept override;
   const std::map<std::string, std::string>& get_map(std::string_view key) const noexcept override;
 
+  /// What was asked for and is not in the table, or has another type there; empty: nothing. Forgotten then.
+  std::string take_defect() const noexcept;
+  void seal() noexcept { sealed_.store(true); }
+
   /// Same keys, same values: an instance whose options are equal to its predecessor's is carried over by a
   /// reload.
   bool equals(const OptionValues& other) const noexcept { return values_ == other.values_; }
@@ -37,7 +45,12 @@ class OptionValues final : public Options {
  private:
   template <class T>
   const T& get(std::string_view key, uint32_t type) const noexcept;
+  void defect(std::string_view key, std::string_view problem) const noexcept;
+
   Values values_;
+  std::atomic<bool> sealed_{false};
+  mutable std::mutex mutex_;  // guards defect_
+  mutable std::string defect_;
 };
 
 /// Checks keys, types, ranges and choices; the table itself is sound (check_option_table()).

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// A mapped file as the memory map names it ("fd:01 1234"), which on stacked file systems differs from
 /// stat()'s answer.
@@ -14,4 +14,4 @@ using MappedFile = std::string;
 std::optional<MappedFile> mapped_file_at(const void* address);
 bool is_mapped(const MappedFile& file);
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

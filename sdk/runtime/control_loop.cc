@@ -1,4 +1,4 @@
-#include "kernel/control/control_loop.h"
+#include "atoll/runtime/control_loop.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 ControlLoop::ControlLoop(const Clock& clock)
     : clock_(clock), thread_(std::this_thread::get_id()), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -16,7 +16,7 @@ ControlLoop::ControlLoop(const Clock& clock)
 }
 
 ControlLoop::~ControlLoop() {
-  for (const Task& task : queue_.take_all()) runtime::drop_task(task);
+  for (const Task& task : queue_.take_all()) drop_task(task);
   ::close(wake_);
 }
 
@@ -49,7 +49,7 @@ bool ControlLoop::cancel(TimerId timer) noexcept {
     std::lock_guard lock(mutex_);
     task = queue_.cancel(timer);
   }
-  if (task) runtime::drop_task(*task);
+  if (task) drop_task(*task);
   return task.has_value();
 }
 
@@ -60,7 +60,7 @@ bool ControlLoop::run_one() {
     std::lock_guard lock(mutex_);
     task = queue_.take(clock_.now_ns());
   }
-  if (task && !runtime::run_task(*task) && threw_) threw_();
+  if (task && !run_task(*task) && threw_) threw_();
   return task.has_value();
 }
 
@@ -83,7 +83,7 @@ void ControlLoop::wait() {
     deadline_ns = queue_.next_deadline_ns();
   }
   int timeout_ms = -1;
-  if (deadline_ns != runtime::TaskQueue::kNever) {
+  if (deadline_ns != TaskQueue::kNever) {
     // Rounded up, so that the timer is due when poll returns; long waits are cut and simply waited for again.
     int64_t left_ms = (deadline_ns - clock_.now_ns() + kNsPerMs - 1) / kNsPerMs;
     timeout_ms = static_cast<int>(std::clamp<int64_t>(left_ms, 0, 60'000));
@@ -95,4 +95,4 @@ void ControlLoop::wait() {
   }
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

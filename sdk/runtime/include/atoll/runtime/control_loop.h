@@ -10,7 +10,7 @@
 #include "atoll/executor.h"
 #include "atoll/runtime/task_queue.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// The thread that makes the loop is the control thread.
 class ControlLoop {
@@ -49,7 +49,7 @@ class ControlLoop {
   std::function<void()> hook_;
   std::function<void()> threw_;
   std::mutex mutex_;  // guards queue_
-  runtime::TaskQueue queue_;
+  TaskQueue queue_;
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,11 +1,11 @@
-#include "kernel/loader/memory_map.h"
+#include "atoll/runtime/memory_map.h"
 
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 // Calls visit(begin, end, file) for every mapping until it returns true.
@@ -44,4 +44,4 @@ bool is_mapped(const MappedFile& file) {
   return any_mapping([&](uintptr_t, uintptr_t, const MappedFile& mapped) { return mapped == file; });
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,4 +1,4 @@
-#include "kernel/control/control_loop.h"
+#include "atoll/runtime/control_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@
 
 #include "atoll/runtime/system_clock.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 TEST(ControlLoop, RunsTasksInOrderIncludingThoseThatTasksPost) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   ControlLoop loop(clock);
   std::string order;
   loop.post(make_task([&] {
@@ -28,7 +28,7 @@ TEST(ControlLoop, RunsTasksInOrderIncludingThoseThatTasksPost) {
 }
 
 TEST(ControlLoop, IsWokenByOtherThreads) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   ControlLoop loop(clock);
   std::atomic<int> ran{0};
   std::vector<std::thread> threads;
@@ -43,7 +43,7 @@ TEST(ControlLoop, IsWokenByOtherThreads) {
 }
 
 TEST(ControlLoop, TimersRunNotBeforeTheirTime) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   ControlLoop loop(clock);
   int64_t deadline_ns = clock.now_ns() + 3 * kNsPerMs;
   int64_t ran_ns = 0;
@@ -53,7 +53,7 @@ TEST(ControlLoop, TimersRunNotBeforeTheirTime) {
 }
 
 TEST(ControlLoop, CancelDropsTheTask) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   ControlLoop loop(clock);
   auto token = std::make_shared<int>(0);
   TimerId timer = loop.post_at(clock.now_ns() + 3600 * kNsPerSecond, make_task([token] {}));
@@ -64,7 +64,7 @@ TEST(ControlLoop, CancelDropsTheTask) {
 }
 
 TEST(ControlLoop, DropsWhatIsLeft) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   auto token = std::make_shared<int>(0);
   {
     ControlLoop loop(clock);
@@ -74,7 +74,7 @@ TEST(ControlLoop, DropsWhatIsLeft) {
 }
 
 TEST(ControlLoop, CountsTasksThatThrowAndGoesOn) {
-  runtime::SystemClock clock;
+  SystemClock clock;
   ControlLoop loop(clock);
   int threw = 0;
   bool ran = false;
@@ -87,4 +87,4 @@ TEST(ControlLoop, CountsTasksThatThrowAndGoesOn) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

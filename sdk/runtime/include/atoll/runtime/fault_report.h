@@ -1,0 +1,60 @@
+/// One line that says where a fault that ends the process came from: what the thread was doing, and which
+/// plugin's code it ran. The process then ends as it would have without it, core dump included.
+///
+/// Fatal are an exception that nobody catches and the signals SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT,
+/// unless a handler that was installed later takes them. In sanitizer builds the signals are left to the
+/// sanitizer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace atl::runtime {
+
+/// Of the whole process, for good. [control]
+/// \param pending_lines  what is logged and not written yet, waited for a moment before the report; may be
+/// null
+void install_fault_report(const std::atomic<uint64_t>* pending_lines) noexcept;
+
+/// Where the report goes besides standard error; -1: nowhere. [any]
+void set_fault_log(int descriptor) noexcept;
+
+/// Names the mapped file that holds the address, until it is named again: also after it was unmapped, because
+/// a thread that was left behind faults then. At most 256 files at a time; more are not named. [control]
+void name_object(const void* address, std::string_view name) noexcept;
+/// The file is unmapped now.
+void forget_object(const void* address) noexcept;
+
+/// What the calling thread does, for the report. The text must outlive the note; notes may be nested.
+class ThreadNote {
+ public:
+  explicit ThreadNote(const char* text) noexcept;
+  ThreadNote(const ThreadNote&) = delete;
+  ThreadNote& operator=(const ThreadNote&) = delete;
+  ~ThreadNote();
+
+  /// The same without an object to end it; null: none. \returns what it was.
+  static const char* set(const char* text) noexcept;
+
+ private:
+  const char* const outer_;
+};
+
+/// A stack for signal handlers, so that a stack that has overflown is reported too. One a thread, made by
+/// itself.
+class SignalStack {
+ public:
+  SignalStack() noexcept;
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+  ~SignalStack();
+
+ private:
+  void* memory_ = nullptr;
+};
+
+/// Waits a moment until no line is pending. Async-signal-safe.
+void await_pending_lines() noexcept;
+
+}  // namespace atl::runtime

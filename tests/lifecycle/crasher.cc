@@ -1,0 +1,75 @@
+// A plugin that does what no plugin should, as its option says.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "atoll/plugin.h"
+
+namespace {
+
+/// Never inlined, and with work behind the call, so that the compiler makes no loop of it.
+[[gnu::noinline]] int deeper(int depth) {
+  volatile char room[4096];
+  room[static_cast<unsigned>(depth) % sizeof room] = 1;
+  return depth < 0 ? 0 : deeper(depth + 1) + room[0];
+}
+
+[[gnu::noinline]] void refuse() { throw std::runtime_error("no licence"); }
+
+class Crasher final : public atl::Plugin {
+ public:
+  explicit Crasher(atl::Host& host) : host_(host) {}
+
+  atl::Status init() override {
+    if (does("ask_create")) (void)host_.options().get_int("nosuch");
+    return {};
+  }
+  atl::Status start() override {
+    if (does("ask_start")) (void)host_.options().get_string("nosuch");
+    volatile uintptr_t nowhere = 16;
+    if (does("segv")) *reinterpret_cast<volatile int*>(nowhere) = 1;
+    if (does("abort")) ::abort();
+    if (does("terminate")) []() noexcept { refuse(); }();
+    if (does("thread")) {
+      std::thread([] { throw std::runtime_error("from a thread"); }).join();
+    }
+    if (does("left")) {
+      std::thread([] {
+        while (true) ::usleep(100);
+      }).detach();
+    }
+    if (!does("stack")) return {};
+    auto executor = host_.executors().create("deep", {});
+    if (!executor.ok()) return std::move(executor).status();
+    executor_ = std::move(executor).value();
+    executor_->post(atl::make_task([] { (void)deeper(0); }));
+    return {};
+  }
+  void drain(int64_t) override {
+    if (does("complain")) host_.log().error("what I was doing has failed, for I am draining");
+  }
+  void stop() override { executor_.reset(); }
+
+ private:
+  bool does(std::string_view what) const { return host_.options().get_string("crash") == what; }
+
+  atl::Host& host_;
+  atl::SerialExecutorPtr executor_;
+};
+
+constexpr atl::OptionTable kOptions{
+    atl::option_string("crash", "")
+        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|stack")
+        .help("what it does")};
+
+}  // namespace
+
+ATOLL_PLUGIN(Crasher, {.name = "fixtures/crasher",
+                       .version = "1.0.0",
+                       .license = "Apache-2.0",
+                       .help = "A fixture of the lifecycle tests that crashes.",
+                       .options = kOptions});

@@ -1,0 +1,98 @@
+"""What ends a process names the plugin; what would end a serving process in a reload does not."""
+import re
+import signal
+
+import pytest
+from harness import FIXTURES, PLUGINS, SANITIZED, Server, manifest, run
+
+CRASHING = PLUGINS.parent / "crashing"
+PROVIDER = {"p": 'use = "fixtures/provider"'}
+CODE = rf"in the code of plugin fixtures/crasher \({re.escape(str(FIXTURES))}/crasher.so\)"
+
+
+def crasher(crash):
+    return {"x": f'use = "fixtures/crasher"\ncrash = "{crash}"'}
+
+
+# The sanitizers report signals themselves.
+SIGNALS = [] if SANITIZED else [
+    ("segv", signal.SIGSEGV, rf"fatal: SIGSEGV at address 0x10 in thread 'atoll', while calling 'start' of plugin 'x' "
+                             rf"\(fixtures/crasher\), {CODE}"),
+    ("abort", signal.SIGABRT, rf"fatal: SIGABRT in thread 'atoll', while calling 'start' of plugin 'x' "
+                              rf"\(fixtures/crasher\), {CODE}"),
+    ("stack", signal.SIGSEGV, rf"fatal: SIGSEGV at address 0x\w+ in thread 'deep', {CODE}"),
+]
+
+
+@pytest.mark.parametrize("crash, number, line", SIGNALS + [
+    ("terminate", signal.SIGABRT, rf"fatal: an exception that nobody caught, std::runtime_error: no licence in thread "
+                                  rf"'atoll', while calling 'start' of plugin 'x' \(fixtures/crasher\), {CODE}"),
+    ("thread", signal.SIGABRT, rf"fatal: an exception that nobody caught, std::runtime_error: from a thread in thread "
+                               rf"'atoll', {CODE}"),
+])
+def test_a_crash_names_the_plugin(tmp_path, crash, number, line):
+    with Server(tmp_path, crasher(crash)) as server:
+        server.expect(line)
+        assert server.wait() == -number
+
+
+@pytest.mark.parametrize("log", ["", 'format = "json"'])
+def test_what_was_logged_before_is_there_too(tmp_path, log):
+    """In the log's file as well, and the report is the last line."""
+    path = tmp_path / "atoll.log"
+    with Server(tmp_path, PROVIDER | crasher("terminate"), log=f'level = "debug"\nfile = "{path}"\n{log}') as server:
+        server.expect("fatal: an exception that nobody caught")
+        server.wait()
+    lines = path.read_text().splitlines()
+    assert "(fixtures/crasher): created, generation 1" in "".join(lines[:-1])
+    assert lines[-1].startswith("atoll: fatal: an exception that nobody caught")
+
+
+@pytest.mark.parametrize("leaves", [] if SANITIZED else ["left"])
+def test_a_thread_that_was_left_behind_is_named(tmp_path, leaves):
+    with Server(tmp_path, PROVIDER | crasher(leaves)) as server:
+        server.expect("active")
+        server.reload(PROVIDER)
+        server.expect(rf"fatal: SIGSEGV at address 0x\w+ in thread '\w+', {CODE}, which has been unloaded")
+        assert server.wait() == -signal.SIGSEGV
+
+
+@pytest.mark.parametrize("step", ["create", "start"])
+def test_an_option_that_is_not_in_the_table_is_a_failed_step(tmp_path, step):
+    reason = f"plugin 'x' (fixtures/crasher): {step} failed: it asked for option 'nosuch' that is not in its option table"
+    path = tmp_path / "a.toml"
+    path.write_text(manifest(crasher(f"ask_{step}")))
+    assert run(path) == (1, [reason, "ended"])
+    with Server(tmp_path, PROVIDER) as server:
+        server.expect("active")
+        server.reload(PROVIDER | crasher(f"ask_{step}"))
+        assert server.expect("reload refused") == f"reload refused: {reason}; generation 1 goes on"
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_a_plugin_that_ends_the_process_that_loads_it_is_a_refused_reload(tmp_path):
+    aborts = {"x": f'use = "fixtures/aborts"\nfile = "{CRASHING}/aborts.so"'}
+    with Server(tmp_path, PROVIDER) as server:
+        server.expect("active")
+        server.reload(PROVIDER | aborts)
+        line = server.expect("reload refused")
+        assert line.startswith("reload refused: a trial of the new plugin files ended: "), line
+        assert line.endswith("; generation 1 goes on"), line
+        if not SANITIZED:
+            assert "while loading plugin 'x' (fixtures/aborts)" in line
+        server.reload(PROVIDER | {"q": 'use = "fixtures/singleton"'})
+        server.expect("reloaded: generation 2, 2 plugin instances")
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_a_new_file_that_is_wrong_without_a_crash_is_told_as_ever(tmp_path):
+    with Server(tmp_path, PROVIDER) as server:
+        server.expect("active")
+        server.reload(PROVIDER | {"x": 'use = "fixtures/wrong_magic"'})
+        assert server.expect("reload refused") == (
+            f"reload refused: plugin 'x' (fixtures/wrong_magic): {FIXTURES}/wrong_magic.so: its descriptor does not begin "
+            "with the magic number of one; generation 1 goes on")
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
