@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "atoll/runtime/fault_report.h"
-
 #include "atoll/runtime/problems.h"
 
 namespace atl::kernel {

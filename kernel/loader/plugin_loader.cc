@@ -7,8 +7,8 @@
 
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/exports.h"
-#include "atoll/runtime/problems.h"
 #include "atoll/runtime/fault_report.h"
+#include "atoll/runtime/problems.h"
 
 namespace atl::kernel {
 namespace {

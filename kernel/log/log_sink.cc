@@ -54,8 +54,7 @@ Status LogSink::configure(const LogConfig& config) noexcept {
   format_ = config.format;
   formatter_ = make_formatter(format_, config.time_format);
   auto lowest = static_cast<uint32_t>(name - kLevelNames);
-  settings_ = {config.file,       lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0,
-               config.time_format};
+  settings_ = {config.file, lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0, config.time_format};
   levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
   return {};
 }
