@@ -1,20 +1,22 @@
 #include "ensembles.h"
 
+#include <algorithm>
+
 namespace atl::models {
 namespace {
 
-/// Depth first; a model is looked at once.
+/// Depth first; a model is looked at once. \param path  from the end to the beginning
 bool reaches(const WaitGraph& waits, const std::string& from, const std::string& to,
-             std::set<std::string>* visited, std::string* path) {
+             std::set<std::string>* visited, std::vector<std::string>* path) {
   if (from == to) {
-    *path = from;
+    path->push_back(from);
     return true;
   }
   auto found = waits.find(from);
   if (found == waits.end() || !visited->insert(from).second) return false;
   for (const std::string& next : found->second) {
     if (!reaches(waits, next, to, visited, path)) continue;
-    *path = cat(from, " -> ", *path);
+    path->push_back(from);
     return true;
   }
   return false;
@@ -57,11 +59,19 @@ Status check_member(const ModelRecords& records, const std::string& ensemble, co
 
 }  // namespace
 
-std::string find_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member) {
+Status check_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member) {
   std::set<std::string> visited;
-  std::string path;
-  if (!reaches(waits, member, ensemble, &visited, &path)) return {};
-  return cat(ensemble, " -> ", path);
+  std::vector<std::string> cycle;
+  if (!reaches(waits, member, ensemble, &visited, &cycle)) return {};
+  std::reverse(cycle.begin(), cycle.end());
+  // Which of them is found last depends on the order of loading.
+  std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
+  Status failure = invalid_argument("circular dependency between ensembles: ", cycle.front(), " -> ... -> ",
+                                    cycle.back(), " -> ", cycle.front());
+  if (cycle.size() <= 2) return failure;
+  std::string all;
+  for (const std::string& name : cycle) all += cat(name, " -> ");
+  return std::move(failure).note(all + cycle.front());
 }
 
 std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model) {

@@ -15,9 +15,10 @@ namespace atl::models {
 /// Which ensembles wait for which members while they load.
 using WaitGraph = std::map<std::string, std::set<std::string>, std::less<>>;
 
-/// The path by which `member` already waits, directly or not, for `ensemble`: "a -> b -> a" starting and
-/// ending with the ensemble. Empty: it does not, so the ensemble may wait for it.
-std::string find_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member);
+/// Whether the ensemble may wait for the member. Errors: INVALID_ARGUMENT the member already waits, directly
+/// or not, for the ensemble; the text is the protocols', which begins with the first name and leaves out
+/// those between, a note has all of them.
+Status check_cycle(const WaitGraph& waits, const std::string& ensemble, const std::string& member);
 
 /// The ensembles that use a model directly.
 std::vector<std::string> ensembles_above(const ModelRecords& records, std::string_view model);

@@ -27,11 +27,15 @@ class EnsemblesTest : public ::testing::Test {
   CatalogBench bench_;
 };
 
-TEST(FindCycle, FollowsWhoWaitsForWhom) {
+TEST(CheckCycle, FollowsWhoWaitsForWhom) {
   WaitGraph waits = {{"b", {"c"}}, {"c", {"d", "a"}}};
-  EXPECT_EQ(find_cycle(waits, "a", "b"), "a -> b -> c -> a");
-  EXPECT_EQ(find_cycle(waits, "a", "a"), "a -> a");
-  EXPECT_EQ(find_cycle(waits, "x", "b"), "");
+  EXPECT_EQ(check_cycle(waits, "a", "b").text(),
+            "a -> b -> c -> a: circular dependency between ensembles: a -> ... -> c -> a");
+  EXPECT_EQ(check_cycle(waits, "a", "a").text(), "circular dependency between ensembles: a -> ... -> a -> a");
+  EXPECT_TRUE(check_cycle(waits, "x", "b").ok());
+  waits = {{"a", {"c"}}, {"b", {"a"}}};
+  EXPECT_EQ(check_cycle(waits, "c", "b").message(),
+            "circular dependency between ensembles: a -> ... -> b -> a");
 }
 
 TEST_F(EnsemblesTest, LoadsItsMembersFirst) {
@@ -89,7 +93,8 @@ TEST_F(EnsemblesTest, RefusesCycles) {
   EXPECT_THAT(bench_.load_one("a").message(),
               ::testing::HasSubstr("circular dependency between ensembles: "));
   bench_.put("self", ensemble_of({"self"}));
-  EXPECT_EQ(bench_.load_one("self").message(), "circular dependency between ensembles: self -> self");
+  EXPECT_EQ(bench_.load_one("self").message(),
+            "circular dependency between ensembles: self -> ... -> self -> self");
 }
 
 TEST_F(EnsemblesTest, GoesAndComesWithItsMembers) {

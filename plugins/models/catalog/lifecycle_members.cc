@@ -15,17 +15,17 @@ bool Lifecycle::needs_load(const ModelRecord& record, const LoadOrder& order) co
 
 void Lifecycle::await_members(const AttemptPtr& attempt) {
   std::vector<AttemptPtr> started;
-  std::string cycle;
+  Status cycle;
   {
     std::scoped_lock lock(mutex_);
     std::set<std::string> members;
     for (const EnsembleMember& member : attempt->prepared->members) members.insert(member.model);
     for (const std::string& member : members) {
-      if (cycle.empty()) cycle = find_cycle(waits_, attempt->model, member);
+      if (cycle.ok()) cycle = check_cycle(waits_, attempt->model, member);
     }
     attempt->members_left = 1;
     for (const std::string& member : members) {
-      if (!cycle.empty()) break;
+      if (!cycle.ok()) break;
       ModelRecord& record = records_.at(member);
       LoadDone told = [this, attempt, member](const ModelLoadOutcome& outcome) {
         member_ended(attempt, member, outcome.status);
@@ -44,8 +44,8 @@ void Lifecycle::await_members(const AttemptPtr& attempt) {
       ++attempt->members_left;
     }
   }
-  if (!cycle.empty()) {
-    return fail_prepare(attempt, invalid_argument("circular dependency between ensembles: ", cycle), true);
+  if (!cycle.ok()) {
+    return fail_prepare(attempt, std::move(cycle), true);
   }
   for (const AttemptPtr& member : started) post(member, &Lifecycle::prepare);
   member_ended(attempt, {}, {});

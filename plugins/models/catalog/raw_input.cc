@@ -44,8 +44,7 @@ Status deduce(Request& request, InputTensor& input, const ModelInfo& info, const
   input.datatype = spec.datatype;
   input.shape = {shape, spec.dims.size() + batch_dims};
   if (spec.datatype == DataType::kBytes) {
-    if (variable != nullptr) *variable = 1;
-    if (others != 1 || input.size_bytes > UINT32_MAX) {
+    if (variable != nullptr || others != 1 || input.size_bytes > UINT32_MAX) {
       return invalid_argument(request_prefix(request), "For BYTE datatype raw input '", spec.name,
                               "', the model must have input shape [1]");
     }

@@ -283,6 +283,11 @@ std::vector<Refusal> refused_correlations_and_raw_inputs() {
          r.add_raw_input("", DataType::kInvalid, {}, "12345678").flags = InputTensor::kRaw;
        },
        kUnknown + "For BYTE datatype raw input 'S', the model must have input shape [1]"},
+      {"RawTextVariable", one_text({-1}),
+       [](TestRequest& r) {
+         r.add_raw_input("", DataType::kInvalid, {}, "12345678").flags = InputTensor::kRaw;
+       },
+       kUnknown + "For BYTE datatype raw input 'S', the model must have input shape [1]"},
       {"RawNotDivisible", variable,
        [](TestRequest& r) {
          r.add_raw_input("", DataType::kInvalid, {}, std::string(13, 'x')).flags = InputTensor::kRaw;
