@@ -17,7 +17,11 @@ std::vector<double> first_response_bounds(const inference::ModelConfig& config, 
                                           Log& log) {
   std::vector<double> bounds = {100, 500, 2000, 5000};
   for (const auto& control : config.model_metrics().metric_control()) {
-    if (control.metric_identifier().family() != kFirstResponse) continue;
+    if (control.metric_identifier().family() != kFirstResponse) {
+      log.warning("model '", model, "': metric family '", control.metric_identifier().family(),
+                  "' in model_metrics can not be customized; expected ", kFirstResponse);
+      continue;
+    }
     if (control.histogram_options().buckets().empty()) continue;
     const auto& buckets = control.histogram_options().buckets();
     const bool ascending = std::adjacent_find(buckets.begin(), buckets.end(),

@@ -22,7 +22,7 @@ struct ModelFacts {
 };
 
 /// \param config  serialized inference.ModelConfig; one that can not be read has no tags. What is no use is
-/// left out with a warning: a tag that makes no label, bounds that do not ascend.
+/// left out with a warning: a tag that makes no label, bounds that do not ascend, a family without any.
 ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_view config, Log& log);
 
 /// Facts by model version, read once and again when a version was loaded with another configuration. One

@@ -164,8 +164,12 @@ TEST_F(ModelFamiliesTest, TheConfigurationSetsTheBucketsOfTheFirstResponse) {
   const std::vector<double> defaults = {100, 500, 2000, 5000};
   EXPECT_EQ(buckets({1, 2.5, 1e6}, kFamily), (std::vector<double>{1, 2.5, 1e6}));
   EXPECT_EQ(buckets({}, kFamily), defaults);
-  EXPECT_EQ(buckets({1, 2}, "another"), defaults);
   EXPECT_EQ(log_.records().size(), 0u);
+  EXPECT_EQ(buckets({1, 2}, "another"), defaults);
+  EXPECT_EQ(log_.count(LogLevel::kWarning,
+                       "model 'm': metric family 'another' in model_metrics can not be customized; expected "
+                       "nv_inference_first_response_histogram_ms"),
+            1u);
   EXPECT_EQ(buckets({2, 1}, kFamily), defaults);
   EXPECT_EQ(buckets({1, 1}, kFamily), defaults);
   EXPECT_EQ(buckets({1, std::numeric_limits<double>::infinity()}, kFamily), defaults);
