@@ -35,13 +35,15 @@ CURLcode perform(CURLM* multi, CURL* curl, const std::atomic<bool>& interrupted)
 /// OTLP names these answers as those to try again after.
 bool is_retryable(long code) noexcept { return code == 429 || code == 502 || code == 503 || code == 504; }
 
-Status check_url(const std::string& url) {
+/// With its scheme, which may be left out for http.
+Result<std::string> whole_url(const std::string& url) {
+  std::string whole = url.find("://") == std::string::npos ? cat("http://", url) : url;
   CURLU* parsed = curl_url();
-  CURLUcode code = curl_url_set(parsed, CURLUPART_URL, url.c_str(), 0);
+  CURLUcode code = curl_url_set(parsed, CURLUPART_URL, whole.c_str(), 0);
   curl_url_cleanup(parsed);
-  bool http = url.starts_with("http://") || url.starts_with("https://");
-  if (code == CURLUE_OK && http) return {};
-  return invalid_argument("option 'url' is '", url, "', expected http://host[:port]/path or https://...");
+  bool http = whole.starts_with("http://") || whole.starts_with("https://");
+  if (code == CURLUE_OK && http) return whole;
+  return invalid_argument("option 'url' is '", url, "', expected [http://]host[:port]/path or https://...");
 }
 
 }  // namespace
@@ -49,10 +51,11 @@ Status check_url(const std::string& url) {
 Result<std::unique_ptr<Transport>> CurlTransport::create(const std::string& url) {
   static const CURLcode initialized = curl_global_init(CURL_GLOBAL_ALL);
   if (initialized != CURLE_OK) return internal_error("libcurl: ", curl_easy_strerror(initialized));
-  ATOLL_RETURN_IF_ERROR(check_url(url));
+  Result<std::string> whole = whole_url(url);
+  if (!whole.ok()) return std::move(whole).status();
   std::unique_ptr<CurlTransport> transport(new CurlTransport);
   CURL* curl = curl_easy_init();
-  transport->url_ = url;
+  transport->url_ = std::move(whole).value();
   transport->curl_ = curl;
   transport->multi_ = curl_multi_init();
   if (curl == nullptr || transport->multi_ == nullptr) return internal_error("libcurl gives no handle");

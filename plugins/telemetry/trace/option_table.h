@@ -21,7 +21,8 @@ inline constexpr OptionTable kOptions{
     option_int("log_frequency", 0)
         .range(0, 4294967295)
         .help("Traces in each numbered file <trace_file>.<n>; 0: all of them in one file."),
-    option_string("url", "http://localhost:4318/v1/traces").help("The collector's OTLP/HTTP address."),
+    option_string("url", "http://localhost:4318/v1/traces")
+        .help("The collector's OTLP/HTTP address; \"http://\" may be left out."),
     option_string_list("resource", {"service.name=triton-inference-server"})
         .help("Resource attributes of the exported spans, as key=value."),
     option_int("bsp_max_queue_size", 2048)

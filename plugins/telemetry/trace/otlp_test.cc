@@ -257,17 +257,17 @@ TEST_F(OtlpTest, StoppingExportsWhatIsLeftUntilTheDeadline) {
 }
 
 TEST(CurlTransport, RefusesOtherAddresses) {
-  for (const char* url : {"", "localhost:4318", "ftp://x/", "http://", "file:///etc/passwd"}) {
+  for (const char* url : {"", "ftp://x/", "http://", "file:///etc/passwd", "localhost:port"}) {
     auto transport = CurlTransport::create(url);
     ASSERT_FALSE(transport.ok()) << url;
     EXPECT_EQ(transport.status().message(),
-              cat("option 'url' is '", url, "', expected http://host[:port]/path or https://..."));
+              cat("option 'url' is '", url, "', expected [http://]host[:port]/path or https://..."));
   }
 }
 
 TEST(CurlTransport, PostsAndReadsTheAnswer) {
   Collector collector({200, 400, 503, 429, 204});
-  auto transport = CurlTransport::create(collector.url());
+  auto transport = CurlTransport::create(collector.url().substr(std::string("http://").size()));
   ASSERT_TRUE(transport.ok());
   std::string large(100'000, 'x');
   struct {

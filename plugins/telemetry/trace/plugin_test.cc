@@ -67,9 +67,9 @@ TEST_F(TracePluginTest, BadOptionsAreRefusedBeforeAnythingRuns) {
   host_.options()
       .set_strings("level", {"OFF"})
       .set_string("mode", "opentelemetry")
-      .set_string("url", "nowhere");
+      .set_string("url", "no where");
   EXPECT_EQ(test::PluginRunner(host_).create().message(),
-            "option 'url' is 'nowhere', expected http://host[:port]/path or https://...");
+            "option 'url' is 'no where', expected [http://]host[:port]/path or https://...");
 }
 
 }  // namespace
