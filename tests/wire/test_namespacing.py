@@ -54,8 +54,10 @@ def test_all_are_loaded_and_an_identifier_tells_them_apart(repositories):
         assert names == {f"{a}::m": 1, f"{b}::m": 1, "alone": 1}
         with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=60) as answer:
             text = answer.read().decode()
-        shown = re.findall(r'^nv_inference_request_success\{model="([^"]*)",version="1"\} 1$', text, re.M)
-        assert sorted(shown) == sorted(names)
+        labels = r'\{model="([^"]*)",namespace="([^"]*)",version="1"\}'
+        shown = re.findall(f"^nv_inference_request_success{labels} 1$", text, re.M)
+        assert sorted(shown) == [("alone", str(b)), ("m", str(a)), ("m", str(b))]
+        assert text.count('model="') == len(re.findall(r'\{model="[^"]*",namespace="[^"]*",', text))
 
 
 def test_without_it_a_name_in_two_repositories_is_not_served(repositories):

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "atoll/model_identifier.h"
 #include "atoll/resident_memory.h"
 #include "common/startup_load.h"
 #include "model_size.h"
@@ -304,12 +305,17 @@ void Demand::look_at_use() {
     bool pending = false;
   };
   std::map<std::string, Use, std::less<>> uses;
-  for (const ModelStatistics& statistics : *all) {
-    Use& use = uses[statistics.name];
+  const auto add = [&uses](std::string_view name, const ModelStatistics& statistics) {
+    Use& use = uses[std::string(name)];
     use.activity += activity_of(statistics);
     use.pending |= statistics.pending != 0;
     use.last_inference_ms = std::max(use.last_inference_ms, statistics.last_inference_ms);
     for (const MemoryUsage& memory : statistics.memory) use.bytes += memory.size_bytes;
+  };
+  for (const ModelStatistics& statistics : *all) {
+    // Requests name models by either.
+    add(statistics.name, statistics);
+    if (is_model_identifier(statistics.name)) add(model_name_of(statistics.name), statistics);
   }
   std::scoped_lock lock(mutex_);
   const int64_t now_ns = host_.clock().now_ns();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "atoll/model_identifier.h"
 #include "model_config.pb.h"
 
 namespace atl::frontends::metrics {
@@ -48,7 +49,8 @@ ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_
     log.warning("model '", model, "': its configuration can not be read; its metrics have no tags");
     config.Clear();
   }
-  facts.labels = {{"model", model}, {"version", std::to_string(version)}};
+  facts.labels = {{"model", utf8_text(model_name_of(name))}, {"version", std::to_string(version)}};
+  if (is_model_identifier(name)) facts.labels.push_back({"namespace", utf8_text(model_namespace_of(name))});
   for (const auto& [tag, value] : config.metric_tags()) {
     std::string label = "_" + tag;
     if (!prometheus::CheckLabelName(label)) {

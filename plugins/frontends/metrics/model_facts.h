@@ -16,7 +16,8 @@
 namespace atl::frontends::metrics {
 
 struct ModelFacts {
-  Labels labels;  ///< model, version, and _<tag> for each of metric_tags; ordered by name
+  /// model, version, namespace if the name is an identifier, and _<tag> for each of metric_tags; by name.
+  Labels labels;
   bool response_cache = false;
   std::vector<double> first_response_bounds_ms;  ///< strictly ascending
 };

@@ -304,5 +304,21 @@ TEST(ModelFactsCacheTest, HoldsNoModelAndForgetsThoseThatWent) {
   EXPECT_EQ(cache.find(catalog, "m", 1), nullptr);
 }
 
+TEST_F(ModelFamiliesTest, AnIdentifierIsTwoLabelsOfEverySeries) {
+  model_.name = "/srv/a::m";
+  const std::string page = text();
+  EXPECT_NE(page.find(R"(nv_inference_count{model="m",namespace="/srv/a",version="3"} 21)"),
+            std::string::npos);
+  EXPECT_EQ(page.find("::"), std::string::npos);
+  size_t series = 0, with_namespace = 0;
+  for (size_t at = 0; (at = page.find("{", at)) != std::string::npos; ++at) {
+    ++series;
+    const std::string labels = page.substr(at, page.find("}", at) - at);
+    with_namespace += labels.find(R"(model="m",namespace="/srv/a",)") != std::string::npos;
+  }
+  EXPECT_GT(series, 10u);
+  EXPECT_EQ(with_namespace, series);
+}
+
 }  // namespace
 }  // namespace atl::frontends::metrics

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "namespaces.h"
+#include "atoll/model_identifier.h"
 
 namespace atl::models {
 namespace {
@@ -22,7 +22,7 @@ LoadCall::Done with_names(std::vector<std::string> models,
 
 /// The index knows no repositories.
 void show_names(std::vector<ModelIndexEntry>* entries) {
-  for (ModelIndexEntry& entry : *entries) entry.name = std::string(name_of(entry.name));
+  for (ModelIndexEntry& entry : *entries) entry.name = std::string(model_name_of(entry.name));
   std::stable_sort(entries->begin(), entries->end(),
                    [](const ModelIndexEntry& a, const ModelIndexEntry& b) { return a.name < b.name; });
 }
@@ -141,7 +141,7 @@ Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
   Versions versions = lifecycle_.look([&](const ModelRecords& records) {
     Versions ready;
     for (const auto& [model, record] : records.all()) {
-      if (!name.empty() && model != name && (!options_.loader.namespacing || name_of(model) != name))
+      if (!name.empty() && model != name && (!options_.loader.namespacing || model_name_of(model) != name))
         continue;
       if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
         ready.emplace(model, std::move(of_model));
@@ -170,8 +170,7 @@ void Catalog::append_statistics(const std::string& name, int64_t version,
   ModelRef model = table_.acquire(name, version);
   if (!model) return;
   all->push_back(model->statistics());
-  // Two of the same name are told apart; one alone goes by its name.
-  if (table_.holders(name_of(name)) > 1) all->back().name = name;
+  all->back().name = name;
 }
 
 Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {

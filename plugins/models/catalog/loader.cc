@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "atoll/memory.h"
+#include "atoll/model_identifier.h"
 #include "atoll/proto/model_description.h"
 #include "inherited_labels.h"
 #include "instance_specs.h"
 #include "model_config.pb.h"
-#include "namespaces.h"
 #include "parallel_for.h"
 #include "scheduler_choice.h"
 #include "warmup.h"
@@ -91,7 +91,7 @@ Status Loader::read_files(const std::string& model, LoadOrder& order, const Prep
       return invalid_argument("Load parameter 'config' must be specified for model file override");
     }
     Result<PrivateModel> made =
-        repository_.open_files(options_.namespacing ? name_of(model) : model, order.files);
+        repository_.open_files(options_.namespacing ? model_name_of(model) : model, order.files);
     order.files = {};
     if (!made.ok()) return std::move(made).status();
     prepared.files = std::move(made->model);
@@ -156,15 +156,15 @@ Status Loader::find_members(const std::string& ensemble, inference::ModelConfig&
     step->clear_model_namespace();
     std::string found;
     for (const RepositoryEntry& entry : entries.value()) {
-      if (name_of(entry.name) != member) continue;
+      if (model_name_of(entry.name) != member) continue;
       const bool first = found.empty();
-      const bool own = namespace_of(entry.name) == namespace_of(ensemble);
+      const bool own = model_namespace_of(entry.name) == model_namespace_of(ensemble);
       found = first || own ? entry.name : std::string(member);
       if (own) break;
     }
-    if (!is_identifier(found)) continue;
+    if (!is_model_identifier(found)) continue;
     member = found;
-    step->set_model_namespace(std::string(namespace_of(found)));
+    step->set_model_namespace(std::string(model_namespace_of(found)));
   }
   prepared.config = config.SerializeAsString();
   return {};

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "atoll/model_identifier.h"
 #include "catalog.h"
-#include "namespaces.h"
 
 namespace atl::models {
 namespace {
@@ -36,7 +36,7 @@ std::vector<std::string> listed_identifiers(const std::vector<RepositoryEntry>& 
                                             const std::string& model) {
   std::vector<std::string> identifiers;
   for (const RepositoryEntry& entry : entries) {
-    if (name_of(entry.name) == model) identifiers.push_back(entry.name);
+    if (model_name_of(entry.name) == model) identifiers.push_back(entry.name);
   }
   if (identifiers.empty()) identifiers.push_back(model);
   return identifiers;
@@ -71,12 +71,12 @@ void Catalog::load_namespaced(std::vector<std::string> models,
   host_.workers().run(make_task([this, models = std::move(models), done = std::move(done),
                                  pass = std::move(pass)]() mutable {
     Result<std::vector<RepositoryEntry>> entries = std::vector<RepositoryEntry>();
-    if (!std::all_of(models.begin(), models.end(), is_identifier)) entries = repository_->list();
+    if (!std::all_of(models.begin(), models.end(), is_model_identifier)) entries = repository_->list();
     std::vector<std::string> identifiers;
     std::vector<std::pair<std::string, size_t>> counts;
     for (const std::string& model : models) {
       std::vector<std::string> of_model{model};
-      if (!is_identifier(model) && entries.ok()) of_model = listed_identifiers(entries.value(), model);
+      if (!is_model_identifier(model) && entries.ok()) of_model = listed_identifiers(entries.value(), model);
       counts.emplace_back(model, of_model.size());
       identifiers.insert(identifiers.end(), of_model.begin(), of_model.end());
     }
@@ -88,7 +88,7 @@ void Catalog::load_namespaced(std::vector<std::string> models,
 
 void Catalog::load_model_namespaced(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) {
   if (!request.files.empty()) {
-    request.model = identifier_of({}, request.model);
+    request.model = model_identifier_of({}, request.model);
     return lifecycle_.load(std::move(request), std::move(done));
   }
   Pass pass(host_.gate());
@@ -96,7 +96,7 @@ void Catalog::load_model_namespaced(ModelLoadRequest request, std::function<void
   auto loads = std::make_shared<SeveralLoads>(SeveralLoads{std::move(request), {}, std::move(done)});
   host_.workers().run(make_task([this, loads, pass = std::move(pass)] {
     Result<std::vector<RepositoryEntry>> entries = std::vector<RepositoryEntry>();
-    if (!is_identifier(loads->request.model)) entries = repository_->list();
+    if (!is_model_identifier(loads->request.model)) entries = repository_->list();
     if (!entries.ok()) return loads->done({std::move(entries).status()});
     loads->identifiers = listed_identifiers(entries.value(), loads->request.model);
     load_next(lifecycle_, loads);
@@ -108,7 +108,7 @@ std::vector<std::string> Catalog::loaded_identifiers(const std::vector<std::stri
   return lifecycle_.look([&](const ModelRecords& records) {
     std::vector<std::string> identifiers;
     for (const auto& [identifier, record] : records.all()) {
-      if (wanted.contains(identifier) || wanted.contains(name_of(identifier)))
+      if (wanted.contains(identifier) || wanted.contains(model_name_of(identifier)))
         identifiers.push_back(identifier);
     }
     return identifiers;
@@ -116,12 +116,13 @@ std::vector<std::string> Catalog::loaded_identifiers(const std::vector<std::stri
 }
 
 std::string Catalog::the_only_identifier(std::string_view name) const {
-  if (!options_.loader.namespacing || is_identifier(name)) return std::string(name);
+  if (!options_.loader.namespacing || is_model_identifier(name)) return std::string(name);
   return lifecycle_.look([&](const ModelRecords& records) {
     std::string only(name);
     for (const auto& [identifier, record] : records.all()) {
       // One that serves, else any.
-      if (name_of(identifier) == name && (record.has_ready() || !is_identifier(only))) only = identifier;
+      if (model_name_of(identifier) == name && (record.has_ready() || !is_model_identifier(only)))
+        only = identifier;
     }
     return only;
   });

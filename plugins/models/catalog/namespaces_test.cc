@@ -1,9 +1,8 @@
 // Models of one name in several repositories.
-#include "namespaces.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "atoll/model_identifier.h"
 #include "test_support.h"
 
 namespace atl::models {
@@ -33,13 +32,13 @@ class NamespacesTest : public ::testing::Test {
 };
 
 TEST(Namespaces, IdentifiersAreTakenApart) {
-  EXPECT_EQ(name_of("/srv/a::m"), "m");
-  EXPECT_EQ(namespace_of("/srv/a::m"), "/srv/a");
-  EXPECT_EQ(name_of("::m"), "m");
-  EXPECT_EQ(namespace_of("::m"), "");
-  EXPECT_EQ(name_of("m"), "m");
-  EXPECT_FALSE(is_identifier("m"));
-  EXPECT_TRUE(is_identifier(identifier_of("/srv/a", "m")));
+  EXPECT_EQ(model_name_of("/srv/a::m"), "m");
+  EXPECT_EQ(model_namespace_of("/srv/a::m"), "/srv/a");
+  EXPECT_EQ(model_name_of("::m"), "m");
+  EXPECT_EQ(model_namespace_of("::m"), "");
+  EXPECT_EQ(model_name_of("m"), "m");
+  EXPECT_FALSE(is_model_identifier("m"));
+  EXPECT_TRUE(is_model_identifier(model_identifier_of("/srv/a", "m")));
 }
 
 TEST_F(NamespacesTest, TheOnlyHolderOfANameIsUsed) {

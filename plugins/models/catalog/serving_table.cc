@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "namespaces.h"
+#include "atoll/model_identifier.h"
 
 namespace atl::models {
 
@@ -49,7 +49,7 @@ void ServingTable::publish(const std::string& name, std::vector<ServedModel*> ve
 }
 
 void ServingTable::point_name_at_its_holder(const std::string& identifier, bool serves) {
-  const std::string name(name_of(identifier));
+  const std::string name(model_name_of(identifier));
   std::set<std::string>& holders = holders_[name];
   if (serves) {
     holders.insert(identifier);

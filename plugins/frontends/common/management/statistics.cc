@@ -1,4 +1,10 @@
 // ModelStatistics.
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "atoll/model_identifier.h"
 #include "common/management/management.h"
 
 namespace atl::frontends {
@@ -52,7 +58,15 @@ Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRe
   if (!version.ok()) return std::move(version).status();
   Result<std::vector<ModelStatistics>> all = server.catalog->statistics(request.name(), version.value());
   if (!all.ok()) return std::move(all).status();
-  for (const ModelStatistics& one : all.value()) copy(one, response->add_model_stats());
+  // Of one name alone the identifier says nothing.
+  std::map<std::string_view, std::set<std::string_view>> identifiers;
+  for (const ModelStatistics& one : all.value()) identifiers[model_name_of(one.name)].insert(one.name);
+  for (const ModelStatistics& one : all.value()) {
+    inference::ModelStatistics* added = response->add_model_stats();
+    copy(one, added);
+    const std::string_view name = model_name_of(one.name);
+    if (identifiers[name].size() == 1) added->set_name(std::string(name));
+  }
   return {};
 }
 
