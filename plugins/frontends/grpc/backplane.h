@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "atoll/host.h"
+#include "common/call_gate.h"
 #include "common/large_work.h"
 #include "common/management/management.h"
 #include "settings.h"
@@ -14,6 +15,7 @@ struct Backplane {
   Host& host;
   const Settings& settings;
   ServerAccess server;
+  CallGate& calls;
   std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
 };
 

@@ -24,15 +24,17 @@ Status GrpcFrontend::start() {
   Result<ServerAccess> access = ServerAccess::open(host_);
   if (!access.ok()) return std::move(access).status();
   access->server_name = settings_.server_name;
-  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(access).value()});
+  log_bridge_ = std::make_unique<LogBridge>(host_.log());
+  calls_ = CallGate::open(host_.gate());
+  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(access).value(), *calls_});
   Status opened = backplane_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
   if (!opened.ok()) {
-    backplane_.reset();
+    stop();
     return opened;
   }
   Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*backplane_, &bound_port_);
   if (!server.ok()) {
-    backplane_.reset();
+    stop();
     return std::move(server).status();
   }
   server_ = std::move(server).value();
@@ -47,11 +49,13 @@ void GrpcFrontend::drain(int64_t deadline_ns) {
 void GrpcFrontend::stop() {
   server_.reset();
   backplane_.reset();
+  calls_.reset();
+  log_bridge_.reset();
 }
 
 std::string GrpcFrontend::holding() {
-  int64_t calls = host_.gate().count();
-  return calls == 0 ? std::string() : cat(calls, calls == 1 ? " gRPC call" : " gRPC calls");
+  const int64_t held = calls();
+  return held == 0 ? std::string() : cat(held, held == 1 ? " gRPC call" : " gRPC calls");
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -7,6 +7,7 @@
 #include "atoll/plugin.h"
 #include "backplane.h"
 #include "grpc_server.h"
+#include "log_bridge.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -23,10 +24,14 @@ class GrpcFrontend final : public Plugin {
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }
+  /// Calls that are being answered, health calls aside.
+  int64_t calls() const noexcept { return calls_ == nullptr ? 0 : calls_->calls(); }
 
  private:
   Host& host_;
   Settings settings_;
+  std::unique_ptr<LogBridge> log_bridge_;
+  CallGate::Owner calls_;
   std::unique_ptr<Backplane> backplane_;
   std::unique_ptr<GrpcServer> server_;
   int bound_port_ = 0;

@@ -92,6 +92,7 @@ class FrontendTest : public ::testing::Test {
   }
   void stop() { frontend_.reset(); }
 
+  int64_t calls() const { return frontend_->calls(); }
   std::string target() const { return "127.0.0.1:" + std::to_string(frontend_->bound_port()); }
   /// What the client takes in before it reads stays 64 KiB, however fast the bytes before came. Before
   /// start().

@@ -28,8 +28,11 @@ constexpr int kMaxMetadataBytes = 64 * 1024;
 constexpr int kLookaheadBytes = 1024 * 1024;
 /// How long stop() lets calls end that hold no pass (health, and writes under way) before it cancels them.
 constexpr auto kStopGrace = std::chrono::seconds(1);
+/// How long a server that is replaced waits for clients that were told to go and neither call nor leave.
+constexpr auto kLeaveGrace = std::chrono::seconds(5);
+constexpr auto kLookInterval = std::chrono::milliseconds(10);
 
-void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& settings) {
+void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& settings, const GoAway& go_away) {
   builder.SetMaxReceiveMessageSize(settings.max_message_bytes);
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.max_streams_per_connection);
@@ -41,8 +44,8 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              settings.http2_min_recv_ping_interval_without_data_ms);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, settings.http2_max_ping_strikes);
-  if (settings.max_connection_age_ms > 0) {
-    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, settings.max_connection_age_ms);
+  if (go_away.age_argument_ms() > 0) {
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, go_away.age_argument_ms());
   }
   if (settings.max_connection_age_grace_ms > 0) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, settings.max_connection_age_grace_ms);
@@ -52,15 +55,14 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookaheadBytes);
   // Counts of calls that nothing here reads, with two looks at the clock a call.
   builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
-  // Shared, so that the next generation of this instance can take over the port while this one drains; that
-  // nobody else has it is checked before.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 1);
 }
 
 }  // namespace
 
 GrpcServer::GrpcServer(Backplane& backplane)
-    : backplane_(backplane), methods_(backplane, inference_, health_) {}
+    : backplane_(backplane),
+      methods_(backplane, inference_, health_),
+      go_away_(backplane.settings.max_connection_age_ms) {}
 
 GrpcServer::~GrpcServer() { stop(); }
 
@@ -81,21 +83,28 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int*
 
 Status GrpcServer::build(int* bound_port) {
   const Settings& settings = backplane_.settings;
-  if (!settings.reuse_port && !backplane_.host.replaces_running_instance()) {
-    ATOLL_RETURN_IF_ERROR(check_address_is_free(settings.address));
-  }
+  Log& log = backplane_.host.log();
+  acceptor_ = std::make_unique<ConnectionAcceptor>(
+      log, ConnectionLimit::make(settings.max_connections, kRequestShare, log));
+  Result<int> port = acceptor_->listen(
+      settings.address,
+      {.take_over = backplane_.host.replaces_running_instance(), .share_port = settings.reuse_port});
+  if (!port.ok()) return std::move(port).status();
+  *bound_port = port.value();
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
   if (!credentials.ok()) return std::move(credentials).status();
   grpc::ServerBuilder builder;
-  set_channel_arguments(builder, settings);
-  builder.AddListeningPort(settings.address.text(settings.address.port), credentials.value(), bound_port);
+  set_channel_arguments(builder, settings, go_away_);
+  using Experimental = grpc::ServerBuilder::experimental_type;
+  std::unique_ptr<ConnectionAcceptor::Target> target = builder.experimental().AddExternalConnectionAcceptor(
+      Experimental::ExternalConnectionType::FROM_FD, credentials.value());
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
   for (uint32_t i = 0; i < settings.threads; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(backplane_, inference_, builder.AddCompletionQueue()));
   }
   server_ = builder.BuildAndStart();
-  if (server_ == nullptr || *bound_port == 0) {
+  if (server_ == nullptr) {
     if (settings.tls.use_ssl) {
       return invalid_argument("gRPC can not listen on '", settings.address.text(settings.address.port),
                               "' with server_cert '", settings.tls.server_cert, "', server_key '",
@@ -113,6 +122,7 @@ Status GrpcServer::build(int* bound_port) {
     threads_.emplace_back([this, completion_queue = queue->queue.get()] { run_queue(*completion_queue); });
     pthread_setname_np(threads_.back().native_handle(), cat("grpc-", threads_.size() - 1).c_str());
   }
+  acceptor_->start(std::move(target));
   return {};
 }
 
@@ -127,33 +137,63 @@ void GrpcServer::run_queue(grpc::ServerCompletionQueue& queue) noexcept {
   while (queue.Next(&tag, &ok)) Event::ended(tag, ok);
 }
 
-void GrpcServer::drain(int64_t deadline_ns, bool keep_listening) {
+void GrpcServer::drain(int64_t deadline_ns, bool exiting) {
   if (server_ == nullptr || drainer_.joinable()) return;
   const std::chrono::nanoseconds left(std::max<int64_t>(0, deadline_ns - backplane_.host.clock().now_ns()));
-  drainer_ = std::thread([this, left, keep_listening] {
-    if (keep_listening) {
+  const auto deadline = std::chrono::steady_clock::now() + left;
+  if (exiting) {
+    backplane_.calls.close();
+  } else {
+    acceptor_->close();
+  }
+  drainer_ = std::thread([this, deadline, exiting] {
+    if (exiting) {
       std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, left, [this] { return stopping_; })) return;
-      lock.unlock();
-      server_->Shutdown(std::chrono::system_clock::now());
-    } else {
-      server_->Shutdown(std::chrono::system_clock::now() + left);
+      if (wake_.wait_until(lock, deadline, [this] { return stopping_; })) return;
+    } else if (!leave(deadline)) {
+      return;
     }
+    acceptor_->close();
+    const auto left_now = deadline - std::chrono::steady_clock::now();
+    server_->Shutdown(std::chrono::system_clock::now() +
+                      std::max(left_now, std::chrono::steady_clock::duration::zero()));
   });
 }
 
+bool GrpcServer::leave(std::chrono::steady_clock::time_point deadline) {
+  CallGate& calls = backplane_.calls;
+  calls.count_calls();
+  const bool told = go_away_.send() > 0;
+  uint64_t begun = calls.begun();
+  auto quiet_since = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (acceptor_->open_connections() > 0) {
+    if (wake_.wait_for(lock, kLookInterval, [this] { return stopping_; })) return false;
+    const auto now = std::chrono::steady_clock::now();
+    // Clients that can not be told would go on calling.
+    if (told && (calls.calls() > 0 || calls.begun() != begun)) quiet_since = now;
+    begun = calls.begun();
+    if (now >= deadline || now - quiet_since > kLeaveGrace) break;
+  }
+  lock.unlock();
+  calls.close();
+  return true;
+}
+
 void GrpcServer::stop() {
+  backplane_.calls.close();
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
   }
-  if (drainer_.joinable()) drainer_.join();
   // A stream without requests is no reason to wait; its client hears why it ends.
   for (auto& queue : queues_) queue->streams.end_all(unavailable(messages::kGrpcShuttingDown));
+  if (drainer_.joinable()) drainer_.join();
+  if (acceptor_ != nullptr) acceptor_->stop();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   // Shutdown returns when gRPC has no calls any more; a request may still be with its model.
-  while (server_ != nullptr && (backplane_.host.gate().count() > 0 || has_streams())) {
+  while (server_ != nullptr && (backplane_.calls.calls() > 0 || has_streams())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();
@@ -162,6 +202,7 @@ void GrpcServer::stop() {
     for (auto& queue : queues_) run_queue(*queue->queue);  // start failed: nobody else empties them
   }
   threads_.clear();
+  acceptor_.reset();
   server_.reset();
   queues_.clear();
 }

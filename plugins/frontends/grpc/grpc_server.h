@@ -3,6 +3,7 @@
 
 #include <grpcpp/server.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "backplane.h"
+#include "connection_acceptor.h"
+#include "go_away.h"
 #include "infer_queue.h"
 #include "method_table.h"
 #include "services.h"
@@ -24,10 +27,11 @@ class GrpcServer {
   static Result<std::unique_ptr<GrpcServer>> start(Backplane& backplane, int* bound_port) noexcept;
   ~GrpcServer();
 
-  /// New calls are refused by the gate already. Calls in flight may go on until the deadline (the host's
-  /// clock), then they are cancelled. \param keep_listening  stay reachable, so that health calls are
-  /// answered; else close the listener and tell clients to connect anew. Returns at once.
-  void drain(int64_t deadline_ns, bool keep_listening);
+  /// Calls in flight may go on until the deadline (the host's clock), then they are cancelled.
+  /// \param exiting  the server as a whole ends: new calls are refused, and connections are still taken, so
+  /// that health calls are answered. Else another instance may be taking over: no more connections are taken,
+  /// clients are told to connect anew, and the calls they make until then are answered. Returns at once.
+  void drain(int64_t deadline_ns, bool exiting);
   /// Ends everything and waits for calls that still hold the gate.
   void stop();
 
@@ -36,13 +40,17 @@ class GrpcServer {
   Status build(int* bound_port);
   bool has_streams() const noexcept;
   void run_queue(grpc::ServerCompletionQueue& queue) noexcept;
+  /// Sends clients away and waits until they have gone. False: the server stops.
+  bool leave(std::chrono::steady_clock::time_point deadline);
 
   Backplane& backplane_;
   InferenceService inference_;
   HealthService health_;
   MethodTable methods_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
+  GoAway go_away_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::vector<std::thread> threads_;
 
   std::thread drainer_;

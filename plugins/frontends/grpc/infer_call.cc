@@ -40,7 +40,7 @@ void InferCall::on_start(bool ok) {
   wait_end_ns_ = queue_.trace_time_ns();
   Status refusal = queue_.backplane.settings.access.check(ApiCategory::kInference, *context_);
   if (refusal.ok()) {
-    pass_ = Pass(queue_.backplane.host.gate());
+    pass_ = queue_.backplane.calls.enter();
     if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);
   }
   if (!refusal.ok()) {

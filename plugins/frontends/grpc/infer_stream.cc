@@ -35,7 +35,7 @@ void InferStream::on_start(bool ok) {
   const Backplane& backplane = queue_.backplane;
   backplane.settings.set_compression(&context_);
   Status refusal = backplane.settings.access.check(ApiCategory::kInference, context_);
-  if (refusal.ok() && backplane.host.gate().closed()) refusal = unavailable(messages::kGrpcShuttingDown);
+  if (refusal.ok() && backplane.calls.closed()) refusal = unavailable(messages::kGrpcShuttingDown);
   Lock lock(mutex_);
   if (!refusal.ok()) {
     end(std::move(lock), refusal.code(), std::string(refusal.message()), true);

@@ -15,6 +15,9 @@ inline constexpr OptionTable kOptions{
     option_bytes("max_message_bytes", "64MiB")
         .range("1KiB", "2147483647")
         .help("Largest request accepted, in bytes, after decompression."),
+    option_int("max_connections", 10000)
+        .range(1, 1000000)
+        .help("Connections open at a time; further ones are closed."),
     option_int("max_streams_per_connection", 1024)
         .range(1, 2147483647)
         .help("Calls that one connection may have open at a time."),

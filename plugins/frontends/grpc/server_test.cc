@@ -94,7 +94,7 @@ TEST_F(ServerTest, WhileTheServerExitsRunningCallsFinishAndNewOnesAreRefused) {
   expect_status(stub_->ServerReady(&ready_context, {}, &ready), StatusCode::UNAVAILABLE, "Server exiting");
   held.answer();
   EXPECT_TRUE(running.get().ok());
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
   EXPECT_EQ(frontend_->holding(), "");
 }
 
@@ -169,6 +169,77 @@ TEST_F(ServerTest, TheNextGenerationTakesOverThePort) {
     grpc::Status answer = ask();
     EXPECT_TRUE(answer.ok()) << answer.error_message();
   }
+}
+
+TEST_F(ServerTest, WhileAnotherTakesOverCallsAreAnsweredAndClientsMove) {
+  catalog_.add_identity("m");
+  start();
+  std::vector<std::thread> clients;
+  std::atomic<bool> over{false};
+  std::atomic<int> answers{0};
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&, stub = std::shared_ptr(inference::GRPCInferenceService::NewStub(channel()))] {
+      while (!over) {
+        grpc::ClientContext context;
+        inference::ModelInferResponse response;
+        const grpc::Status status = stub->ModelInfer(&context, request("m"), &response);
+        EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
+        ++answers;
+      }
+    });
+  }
+  auto more_answers = [&] { return eventually([&, wanted = answers + 100] { return answers > wanted; }); };
+  EXPECT_TRUE(more_answers());
+
+  test::FakeHost next_host("grpc", test::FakeHost::Threads::kReal);
+  set_default_options(next_host.options());
+  next_host.options().set_string("address", target());
+  next_host.registry().publish<ModelCatalog>("models", catalog_);
+  next_host.set_replaces_running_instance(true);
+  GrpcFrontend next(next_host);
+  ASSERT_TRUE(next.init().ok());
+  ASSERT_TRUE(next.start().ok());
+  drain(in_ms(600'000));
+  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; })) << "all clients have gone";
+  stop();
+  EXPECT_TRUE(more_answers());
+  over = true;
+  for (std::thread& client : clients) client.join();
+}
+
+TEST_F(ServerTest, ConnectionsOverTheLimitAreClosed) {
+  catalog_.add_identity("m");
+  host_.options().set_int("max_connections", 2);
+  start();
+  ASSERT_TRUE(infer_ok("m").ok());
+  auto connect_one = [&] {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(frontend_->bound_port()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  };
+  auto is_open = [](int fd) {
+    char first = 0;
+    pollfd readable{fd, POLLIN, 0};
+    return poll(&readable, 1, 30'000) == 1 && recv(fd, &first, 1, 0) == 1;  // the server's settings
+  };
+  const int second = connect_one();
+  EXPECT_TRUE(is_open(second));
+  const int third = connect_one();
+  EXPECT_FALSE(is_open(third));
+  EXPECT_TRUE(host_.log().contains("gRPC has as many connections as it may have (2)"));
+  EXPECT_TRUE(infer_ok("m").ok());
+  close(second);
+  close(third);
+  EXPECT_TRUE(eventually([&] {
+    const int later = connect_one();
+    const bool served = is_open(later);
+    close(later);
+    return served;
+  }));
 }
 
 TEST_F(ServerTest, StartingAndStoppingLeavesNoThreadsAndDescriptors) {

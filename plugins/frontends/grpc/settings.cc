@@ -57,6 +57,7 @@ Result<Settings> read_settings(const Options& options) noexcept {
   settings.max_requests_per_stream = static_cast<uint32_t>(integer(options, "max_requests_per_stream"));
   settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
   settings.max_response_pool_size = static_cast<uint32_t>(integer(options, "max_response_pool_size"));
+  settings.max_connections = static_cast<uint32_t>(integer(options, "max_connections"));
   settings.max_streams_per_connection = integer(options, "max_streams_per_connection");
   settings.server_name = options.get_string("server_name");
   settings.response_compression = compression_level(options.get_string("response_compression"));

@@ -20,6 +20,7 @@ struct Settings {
   bool reuse_port = false;  ///< listen on a port that others listen on as well
   TlsSettings tls;
   uint32_t threads = 0;
+  uint32_t max_connections = 0;
   int max_message_bytes = 0;
   uint32_t max_requests_per_stream = 0;
   uint64_t max_stream_backlog_bytes = 0;

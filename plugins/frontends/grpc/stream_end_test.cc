@@ -28,7 +28,7 @@ class StreamEndTest : public StreamTest {
     end(*stream);
     EXPECT_TRUE(eventually([&] { return held.at(0).cancelled() && decoupled.at(0).cancelled(); }));
     send_bytes(decoupled.at(0), 10, 'y', 0);
-    EXPECT_EQ(host_.gate().count(), 2);
+    EXPECT_EQ(calls(), 2);
     held.answer(0);
     end_request(decoupled.at(0));
     EXPECT_TRUE(all_gone());
@@ -100,6 +100,27 @@ TEST_F(StreamEndTest, WhileTheServerDrainsNewRequestsAreRefusedAndRunningOnesFin
   EXPECT_TRUE(all_gone()) << "a stream without requests holds nobody up";
   stop();
   expect_status(ended(*stream), StatusCode::UNAVAILABLE, text);
+}
+
+TEST_F(StreamEndTest, WhileAnotherTakesOverOpenStreamsGoOn) {
+  HeldModel held(catalog_.add_identity("m"));
+  start();
+  grpc::ClientContext context;
+  auto stream = open(&context);
+  stream->Write(numbered("m", "0"));
+  held.at(0);
+  host_.gate().close();
+  frontend_->drain(host_.clock().now_ns() + 600 * kNsPerSecond);
+  stream->Write(numbered("m", "1"));
+  held.at(1);
+  held.answer(0);
+  held.answer(1);
+  EXPECT_EQ(id_of(read(*stream)), "0");
+  EXPECT_EQ(id_of(read(*stream)), "1");
+  EXPECT_EQ(host_.gate().count(), 1) << "it waits for the stream's end";
+  stream->WritesDone();
+  EXPECT_TRUE(ended(*stream).ok());
+  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
 }
 
 TEST_F(StreamEndTest, AtTheDrainDeadlineRequestsAreCancelled) {

@@ -106,7 +106,7 @@ class StreamTest : public FrontendTest {
   }
   /// Nothing of a call is left on the server.
   bool all_gone() {
-    return eventually([this] { return host_.gate().count() == 0; });
+    return eventually([this] { return calls() == 0; });
   }
 };
 

@@ -35,7 +35,7 @@ StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* recei
 void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
   read_start_ns_ = read_start_ns;
   read_end_ns_ = read_end_ns;
-  pass_ = Pass(queue_.backplane.host.gate());
+  pass_ = queue_.backplane.calls.enter();
   Result<bool> opened = received_.open_small(queue_.backplane.settings.max_message_bytes);
   if (opened.ok() && opened.value()) {
     parse();

@@ -68,7 +68,7 @@ class UnaryCall final : public Event {
     Backplane& backplane = *method_.backplane;
     ATOLL_RETURN_IF_ERROR(backplane.settings.access.check(method_.category, context_));
     if (method_.holds_pass) {
-      pass_ = Pass(backplane.host.gate());
+      pass_ = backplane.calls.enter();
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
     }
     ATOLL_RETURN_IF_ERROR(open_message(&received_, method_.max_bytes));

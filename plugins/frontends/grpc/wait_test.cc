@@ -46,7 +46,7 @@ TEST_F(WaitTest, TheModelComesAndAllAreAnswered) {
     EXPECT_EQ(one->response.raw_output_contents(0), request("m").raw_input_contents(0));
     one->thread = std::thread([] {});
   }
-  EXPECT_TRUE(eventually([&] { return model.references() == 0 && host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return model.references() == 0 && calls() == 0; }));
 }
 
 TEST_F(WaitTest, ItMayComeBeforeTheWaitHasBegun) {
@@ -84,7 +84,7 @@ TEST_F(WaitTest, ACancelEndsTheWait) {
   asked->thread.join();
   EXPECT_EQ(asked->status.error_code(), StatusCode::CANCELLED);
   asked->thread = std::thread([] {});
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
 }
 
 TEST_F(WaitTest, AStreamsRequestsStayInOrder) {

@@ -67,7 +67,7 @@ TEST_F(ClientsTest, H14ClientsThatGo) {
     EXPECT_TRUE(eventually([&] { return held.cancelled() > cancelled; }));
     held.answer();
   }
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0 && model.references() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && model.references() == 0; }));
   expect_alive();
 }
 
@@ -94,8 +94,43 @@ TEST_F(ClientsTest, H14ClientsThatGoWhileTheAnswerIsWritten) {
     } else {
       one.close();
     }
-    EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0 && model.references() == 0; }));
+    EXPECT_TRUE(eventually([&] { return calls() == 0 && model.references() == 0; }));
   }
+  expect_alive();
+}
+
+TEST_F(ClientsTest, AClientThatEndsItsSendingSideGetsWhatItAskedFor) {
+  test::FakeServedModel& model = catalog_.add_identity("m");
+  HeldRequests held(model);
+  start();
+  HttpClient quick = client();
+  quick.send(request("POST", "/v2/models/probe/infer", infer_body()) + request("GET", "/v2/health/live"));
+  quick.end_sending();
+  EXPECT_EQ(quick.receive().body, infer_reply("probe"));
+  EXPECT_EQ(quick.receive().status, 200);
+  EXPECT_TRUE(quick.closed_by_server());
+
+  // One that has to wait is asked, with an interim answer, whether it still reads. HTTP/1.0 has none.
+  const std::string body = infer_body();
+  for (const std::string version : {"1.1", "1.0"}) {
+    HttpClient waiting = client();
+    waiting.send("POST /v2/models/m/infer HTTP/" + version +
+                 "\r\nHost: test\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    held.wait();
+    waiting.end_sending();
+    if (version == "1.1") {
+      EXPECT_EQ(waiting.receive().status, 100);
+    }
+    held.answer();
+    EXPECT_EQ(waiting.receive().body, infer_reply());
+    EXPECT_TRUE(waiting.closed_by_server());
+  }
+  EXPECT_EQ(held.cancelled(), 0);
+
+  HttpClient unfinished = client();
+  unfinished.send("POST /v2/models/m/infer HTTP/1.1\r\nContent-Length: 10\r\n\r\n{");
+  unfinished.end_sending();
+  EXPECT_TRUE(unfinished.closed_by_server());
   expect_alive();
 }
 

@@ -21,6 +21,8 @@ constexpr size_t kProgressBytes = 16 * 1024;
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
+/// How long a call runs after the end of the client's bytes before the client is probed.
+constexpr int64_t kProbeAfterNs = kNsPerSecond;
 constexpr int kReadings = 8;                      ///< of one connection before others get their turn
 constexpr size_t kStreamBatchBytes = 256 * 1024;  ///< of a stream in one writing
 constexpr size_t kMostParts = 256;                ///< of one sendmsg; the system's limit is 1,024
@@ -50,16 +52,32 @@ void Connection::progress(size_t bytes) noexcept {
   if (progress_bytes_ >= kProgressBytes) expect_by(worker_.backplane.settings.idle_timeout_ns);
 }
 
+int64_t Connection::idle_allowance_ns() const noexcept {
+  const int64_t timeout_ns = worker_.backplane.settings.idle_timeout_ns;
+  return worker_.leaving() ? std::min(timeout_ns, worker_.leave_by_ns() - now_ns()) : timeout_ns;
+}
+
 void Connection::start() noexcept {
-  expect_by(worker_.backplane.settings.idle_timeout_ns);
+  expect_by(idle_allowance_ns());
   advance();
 }
 
 void Connection::tick(int64_t now_ns) noexcept {
-  if (now_ns >= deadline_ns_) close();
+  if (now_ns < deadline_ns_) return;
+  if (state_ == State::kCall && !answering_) {
+    (void)probe();
+  } else if (state_ != State::kHead || head_begun_) {
+    close();
+  } else if (!next_is_here()) {
+    linger();
+  }
 }
 
 void Connection::drain() noexcept {
+  if (worker_.leaving()) {
+    if (state_ == State::kHead && !head_begun_) expect_by(idle_allowance_ns());
+    return;
+  }
   keep_alive_ = false;
   if (state_ == State::kHead || state_ == State::kBody) close();
 }
@@ -94,7 +112,13 @@ void Connection::advance() noexcept {
     }
   }
   advancing_ = false;
-  if (state_ != State::kClosed) read();
+  if (state_ == State::kClosed) return;
+  const bool wants_more = state_ == State::kHead || state_ == State::kBody;
+  if (input_ended_ && wants_more) {
+    close();
+  } else {
+    read();
+  }
 }
 
 bool Connection::advance_head() {
@@ -109,7 +133,7 @@ bool Connection::advance_head() {
   const RequestHead& head = reader_.head();
   version_ = head.version;
   no_body_ = head.method == "HEAD";
-  keep_alive_ = head.keep_alive && !worker_.draining();
+  keep_alive_ = head.keep_alive && !worker_.exiting();
   if (step == RequestReader::Step::kRefused) {
     refuse();
     return false;
@@ -147,8 +171,9 @@ bool Connection::advance_body() {
 
 void Connection::start_call() {
   state_ = State::kCall;
-  deadline_ns_ = kNever;
   last_byte_ns_ = now_ns();
+  deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
+  probed_ = false;
   if (verdict_.http_status != 0) {
     answer_text({.http_status = verdict_.http_status, .content_type = kJsonType, .extra = verdict_.extra},
                 error_json(verdict_.text));
@@ -171,6 +196,7 @@ void Connection::refuse() {
 }
 
 void Connection::read() noexcept {
+  if (input_ended_) return watch();
   if (reading_ || (state_ != State::kLinger && reader_.space().empty())) return;
   reading_ = true;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
@@ -195,7 +221,7 @@ void Connection::on_readable() noexcept {
     if (space.empty()) break;
     const ssize_t count = receive(space);
     if (count < 0) return;
-    if (count == 0) break;
+    if (count == 0) break;  // also: nothing more will come
     reader_.received(static_cast<size_t>(count));
     if (state_ == State::kBody) progress(static_cast<size_t>(count));
     advance();
@@ -210,9 +236,41 @@ ssize_t Connection::receive(std::span<char> space) noexcept {
     if (count > 0) return count;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (count == 0 && state_ != State::kLinger) {
+      input_ended_ = true;
+      if (state_ == State::kCall && !answering_) deadline_ns_ = now_ns() + kProbeAfterNs;
+      return 0;
+    }
     close();
     return -1;
   }
+}
+
+void Connection::watch() noexcept {
+  if (watching_) return;
+  watching_ = true;
+  socket_.async_wait(Socket::wait_error, [self = shared_from_this()](const boost::system::error_code&) {
+    self->watching_ = false;
+    if (self->state_ != State::kClosed) self->close();
+  });
+}
+
+bool Connection::probe() noexcept {
+  deadline_ns_ = kNever;
+  if (probed_ || version_ != 11) return true;
+  probed_ = true;
+  // Whoever closed the whole connection answers this with a reset, which watch() sees.
+  const ssize_t sent =
+      ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent == static_cast<ssize_t>(kContinue.size())) return true;
+  close();
+  return false;
+}
+
+bool Connection::next_is_here() noexcept {
+  if (!reader_.idle() || input_ended_) return !reader_.idle();
+  char first = 0;
+  return ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 // --- writing ---
@@ -221,7 +279,10 @@ BodyBuffer Connection::take_body() noexcept { return std::move(reader_.body()); 
 
 void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   answering_ = true;
-  if (worker_.draining() || framing == Framing::kUntilClosed) keep_alive_ = false;
+  if (worker_.exiting() || framing == Framing::kUntilClosed) keep_alive_ = false;
+  if (input_ended_) keep_alive_ = keep_alive_ && !reader_.idle();
+  // What was sent without waiting for this answer is answered too.
+  if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
   write_reply_head(head, version_, framing, keep_alive_, &reply_head_);
   worker_.counters.add(verdict_.category, head.http_status);
   expect_by(worker_.backplane.settings.idle_timeout_ns);
@@ -366,11 +427,12 @@ void Connection::finish_answer() noexcept {
   reader_.next();
   head_begun_ = false;
   state_ = State::kHead;
-  expect_by(worker_.backplane.settings.idle_timeout_ns);
+  expect_by(idle_allowance_ns());
   advance();
 }
 
 void Connection::linger() noexcept {
+  if (input_ended_) return close();  // nothing can come that a reset would answer
   state_ = State::kLinger;
   expect_by(kLingerNs);
   boost::system::error_code ignored;

@@ -17,7 +17,7 @@ namespace atl::frontends::http {
 class Worker;
 
 /// Lives on its worker's thread. Reading goes on while a call runs, into what room there is, so that a
-/// client's going away is noticed; a client that closes its sending side counts as gone.
+/// client's going away is noticed. A client that has ended its sending side gets answers to what it sent.
 class Connection final : public Channel, public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
@@ -29,9 +29,13 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   size_t worker_index = 0;
 
   void start() noexcept;
+  /// Nothing of a request is there.
+  bool idle() noexcept { return state_ == State::kHead && !head_begun_ && !next_is_here(); }
+  /// When the time for what it waits for is over.
+  int64_t deadline_ns() const noexcept { return deadline_ns_; }
   /// Closes the connection if the time for what it waits for is over.
   void tick(int64_t now_ns) noexcept;
-  /// Closes it now if no call runs, else after the present answer.
+  /// The worker exits or leaves. Exiting: closes it now if no call runs, else after the present answer.
   void drain() noexcept;
   /// At once; a running call learns that its client is gone.
   void close() noexcept;
@@ -59,8 +63,15 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   void refuse();
   void read() noexcept;
   void on_readable() noexcept;
-  /// \returns bytes received; 0: none are there; -1: the client has gone and the connection is closed.
+  /// \returns bytes received; 0: none are there, or ever will be; -1: the connection is closed.
   ssize_t receive(std::span<char> space) noexcept;
+  /// Waits for a reset, as there is nothing more to read.
+  void watch() noexcept;
+  /// Asks a client that has ended its sending side whether it still reads. False: the connection is closed.
+  bool probe() noexcept;
+  /// Whether a request, or its first bytes, have come behind the present one.
+  bool next_is_here() noexcept;
+  int64_t idle_allowance_ns() const noexcept;
   void begin_answer(const ReplyHead& head, Framing framing);
   void write() noexcept;
   /// False: the socket takes no more now, or the connection is closed.
@@ -79,11 +90,14 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   State state_ = State::kHead;
   bool advancing_ = false;
   bool reading_ = false;
+  bool watching_ = false;
   bool waiting_to_write_ = false;
-  bool head_begun_ = false;  ///< the first byte of a request is there
-  bool keep_alive_ = true;   ///< after the present answer
-  int version_ = 11;         ///< of the present request; it may be asked for after the head has gone
-  bool no_body_ = false;     ///< the present answer is to HEAD
+  bool input_ended_ = false;  ///< the client sends nothing more
+  bool probed_ = false;       ///< during the present call
+  bool head_begun_ = false;   ///< the first byte of a request is there
+  bool keep_alive_ = true;    ///< after the present answer
+  int version_ = 11;          ///< of the present request; it may be asked for after the head has gone
+  bool no_body_ = false;      ///< the present answer is to HEAD
   int64_t deadline_ns_ = 0;
   size_t progress_bytes_ = 0;  ///< since the deadline was set
   int64_t first_byte_ns_ = 0;

@@ -54,6 +54,10 @@ Verdict judge(const Settings& settings, const RequestHead& head) {
     if (!known_method) verdict.extra = "Allow: GET, POST\r\n";
     return verdict;
   }
+  if (head.path.find('%') != std::string_view::npos && !decode_names(&verdict.route, &verdict.names)) {
+    refuse(&verdict, 400, "a name in the path is not UTF-8");
+    return verdict;
+  }
   const ApiCategory category = verdict.route.category;
   verdict.category = static_cast<uint32_t>(category);
   const std::string* key = settings.restricted.key_of(category);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "backplane.h"
 #include "call.h"
@@ -18,7 +19,8 @@ struct Verdict {
   std::string text;       ///< of the error
   std::string extra;      ///< header lines of the answer
   uint32_t category = 0;  ///< for RequestCounters
-  Route route;            ///< views into the head
+  Route route;            ///< views into the head or into names
+  std::vector<char> names;
 };
 
 /// Restriction comes before method, method before everything else.

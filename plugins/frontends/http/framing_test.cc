@@ -222,7 +222,7 @@ TEST_F(FramingTest, H16ControlCharactersAndPercentCodes) {
     EXPECT_EQ(reply.status, 400) << name;
     EXPECT_EQ(get(std::string("/v2/models/") + name).status, 400) << name;
   }
-  expect_error(infer("a%20b"), 404, "Request for unknown model: 'a%20b' is not found");
+  expect_error(infer("a%20b"), 404, "Request for unknown model: 'a b' is not found");
   expect_alive();
 }
 

@@ -25,7 +25,9 @@ Status HttpFrontend::start() {
   if (!access.ok()) return std::move(access).status();
   access->server_name = settings_.server_name;
   const ListenAddress address = settings_.address;
-  backplane_ = std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value()});
+  calls_ = CallGate::open(host_.gate());
+  backplane_ =
+      std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value(), *calls_});
   Status opened = backplane_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads);
   if (!opened.ok()) {
     stop();
@@ -33,8 +35,7 @@ Status HttpFrontend::start() {
   }
   Result<std::unique_ptr<HttpServer>> server = HttpServer::start(*backplane_, &bound_port_);
   if (!server.ok()) {
-    settings_ = std::move(backplane_->settings);
-    backplane_.reset();
+    stop();
     return std::move(server).status();
   }
   server_ = std::move(server).value();
@@ -50,11 +51,12 @@ void HttpFrontend::stop() {
   server_.reset();
   if (backplane_ != nullptr) settings_ = std::move(backplane_->settings);
   backplane_.reset();
+  calls_.reset();
 }
 
 std::string HttpFrontend::holding() {
-  int64_t calls = host_.gate().count();
-  return calls == 0 ? std::string() : cat(calls, calls == 1 ? " HTTP call" : " HTTP calls");
+  const int64_t held = calls();
+  return held == 0 ? std::string() : cat(held, held == 1 ? " HTTP call" : " HTTP calls");
 }
 
 void HttpFrontend::collect(MetricSink& sink) const noexcept {

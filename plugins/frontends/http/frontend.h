@@ -28,10 +28,13 @@ class HttpFrontend final : public Plugin, public MetricSource {
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }
+  /// Calls that are being answered.
+  int64_t calls() const noexcept { return calls_ == nullptr ? 0 : calls_->calls(); }
 
  private:
   Host& host_;
   Settings settings_;
+  CallGate::Owner calls_;
   std::unique_ptr<Backplane> backplane_;
   std::unique_ptr<HttpServer> server_;
   int bound_port_ = 0;

@@ -99,6 +99,7 @@ class FrontendTest : public ::testing::Test {
   }
   void stop() { frontend_.reset(); }
   int port() const { return frontend_->bound_port(); }
+  int64_t calls() const { return frontend_->calls(); }
   HttpClient client() const { return HttpClient(port()); }
 
   /// \param headers  complete lines

@@ -29,7 +29,7 @@ GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
 void GenerateCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   begin(kExchangePart);
-  pass_ = Pass(context_.backplane.host.gate());
+  pass_ = context_.backplane.calls.enter();
   if (!pass_) return go_on(unavailable(frontends::messages::kServerExiting));
   Result<bool> found = find();
   if (found.ok() && !found.value()) return;  // model_came() goes on

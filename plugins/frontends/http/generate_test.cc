@@ -180,10 +180,10 @@ TEST_F(GenerateTest, ResponsesFromOtherThreadsComeAsTheyAreMade) {
     send_number(*held, i, 0);
     while (one.received().find(event(i)) == std::string::npos) ASSERT_TRUE(one.more()) << i;
   }
-  EXPECT_EQ(host_.gate().count(), 1);
+  EXPECT_EQ(calls(), 1);
   end(*held);
   EXPECT_TRUE(one.receive().body.ends_with(event(4)));
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0 && model_->references() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && model_->references() == 0; }));
   EXPECT_EQ(one.ask(request("GET", "/v2/health/live")).status, 200);
 }
 
@@ -204,7 +204,7 @@ TEST_F(GenerateTest, AClientThatGoesCancels) {
     send_number(*held, 2, 0);
     send_number(*held, 3, 0);
     end(*held);
-    EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0 && model_->references() == 0; }));
+    EXPECT_TRUE(eventually([&] { return calls() == 0 && model_->references() == 0; }));
   }
 }
 
@@ -251,7 +251,7 @@ TEST_F(GenerateTest, TooMuchThatWaitsCancelsAndSaysSo) {
                            "bytes wait for it, and the request was cancelled\"}\n\n"))
       << reply.body.substr(reply.body.size() - std::min<size_t>(reply.body.size(), 200));
   for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0 && model_->references() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && model_->references() == 0; }));
   EXPECT_EQ(slow.ask(request("GET", "/v2/health/live")).status, 200);
 }
 

@@ -64,6 +64,7 @@ class HttpClient {
     setsockopt(fd_, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     close();
   }
+  void end_sending() { ::shutdown(fd_, SHUT_WR); }
   /// False: the server has gone.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {

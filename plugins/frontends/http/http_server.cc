@@ -1,17 +1,12 @@
 #include "http_server.h"
 
-#include <sys/socket.h>
-
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "codec/error_json.h"
 #include "common/tcp_listener.h"
-#include "common/wire_messages.h"
-#include "reply_head.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -32,7 +27,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(Backplane& backplane, int*
     std::unique_ptr<HttpServer> server(new HttpServer(backplane));
     const Settings& settings = backplane.settings;
     for (uint32_t i = 0; i < settings.threads; ++i) {
-      server->workers_.push_back(std::make_unique<Worker>(backplane, server->open_connections_));
+      server->workers_.push_back(std::make_unique<Worker>(backplane, server->connections_));
     }
     ATOLL_RETURN_IF_ERROR(server->listen(bound_port));
     for (size_t i = 0; i < server->workers_.size(); ++i) server->workers_[i]->start(cat("http-", i));
@@ -48,9 +43,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(Backplane& backplane, int*
 Status HttpServer::listen(int* bound_port) {
   asio::io_context& io = workers_.front()->io();
   auto acceptor = std::make_unique<tcp::acceptor>(io);
-  ATOLL_RETURN_IF_ERROR(open_listener(backplane_.settings.address,
-                                      backplane_.host.replaces_running_instance(), kBacklog, "HTTP",
-                                      acceptor.get(), bound_port));
+  const ListenOptions options{.take_over = backplane_.host.replaces_running_instance(), .backlog = kBacklog};
+  ATOLL_RETURN_IF_ERROR(
+      open_listener(backplane_.settings.address, options, "HTTP", acceptor.get(), bound_port));
   acceptor_ = std::move(acceptor);
   accept_timer_ = std::make_unique<asio::steady_timer>(io);
   return {};
@@ -61,10 +56,11 @@ void HttpServer::accept() {
   acceptor_->async_accept(worker.io(), [this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_->is_open()) return;
     if (!error) {
+      paused_ = false;
       take(std::move(socket));
     } else if (error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
                error == asio::error::no_memory || error.value() == ENFILE) {
-      wait_for_descriptors();
+      wait_for_descriptors(error);
       return;
     }
     accept();
@@ -74,22 +70,15 @@ void HttpServer::accept() {
 void HttpServer::take(tcp::socket socket) {
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  if (++open_connections_ > backplane_.settings.max_connections) {
-    --open_connections_;
-    refused_connections_.fetch_add(1, std::memory_order_relaxed);
-    const std::string body = error_json("the server has as many connections as it may have");
-    std::string head;
-    write_reply_head({.http_status = 503, .content_type = kJsonType, .content_length = body.size()}, 11,
-                     Framing::kLength, false, &head);
-    head += body;
-    (void)::send(socket.native_handle(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    return;
-  }
-  workers_[next_worker_]->adopt(std::move(socket));
+  const bool over_limit = !limit_.allows(connections_.add(), socket.native_handle());
+  workers_[next_worker_]->adopt(std::move(socket), over_limit);
   next_worker_ = (next_worker_ + 1) % workers_.size();
 }
 
-void HttpServer::wait_for_descriptors() {
+void HttpServer::wait_for_descriptors(const boost::system::error_code& reason) {
+  if (!std::exchange(paused_, true)) {
+    backplane_.host.log().warning("HTTP can not take connections for now: ", reason.message());
+  }
   accept_timer_->expires_after(kDescriptorPause);
   accept_timer_->async_wait([this](const boost::system::error_code& error) {
     if (!error && acceptor_->is_open()) accept();
@@ -101,20 +90,26 @@ void HttpServer::close_listener() {
     boost::system::error_code ignored;
     accept_timer_->cancel(ignored);
     acceptor_->close(ignored);
+    connections_.no_more_come();
   });
 }
 
-void HttpServer::drain(int64_t deadline_ns, bool keep_listening) {
-  if (!keep_listening) close_listener();
-  for (auto& worker : workers_) worker->drain(deadline_ns);
+void HttpServer::drain(int64_t deadline_ns, bool exiting) {
+  if (exiting) {
+    backplane_.calls.close();
+  } else {
+    close_listener();
+  }
+  for (auto& worker : workers_) worker->drain(deadline_ns, exiting);
 }
 
 void HttpServer::stop() {
+  backplane_.calls.close();
   if (acceptor_ != nullptr) {
     close_listener();
     for (auto& worker : workers_) worker->close_connections();
     auto busy = [this] {
-      if (backplane_.host.gate().count() > 0) return true;
+      if (backplane_.calls.calls() > 0) return true;
       for (auto& worker : workers_) {
         if (!worker->closed() || !worker->nobody_posts()) return true;
       }

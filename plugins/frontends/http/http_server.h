@@ -1,12 +1,13 @@
 /// The HTTP server: listener, workers and their connections.
 #pragma once
 
-#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <vector>
 
 #include "backplane.h"
+#include "common/connection_limit.h"
+#include "connection_count.h"
 #include "worker.h"
 
 namespace atl::frontends::http {
@@ -20,36 +21,41 @@ class HttpServer {
   static Result<std::unique_ptr<HttpServer>> start(Backplane& backplane, int* bound_port) noexcept;
   ~HttpServer();
 
-  /// New calls are refused by the gate already. Calls in flight may go on until the deadline (the host's
-  /// clock), then their connections are closed. \param keep_listening  stay reachable, so that health calls
-  /// are answered; else close the listener. Returns at once.
-  void drain(int64_t deadline_ns, bool keep_listening);
+  /// Calls in flight may go on until the deadline (the host's clock), then their connections are closed.
+  /// \param exiting  the server as a whole ends: new calls are refused, and the listener stays, so that
+  /// health calls are answered. Else another instance may be taking over: the listener closes, and what
+  /// clients have sent already, or send within a grace period on connections they have, is still answered.
+  /// Returns at once.
+  void drain(int64_t deadline_ns, bool exiting);
   /// Ends everything and waits for calls that still hold the gate.
   void stop();
 
   // --- [any] ---
-  int64_t open_connections() const noexcept { return open_connections_.load(std::memory_order_relaxed); }
-  uint64_t refused_connections() const noexcept {
-    return refused_connections_.load(std::memory_order_relaxed);
-  }
+  int64_t open_connections() const noexcept { return connections_.open(); }
+  uint64_t refused_connections() const noexcept { return connections_.refused(); }
   const std::vector<std::unique_ptr<Worker>>& workers() const noexcept { return workers_; }
 
  private:
-  explicit HttpServer(Backplane& backplane) : backplane_(backplane) {}
+  explicit HttpServer(Backplane& backplane)
+      : backplane_(backplane),
+        limit_(
+            ConnectionLimit::make(backplane.settings.max_connections, kRequestShare, backplane.host.log())),
+        connections_([&backplane] { backplane.calls.close(); }) {}
   Status listen(int* bound_port);
   // The listener's functions run on the first worker's thread.
   void accept();
   void take(boost::asio::ip::tcp::socket socket);
-  void wait_for_descriptors();
+  void wait_for_descriptors(const boost::system::error_code& reason);
   void close_listener();
 
   Backplane& backplane_;
-  std::atomic<int64_t> open_connections_{0};
-  std::atomic<uint64_t> refused_connections_{0};
+  const ConnectionLimit limit_;
+  ConnectionCount connections_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<boost::asio::ip::tcp::acceptor> acceptor_;
   std::unique_ptr<boost::asio::steady_timer> accept_timer_;
   size_t next_worker_ = 0;
+  bool paused_ = false;
 };
 
 }  // namespace atl::frontends::http

@@ -59,7 +59,7 @@ InferCall* InferCall::make(ThreadContext& context, const Route& route) {
 void InferCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   begin(kExchangePart);
-  pass_ = Pass(context_.backplane.host.gate());
+  pass_ = context_.backplane.calls.enter();
   if (!pass_) {
     abandon();
     answer_error(unavailable(frontends::messages::kServerExiting));

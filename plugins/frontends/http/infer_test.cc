@@ -30,6 +30,16 @@ class InferTest : public FrontendTest {
   }
 };
 
+TEST_F(InferTest, APathMayQuoteTheNamesInIt) {
+  catalog_.add_identity("a \"b%");
+  start();
+  EXPECT_EQ(infer("a%20%22b%25").status, 200);
+  EXPECT_EQ(get("/v2/models/a%20%22b%25/versions/%31/ready").status, 200);
+  expect_error(infer("a%20b"), 404, "Request for unknown model: 'a b' is not found");
+  expect_error(infer("a%ff"), 400, "a name in the path is not UTF-8");
+  expect_error(infer("a%2Fb"), 400, "the path has a percent code that no name can have");
+}
+
 TEST_F(InferTest, JsonInJsonOut) {
   test::FakeServedModel& model = catalog_.add_identity("m");
   start();
@@ -108,7 +118,7 @@ TEST_F(InferTest, AnswersFromAnotherThread) {
     held.answer();
     EXPECT_EQ(one.receive().body, infer_reply());
   }
-  EXPECT_TRUE(eventually([&] { return model.references() == 0 && host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return model.references() == 0 && calls() == 0; }));
 }
 
 TEST_F(InferTest, ReleaseBeforeOrAfterTheAnswerIsTheSame) {
@@ -140,7 +150,7 @@ TEST_F(InferTest, ReleaseBeforeOrAfterTheAnswerIsTheSame) {
     }
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_TRUE(eventually([&] { return model.references() == 0 && host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return model.references() == 0 && calls() == 0; }));
 }
 
 TEST_F(InferTest, ClassificationReplacesTheTensor) {
@@ -247,7 +257,7 @@ TEST_F(InferTest, ManyClientsAtOnceEachGetTheirOwnAnswer) {
   }
   for (std::thread& thread : clients) thread.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_TRUE(eventually([&] { return model.references() == 0 && host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return model.references() == 0 && calls() == 0; }));
 }
 
 }  // namespace

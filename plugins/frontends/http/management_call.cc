@@ -20,7 +20,7 @@ constexpr size_t kLargestBody = size_t{1} << 20;
 void ManagementCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   if (!is_health(route_.endpoint)) {
-    pass_ = Pass(context_.backplane.host.gate());
+    pass_ = context_.backplane.calls.enter();
     if (!pass_) {
       answer(unavailable(frontends::messages::kServerExiting), {});
       return;

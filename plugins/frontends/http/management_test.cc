@@ -140,7 +140,7 @@ TEST_F(ManagementTest, ALongLoadHoldsUpNobodyAndMayLoseItsClient) {
   for (int i = 0; i < 4; ++i) expect_alive();
   control.end([] { return internal_error("failed to load 'probe', failed to poll from model repository"); });
   expect_error(patient.receive(), 500, "failed to load 'probe', failed to poll from model repository");
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
   stop();
 }
 

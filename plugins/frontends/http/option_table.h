@@ -20,7 +20,9 @@ inline constexpr OptionTable kOptions{
         .help("HTTP status of the answer to a body over max_input_size."),
     option_int("max_connections", 10000)
         .range(1, 1000000)
-        .help("Connections open at a time; further ones get 503 and are closed."),
+        .help("Connections open at a time. At the limit the one that has been idle the longest makes room; "
+              "if none is, "
+              "further ones get 503 and are closed."),
     option_duration("header_timeout", "10s")
         .range("1ms", "3600s")
         .help("Time a client has to send a request's headers, from their first byte on."),

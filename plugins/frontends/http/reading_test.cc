@@ -117,6 +117,23 @@ TEST(RouteTable, PercentCodes) {
   }
 }
 
+TEST(RouteTable, NamesAreDecoded) {
+  const std::string path = "/v2/repository/r%20r/models/a%20%22b%25%C3%A9/load";
+  Route route;
+  ASSERT_TRUE(find_route(path, &route));
+  std::vector<char> storage;
+  ASSERT_TRUE(decode_names(&route, &storage));
+  const std::vector<char> moved = std::move(storage);
+  EXPECT_EQ(route.model, "a \"b%\u00e9");
+  EXPECT_EQ(route.repository, "r r");
+  EXPECT_EQ(route.region, "");
+  for (const char* code : {"%ff", "%c3", "%c3%20"}) {
+    const std::string bad = std::string("/v2/models/a") + code + "/infer";
+    ASSERT_TRUE(find_route(bad, &route));
+    EXPECT_FALSE(decode_names(&route, &storage)) << code;
+  }
+}
+
 // --- compression ---
 
 TEST(Compression, ContentEncoding) {

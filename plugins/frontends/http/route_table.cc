@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "common/wire_format.h"
+
 namespace atl::frontends::http {
 namespace {
 
@@ -135,6 +137,28 @@ bool has_unsafe_percent_code(std::string_view path) noexcept {
     if (code < 0x20 || code == 0x7F || code == '.' || code == '/' || code == '\\') return true;
   }
   return false;
+}
+
+bool decode_names(Route* route, std::vector<char>* storage) {
+  std::string_view* const names[] = {&route->model, &route->version, &route->repository, &route->region};
+  size_t bytes = 0;
+  for (const std::string_view* name : names) bytes += name->size();
+  storage->clear();
+  storage->reserve(bytes);  // so that it stays where it is
+  for (std::string_view* name : names) {
+    const size_t begin = storage->size();
+    for (size_t i = 0; i < name->size(); ++i) {
+      char c = (*name)[i];
+      if (c == '%') {
+        c = static_cast<char>(hex_digit((*name)[i + 1]) * 16 + hex_digit((*name)[i + 2]));
+        i += 2;
+      }
+      storage->push_back(c);
+    }
+    *name = {storage->data() + begin, storage->size() - begin};
+    if (!is_utf8(*name)) return false;
+  }
+  return true;
 }
 
 }  // namespace atl::frontends::http

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "common/restricted_access.h"
 
@@ -32,7 +33,7 @@ enum class Endpoint : uint8_t {
   kLogging
 };
 
-/// A path's call and the names in it, which are views into the path.
+/// A path's call and the names in it, which are views into the path or into what it was decoded to.
 struct Route {
   Endpoint endpoint = Endpoint::kServerLive;
   ApiCategory category = ApiCategory::kHealth;
@@ -53,12 +54,17 @@ struct Route {
   }
 };
 
-/// Paths are compared as they are written: case counts, a trailing slash makes another path, and percent
-/// codes are not decoded. False: no call has this path.
+/// Paths are compared as they are written: case counts, and a trailing slash makes another path. Names keep
+/// their percent codes. False: no call has this path.
 bool find_route(std::string_view path, Route* route) noexcept;
 
 /// Whether a path has a percent code of a control character, dot, slash or backslash, or one that is none. No
 /// name has these: they are attempts to reach something else.
 bool has_unsafe_percent_code(std::string_view path) noexcept;
+
+/// Replaces the percent codes in the route's names, which has_unsafe_percent_code() let pass. \param storage
+/// what the names are views into afterwards, as long as its memory is; moving it is fine. False: a name is
+/// not UTF-8.
+bool decode_names(Route* route, std::vector<char>* storage);
 
 }  // namespace atl::frontends::http

@@ -106,7 +106,7 @@ TEST_F(ServerTest, WhileTheServerExitsRunningCallsFinishAndNewOnesAreRefused) {
   EXPECT_EQ(reply.body, infer_reply());
   EXPECT_EQ(reply.header("connection"), "close");
   EXPECT_TRUE(running.closed_by_server());
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && host_.gate().count() == 0; }));
   EXPECT_EQ(frontend_->holding(), "");
 }
 
@@ -138,9 +138,9 @@ TEST_F(ServerTest, StopWaitsForRequestsThatAreStillRunning) {
   clients.push_back(client());
   clients.back().send(request("POST", "/v2/models/m/infer", infer_body()));
   held.wait();
-  std::thread stopper([this] { stop(); });
+  std::thread stopper([this] { frontend_->stop(); });
   EXPECT_TRUE(held.wait_cancelled());
-  EXPECT_EQ(host_.gate().count(), 1);
+  EXPECT_EQ(calls(), 1);
   held.answer();
   stopper.join();
   EXPECT_EQ(model.references(), 0);
@@ -157,6 +157,50 @@ TEST_F(ServerTest, OutsideAnExitTheListenerClosesAtOnceAndRunningCallsFinish) {
   EXPECT_TRUE(eventually([&] { return !client().connected(); }));
   held.answer();
   EXPECT_EQ(running.receive().body, infer_reply());
+}
+
+TEST_F(ServerTest, WhileAnotherTakesOverRequestsOnTheirWayAreAnswered) {
+  start();
+  HttpClient idle = client();
+  EXPECT_EQ(idle.ask(request("GET", "/v2/health/live")).header("connection"), "");
+  HttpClient fresh = client();
+  drain(in_ms(600'000));
+  EXPECT_EQ(host_.gate().count(), 1) << "it goes on answering";
+  for (HttpClient* one : {&idle, &fresh}) {
+    const Reply reply = one->ask(request("POST", "/v2/models/probe/infer", infer_body()));
+    EXPECT_EQ(reply.body, infer_reply("probe"));
+    EXPECT_EQ(reply.header("connection"), "close");
+    EXPECT_TRUE(one->closed_by_server());
+    one->close();
+  }
+  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; })) << "no connection is left";
+}
+
+TEST_F(ServerTest, WhileAnotherTakesOverPipelinedRequestsAreAnswered) {
+  test::FakeServedModel& model = catalog_.add_identity("m");
+  HeldRequests held(model);
+  start();
+  HttpClient one = client();
+  one.send(request("POST", "/v2/models/m/infer", infer_body()) +
+           request("POST", "/v2/models/probe/infer", infer_body()) + request("GET", "/v2/health/live"));
+  held.wait();
+  drain(in_ms(600'000));
+  held.answer();
+  EXPECT_EQ(one.receive().body, infer_reply("m"));
+  EXPECT_EQ(one.receive().body, infer_reply("probe"));
+  const Reply last = one.receive();
+  EXPECT_EQ(last.status, 200);
+  EXPECT_EQ(last.header("connection"), "close");
+  EXPECT_TRUE(one.closed_by_server());
+}
+
+TEST_F(ServerTest, WhileAnotherTakesOverIdleConnectionsEndInTheGracePeriod) {
+  start();
+  HttpClient idle = client();
+  EXPECT_EQ(idle.ask(request("GET", "/v2/health/live")).status, 200);
+  drain(in_ms(50));
+  EXPECT_TRUE(idle.closed_by_server());
+  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
 }
 
 TEST_F(ServerTest, TheNextGenerationTakesOverThePort) {
@@ -217,17 +261,36 @@ TEST_F(ServerTest, AThousandConnectionsTakeNoThreadsAndGiveTheirDescriptorsBack)
 
 TEST_F(ServerTest, ConnectionsOverTheLimitAreToldSo) {
   host_.options().set_int("max_connections", 3);
+  host_.options().set_int("threads", 1);
+  start();
+  std::vector<HttpClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(client());
+    ASSERT_TRUE(clients.back().send("GET /v2/health/live HTTP/1.1\r\n"));
+  }
+  // The first one's answer tells that the beginnings before it have been read.
+  ASSERT_EQ(clients[0].ask("Host: test\r\n\r\nGET ").status, 200);
+  HttpClient fourth = client();
+  expect_error(fourth.receive(), 503, "the server has as many connections as it may have");
+  EXPECT_TRUE(fourth.closed_by_server());
+  clients.pop_back();
+  EXPECT_TRUE(eventually([&] { return get("/v2/health/live").status == 200; }));
+}
+
+TEST_F(ServerTest, AtTheLimitTheConnectionThatWasIdleTheLongestMakesRoom) {
+  host_.options().set_int("max_connections", 3);
+  host_.options().set_int("threads", 1);
   start();
   std::vector<HttpClient> clients;
   for (int i = 0; i < 3; ++i) {
     clients.push_back(client());
     ASSERT_EQ(clients.back().ask(request("GET", "/v2/health/live")).status, 200);
   }
+  ASSERT_EQ(clients[0].ask(request("GET", "/v2/health/live")).status, 200);
   HttpClient fourth = client();
-  expect_error(fourth.receive(), 503, "the server has as many connections as it may have");
-  EXPECT_TRUE(fourth.closed_by_server());
-  clients.pop_back();
-  EXPECT_TRUE(eventually([&] { return get("/v2/health/live").status == 200; }));
+  EXPECT_EQ(fourth.ask(request("GET", "/v2/health/live")).status, 200);
+  EXPECT_TRUE(clients[1].closed_by_server());
+  for (int i : {0, 2}) EXPECT_EQ(clients[static_cast<size_t>(i)].ask(request("GET", "/v2")).status, 200) << i;
 }
 
 TEST_F(ServerTest, IdleConnectionsAreClosed) {
@@ -256,8 +319,8 @@ TEST_F(ServerTest, AReaderThatTakesNothingIsClosed) {
   slow.send(request("POST", "/v2/models/m/infer",
                     R"({"inputs":[{"name":"INPUT0","datatype":"UINT8","shape":[1],"data":[1]}],)"
                     R"("parameters":{"binary_data_output":true}})"));
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() != 0; }));
-  EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() != 0; }));
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
   EXPECT_LT(slow.receive_all().size(), size_t{30} << 20);
 }
 

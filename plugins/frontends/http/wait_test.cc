@@ -38,7 +38,7 @@ TEST_F(WaitTest, TheModelComesAndTheHeadIsStillThere) {
     EXPECT_EQ(reply.body, infer_reply());
   }
   EXPECT_EQ(tag, "some text");
-  EXPECT_TRUE(eventually([&] { return model.references() == 0 && host_.gate().count() == 0; }));
+  EXPECT_TRUE(eventually([&] { return model.references() == 0 && calls() == 0; }));
 }
 
 TEST_F(WaitTest, GenerateWaitsToo) {
@@ -89,7 +89,7 @@ TEST_F(WaitTest, AClientThatLeavesEndsTheWait) {
       } else {
         demand_.fail(Code::kCancelled, "");
       }
-      EXPECT_TRUE(eventually([&] { return host_.gate().count() == 0; }));
+      EXPECT_TRUE(eventually([&] { return calls() == 0; }));
     }
   }
 }

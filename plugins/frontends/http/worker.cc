@@ -1,13 +1,16 @@
 #include "worker.h"
 
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
+#include "codec/error_json.h"
 #include "connection.h"
+#include "reply_head.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -16,14 +19,22 @@ namespace asio = boost::asio;
 
 /// Connections are looked at so many times within the shortest of their timeouts, and each second at least.
 constexpr int64_t kTicksPerTimeout = 8;
+/// How long a server that is replaced waits for requests on connections that are idle.
+constexpr int64_t kLeaveGraceNs = 5 * kNsPerSecond;
+
+void refuse(asio::ip::tcp::socket& socket) {
+  const std::string body = error_json("the server has as many connections as it may have");
+  std::string head;
+  write_reply_head({.http_status = 503, .content_type = kJsonType, .content_length = body.size()}, 11,
+                   Framing::kLength, false, &head);
+  head += body;
+  (void)::send(socket.native_handle(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 }  // namespace
 
-Worker::Worker(Backplane& shared, std::atomic<int64_t>& open_connections)
-    : ThreadContext(shared),
-      work_(asio::make_work_guard(io_)),
-      timer_(io_),
-      open_connections_(open_connections) {}
+Worker::Worker(Backplane& shared, ConnectionCount& count)
+    : ThreadContext(shared), work_(asio::make_work_guard(io_)), timer_(io_), count_(count) {}
 
 Worker::~Worker() { stop(); }
 
@@ -44,10 +55,11 @@ void Worker::stop() {
   thread_.join();
 }
 
-void Worker::drain(int64_t deadline_ns) {
-  asio::post(io_, [this, deadline_ns] {
-    draining_ = true;
+void Worker::drain(int64_t deadline_ns, bool exiting) {
+  asio::post(io_, [this, deadline_ns, exiting] {
+    stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
     drain_deadline_ns_ = deadline_ns;
+    leave_by_ns_ = std::min(backplane.host.clock().now_ns() + kLeaveGraceNs, deadline_ns);
     for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->drain();
     start_tick();
   });
@@ -55,16 +67,21 @@ void Worker::drain(int64_t deadline_ns) {
 
 void Worker::close_connections() {
   asio::post(io_, [this] {
-    draining_ = true;
+    stage_ = Stage::kExiting;
     for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->close();
     closed_.store(true, std::memory_order_release);
   });
 }
 
-void Worker::adopt(asio::ip::tcp::socket socket) {
-  asio::post(io_, [this, owned = std::move(socket)]() mutable {
+void Worker::adopt(asio::ip::tcp::socket socket, bool over_limit) {
+  asio::post(io_, [this, over_limit, owned = std::move(socket)]() mutable {
     if (closed()) {
-      --open_connections_;
+      count_.remove();
+      return;
+    }
+    if (over_limit && !close_longest_idle()) {
+      refuse(owned);
+      count_.refuse();
       return;
     }
     auto connection = std::make_shared<Connection>(*this, std::move(owned));
@@ -74,13 +91,23 @@ void Worker::adopt(asio::ip::tcp::socket socket) {
   });
 }
 
+bool Worker::close_longest_idle() {
+  Connection* longest = nullptr;
+  for (const auto& connection : connections_) {
+    if (longest != nullptr && connection->deadline_ns() >= longest->deadline_ns()) continue;
+    if (connection->idle()) longest = connection.get();
+  }
+  if (longest != nullptr) longest->close();
+  return longest != nullptr;
+}
+
 void Worker::remove(Connection& connection) noexcept {
   const size_t index = connection.worker_index;
   if (index >= connections_.size() || connections_[index].get() != &connection) return;
   std::swap(connections_[index], connections_.back());
   connections_[index]->worker_index = index;
   connections_.pop_back();
-  --open_connections_;
+  count_.remove();
 }
 
 void Worker::wake() noexcept {
@@ -91,7 +118,7 @@ void Worker::start_tick() {
   const Settings& settings = backplane.settings;
   int64_t interval = std::min(settings.header_timeout_ns, settings.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
-  if (draining_) {
+  if (stage_ != Stage::kServing) {
     const int64_t left = drain_deadline_ns_ - backplane.host.clock().now_ns();
     interval = std::clamp<int64_t>(left, kNsPerMs, interval);
   }
@@ -103,7 +130,7 @@ void Worker::start_tick() {
 
 void Worker::tick() {
   const int64_t now = backplane.host.clock().now_ns();
-  const bool over = draining_ && now >= drain_deadline_ns_;
+  const bool over = stage_ != Stage::kServing && now >= drain_deadline_ns_;
   for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) {
     if (over) {
       connection->close();

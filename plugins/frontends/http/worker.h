@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "connection_count.h"
 #include "thread_context.h"
 
 namespace atl::frontends::http {
@@ -19,15 +20,16 @@ class Connection;
 
 class Worker final : public ThreadContext {
  public:
-  /// \param open_connections  of all workers; counted down here
-  Worker(Backplane& backplane, std::atomic<int64_t>& open_connections);
+  /// \param count  of all workers' connections; those that end here are taken from it
+  Worker(Backplane& backplane, ConnectionCount& count);
   ~Worker() override;
 
   /// [control] Starts the thread. May throw std::system_error.
   void start(const std::string& thread_name);
-  /// [control] Answers from now on end their connections; idle ones are closed. At the deadline, of the
-  /// host's clock, all are.
-  void drain(int64_t deadline_ns);
+  /// [control] Answers from now on end their connections; at the deadline, of the host's clock, all are
+  /// closed. \param exiting  idle ones are closed at once; else they have some time in which their next
+  /// request is answered
+  void drain(int64_t deadline_ns, bool exiting);
   /// [control] Closes every connection, now and later. Their calls may go on; the thread does.
   void close_connections();
   /// [any] Every connection is closed.
@@ -37,25 +39,36 @@ class Worker final : public ThreadContext {
 
   /// [any]
   boost::asio::io_context& io() noexcept { return io_; }
-  /// [any] Takes a connection that was counted already.
-  void adopt(boost::asio::ip::tcp::socket socket);
+  /// [any] Takes a connection that was counted already. \param over_limit  the one that has been idle for the
+  /// longest time has to make room; if none is idle, the new one is refused
+  void adopt(boost::asio::ip::tcp::socket socket, bool over_limit);
 
   // --- the worker's own thread ---
   void remove(Connection& connection) noexcept;
-  bool draining() const noexcept { return draining_; }
+  /// Whether this server ends because all of the process does.
+  bool exiting() const noexcept { return stage_ == Stage::kExiting; }
+  /// Whether this server ends while another one takes over.
+  bool leaving() const noexcept { return stage_ == Stage::kLeaving; }
+  /// While leaving: when connections are to be without further requests.
+  int64_t leave_by_ns() const noexcept { return leave_by_ns_; }
 
  private:
+  enum class Stage { kServing, kLeaving, kExiting };
+
   void wake() noexcept override;
   void run() noexcept;
   void start_tick();
   void tick();
+  /// False: none is idle.
+  bool close_longest_idle();
 
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
-  std::atomic<int64_t>& open_connections_;
+  ConnectionCount& count_;
   std::vector<std::shared_ptr<Connection>> connections_;
-  bool draining_ = false;
+  Stage stage_ = Stage::kServing;
+  int64_t leave_by_ns_ = 0;
   std::atomic<bool> closed_{false};
   int64_t drain_deadline_ns_ = 0;
   std::thread thread_;

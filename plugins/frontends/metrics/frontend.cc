@@ -23,10 +23,11 @@ Status MetricsFrontend::start() {
 Status MetricsFrontend::start_parts() {
   exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
-  const EndpointOptions endpoint{.address = settings_.address,
-                                 .max_connections = settings_.max_connections,
-                                 .idle_timeout_ns = settings_.idle_timeout_ns,
-                                 .share_port = host_.replaces_running_instance()};
+  const EndpointOptions endpoint{
+      .address = settings_.address,
+      .limit = ConnectionLimit::make(settings_.max_connections, kMetricsShare, host_.log()),
+      .idle_timeout_ns = settings_.idle_timeout_ns,
+      .take_over = host_.replaces_running_instance()};
   server_ = std::make_unique<HttpServer>(
       endpoint, host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
   Result<int> port = server_->start();

@@ -189,18 +189,32 @@ TEST_F(FrontendTest, SlowClientsAreDisconnected) {
   EXPECT_EQ(slow.receive_all(), "");
 }
 
-TEST_F(FrontendTest, ConnectionsAreLimited) {
+TEST_F(FrontendTest, AtTheLimitTheConnectionThatWaitedTheLongestMakesRoom) {
   host_.options().set_int("max_connections", 2);
   start();
+  TextClient first(frontend_->bound_port()), second(frontend_->bound_port());
+  EXPECT_EQ(status_of(second.ask(get("/metrics"))), "HTTP/1.1 200 OK");
+  EXPECT_EQ(status_of(first.ask(get("/metrics"))), "HTTP/1.1 200 OK");
+  TextClient third(frontend_->bound_port());
+  EXPECT_EQ(status_of(third.ask(get("/metrics"))), "HTTP/1.1 200 OK");
+  EXPECT_EQ(second.receive_all(), "");
+  EXPECT_TRUE(has_line(body_of(first.ask(get("/metrics"))), "atoll_metrics_refused_connections_total 0"));
+}
+
+TEST_F(FrontendTest, ConnectionsAreRefusedWhenAllOthersAreBeingAnswered) {
+  for (int i = 0; i < 4000; ++i) catalog_.add_identity("a_model_with_a_name_" + std::to_string(i));
+  host_.options().set_int("max_connections", 1);
+  start();
   {
-    TextClient first(frontend_->bound_port()), second(frontend_->bound_port());
-    EXPECT_EQ(status_of(first.ask(get("/metrics"))), "HTTP/1.1 200 OK");
-    EXPECT_EQ(status_of(second.ask(get("/metrics"))), "HTTP/1.1 200 OK");
+    TextClient stuck(frontend_->bound_port());
+    stuck.set_receive_buffer(4096);
+    stuck.send(get("/metrics"));
+    ASSERT_TRUE(eventually([&] { return host_.gate().count() == 1; }));
     EXPECT_EQ(status_of(TextClient(frontend_->bound_port()).receive_all()),
               "HTTP/1.1 503 Service Unavailable");
-    EXPECT_TRUE(has_line(body_of(first.ask(get("/metrics"))), "atoll_metrics_refused_connections_total 1"));
   }
   EXPECT_TRUE(eventually([&] { return status_of(ask(get("/metrics"))) == "HTTP/1.1 200 OK"; }));
+  EXPECT_TRUE(has_line(page(), "atoll_metrics_refused_connections_total 1"));
 }
 
 TEST_F(FrontendTest, ATakenPortIsRefused) {

@@ -33,6 +33,7 @@ void HttpConnection::close() {
 }
 
 void HttpConnection::read() {
+  waiting_since_ = std::chrono::steady_clock::now();
   parser_.emplace();
   parser_->header_limit(kMaxHeadBytes);
   parser_->body_limit(kMaxBodyBytes);

@@ -5,6 +5,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   void start() { read(); }
   /// An answer is being written.
   bool answering() const noexcept { return answering_; }
+  /// Since when it waits for a request.
+  std::chrono::steady_clock::time_point waiting_since() const noexcept { return waiting_since_; }
   void close();
 
  private:
@@ -48,6 +51,7 @@ class HttpConnection final : public std::enable_shared_from_this<HttpConnection>
   Response response_;
   Pass pass_;
   bool answering_ = false;
+  std::chrono::steady_clock::time_point waiting_since_;
   size_t discarded_ = 0;
 };
 

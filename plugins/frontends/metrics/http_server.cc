@@ -35,7 +35,8 @@ HttpServer::~HttpServer() { stop(); }
 Result<int> HttpServer::start() noexcept {
   try {
     int bound_port = 0;
-    ATOLL_RETURN_IF_ERROR(open_listener(options_.address, options_.share_port, kBacklog,
+    ATOLL_RETURN_IF_ERROR(open_listener(options_.address,
+                                        {.take_over = options_.take_over, .backlog = kBacklog},
                                         "the metrics service", &acceptor_, &bound_port));
     accept();
     thread_ = std::thread([this] {
@@ -69,7 +70,8 @@ void HttpServer::accept() {
 }
 
 void HttpServer::take(tcp::socket socket) {
-  if (connections_.size() >= options_.max_connections) {
+  const auto count = static_cast<int64_t>(connections_.size()) + 1;
+  if (!options_.limit.allows(count, socket.native_handle()) && !close_longest_waiting()) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     (void)::send(socket.native_handle(), kFull.data(), kFull.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return;
@@ -83,6 +85,17 @@ void HttpServer::take(tcp::socket socket) {
 void HttpServer::forget(const std::shared_ptr<HttpConnection>& connection) {
   connections_.erase(connection);
   open_.store(connections_.size(), std::memory_order_relaxed);
+}
+
+bool HttpServer::close_longest_waiting() {
+  HttpConnection* longest = nullptr;
+  for (const auto& connection : connections_) {
+    if (connection->answering()) continue;
+    if (longest == nullptr || connection->waiting_since() < longest->waiting_since())
+      longest = connection.get();
+  }
+  if (longest != nullptr) longest->close();
+  return longest != nullptr;
 }
 
 void HttpServer::close_all() {

@@ -14,15 +14,16 @@
 
 #include "atoll/gate.h"
 #include "atoll/status.h"
+#include "common/connection_limit.h"
 #include "common/listen_address.h"
 
 namespace atl::frontends::metrics {
 
 struct EndpointOptions {
   ListenAddress address;
-  uint32_t max_connections = 0;
+  ConnectionLimit limit;
   int64_t idle_timeout_ns = 0;
-  bool share_port = false;  ///< the address may be in use, by the instance that this one replaces
+  bool take_over = false;  ///< the address may be that of the instance that this one replaces
 };
 
 class HttpConnection;
@@ -54,6 +55,8 @@ class HttpServer {
   void accept();
   void take(boost::asio::ip::tcp::socket socket);
   void forget(const std::shared_ptr<HttpConnection>& connection);
+  /// False: all are being answered.
+  bool close_longest_waiting();
   void close_all();
 
   EndpointOptions options_;

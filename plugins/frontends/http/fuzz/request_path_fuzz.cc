@@ -26,8 +26,15 @@ void check_head(const atl::frontends::http::RequestHead& head) {
     for (std::string_view name : {route.model, route.version, route.repository, route.region}) {
       if (name.find('/') != std::string_view::npos) std::abort();
     }
+    std::vector<char> names;
+    if (!atl::frontends::http::has_unsafe_percent_code(head.path) &&
+        atl::frontends::http::decode_names(&route, &names)) {
+      for (std::string_view name : {route.model, route.version, route.repository, route.region}) {
+        if (name.find('/') != std::string_view::npos || name.find('\0') != std::string_view::npos)
+          std::abort();
+      }
+    }
   }
-  (void)atl::frontends::http::has_unsafe_percent_code(head.path);
   (void)atl::frontends::http::accepted_encoding(head.accept_encoding);
 }
 
