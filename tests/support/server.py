@@ -24,10 +24,12 @@ START_TIMEOUT_S = 60
 class Server:
     """One process of the server. Use as a context manager; leaving it stops the process and checks its exit code."""
 
-    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST, environment=None):
+    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST, environment=None, open_files=None):
+        """open_files: its hard limit of file descriptors"""
         paths = repository if isinstance(repository, (list, tuple)) else [repository]
         listed = ", ".join(f'"{path}"' for path in paths)
-        command = [str(ATOLL), "--manifest", str(manifest)]
+        limited = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"] if open_files else []
+        command = [*limited, str(ATOLL), "--manifest", str(manifest)]
         addresses = ['plugin.grpc.address="127.0.0.1:0"']
         text = pathlib.Path(manifest).read_text()
         addresses += [f'plugin.{name}.address="127.0.0.1:0"' for name in ("http", "metrics") if f"[plugin.{name}]" in text]

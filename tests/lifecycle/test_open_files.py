@@ -1,0 +1,113 @@
+"""Connections up to the process's limit of open files, and after it."""
+
+import contextlib
+import http.client
+import resource
+import socket
+import time
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from support import models
+from support.server import Server, usage
+
+TIMEOUT_S = 60
+OPEN_FILES = 256
+
+
+@pytest.fixture
+def repository(tmp_path):
+    models.write_model(tmp_path / "models", "echo", models.identity_config("echo", dims=(4,)))
+    return tmp_path / "models"
+
+
+@pytest.fixture(autouse=True)
+def descriptors():
+    """Enough for the other ends; the server is given limits of its own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def eventually(condition):
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def ask_grpc(address):
+    """On a connection of its own."""
+    with grpcclient.InferenceServerClient(address, channel_args=[("grpc.use_local_subchannel_pool", 1)]) as client:
+        tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
+        tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
+        result = client.infer("echo", [tensor], client_timeout=TIMEOUT_S)
+        assert result.as_numpy("OUTPUT0").tolist() == [0, 1, 2, 3]
+
+
+def ask_http(address, path="/v2/health/live"):
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=TIMEOUT_S)) as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        response.read()
+        assert response.status == 200
+
+
+def crowd(stack, address, count):
+    """Connections that say nothing; the server may have closed some of them."""
+    host, port = address.rsplit(":", 1)
+    for _ in range(count):
+        stack.enter_context(socket.create_connection((host, int(port)), timeout=TIMEOUT_S))
+
+
+def assert_serves(server):
+    for _ in range(20):
+        ask_grpc(server.address)
+        ask_http(server.http_address)
+        ask_http(server.metrics_address, "/metrics")
+
+
+def test_no_frontend_takes_what_the_others_need(repository):
+    with Server(repository, open_files=OPEN_FILES) as server:
+        server.wait_ready()
+        before = usage(server.pid)["descriptors"]
+        for address in (server.http_address, server.address, server.metrics_address):
+            with contextlib.ExitStack() as stack:
+                crowd(stack, address, 2 * OPEN_FILES)
+                others = {server.http_address, server.address, server.metrics_address} - {address}
+                for other in others:
+                    if other == server.address:
+                        ask_grpc(other)
+                    else:
+                        ask_http(other, "/metrics" if other == server.metrics_address else "/v2/health/live")
+                # Where it can be seen which connections are idle, those make room.
+                if address != server.address:
+                    ask_http(address, "/metrics" if address == server.metrics_address else "/v2/health/live")
+                assert usage(server.pid)["descriptors"] < OPEN_FILES
+            eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
+        with contextlib.ExitStack() as stack:
+            for address in (server.http_address, server.address, server.metrics_address):
+                crowd(stack, address, 2 * OPEN_FILES)
+            assert usage(server.pid)["descriptors"] < OPEN_FILES
+        eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
+        assert_serves(server)
+        assert "max_connections is 10000, but the process's limit of open files allows" in server.log
+
+
+def test_after_a_time_without_descriptors_everything_serves_again(repository):
+    with Server(repository) as server:
+        server.wait_ready()
+        ask_grpc(server.address)
+        eventually(lambda: usage(server.pid)["descriptors"] < 200)
+        before = usage(server.pid)["descriptors"]
+        _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        # Fewer than the connections that the server takes itself to be able to have.
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (before + 50, hard))
+        with contextlib.ExitStack() as stack:
+            crowd(stack, server.http_address, 60)
+            crowd(stack, server.address, 60)
+            server.wait_for_line("gRPC can not take connections for now: Too many open files")
+        eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
+        assert_serves(server)
