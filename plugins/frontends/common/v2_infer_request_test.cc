@@ -246,9 +246,10 @@ TEST(V2InferRequest, AnEmptyContentsIsZeroBytesAndSurplusRawIsRefused) {
     while (message.raw_input_contents_size() < count) message.add_raw_input_contents("surplus");
     ReadMessage raw(message.SerializeAsString());
     EXPECT_EQ(raw.status().code(), Code::kInvalidArgument);
-    EXPECT_EQ(raw.status().message(),
-              "raw_input_contents of the request for model 'm' has more than 1 entries, expected one for each "
-              "input without shared memory");
+    EXPECT_EQ(
+        raw.status().message(),
+        "raw_input_contents of the request for model 'm' has more than 1 entries, expected one for each "
+        "input without shared memory");
   }
 }
 

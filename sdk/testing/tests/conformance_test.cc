@@ -79,7 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
         nullptr,
         {expected_failure("ACancelledRequestIsAnsweredWhileTheInstanceIsBusy", "the fake has no thread"),
          expected_failure("ARequestPastItsDeadlineIsNotExecuted", "the fake knows no time"),
-         expected_failure("ExecutionsAreAdmittedOrTheModelIsRefused", "the fake is used where others ask")}}));
+         expected_failure("ExecutionsAreAdmittedOrTheModelIsRefused",
+                          "the fake is used where others ask")}}));
 
 /// Reports what it should not: successes after the release.
 class LateReporter final : public BackendInstance {
