@@ -38,11 +38,12 @@ class FilesystemRepository final : public Repository {
  public:
   explicit FilesystemRepository(RepositorySettings settings);
 
-  /// Looks at every repository once. \param missing  gets the failures of those that may be missing
+  /// Looks at every repository once. \param missing  gets the failures of those that may be missing; to be
+  /// given where there may be such (`allow_missing_paths`)
   /// Errors: INTERNAL "failed to stat file <path>: <reason>"; INVALID_ARGUMENT "repository path is not a
   /// valid directory: <path>", a path or configuration name that can not be meant; UNAVAILABLE "<path>:
   /// <reason>" it can not be listed.
-  Status check(std::vector<Status>* missing);
+  Status check(std::vector<Status>* missing = nullptr);
 
   Result<std::vector<RepositoryEntry>> list() noexcept override;
   Result<RepositoryModel> open(std::string_view name) noexcept override;
