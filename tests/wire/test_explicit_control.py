@@ -84,8 +84,9 @@ def test_a_star_loads_all_and_those_that_fail_are_named(repository):
         server.wait_for_line(r"start-up: 3 models loaded, 4 failed: broken, no_version, other_name, unbuildable")
         with Control(server, "grpc") as control:
             assert control.infer("many", 1) == ("3", 31)
-            assert not control.client.is_server_ready()
-            control.unload("unbuildable")
+            for model in ("broken", "no_version", "other_name", "unbuildable"):
+                assert not control.client.is_server_ready()
+                control.unload(model)
             server.wait_ready()
 
 

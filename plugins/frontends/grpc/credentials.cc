@@ -1,6 +1,9 @@
 #include "credentials.h"
 
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -70,6 +73,21 @@ Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSetti
     ATOLL_RETURN_IF_ERROR(read_pem("root_cert", settings.root_cert, "CERTIFICATE", &options.pem_root_certs));
   }
   return grpc::SslServerCredentials(options);
+}
+
+bool are_usable(const std::shared_ptr<grpc::ServerCredentials>& credentials) {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(cat("unix-abstract:atoll-tls-", getpid(), "-", gettid()), credentials);
+  // gRPC serves nothing without somebody who would take calls.
+  std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server != nullptr) server->Shutdown();
+  queue->Shutdown();
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) {
+  }
+  return server != nullptr;
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -93,6 +93,12 @@ Status GrpcServer::build(int* bound_port) {
   *bound_port = port.value();
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
   if (!credentials.ok()) return std::move(credentials).status();
+  if (settings.tls.use_ssl && !are_usable(credentials.value())) {
+    return invalid_argument("gRPC can not listen on '", settings.address.text(settings.address.port),
+                            "' with server_cert '", settings.tls.server_cert, "', server_key '",
+                            settings.tls.server_key, "', root_cert '", settings.tls.root_cert,
+                            "', expected a key and certificates that belong together");
+  }
   grpc::ServerBuilder builder;
   set_channel_arguments(builder, settings, go_away_);
   using Experimental = grpc::ServerBuilder::experimental_type;
@@ -105,12 +111,6 @@ Status GrpcServer::build(int* bound_port) {
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    if (settings.tls.use_ssl) {
-      return invalid_argument("gRPC can not listen on '", settings.address.text(settings.address.port),
-                              "' with server_cert '", settings.tls.server_cert, "', server_key '",
-                              settings.tls.server_key, "', root_cert '", settings.tls.root_cert,
-                              "', expected a key and certificates that belong together");
-    }
     return internal_error("gRPC can not listen on '", settings.address.text(settings.address.port), "'");
   }
   for (auto& queue : queues_) {
