@@ -71,12 +71,17 @@ void Scratch::done() noexcept {
   if (!in_use_) return;
   std::lock_guard lock(mutex_);
   in_use_ = false;
-  if (block_.size_bytes > keep_bytes_ || memory_.is_outdated()) release();
+  if (block_.size_bytes > keep_bytes_ || is_outdated()) release();
 }
 
 void Scratch::give_back_outdated() noexcept {
   std::lock_guard lock(mutex_);
-  if (!in_use_ && memory_.is_outdated()) release();
+  if (!in_use_ && is_outdated()) release();
+}
+
+bool Scratch::is_outdated() const noexcept {
+  if (memory_) return memory_.is_outdated();
+  return source_ != nullptr && source_->memory_.is_present();
 }
 
 void Scratch::release() noexcept {

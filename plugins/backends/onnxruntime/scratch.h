@@ -50,11 +50,13 @@ class Scratch {
   Result<std::byte*> reserve(uint64_t size_bytes) noexcept;
   /// The contents are no longer needed.
   void done() noexcept;
-  /// Lets go of a block that is not in use and whose memory service has gone. [control]
+  /// Lets go of a block that is not in use and would come from elsewhere now: its memory service has gone, or
+  /// there was none. [control]
   void give_back_outdated() noexcept;
   uint64_t size_bytes() const noexcept { return block_.size_bytes; }
 
  private:
+  bool is_outdated() const noexcept;
   void release() noexcept;
 
   ScratchSource* const source_;

@@ -90,6 +90,8 @@ TEST_F(ScratchFromService, AServiceThatGoesGetsBackWhatIsIdleAtOnce) {
   ASSERT_TRUE(scratch.reserve(10).ok()) << "from the heap";
   scratch.done();
   put(memory_);
+  ASSERT_TRUE(scratch.reserve(5).ok());
+  EXPECT_EQ(memory_.used_bytes(), 5u) << "the block of the heap would do, but is not the service's";
   ASSERT_TRUE(scratch.reserve(20).ok());
   EXPECT_EQ(memory_.used_bytes(), 20u);
   scratch.done();
