@@ -103,9 +103,9 @@ file = "z.so"
   EXPECT_THAT(zeta.needs, testing::ElementsAre(testing::Pair("atoll.a/1", "b")));
   ASSERT_EQ(zeta.options.size(), 1u);
   EXPECT_EQ(zeta.options[0].key, "own");
-  EXPECT_EQ(zeta.options[0].where.line, 15u);
+  EXPECT_EQ(zeta.options[0].where.line, 16u);
   EXPECT_EQ(zeta.options[0].where.column, 3u);
-  EXPECT_EQ(zeta.where.line, 10u);
+  EXPECT_EQ(zeta.where.line, 11u);
 }
 
 TEST_F(ManifestTest, ByteOrderMarkAndCarriageReturnsAreAccepted) {

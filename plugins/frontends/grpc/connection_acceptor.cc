@@ -99,13 +99,13 @@ void ConnectionAcceptor::accept_all() {
 
 void ConnectionAcceptor::take(int fd) {
   if (fd >= limit_.descriptor || !has_room()) {
-    ::close(fd);
     const int64_t now = steady_ns();
     if (told_full_ns_ == 0 || now - told_full_ns_ > kTellIntervalNs) {
       told_full_ns_ = now;
       log_.warning("gRPC has as many connections as it may have (", open_connections(),
                    "), or the process as many descriptors: further ones are closed");
     }
+    ::close(fd);
     return;
   }
   const int on = 1;

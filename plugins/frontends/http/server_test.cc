@@ -39,10 +39,11 @@ TEST_F(ServerTest, LogsTheBoundAddress) {
 }
 
 TEST_F(ServerTest, OptionsThatCanNotBeReadAreRefused) {
-  auto refusal = [this](const std::function<void(test::FakeOptions&)>& change) {
-    set_default_options(host_.options());
-    change(host_.options());
-    HttpFrontend frontend(host_);
+  auto refusal = [](const std::function<void(test::FakeOptions&)>& change) {
+    test::FakeHost host;
+    set_default_options(host.options());
+    change(host.options());
+    HttpFrontend frontend(host);
     Status status = frontend.init();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     return std::string(status.message());

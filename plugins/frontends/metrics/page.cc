@@ -132,8 +132,9 @@ std::string Page::text() {
       page += prometheus::TextSerializer().Serialize({std::move(one)});
       continue;
     }
-    page.append("# HELP ").append(family.name).append(" ").append(family.help);
-    page.append("\n# TYPE ")
+    if (!family.help.empty())
+      page.append("# HELP ").append(family.name).append(" ").append(family.help).append("\n");
+    page.append("# TYPE ")
         .append(family.name)
         .append(family.type == MetricType::Counter ? " counter\n" : " gauge\n");
     page += family.lines;

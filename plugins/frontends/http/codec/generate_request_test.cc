@@ -139,9 +139,15 @@ TEST(GenerateRequest, Refusals) {
 }
 
 TEST(GenerateRequest, AMillionKeys) {
-  std::string body = "{\"k\":0";
-  for (int i = 0; i < 1'000'000; ++i) body += cat(",\"key", i, "\":", i);
-  expect_refused(body + "}", model({}), "the request has more than 1024 parameters");
+  auto keys = [](int count) {
+    std::string body = "{\"k\":0";
+    for (int i = 0; i < count; ++i) body += cat(",\"key", i, "\":", i);
+    return body + "}";
+  };
+  expect_refused(keys(50'000), model({}), "the request has more than 1024 parameters");
+  expect_refused(
+      keys(1'000'000), model({}),
+      "the JSON has 2000003 values beside arrays of more than 1024 elements, at most 131072 are allowed");
   std::string nested = "{\"parameters\":{\"k\":0";
   for (int i = 0; i < 2000; ++i) nested += cat(",\"key", i, "\":", i);
   expect_refused(nested + "}}", model({}),

@@ -290,7 +290,10 @@ TEST(InferRequest, ParameterLimit) {
   EXPECT_EQ(ReadBody(count(kMaxParameters - 1)).request.parameters.size(), kMaxParameters - 1);
   EXPECT_EQ(ReadBody(count(kMaxParameters)).request.parameters.size(), kMaxParameters);
   expect_refused(count(kMaxParameters + 1), "the request has more than 1024 parameters");
-  expect_refused(count(200'000), "the request has more than 1024 parameters");
+  expect_refused(count(50'000), "the request has more than 1024 parameters");
+  expect_refused(
+      count(200'000),
+      "the JSON has 400017 values beside arrays of more than 1024 elements, at most 131072 are allowed");
 }
 
 TEST(InferRequest, TensorLimit) {
@@ -307,8 +310,14 @@ TEST(InferRequest, TensorLimit) {
   EXPECT_TRUE(ReadBody(tensors(1000, 24)).status.ok());
   EXPECT_TRUE(ReadBody(tensors(0, 1024)).status.ok());
   expect_refused(tensors(1000, 25), "the request has 1025 inputs and outputs, at most 1024 are allowed");
-  expect_refused(tensors(100'000, 0), "the request has 100000 inputs and outputs, at most 1024 are allowed");
-  expect_refused(tensors(0, 100'000), "the request has 100000 inputs and outputs, at most 1024 are allowed");
+  expect_refused(tensors(10'000, 0), "the request has 10000 inputs and outputs, at most 1024 are allowed");
+  expect_refused(tensors(0, 10'000), "the request has 10000 inputs and outputs, at most 1024 are allowed");
+  const auto too_many = [](uint32_t values) {
+    return cat("the JSON has ", values,
+               " values beside arrays of more than 1024 elements, at most 131072 are allowed");
+  };
+  expect_refused(tensors(100'000, 0), too_many(1'000'005));
+  expect_refused(tensors(0, 100'000), too_many(300'005));
 }
 
 TEST(InferRequest, Outputs) {
