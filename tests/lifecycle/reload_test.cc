@@ -107,7 +107,7 @@ TEST_F(ReloadTest, OldGenerationsRetireInTheBackgroundButNotAnyNumber) {
   }
   EXPECT_EQ(kernel_.lifecycle().reload_waits_for(),
             "one of 4 old generations that retire: plugin 'p' (fixtures/provider): services held by w "
-            "(atoll.fixture/1); at most 3600 s");
+            "(2 x atoll.fixture/1); at most 3600 s");
   probe<fixture::Watcher>("w")->let_go();
   settle();
   EXPECT_EQ(kernel_.lifecycle().reload_waits_for(), "");

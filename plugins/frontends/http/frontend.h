@@ -28,6 +28,8 @@ class HttpFrontend final : public Plugin, public MetricSource {
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }
+  /// 0 before start.
+  int64_t open_connections() const noexcept { return server_ == nullptr ? 0 : server_->open_connections(); }
   /// Calls that are being answered.
   int64_t calls() const noexcept { return calls_ == nullptr ? 0 : calls_->calls(); }
 

@@ -165,6 +165,8 @@ TEST_F(ServerTest, WhileAnotherTakesOverRequestsOnTheirWayAreAnswered) {
   HttpClient idle = client();
   EXPECT_EQ(idle.ask(request("GET", "/v2/health/live")).header("connection"), "");
   HttpClient fresh = client();
+  // One that nobody has taken yet waits for the instance that takes over, and there is none here.
+  EXPECT_TRUE(eventually([&] { return frontend_->open_connections() == 2; }));
   drain(in_ms(600'000));
   EXPECT_EQ(host_.gate().count(), 1) << "it goes on answering";
   for (HttpClient* one : {&idle, &fresh}) {

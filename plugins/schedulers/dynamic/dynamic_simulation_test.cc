@@ -37,6 +37,7 @@ class Simulation {
     DynamicSettings settings;
     settings.queue_size_max = scenario_.queue_size_max;
     settings.dispatcher.light_execution_ns = random_.chance(40) ? 0 : 100 * kNsPerUs;
+    executors_.let_tasks_nest();
     provider_ = std::make_unique<DynamicProvider>(settings, log_);
     std::vector<ScheduledInstance> scheduled;
     for (Instance& instance : instances_) {

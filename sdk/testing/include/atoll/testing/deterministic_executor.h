@@ -35,6 +35,10 @@ class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
     workers_.drop_all();
   }
 
+  /// From here on an executor that is inside a task begins others, too: each stands for as many threads as
+  /// the simulation needs, such as those of all clients.
+  void let_tasks_nest() noexcept { tasks_nest_ = true; }
+
   Result<SerialExecutorPtr> create(std::string_view name, const ThreadPlacement&) noexcept override {
     if (refuse_creates_ > 0) {
       --refuse_creates_;
@@ -104,7 +108,7 @@ class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
     bool cancel(TimerId timer) noexcept override { return owner_.cancel_timer(*this, timer); }
     bool is_current() const noexcept override { return running_; }
     /// Of the worker pool several tasks may run at a time.
-    bool may_begin() const noexcept { return !running_ || this == &owner_.workers_; }
+    bool may_begin() const noexcept { return !running_ || owner_.tasks_nest_ || this == &owner_.workers_; }
     void destroy() noexcept override {
       if (running_) die(cat("executor '", name_, "' is destroyed by its own task"));
       owner_.drop_timers(*this);
@@ -251,6 +255,7 @@ class DeterministicExecutors final : public ExecutorFactory, public WorkerPool {
   uint64_t next_order_ = 0;
   uint64_t live_ = 0;
   uint32_t refuse_creates_ = 0;
+  bool tasks_nest_ = false;
   Executor workers_;
 };
 

@@ -28,6 +28,7 @@ struct SchedulerProviderUnderTest {
   bool asks_for_admission = true;
   /// Follows dynamic_batching.default_queue_policy; false: requests have no timeouts.
   bool queue_policies = false;
+  bool sheds_late_requests = false;  ///< refuses with UNAVAILABLE what it expects to be late
   friend void PrintTo(const SchedulerProviderUnderTest& provider, std::ostream* out) {
     *out << provider.name;
   }
