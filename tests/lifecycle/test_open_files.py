@@ -71,7 +71,7 @@ def assert_serves(server):
 
 def test_no_frontend_takes_what_the_others_need(repository):
     with Server(repository, open_files=OPEN_FILES) as server:
-        server.wait_ready()
+        server.wait_active().wait_ready()
         before = usage(server.pid)["descriptors"]
         for address in (server.http_address, server.address, server.metrics_address):
             with contextlib.ExitStack() as stack:
@@ -98,7 +98,7 @@ def test_no_frontend_takes_what_the_others_need(repository):
 
 def test_after_a_time_without_descriptors_everything_serves_again(repository):
     with Server(repository) as server:
-        server.wait_ready()
+        server.wait_active().wait_ready()
         ask_grpc(server.address)
         eventually(lambda: usage(server.pid)["descriptors"] < 200)
         before = usage(server.pid)["descriptors"]

@@ -47,7 +47,7 @@ def test_idle_connections(tmp_path, protocol):
     models.write_model(tmp_path, "echo", models.identity_config("echo", dims=(4,)))
     room = [f"plugin.{name}.max_connections={CONNECTIONS + 100}" for name in ("http", "grpc")]
     with Server(tmp_path, *room) as server:
-        server.wait_ready()
+        server.wait_active().wait_ready()
         assert infers(server)
         address = (server.http_address if protocol == "http" else server.address).rsplit(":", 1)
         before = usage(server.pid)

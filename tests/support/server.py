@@ -69,14 +69,23 @@ class Server:
 
     def _started_at(self, service):
         """The newest address of the service, which a reload may move."""
+        return self._newest(rf"Started {service} at (\S+)").group(1)
+
+    def wait_active(self):
+        """Every plugin has started. Models may be ready earlier: gRPC answers while others begin to listen."""
+        self._newest(r"\[kernel\] active: ")
+        return self
+
+    def _newest(self, pattern):
+        """The match of the newest line that fits, whether it was looked at before or is still to come."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:
             for line in reversed(list(self.lines)):
-                match = re.search(rf"Started {service} at (\S+)", line)
+                match = re.search(pattern, line)
                 if match:
-                    return match.group(1)
+                    return match
             time.sleep(0.01)
-        raise AssertionError(f"{service} is not served; the log:\n{self.log}")
+        raise AssertionError(f"no log line like {pattern!r} in {START_TIMEOUT_S} s; the log:\n{self.log}")
 
     @property
     def pid(self):
