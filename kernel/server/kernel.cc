@@ -1,5 +1,7 @@
 #include "kernel/server/kernel.h"
 
+#include "atoll/runtime/fault_report.h"
+
 namespace atl::kernel {
 
 Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
@@ -28,6 +30,8 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
   services_.publish({self,
                      {std::string(MetricSource::kInterfaceId), "kernel", "kernel", 0, 0},
                      static_cast<MetricSource*>(&sink)});
+  services_.publish(
+      {self, {std::string(FaultNotes::kInterfaceId), "kernel", "kernel", 0, 0}, &runtime::fault_notes()});
 }
 
 void Kernel::poke() noexcept {

@@ -240,6 +240,14 @@ void forget_object(const void* address) noexcept {
   }
 }
 
+FaultNotes& fault_notes() noexcept {
+  struct Notes final : FaultNotes {
+    const char*& note() noexcept override { return runtime::note; }
+  };
+  static constinit Notes notes;
+  return notes;
+}
+
 ThreadNote::ThreadNote(const char* text) noexcept : outer_(set(text)) {}
 ThreadNote::~ThreadNote() { set(outer_); }
 const char* ThreadNote::set(const char* text) noexcept { return std::exchange(note, text); }

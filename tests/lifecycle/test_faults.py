@@ -2,8 +2,13 @@
 import re
 import signal
 
+import numpy as np
 import pytest
+import tritonclient.grpc as grpcclient
 from harness import FIXTURES, PLUGINS, SANITIZED, Server, manifest, run
+from support import models
+from support.server import Server as ServingServer
+from tritonclient.utils import InferenceServerException
 
 CRASHING = PLUGINS.parent / "crashing"
 PROVIDER = {"p": 'use = "fixtures/provider"'}
@@ -34,6 +39,27 @@ def test_a_crash_names_the_plugin(tmp_path, crash, number, line):
     with Server(tmp_path, crasher(crash)) as server:
         server.expect(line)
         assert server.wait() == -number
+
+
+@pytest.mark.parametrize("backend, extra, line", [
+    ("thrower", "instance_group { count: 2 name: \"left\" kind: KIND_CPU }",
+     "no such layer in thread '[^']+', while executing a batch of model 'm' version 3 on instance 'left_[01]'"),
+    ("identity", "parameters { key: \"scheduler\" value { string_value: \"thrower\" } }",
+     "no such queue in thread '[^']+', while enqueueing a request for model 'm' version 3"),
+], ids=["execute", "enqueue"])
+def test_a_request_that_ends_the_process_names_the_model(tmp_path, backend, extra, line):
+    config = models.identity_config("m", dims=(4,), extra=extra).replace("identity", backend)
+    models.write_model(tmp_path, "m", config, version=3)
+    file = FIXTURES / "thrower.so"
+    settings = ('plugin.thrower.use="fixtures/thrower"', f'plugin.thrower.file="{file}"')
+    tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
+    tensor.set_data_from_numpy(np.zeros(4, np.float32))
+    with pytest.raises(AssertionError, match=f"exit code -{int(signal.SIGABRT)};"), ServingServer(tmp_path, *settings) as server:
+        server.wait_ready()
+        with server.client() as client, pytest.raises(InferenceServerException):
+            client.infer("m", [tensor], client_timeout=60)
+        server.wait_for_line(rf"^atoll: fatal: an exception that nobody caught, std::runtime_error: {line}, "
+                             rf"in the code of plugin fixtures/thrower \({re.escape(str(file))}\)$")
 
 
 @pytest.mark.parametrize("log", ["", 'format = "json"'])

@@ -222,6 +222,10 @@ NEEDS = with_frontends(
 }
 
 
+# What they are for shows only where a process ends: test_faults.py.
+NOT_SEEN = {("models/catalog", "atoll.fault_notes/1")}
+
+
 def until(condition):
     """Yields until the condition holds."""
     deadline = time.monotonic() + WAIT_S
@@ -245,7 +249,7 @@ def optional_needs(tmp_path):
 
 
 def test_every_optional_need_is_in_the_table(tmp_path):
-    assert optional_needs(tmp_path) == set(NEEDS)
+    assert optional_needs(tmp_path) == set(NEEDS) | NOT_SEEN
 
 
 @pytest.mark.parametrize("plugin, interface", NEEDS)

@@ -32,6 +32,8 @@ class Catalog final : public ModelCatalog {
 
   /// \param repository, configs  outlive the catalog's use, until stop()
   void start(Repository& repository, ModelConfigs& configs);
+  /// Before start(). \param notes  told what threads do inside backends and schedulers; outlives stop()
+  void note_faults(FaultNotes& notes) noexcept { serving_.fault_notes = &notes; }
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);

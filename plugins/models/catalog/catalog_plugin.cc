@@ -42,6 +42,10 @@ Status CatalogPlugin::start() {
   if (!repository.ok()) return std::move(repository).status();
   auto configs = host_.registry().find<ModelConfigs>();
   if (!configs.ok()) return std::move(configs).status();
+  if (auto notes = host_.registry().find<FaultNotes>(); notes.ok()) {
+    fault_notes_ = std::move(notes).value();
+    catalog_.note_faults(*fault_notes_);
+  }
   catalog_.start(**repository, **configs);
   ATOLL_RETURN_IF_ERROR(services_changed_.open(host_.events(), {.depth = 4096}));
   if (Status status = server_state_changed_.open(host_.events()); !status.ok()) {
@@ -60,6 +64,7 @@ void CatalogPlugin::stop() {
   catalog_.lifecycle().stop();
   configs_.reset();
   repository_.reset();
+  fault_notes_.reset();
 }
 
 }  // namespace atl::models

@@ -34,6 +34,7 @@ class CatalogPlugin final : public Plugin {
   Host& host_;
   Service<Repository> repository_;
   Service<ModelConfigs> configs_;
+  Service<FaultNotes> fault_notes_;
   Catalog catalog_;
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};

@@ -6,25 +6,30 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "atoll/backend.h"
+#include "atoll/fault_notes.h"
 #include "trace_inputs.h"
 
 namespace atl::models {
 
-/// Costs an uncontended lock and two relaxed stores a batch, and a look at each request's trace. Without it
-/// nobody could tell queued requests from executing ones. Two schedulers have the instance while one of them
-/// takes the other's place; they take turns then, so neither waits longer than for one batch.
+/// Costs an uncontended lock, two relaxed stores and a note a batch, and a look at each request's trace.
+/// Without it nobody could tell queued requests from executing ones. Two schedulers have the instance while
+/// one of them takes the other's place; they take turns then, so neither waits longer than for one batch.
 class CountedInstance final : public BackendInstance {
  public:
-  explicit CountedInstance(std::unique_ptr<BackendInstance> instance) noexcept
-      : instance_(std::move(instance)) {}
+  /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
+  explicit CountedInstance(std::unique_ptr<BackendInstance> instance, FaultNotes* notes = nullptr,
+                           std::string doing = {}) noexcept
+      : instance_(std::move(instance)), notes_(notes), doing_(std::move(doing)) {}
 
   Status execute(const Batch& batch) noexcept override {
     Turn turn(*this);
     for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
+    FaultNote note(notes_, doing_.c_str());
     Status status = instance_->execute(batch);
     executing_.store(0, std::memory_order_relaxed);
     return status;
@@ -51,6 +56,8 @@ class CountedInstance final : public BackendInstance {
   };
 
   std::unique_ptr<BackendInstance> instance_;
+  FaultNotes* const notes_;
+  const std::string doing_;
   std::mutex executes_;
   std::mutex next_;
   std::atomic<uint32_t> waiting_{0};

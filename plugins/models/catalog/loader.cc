@@ -300,7 +300,10 @@ Status Loader::create_instances(const PreparedModel& model, ModelParts& parts) {
       failures[i] = internal_error("backend '", parts.backend_instance, "' created no instance '",
                                    parts.specs[i]->name, "' of model '", model.files.entry.name, "'");
     } else {
-      parts.instances[i] = std::make_shared<CountedInstance>(std::move(instance).value());
+      parts.instances[i] = std::make_shared<CountedInstance>(
+          std::move(instance).value(), serving_.fault_notes,
+          cat("executing a batch of model '", parts.info->name, "' version ", parts.info->version,
+              " on instance '", parts.specs[i]->name, "'"));
     }
   };
   if ((*parts.backend)->traits().parallel_instances) {

@@ -2,6 +2,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/execution_admission.h"
+#include "atoll/fault_notes.h"
 #include "atoll/memory.h"
 #include "atoll/request_admission.h"
 #include "catalog_plugin.h"
@@ -35,15 +36,16 @@ constexpr OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(CatalogPlugin, {.name = "models/catalog",
-                             .version = "0.1.0",
-                             .license = "Apache-2.0",
-                             .help = "Loads, serves and unloads models.",
-                             .flags = ATOLL_PLUGIN_SINGLETON,
-                             .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
-                             .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1),
-                                       many<Backend>(), many<SchedulerProvider>(), many<Memory>(),
-                                       many<RequestAdmission>(), many<ExecutionAdmission>()},
-                             .options = kOptions});
+ATOLL_PLUGIN(CatalogPlugin,
+             {.name = "models/catalog",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Loads, serves and unloads models.",
+              .flags = ATOLL_PLUGIN_SINGLETON,
+              .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
+              .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
+                        many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
+                        many<ExecutionAdmission>(), optional<FaultNotes>()},
+              .options = kOptions});
 
 }  // namespace atl::models

@@ -28,7 +28,8 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
       parts_(std::move(parts)),
       info_(*parts_.info),
       validator_(info_, std::move(correlation)),
-      reshapes_outputs_(has_reshape(info_.outputs)) {}
+      reshapes_outputs_(has_reshape(info_.outputs)),
+      enqueueing_(cat("enqueueing a request for model '", info_.name, "' version ", info_.version)) {}
 
 ServedModel::~ServedModel() {
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
@@ -69,6 +70,7 @@ Status ServedModel::hand_over(Request& request, int64_t now_ns) noexcept {
     request.trace->report(TraceActivity::kQueueStart, request.times.queue_start_ns);
     trace_inputs(request, TraceActivity::kTensorQueueInput);
   }
+  FaultNote note(context_.fault_notes, enqueueing_.c_str());
   if (!reshapes_outputs_) return parts_.scheduler->enqueue(request);
   interpose_output_reshape(request, info_);
   Status status = parts_.scheduler->enqueue(request);

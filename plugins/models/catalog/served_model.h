@@ -31,6 +31,7 @@ struct ServingContext {
   Clock& clock;
   WorkerPool& workers;
   AdmissionPoint& admission;
+  FaultNotes* fault_notes = nullptr;
 };
 
 /// Everything a version is made of. Members end in the reverse order of their declaration. What is shared is
@@ -115,6 +116,7 @@ class ServedModel final : public Model {
   const ModelInfo& info_;
   Validator validator_;
   bool reshapes_outputs_ = false;
+  const std::string enqueueing_;  ///< what a thread does then
   uint64_t load_duration_ns_ = 0;
   OnDestroyed on_destroyed_;
   std::array<Count, ReaderShards::kShards> counts_;  ///< each guarded by its shard's lock

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "atoll/fault_notes.h"
+
 namespace atl::runtime {
 
 /// Of the whole process, for good. [control]
@@ -40,6 +42,9 @@ class ThreadNote {
  private:
   const char* const outer_;
 };
+
+/// The same notes as plugins see them. Its note() is for the calling thread only.
+FaultNotes& fault_notes() noexcept;
 
 /// A stack for signal handlers, so that a stack that has overflown is reported too. One a thread, made by
 /// itself.
