@@ -13,7 +13,7 @@ namespace atl::proto {
 namespace {
 
 /// Serialized, maps in the order of their keys.
-std::string config_of(const std::string& text) {
+std::string bytes_of(const std::string& text) {
   inference::ModelConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
   std::string bytes;
@@ -26,7 +26,7 @@ std::string config_of(const std::string& text) {
 }
 
 nlohmann::json json_of(const std::string& text) {
-  auto json = model_config_json(config_of(text));
+  auto json = model_config_json(bytes_of(text));
   EXPECT_TRUE(json.ok()) << json.status().text();
   return nlohmann::json::parse(json.ok() ? *json : "null", nullptr, false);
 }
@@ -38,7 +38,7 @@ TEST(ModelConfigJson, RefusesWhatIsNoConfiguration) {
 }
 
 TEST(ModelConfigJson, WritesEveryFieldAndKeepsTheOrder) {
-  EXPECT_EQ(model_config_json(config_of("name: 'm' input { name: 'i' data_type: TYPE_FP32 dims: [ 1, -1 ] }"))
+  EXPECT_EQ(model_config_json(bytes_of("name: 'm' input { name: 'i' data_type: TYPE_FP32 dims: [ 1, -1 ] }"))
                 .value(),
             R"({"name":"m","platform":"","max_batch_size":0,)"
             R"("input":[{"name":"i","data_type":"TYPE_FP32","format":"FORMAT_NONE","dims":[1,-1],)"
@@ -116,7 +116,7 @@ TEST(ModelConfigJson, TextIsEscapedAndUserKeysStayAsTheyAre) {
 
 TEST(ModelConfigJson, MapsAreInOrder) {
   auto json = model_config_json(
-      config_of("metric_tags { key: 'b' } metric_tags { key: 'a' } metric_tags { key: 'c' }"));
+      bytes_of("metric_tags { key: 'b' } metric_tags { key: 'a' } metric_tags { key: 'c' }"));
   EXPECT_NE(json->find(R"({"a":"","b":"","c":""})"), std::string::npos) << *json;
 }
 
