@@ -153,6 +153,10 @@ Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
     return invalid_argument("requested model '", name, "' is not available");
   }
   std::vector<ModelStatistics> all;
+  // One takes 11 kB: the copies that a growing vector leaves behind would be more than all models are.
+  size_t count = 0;
+  for (const auto& [model, ready] : versions) count += ready.size();
+  all.reserve(count);
   for (const auto& [model, ready] : versions) {
     for (int64_t candidate : ready) {
       if (version == kLatest || name.empty() || candidate == version)

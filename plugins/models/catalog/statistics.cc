@@ -69,6 +69,10 @@ class StatisticsRecorder::CellLock {
 StatisticsRecorder::StatisticsRecorder(const Clock& clock, uint32_t max_batch_size) noexcept
     : clock_(clock), batch_sizes_max_(std::clamp(max_batch_size, 1U, kBatchSizesMax)) {}
 
+StatisticsRecorder::~StatisticsRecorder() {
+  for (std::atomic<Cell*>& place : cells_) delete place.load(std::memory_order_acquire);
+}
+
 void StatisticsRecorder::report_request(const Request& request, bool success,
                                         const ExecutionTimes& times) noexcept {
   if ((request.call_flags & kShadow) != 0) return;
@@ -133,10 +137,20 @@ BatchStatistics* StatisticsRecorder::batch_of(Cell& cell, uint32_t batch_size) c
   return &*batches.insert(at, fresh);
 }
 
+/// Threads may share a shard: the first one's cell is everybody's.
+StatisticsRecorder::Cell& StatisticsRecorder::make_cell(std::atomic<Cell*>& place) noexcept {
+  auto fresh = std::make_unique<Cell>();
+  Cell* first = nullptr;
+  if (!place.compare_exchange_strong(first, fresh.get(), std::memory_order_acq_rel)) return *first;
+  return *fresh.release();
+}
+
 void StatisticsRecorder::reset() noexcept {
-  for (Cell& cell : cells_) {
-    CellLock lock(cell);
-    static_cast<Counts&>(cell) = {};
+  for (std::atomic<Cell*>& place : cells_) {
+    Cell* cell = place.load(std::memory_order_acquire);
+    if (cell == nullptr) continue;
+    CellLock lock(*cell);
+    static_cast<Counts&>(*cell) = {};
   }
 }
 
@@ -144,7 +158,10 @@ ModelStatistics StatisticsRecorder::snapshot() const {
   ModelStatistics sum;
   int64_t last_execution_ns = 0;
   std::map<uint64_t, BatchStatistics> by_size;
-  for (const Cell& cell : cells_) {
+  for (const std::atomic<Cell*>& place : cells_) {
+    const Cell* made = place.load(std::memory_order_acquire);
+    if (made == nullptr) continue;
+    const Cell& cell = *made;
     CellLock lock(cell);
     sum.inference_count += cell.inference_count;
     sum.execution_count += cell.execution_count;

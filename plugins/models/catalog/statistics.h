@@ -15,7 +15,8 @@
 namespace atl::models {
 
 /// Cells per thread shard, each on cache lines of its own and behind a lock that is free unless a snapshot is
-/// being taken, so a report costs one uncontended atomic exchange and plain additions. [any]
+/// being taken, so a report costs one uncontended atomic exchange and plain additions. A cell is made by its
+/// shard's first report: models that nobody asks stay small. [any]
 class StatisticsRecorder final : public InferenceReporter {
  public:
   /// Batch sizes told apart; executions of further sizes count everywhere but in the per-size list.
@@ -23,6 +24,9 @@ class StatisticsRecorder final : public InferenceReporter {
 
   /// \param max_batch_size  of the model; 0: it does not batch
   StatisticsRecorder(const Clock& clock, uint32_t max_batch_size) noexcept;
+  StatisticsRecorder(const StatisticsRecorder&) = delete;
+  StatisticsRecorder& operator=(const StatisticsRecorder&) = delete;
+  ~StatisticsRecorder();
 
   void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept override;
   void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept override;
@@ -43,9 +47,8 @@ class StatisticsRecorder final : public InferenceReporter {
     int64_t last_execution_ns = 0;  ///< steady clock
     StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output;
     uint64_t failures[4] = {};
-    std::vector<BatchStatistics> batches;  ///< ascending by size
-    /// Made by the shard's first report: models that nobody asks stay small.
-    std::unique_ptr<LatencyHistograms> latencies;
+    std::vector<BatchStatistics> batches;          ///< ascending by size
+    std::unique_ptr<LatencyHistograms> latencies;  ///< null: there are none
     LatencyHistograms& histograms() {
       if (latencies == nullptr) latencies = std::make_unique<LatencyHistograms>();
       return *latencies;
@@ -56,14 +59,19 @@ class StatisticsRecorder final : public InferenceReporter {
   };
   class CellLock;
 
-  Cell& cell() noexcept { return cells_[ReaderShards::current_shard()]; }
+  Cell& cell() noexcept {
+    std::atomic<Cell*>& mine = cells_[ReaderShards::current_shard()];
+    Cell* made = mine.load(std::memory_order_acquire);
+    return made != nullptr ? *made : make_cell(mine);
+  }
+  static Cell& make_cell(std::atomic<Cell*>& place) noexcept;
   BatchStatistics* batch_of(Cell& cell, uint32_t batch_size) const;
   void count_failure(const Request& request, FailureReason reason) noexcept;
   uint64_t wall_ms(int64_t execution_ns) const;
 
   const Clock& clock_;
   uint32_t batch_sizes_max_;
-  std::array<Cell, ReaderShards::kShards> cells_;
+  std::array<std::atomic<Cell*>, ReaderShards::kShards> cells_{};  ///< once made, there until the end
   mutable std::mutex wall_mutex_;
   mutable int64_t wall_of_ns_ = 0;
   mutable uint64_t wall_ms_ = 0;

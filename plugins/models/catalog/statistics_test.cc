@@ -117,6 +117,15 @@ TEST_F(StatisticsTest, ToleratesReversedMoments) {
   EXPECT_EQ(sum.success.count, 1U);
 }
 
+TEST_F(StatisticsTest, TakesNextToNothingBeforeTheFirstReport) {
+  EXPECT_LE(sizeof recorder_, 256U);
+  ModelStatistics none = recorder_.snapshot();
+  EXPECT_EQ(none.success.count + none.fail.count + none.execution_count + none.latencies.total.count, 0U);
+  recorder_.reset();
+  recorder_.report_failure(Request(), FailureReason::kRejected);
+  EXPECT_EQ(recorder_.snapshot().failures[0], 1U);
+}
+
 TEST_F(StatisticsTest, LosesNothingUnderContention) {
   constexpr int kThreads = 4;
   constexpr uint64_t kRounds = 5000;

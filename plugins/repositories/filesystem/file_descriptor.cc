@@ -84,19 +84,22 @@ Result<std::string> read_regular_file(int path_fd, uint64_t bytes_max, std::stri
   auto file = reopen_for_reading(path_fd, 0, display_path);
   if (!file.ok()) return std::move(file).status();
 
-  std::string text;
-  // One byte more than was announced, so that a file that grows meanwhile is noticed.
-  uint64_t chunk_bytes = static_cast<uint64_t>(info.st_size) + 1;
+  // One byte more than was announced, so that the usual file takes no more memory than it has bytes, and one
+  // that grows meanwhile is noticed.
+  std::string text(static_cast<size_t>(info.st_size) + 1, '\0');
+  size_t length = 0;
   while (true) {
-    size_t old_size = text.size();
-    text.resize(old_size + chunk_bytes);
-    ssize_t got = ::read(file->get(), text.data() + old_size, chunk_bytes);
-    if (got < 0 && errno != EINTR) return system_failure(display_path, errno);
-    text.resize(old_size + static_cast<size_t>(got < 0 ? 0 : got));
-    if (text.size() > bytes_max) return too_long();
-    if (got == 0) return text;
-    chunk_bytes = kFurtherChunkBytes;
+    if (length == text.size()) text.resize(length + kFurtherChunkBytes);
+    ssize_t got = ::read(file->get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_failure(display_path, errno);
+    if (got == 0) break;
+    length += static_cast<size_t>(got);
+    if (length > bytes_max) return too_long();
   }
+  text.resize(length);
+  text.shrink_to_fit();
+  return text;
 }
 
 }  // namespace atl::filesystem

@@ -249,6 +249,15 @@ TEST(Open, ConfigurationUpToTheLimit) {
             disk.at("m/config.pbtxt") + ": is longer than the limit of 16777216 bytes");
 }
 
+TEST(Open, ConfigurationTakesNoMoreMemoryThanItHasBytes) {
+  RepositoryFolder disk;
+  disk.file("m/config.pbtxt", std::string(500, ' '));
+  auto model = repository_at({disk.path()}).open("m");
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_EQ(model->config_text.size(), 500U);
+  EXPECT_LE(model->config_text.capacity(), 600U);
+}
+
 TEST(Open, ModelAndVersionDirectoriesBehindLinks) {
   RepositoryFolder disk;
   disk.directory("outside/1");
