@@ -162,6 +162,16 @@ def models_on_page(world):
         return 'nv_inference_request_success{model="m"' in answer.read().decode()
 
 
+def fits_budget(world):
+    """Whether a request of a few bytes may have memory."""
+    with world.client() as client:
+        try:
+            return world.infer(client, version="1") == 1.0
+        except InferenceServerException as error:
+            assert "request_budget" in error.message(), error
+            return False
+
+
 def gathered_batch(world):
     """Whether two requests can be put together in memory of the service."""
     with world.client() as client, concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -194,6 +204,7 @@ def with_frontends(*rows):
 TRACE = 'use = "telemetry/trace"\nlevel = ["TIMESTAMPS"]\nrate = {0}\ntrace_file = "{{folder}}/trace{0}.json"'
 SHARED = 'use = "memory/shared"\nallow_client_shm = true\nmax_regions = '
 ROUTING = 'use = "routing/weighted"\nlabels = {{ "m.stable" = "{}" }}'
+BUDGET = 'use = "memory/host"\nrequest_budget = "{}"'
 NEEDS = with_frontends(
     ("atoll.shared_memory/1", Need(Provider("shared"), regions, [
         (None, 0), (SHARED + "1", 1), (SHARED + "2", 2), ('use = "memory/shared"\nallow_client_shm = false', 0),
@@ -209,6 +220,9 @@ NEEDS = with_frontends(
     ("atoll.model_demand/1", Need(Provider("control"), wish, [
         ('use = "control/explicit"', False), ('use = "control/on_demand"', True),
         ('use = "control/on_demand"\nmax_waiting = 5', True), ('use = "control/explicit"', False)])),
+    ("atoll.request_memory/1", Need(Provider("host"), fits_budget, [
+        (None, True), (BUDGET.format("1"), False), (BUDGET.format("10MiB"), True), (BUDGET.format("2"), False),
+        (None, True)])),
     # The kernel's, which neither comes nor goes.
     ("atoll.log_control/1", Need(None, verbose_level, [('level = "debug"', 1), ('level = "trace"', 2),
                                                        ('level = "debug"', 1)])),
@@ -285,7 +299,7 @@ def test_the_need_is_followed(tmp_path, plugin, interface):
 
 def wait_for_models(world, need):
     """Until what the control plugin loads at its start serves, where a test needs it."""
-    if need.observe in (regions, trace_rate, label, gathered_batch):
+    if need.observe in (regions, trace_rate, label, fits_budget, gathered_batch):
         with world.client() as client:
             for _ in until(lambda: client.is_model_ready("pair") and client.is_model_ready("m")):
                 pass

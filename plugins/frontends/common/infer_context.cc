@@ -16,6 +16,20 @@ void InferContext::begin(uint32_t transport_parts) noexcept {
   open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
 }
 
+Status InferContext::charge(uint64_t bytes) noexcept {
+  Status status = memory.add(bytes);
+  if (!status.ok()) request.retry_after_ms = RequestCharge::kRetryAfterMs;
+  return status;
+}
+
+Status InferContext::reason(Status status) noexcept {
+  if (status.ok()) return status;
+  Status refused = memory.refused();
+  if (refused.ok()) return status;
+  request.retry_after_ms = RequestCharge::kRetryAfterMs;
+  return refused;
+}
+
 Result<bool> InferContext::find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
                                       std::string_view name, int64_t version) noexcept {
   Result<ModelRef> found = router.route(catalog, name, version);
@@ -188,6 +202,7 @@ void InferContext::reset_request() noexcept {
   regions.release();
   request.reset();
   model.reset();
+  memory.release();
 }
 
 }  // namespace atl::frontends

@@ -15,6 +15,7 @@
 #include "atoll/registry.h"
 #include "atoll/request.h"
 #include "common/region_uses.h"
+#include "common/request_charge.h"
 #include "common/router_slot.h"
 
 namespace atl::frontends {
@@ -31,7 +32,8 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
   Request request;
   ModelRef model;
-  RegionUses regions;  ///< of inputs and outputs; released when the object is reused
+  RegionUses regions;    ///< of inputs and outputs; released when the object is reused
+  RequestCharge memory;  ///< that the request takes; the same
 
   // --- ResponseSink ---
   Response* new_response() noexcept final;
@@ -42,6 +44,19 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void released(Request& released_request) noexcept final;
 
  protected:
+  /// What a request takes beside its message and its tensors, about: this object, its arena, and what the
+  /// transport has for it.
+  static constexpr uint64_t kRequestBytes = 16 * 1024;
+
+  /// Counts so many bytes more as this request's. Errors: as RequestCharge::add(); it is said when to try
+  /// again.
+  Status charge(uint64_t bytes) noexcept;
+  /// The same of what is missing of so many bytes in all.
+  Status charge_all(uint64_t bytes) noexcept {
+    return bytes <= memory.bytes() ? Status() : charge(bytes - memory.bytes());
+  }
+  /// The reason of a failure to read the request: that it may have no more memory, if that was it.
+  Status reason(Status status) noexcept;
   /// Starts a use. \param transport_parts  bits from kTransportPart on that must be done as well.
   void begin(uint32_t transport_parts) noexcept;
   /// Hands the request to the model; `model` is set. After success the object may be in its next use already.

@@ -8,14 +8,19 @@
 #include <vector>
 
 #include "atoll/arena.h"
+#include "common/request_charge.h"
 
 namespace atl::frontends {
 
 /// Large copies, which may fail for want of memory where an arena could only give up. Not thread safe.
 class OwnedBytes {
  public:
-  /// Null if there is no memory. Aligned to 16. Lives until clear().
+  /// Counts the blocks from here on. Set once, before use; outlives this.
+  void set_charge(RequestCharge& charge) noexcept { charge_ = &charge; }
+  /// Null if there is no memory, or the request may not have it, which the charge then tells. Aligned to 16.
+  /// Lives until clear().
   void* allocate(size_t size_bytes) noexcept {
+    if (charge_ != nullptr && !charge_->add(size_bytes).ok()) return nullptr;
     try {
       blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size_bytes));
       return blocks_.back().get();
@@ -32,6 +37,7 @@ class OwnedBytes {
  private:
   static constexpr size_t kArenaBytes = 64 * 1024;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
+  RequestCharge* charge_ = nullptr;  ///< null: nobody counts
 };
 
 }  // namespace atl::frontends

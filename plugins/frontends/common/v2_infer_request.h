@@ -97,6 +97,8 @@ class V2InferRequest {
   /// The client's wish for a final response without data (decoupled models on streams); set by fill().
   bool empty_final_response() const noexcept { return empty_final_response_; }
 
+  /// Counts what is converted or copied from here on. Set once, before use; outlives this.
+  void set_charge(RequestCharge& charge) noexcept { owned_.set_charge(charge); }
   /// Lets go of everything; call before the arena is reset.
   void reset() noexcept;
 

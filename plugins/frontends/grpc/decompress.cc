@@ -41,14 +41,17 @@ struct Inflater {
 /// The content in pieces that grow, so that small messages stay small.
 class Pieces {
  public:
-  explicit Pieces(uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  Pieces(uint64_t max_bytes, RequestCharge* charge) : max_bytes_(max_bytes), charge_(charge) {}
 
-  /// Room for more content. False: the limit is reached and one byte more was there.
+  /// Room for more content. False: the limit is reached and one byte more was there, or the charge was
+  /// refused.
   bool make_room(z_stream* stream) {
     if (total_ > max_bytes_) return false;
     const uint64_t left = max_bytes_ - total_ + 1;  // one more, to see that there is more
     next_bytes_ = std::min(next_bytes_ * 2, kLargestPieceBytes);
     const size_t size = static_cast<size_t>(std::min<uint64_t>(next_bytes_, left));
+    if (charge_ != nullptr) refused_ = charge_->add(size);
+    if (!refused_.ok()) return false;
     slices_.emplace_back(grpc_slice_malloc(size), grpc::Slice::STEAL_REF);
     stream->next_out = const_cast<Bytef*>(slices_.back().begin());
     stream->avail_out = static_cast<uInt>(size);
@@ -65,9 +68,13 @@ class Pieces {
     return grpc::ByteBuffer(slices_.data(), slices_.size());
   }
   uint64_t written(size_t unused) const { return total_ - unused; }
+  /// Of the charge.
+  Status take_refusal() { return std::move(refused_); }
 
  private:
   const uint64_t max_bytes_;
+  RequestCharge* charge_;
+  Status refused_;
   uint64_t total_ = 0;
   size_t next_bytes_ = kFirstPieceBytes / 2;
   std::vector<grpc::Slice> slices_;
@@ -79,11 +86,11 @@ Status damaged(const z_stream& stream) {
 }
 
 Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, bool* is_larger,
-                      grpc::ByteBuffer* to) {
+                      RequestCharge* charge, grpc::ByteBuffer* to) {
   Inflater inflater;
   if (!inflater.ready) return make_status(Code::kResourceExhausted, "no memory to decompress a message");
   z_stream& stream = inflater.stream;
-  Pieces pieces(max_bytes);
+  Pieces pieces(max_bytes, charge);
   int result = Z_OK;
   for (const grpc::Slice& slice : from) {
     if (slice.size() == 0) continue;
@@ -96,6 +103,7 @@ Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, bool* 
       result = inflate(&stream, Z_NO_FLUSH);
       if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) return damaged(stream);
     } while (result != Z_STREAM_END && (stream.avail_in != 0 || stream.avail_out == 0));
+    ATOLL_RETURN_IF_ERROR(pieces.take_refusal());
     const uint64_t written = pieces.written(stream.avail_out);
     if (written > max_bytes) {
       if (is_larger != nullptr) *is_larger = true;
@@ -114,7 +122,8 @@ Status inflate_slices(std::vector<grpc::Slice>& from, uint64_t max_bytes, bool* 
 
 }  // namespace
 
-Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger) noexcept {
+Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger,
+                    RequestCharge* charge) noexcept {
   if (!message->Valid()) return {};
   const grpc_compression_algorithm compression = RawBuffer(message).compression();
   if (compression == GRPC_COMPRESS_NONE) return {};
@@ -127,7 +136,7 @@ Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larg
     return internal_error("the request's bytes can not be read: ", dumped.error_message());
   }
   grpc::ByteBuffer content;
-  ATOLL_RETURN_IF_ERROR(inflate_slices(slices, max_bytes, is_larger, &content));
+  ATOLL_RETURN_IF_ERROR(inflate_slices(slices, max_bytes, is_larger, charge, &content));
   message->Swap(&content);
   return {};
 }

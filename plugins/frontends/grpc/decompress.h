@@ -9,14 +9,17 @@
 #include <cstdint>
 
 #include "atoll/status.h"
+#include "common/request_charge.h"
 
 namespace atl::frontends::grpc_frontend {
 
 /// Replaces a compressed message (gzip or deflate, as its frame says) with its content; leaves others as they
 /// are, also on failure. Takes at most max_bytes and a buffer beside what came.
-/// \param is_larger  not null: set to whether the content is larger than max_bytes. Errors:
-/// RESOURCE_EXHAUSTED the content is larger than max_bytes; INVALID_ARGUMENT the data is not what it says;
-/// UNIMPLEMENTED another compression.
-Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger = nullptr) noexcept;
+/// \param is_larger  not null: set to whether the content is larger than max_bytes
+/// \param charge     not null: the content's bytes are added to it before they are taken; those that came
+/// stay Errors: RESOURCE_EXHAUSTED the content is larger than max_bytes, or the charge was refused;
+/// INVALID_ARGUMENT the data is not what it says; UNIMPLEMENTED another compression.
+Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger = nullptr,
+                    RequestCharge* charge = nullptr) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -62,6 +62,7 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
 GrpcServer::GrpcServer(Backplane& backplane)
     : backplane_(backplane),
       methods_(backplane, inference_, health_),
+      receive_quota_(backplane.host),
       go_away_(backplane.settings.max_connection_age_ms) {}
 
 GrpcServer::~GrpcServer() { stop(); }
@@ -101,6 +102,8 @@ Status GrpcServer::build(int* bound_port) {
   }
   grpc::ServerBuilder builder;
   set_channel_arguments(builder, settings, go_away_);
+  ATOLL_RETURN_IF_ERROR(receive_quota_.open());
+  builder.SetResourceQuota(receive_quota_.get());
   using Experimental = grpc::ServerBuilder::experimental_type;
   std::unique_ptr<ConnectionAcceptor::Target> target = builder.experimental().AddExternalConnectionAcceptor(
       Experimental::ExternalConnectionType::FROM_FD, credentials.value());

@@ -15,6 +15,7 @@
 #include "go_away.h"
 #include "infer_queue.h"
 #include "method_table.h"
+#include "receive_quota.h"
 #include "services.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -49,6 +50,7 @@ class GrpcServer {
   MethodTable methods_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
   GoAway go_away_;
+  ReceiveQuota receive_quota_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::vector<std::thread> threads_;

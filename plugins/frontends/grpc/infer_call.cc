@@ -13,6 +13,8 @@ namespace atl::frontends::grpc_frontend {
 
 InferCall::InferCall(InferQueue& queue) : queue_(queue) {
   regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
+  memory.set_source(*queue.backplane.server.request_memory);
+  received_.set_charge(memory);
 }
 
 void InferCall::arm(InferQueue& queue) {
@@ -43,7 +45,9 @@ void InferCall::on_start(bool ok) {
     pass_ = queue_.backplane.calls.enter();
     if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);
   }
+  if (refusal.ok()) refusal = charge(kRequestBytes + received_.bytes().Length());
   if (!refusal.ok()) {
+    received_.clear();
     abandon();
     answer_error(refusal);
     return;
@@ -56,7 +60,7 @@ void InferCall::on_start(bool ok) {
 Result<bool> InferCall::read() noexcept {
   const Backplane& backplane = queue_.backplane;
   Result<bool> opened = received_.open_small(backplane.settings.max_message_bytes);
-  if (!opened.ok()) return opened;
+  if (!opened.ok()) return reason(std::move(opened).status());
   if (opened.value()) {
     ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
     return true;
@@ -76,7 +80,7 @@ void InferCall::read_large() noexcept {
   if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
   if (status.ok()) status = received_.open(queue_.backplane.settings.max_message_bytes);
   if (status.ok()) status = received_.parse(request.arena());
-  came_ = std::move(status);
+  came_ = reason(std::move(status));
   wake_up_.send(*queue_.queue, woken_);
 }
 
@@ -124,7 +128,7 @@ void InferCall::go_on(Status status) noexcept {
 Status InferCall::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
-  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions, backplane.settings.copy_limit()));
+  ATOLL_RETURN_IF_ERROR(reason(received_.message().fill(request, regions, backplane.settings.copy_limit())));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
   const ModelInfo& info = model->info();
@@ -135,6 +139,7 @@ Status InferCall::prepare() noexcept {
 }
 
 Status InferCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
+  if (size_bytes > kInlineBytes) ATOLL_RETURN_IF_ERROR(charge(size_bytes));
   return give_output_memory(response, output, size_bytes);
 }
 

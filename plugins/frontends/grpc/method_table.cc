@@ -60,6 +60,7 @@ void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle han
     // Only loads bring files. Objects made of many small fields take many times what these take on the wire.
     constexpr bool kBringsFiles = std::is_same_v<Request, inference::RepositoryModelLoadRequest>;
     const auto most = static_cast<uint64_t>(backplane_.settings.max_message_bytes);
+    method->counts_memory = kBringsFiles;
     method->max_bytes = kBringsFiles ? most : std::min(most, kMostOrdinaryBytes);
     methods->push_back(std::move(method));
     UnaryCall<Request, Response>::arm(*methods->back());

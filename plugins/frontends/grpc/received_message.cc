@@ -14,7 +14,9 @@ constexpr size_t kSmallSliceBytes = 1024;
 
 Result<bool> ReceivedMessage::open_small(uint64_t max_bytes) noexcept {
   bool is_larger = false;
-  Status status = open_message(&bytes_, std::min<uint64_t>(max_bytes, kLargeBytes), &is_larger);
+  const uint64_t charged = charge_ == nullptr ? 0 : charge_->bytes();
+  Status status = open_message(&bytes_, std::min<uint64_t>(max_bytes, kLargeBytes), &is_larger, charge_);
+  if (is_larger && charge_ != nullptr) charge_->reduce(charge_->bytes() - charged);
   if (is_larger && max_bytes > kLargeBytes) return false;
   ATOLL_RETURN_IF_ERROR(std::move(status));
   return true;

@@ -18,8 +18,13 @@ class ReceivedMessage {
   /// For gRPC to read into, before open().
   grpc::ByteBuffer& bytes() noexcept { return bytes_; }
 
+  /// What is read is counted as the charge's. Set once, before use; outlives this.
+  void set_charge(RequestCharge& charge) noexcept {
+    charge_ = &charge;
+    message_.set_charge(charge);
+  }
   /// Undoes compression. Errors: as open_message().
-  Status open(uint64_t max_bytes) noexcept { return open_message(&bytes_, max_bytes); }
+  Status open(uint64_t max_bytes) noexcept { return open_message(&bytes_, max_bytes, nullptr, charge_); }
   /// The same for a thread that has others to answer: what opens to more than kLargeBytes is left as it is.
   /// \returns false: open() is to be called elsewhere
   Result<bool> open_small(uint64_t max_bytes) noexcept;
@@ -43,6 +48,7 @@ class ReceivedMessage {
   std::vector<grpc::Slice> slices_;
   std::vector<ByteSpan> spans_;
   V2InferRequest message_;
+  RequestCharge* charge_ = nullptr;
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -16,6 +16,8 @@ namespace atl::frontends::grpc_frontend {
 
 StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
   regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
+  memory.set_source(*queue.backplane.server.request_memory);
+  received_.set_charge(memory);
 }
 
 StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received) {
@@ -59,6 +61,8 @@ void StreamRequest::read_large() noexcept {
 
 void StreamRequest::parse() noexcept {
   parsed_ = received_.parse(request.arena());
+  // What it was opened to is counted already; as it came it is known only now.
+  if (parsed_.ok()) parsed_ = charge(kRequestBytes + place.received_bytes);
   // Of a message that is not valid the id may have been read, and may be what is not valid.
   if (is_utf8(received_.message().id())) request.id = received_.message().id();
 }
@@ -127,7 +131,7 @@ Status StreamRequest::prepare() noexcept {
   const Backplane& backplane = queue_.backplane;
   const ModelInfo& info = model->info();
   decoupled_ = info.decoupled;
-  ATOLL_RETURN_IF_ERROR(received_.message().fill(request, regions, backplane.settings.copy_limit()));
+  ATOLL_RETURN_IF_ERROR(reason(received_.message().fill(request, regions, backplane.settings.copy_limit())));
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
   request.trace =
@@ -192,6 +196,8 @@ void StreamRequest::answer(Response& response, bool last) noexcept {
     status = write_stream_message({}, info.name, info.version_text, request, response, &message);
   }
   discard(&response);
+  // What waits for the client is bounded by the stream, however many answers come.
+  if (decoupled_) memory.reduce(std::exchange(output_bytes_, 0));
   if (!status.ok()) {
     answer_failure(status, last);
   } else if (stream_->write(*this, &message, last, decoupled_) == InferStream::Written::kTooMuch) {
@@ -239,6 +245,10 @@ void StreamRequest::answer_too_slow(bool is_last) noexcept {
 
 Status StreamRequest::allocate_output(Response& response, OutputTensor& output,
                                       uint64_t size_bytes) noexcept {
+  if (size_bytes > kInlineBytes) {
+    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
+    output_bytes_ += size_bytes;
+  }
   return give_output_memory(response, output, size_bytes);
 }
 
@@ -250,6 +260,7 @@ void StreamRequest::recycle() noexcept {
   InferStream* stream = std::exchange(stream_, nullptr);
   const uint64_t received_bytes = place.received_bytes;
   place = {};
+  output_bytes_ = 0;
   received_.clear();
   reset_request();
   queue_.stream_requests.give(std::unique_ptr<StreamRequest>(this));

@@ -93,7 +93,8 @@ class StreamRequest final : public InferContext {
   InferStream* stream_ = nullptr;
   ReceivedMessage received_;
   Pass pass_;
-  Response* kept_ = nullptr;  ///< the first response of a model that is not decoupled
+  Response* kept_ = nullptr;   ///< the first response of a model that is not decoupled
+  uint64_t output_bytes_ = 0;  ///< charged for outputs, of a decoupled model since its last answer
   bool decoupled_ = false;
   bool too_slow_ = false;  ///< was ended because its answers are not read
 };

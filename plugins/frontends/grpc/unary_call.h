@@ -33,6 +33,8 @@ struct UnaryMethod {
   /// Health calls hold no pass of the gate: they are answered while the server drains.
   bool holds_pass = false;
   uint64_t max_bytes = 0;  ///< of a request, after decompression
+  /// Whether requests count as memory of requests; those that can only be small do not.
+  bool counts_memory = false;
 };
 
 template <class Request, class Response>
@@ -61,7 +63,9 @@ class UnaryCall final : public Event {
   }
 
  private:
-  explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {}
+  explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {
+    if (method.counts_memory) charge_.set_source(*method.backplane->server.request_memory);
+  }
   ~UnaryCall() = default;
 
   Status prepare() noexcept {
@@ -71,11 +75,13 @@ class UnaryCall final : public Event {
       pass_ = backplane.calls.enter();
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
     }
-    ATOLL_RETURN_IF_ERROR(open_message(&received_, method_.max_bytes));
+    ATOLL_RETURN_IF_ERROR(charge_.add(received_.Length()));
+    ATOLL_RETURN_IF_ERROR(open_message(&received_, method_.max_bytes, nullptr, &charge_));
     if (received_.Length() > method_.max_bytes) {
       return make_status(Code::kResourceExhausted, "Received message larger than max (", received_.Length(),
                          " vs. ", method_.max_bytes, ")");
     }
+    ATOLL_RETURN_IF_ERROR(charge_.add(received_.Length()));  // the same again as objects
     if (!grpc::SerializationTraits<Request>::Deserialize(&received_, &request_).ok()) {
       return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
     }
@@ -102,6 +108,7 @@ class UnaryCall final : public Event {
   Response response_;
   RawWriter writer_;
   Pass pass_;
+  RequestCharge charge_;  ///< ends before the pass
   bool finishing_ = false;
 };
 

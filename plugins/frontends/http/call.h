@@ -11,10 +11,15 @@
 
 #include "atoll/status.h"
 #include "body_buffer.h"
+#include "common/request_charge.h"
 #include "reply_head.h"
 #include "request_head.h"
 
 namespace atl::frontends::http {
+
+/// Bodies up to this size are not counted as memory of requests before they are complete: what connections
+/// keep for reading is as much.
+inline constexpr size_t kUncountedBodyBytes = 16 * 1024;
 
 /// The way back to the client. A call answers once: with answer() or answer_text(), or with begin_stream(),
 /// any number of stream() and end_stream(). Each of these may end the call before it returns.
@@ -29,6 +34,8 @@ class Channel {
   virtual int64_t received_last_ns() const noexcept = 0;
   /// The body becomes the call's. Give it back through ThreadContext::buffers.
   virtual BodyBuffer take_body() noexcept = 0;
+  /// What was charged for the body, at least its size if that is over kUncountedBodyBytes.
+  virtual RequestCharge take_charge() noexcept = 0;
 
   /// \param body  stays the call's, unchanged until the call ends
   virtual void answer(const ReplyHead& head, std::span<const iovec> body) noexcept = 0;

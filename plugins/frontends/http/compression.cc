@@ -58,10 +58,12 @@ struct DeflateEnd {
 };
 
 /// Room for more, at most up to the limit and one byte over it, by which too much is noticed.
-Status make_room(BodyBuffer* to, uint64_t limit) noexcept {
+Status make_room(BodyBuffer* to, uint64_t limit, RequestCharge* charge) noexcept {
   if (to->space_bytes() != 0 && to->capacity() != 0) return {};
   const uint64_t most = limit == std::numeric_limits<uint64_t>::max() ? limit : limit + 1;
   const uint64_t wanted = std::min<uint64_t>(most, std::max<uint64_t>(kFirstBytes, to->capacity() * 2));
+  const uint64_t before = to->capacity();
+  if (charge != nullptr && wanted > before) ATOLL_RETURN_IF_ERROR(charge->add(wanted - before));
   return to->reserve(wanted) ? Status() : no_memory();
 }
 
@@ -116,7 +118,8 @@ Encoding accepted_encoding(std::string_view value) noexcept {
   return best;
 }
 
-Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffer* to) noexcept {
+Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffer* to,
+                  RequestCharge* charge) noexcept {
   to->clear();
   if (body.empty()) return invalid_argument(messages::kNothingToDecompress);
   z_stream stream{};
@@ -127,7 +130,7 @@ Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffe
   while (more_members) {
     int result = Z_OK;
     while (result != Z_STREAM_END) {
-      ATOLL_RETURN_IF_ERROR(make_room(to, limit_bytes));
+      ATOLL_RETURN_IF_ERROR(make_room(to, limit_bytes, charge));
       stream.next_in = const_cast<Bytef*>(body.data());
       stream.avail_in = clamp(body.size());
       stream.next_out = to->space();
@@ -168,7 +171,7 @@ Status compress(Encoding encoding, std::span<const iovec> parts, BodyBuffer* to)
       ++part;
       offset = 0;
     }
-    ATOLL_RETURN_IF_ERROR(make_room(to, no_limit));
+    ATOLL_RETURN_IF_ERROR(make_room(to, no_limit, nullptr));
     if (part < parts.size()) {
       stream.next_in = static_cast<Bytef*>(parts[part].iov_base) + offset;
       stream.avail_in = clamp(parts[part].iov_len - offset);

@@ -9,6 +9,7 @@
 
 #include "atoll/status.h"
 #include "body_buffer.h"
+#include "common/request_charge.h"
 
 namespace atl::frontends::http {
 
@@ -27,8 +28,10 @@ Encoding accepted_encoding(std::string_view value) noexcept;
 
 /// Decompresses a body of one or several gzip members, or one zlib stream, whichever it is.
 /// Errors: INVALID_ARGUMENT empty, more than the limit (found out before more than that is written), cut off,
-/// wrong checksum, bytes behind the end; RESOURCE_EXHAUSTED no memory.
-Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffer* to) noexcept;
+/// wrong checksum, bytes behind the end; RESOURCE_EXHAUSTED no memory; the charge's.
+/// \param charge  not null: room for the content is added to it before it is filled
+Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffer* to,
+                  RequestCharge* charge = nullptr) noexcept;
 
 /// Compresses the parts, in order, as one body, at zlib's quickest level: tensors shrink little more at
 /// others, at several times the cost. Errors: RESOURCE_EXHAUSTED no memory; INTERNAL.

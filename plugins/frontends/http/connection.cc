@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/error_json.h"
+#include "common/error_map.h"
 #include "worker.h"
 
 namespace atl::frontends::http {
@@ -21,6 +22,9 @@ constexpr size_t kProgressBytes = 16 * 1024;
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
+/// A body is charged in steps of so many bytes, as it arrives: a client that announces much and sends little
+/// keeps nobody out.
+constexpr uint64_t kChargeStepBytes = 64 * 1024;
 /// How long a call runs after the end of the client's bytes before the client is probed.
 constexpr int64_t kProbeAfterNs = kNsPerSecond;
 constexpr int kReadings = 8;                      ///< of one connection before others get their turn
@@ -35,7 +39,9 @@ iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(byte
 }  // namespace
 
 Connection::Connection(Worker& worker, Socket socket)
-    : worker_(worker), socket_(std::move(socket)), reader_(worker.backplane.settings.max_input_bytes) {}
+    : worker_(worker), socket_(std::move(socket)), reader_(worker.backplane.settings.max_input_bytes) {
+  charge_.set_source(*worker.backplane.server.request_memory, Code::kUnavailable);
+}
 
 Connection::~Connection() = default;
 
@@ -63,6 +69,10 @@ void Connection::start() noexcept {
 }
 
 void Connection::tick(int64_t now_ns) noexcept {
+  if (state_ == State::kBody) {
+    // A slow body is not to keep a service that was replaced.
+    if (Status status = charge_.renew(); !status.ok()) drop_body(status);
+  }
   if (now_ns < deadline_ns_) return;
   if (state_ == State::kCall && !answering_) {
     (void)probe();
@@ -90,6 +100,7 @@ void Connection::close() noexcept {
   socket_.close(ignored);
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
   worker_.buffers.give(std::move(reader_.body()));
+  charge_.release();
   worker_.remove(*this);
 }
 
@@ -139,6 +150,9 @@ bool Connection::advance_head() {
     return false;
   }
   verdict_ = judge(worker_.backplane.settings, head);
+  if (verdict_.http_status == 0 && head.content_length > kUncountedBodyBytes) {
+    if (Status status = charge_.check(head.content_length); !status.ok()) drop_body(status);
+  }
   const bool awaited =
       head.expects_continue && head.version == 11 && reader_.wants_body() && !reader_.has_body_bytes();
   if (awaited && verdict_.http_status != 0) {
@@ -159,7 +173,7 @@ bool Connection::advance_head() {
 bool Connection::advance_body() {
   switch (reader_.read_body(verdict_.http_status == 0)) {
     case RequestReader::Step::kNeedMore:
-      return false;
+      return !count_body();  // dropped: the reader is told at once
     case RequestReader::Step::kRefused:
       refuse();
       return false;
@@ -167,6 +181,23 @@ bool Connection::advance_body() {
       start_call();
       return state_ == State::kHead;
   }
+}
+
+bool Connection::count_body() noexcept {
+  const uint64_t bytes = reader_.body().size();
+  if (verdict_.http_status != 0 || bytes <= kUncountedBodyBytes) return true;
+  const uint64_t rounded = (bytes + kChargeStepBytes - 1) / kChargeStepBytes * kChargeStepBytes;
+  Status status = charge_.cover(rounded);
+  if (!status.ok()) drop_body(status);
+  return status.ok();
+}
+
+void Connection::drop_body(const Status& reason) noexcept {
+  verdict_.http_status = http_status(reason.code());
+  verdict_.text = reason.message();
+  verdict_.extra = cat("Retry-After: ", RequestCharge::kRetryAfterMs / 1000, "\r\n");
+  reader_.body() = {};
+  charge_.release();
 }
 
 void Connection::start_call() {
@@ -420,6 +451,7 @@ void Connection::finish_answer() noexcept {
   answering_ = streaming_ = false;
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_written();
   worker_.buffers.give(std::move(reader_.body()));
+  charge_.release();
   if (!keep_alive_) {
     linger();
     return;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "call.h"
@@ -46,6 +47,7 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   int64_t received_first_ns() const noexcept override { return first_byte_ns_; }
   int64_t received_last_ns() const noexcept override { return last_byte_ns_; }
   BodyBuffer take_body() noexcept override;
+  RequestCharge take_charge() noexcept override { return std::move(charge_); }
   void answer(const ReplyHead& head, std::span<const iovec> body) noexcept override;
   void answer_text(ReplyHead head, std::string body) noexcept override;
   void begin_stream(const ReplyHead& head) noexcept override;
@@ -59,6 +61,10 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   void advance() noexcept;
   bool advance_head();
   bool advance_body();
+  /// Counts what has come of the body. False: all requests would take too much memory; the body is dropped,
+  /// what comes of it is read over, and the answer says why.
+  bool count_body() noexcept;
+  void drop_body(const Status& reason) noexcept;
   void start_call();
   void refuse();
   void read() noexcept;
@@ -87,6 +93,7 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   Worker& worker_;
   Socket socket_;
   RequestReader reader_;
+  RequestCharge charge_;  ///< for the body, until the call takes it
   State state_ = State::kHead;
   bool advancing_ = false;
   bool reading_ = false;

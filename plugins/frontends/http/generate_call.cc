@@ -18,13 +18,18 @@ enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
 constexpr std::string_view kEventStreamType = "text/event-stream; charset=utf-8";
 constexpr uint64_t kInlineBytes = 4096;
 constexpr size_t kTensorAlignment = 64;
+/// What parsing a large JSON text takes beside the text, in its sizes, at most.
+constexpr uint64_t kParsingGrowth = 3;
 
 std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 
 }  // namespace
 
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
-    : context_(context), streams_(route.endpoint == Endpoint::kGenerateStream), route_(route) {}
+    : context_(context), streams_(route.endpoint == Endpoint::kGenerateStream), route_(route) {
+  memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+  parts_.owned.set_charge(memory);
+}
 
 void GenerateCall::run(Channel& channel) noexcept {
   channel_ = &channel;
@@ -38,6 +43,8 @@ void GenerateCall::run(Channel& channel) noexcept {
 
 Result<bool> GenerateCall::find() noexcept {
   body_ = channel_->take_body();
+  memory = channel_->take_charge();
+  ATOLL_RETURN_IF_ERROR(charge_all(kRequestBytes + body_.size()));
   Result<int64_t> version = route_version(context_.backplane.server, route_);
   if (!version.ok()) return std::move(version).status();
   Backplane& backplane = context_.backplane;
@@ -80,7 +87,8 @@ Result<bool> GenerateCall::read_body() noexcept {
     return invalid_argument(messages::kOnlyIdentity);
   }
   if (body_.size() <= kLargeBytes) {
-    ATOLL_RETURN_IF_ERROR(context_.generate_reader.read(body_.text(), model->info(), request, parts_));
+    ATOLL_RETURN_IF_ERROR(
+        reason(context_.generate_reader.read(body_.text(), model->info(), request, parts_)));
     return true;
   }
   reading_ = true;
@@ -97,17 +105,21 @@ Result<bool> GenerateCall::read_body() noexcept {
 void GenerateCall::read_large_body() noexcept {
   Status status;
   if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+  const uint64_t parsing_bytes = kParsingGrowth * body_.size();
+  if (status.ok()) status = charge(parsing_bytes);
   if (status.ok()) {
     GenerateRequestReader reader(InputLimits{context_.backplane.settings.max_input_bytes});
     status = reader.read(body_.text(), model->info(), request, parts_);
+    memory.reduce(parsing_bytes);
   }
-  came_ = std::move(status);
+  came_ = reason(std::move(status));
   context_.post(*this);
 }
 
 void GenerateCall::hand_over(Status status) noexcept {
   if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
   if (status.ok()) status = prepare();
+  memory.reduce(body_.size());
   context_.buffers.give(std::move(body_));
   if (status.ok()) {
     status = submit();
@@ -137,6 +149,8 @@ Status GenerateCall::allocate_output(Response& response, OutputTensor& output, u
   if (size_bytes <= kInlineBytes) {
     output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
   } else {
+    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
+    output_bytes_ += size_bytes;
     // What is made into text and kept for a client is bounded by the backlog, so nothing larger is of use.
     if (size_bytes <= context_.backplane.settings.max_stream_backlog_bytes) {
       output.buffer.data = std::malloc(size_bytes);
@@ -178,6 +192,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
     }
     ++responses_;
     discard(response);
+    memory.reduce(std::exchange(output_bytes_, 0));
   }
   if (!streams_) {
     if (responses_ == 1 && !text.empty()) only_ = std::move(text);

@@ -87,8 +87,9 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   InferParts parts_;
   JsonOutput json_;
   uint32_t responses_ = 0;
-  bool dropping_ = false;  ///< too much waits: nothing more is sent
-  std::string only_;       ///< the first response of a call that does not stream
+  uint64_t output_bytes_ = 0;  ///< charged for outputs of the response that is being made
+  bool dropping_ = false;      ///< too much waits: nothing more is sent
+  std::string only_;           ///< the first response of a call that does not stream
 
   std::atomic<uint64_t> backlog_bytes_{0};
 

@@ -25,6 +25,8 @@ constexpr size_t kTensorAlignment = 64;
 /// Larger answers than this are a defect of the model; also keeps sums of sizes from overflowing.
 constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 
+/// What parsing a large JSON text takes beside the text, in its sizes, at most.
+constexpr uint64_t kParsingGrowth = 3;
 /// How much larger tensors are as JSON, roughly.
 constexpr uint64_t kJsonGrowth = 4;
 /// Larger answers are sent as they are, whatever the client accepts: to compress them takes longer than to
@@ -40,6 +42,8 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 InferCall::InferCall(ThreadContext& context) : context_(context) {
   regions.set_source(*context.backplane.server.shared_memory,
                      {context.backplane.settings.max_input_bytes, "max_input_size"});
+  memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+  parts_.owned.set_charge(memory);
 }
 
 InferCall::~InferCall() { free_tensors(); }
@@ -72,6 +76,8 @@ void InferCall::run(Channel& channel) noexcept {
 
 Result<bool> InferCall::find() noexcept {
   body_ = channel_->take_body();
+  memory = channel_->take_charge();
+  ATOLL_RETURN_IF_ERROR(charge_all(kRequestBytes + body_.size()));
   Result<int64_t> version = route_version(context_.backplane.server, route_);
   if (!version.ok()) return std::move(version).status();
   Backplane& backplane = context_.backplane;
@@ -136,6 +142,7 @@ Result<bool> InferCall::read_body() noexcept {
       context_.buffers.give(std::exchange(body_, std::move(plain)));
       body_encoding_ = Encoding::kIdentity;
       ATOLL_RETURN_IF_ERROR(std::move(status));
+      ATOLL_RETURN_IF_ERROR(charge(body_.size()));
     } else {
       context_.buffers.give(std::move(plain));
     }
@@ -146,7 +153,7 @@ Result<bool> InferCall::read_body() noexcept {
     large = json_bytes.value_or(body_.size()) > kLargeBytes;
   }
   if (!large) {
-    ATOLL_RETURN_IF_ERROR(parse_body(context_.infer_reader));
+    ATOLL_RETURN_IF_ERROR(reason(parse_body(context_.infer_reader)));
     return true;
   }
   reading_ = true;
@@ -166,15 +173,22 @@ void InferCall::read_large_body() noexcept {
   if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
   if (status.ok() && body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
-    status = decompress(body_.bytes(), limit, &plain);
+    status = decompress(body_.bytes(), limit, &plain, &memory);
     body_ = std::move(plain);
   }
   if (status.ok() && request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
   if (status.ok()) {
-    InferRequestReader reader(InputLimits{limit});
-    status = parse_body(reader);
+    std::optional<size_t> json_bytes;
+    if (has_json_length_) status = read_json_bytes(json_length_, body_.size(), &json_bytes);
+    const uint64_t parsing_bytes = kParsingGrowth * json_bytes.value_or(body_.size());
+    if (status.ok()) status = charge(parsing_bytes);
+    if (status.ok()) {
+      InferRequestReader reader(InputLimits{limit});
+      status = parse_body(reader);
+      memory.reduce(parsing_bytes);
+    }
   }
-  came_ = std::move(status);
+  came_ = reason(std::move(status));
   context_.post(*this);
 }
 
@@ -218,6 +232,7 @@ Status InferCall::allocate_output(Response& response, OutputTensor& output, uint
   if (size_bytes <= kInlineBytes) {
     output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
   } else {
+    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
     const uint64_t rounded = (size_bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
     if (size_bytes <= kMaxTensorBytes) output.buffer.data = std::aligned_alloc(kTensorAlignment, rounded);
     if (output.buffer.data == nullptr) {
@@ -258,9 +273,13 @@ void InferCall::answer(Response& response) noexcept { finish(write_answer(respon
 Status InferCall::write_answer(Response& response) noexcept {
   Status status = classify_outputs(model->info(), request, response);
   if (status.ok()) status = regions.check();
+  if (status.ok()) status = charge(kJsonGrowth * json_tensor_bytes(request, parts_.reply, response));
   if (status.ok()) status = write_reply(response);
   drop_outputs(response);
-  if (status.ok() && encoding_ != Encoding::kIdentity) status = compress_reply();
+  if (status.ok() && encoding_ != Encoding::kIdentity) {
+    status = charge(head_.content_length);
+    if (status.ok()) status = compress_reply();
+  }
   return status;
 }
 

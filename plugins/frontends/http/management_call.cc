@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kSmallBody = size_t{64} << 10;
 /// Of calls that do not bring files. They are read where they came in.
 constexpr size_t kLargestBody = size_t{1} << 20;
+/// What a load takes in all, in sizes of its body: the text, parsing it, the files in it.
+constexpr uint64_t kLoadGrowth = 4;
 
 }  // namespace
 
@@ -27,6 +29,7 @@ void ManagementCall::run(Channel& channel) noexcept {
     }
   }
   BodyBuffer body = channel.take_body();
+  charge_ = channel.take_charge();
   if (route_.endpoint != Endpoint::kRepositoryLoad && body.size() > kLargestBody) {
     Status refusal = invalid_argument("the body of this call has ", body.size(), " bytes, at most ",
                                       kLargestBody, " are allowed");
@@ -35,6 +38,11 @@ void ManagementCall::run(Channel& channel) noexcept {
     return;
   }
   if (route_.endpoint == Endpoint::kRepositoryLoad && body.size() > kSmallBody) {
+    if (Status status = charge_.cover(kLoadGrowth * body.size()); !status.ok()) {
+      context_.buffers.give(std::move(body));
+      answer(std::move(status), {});
+      return;
+    }
     // It brings files: reading them takes longer than others should wait.
     context_.backplane.server.worker->post(
         make_task([this, read = std::move(body), model = std::string(route_.model),
@@ -108,7 +116,8 @@ void ManagementCall::answer(Status status, std::string json) noexcept {
     if (status.message().empty()) {
       channel_->answer_text({.http_status = http_status(status.code())}, {});
     } else {
-      channel_->answer_error(status);
+      const bool is_over = !charge_.refused().ok();
+      channel_->answer_error(status, is_over ? RequestCharge::kRetryAfterMs : 0);
     }
     return;
   }

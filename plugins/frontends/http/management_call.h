@@ -13,7 +13,9 @@ namespace atl::frontends::http {
 
 class ManagementCall final : public Call, public Posted {
  public:
-  ManagementCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {}
+  ManagementCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {
+    charge_.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+  }
 
   // --- Call ---
   void run(Channel& channel) noexcept override;
@@ -36,6 +38,7 @@ class ManagementCall final : public Call, public Posted {
 
   ThreadContext& context_;
   Pass pass_;
+  RequestCharge charge_;        ///< ends before the pass
   Channel* channel_ = nullptr;  ///< null: the client has gone
   Route route_;                 ///< its views are valid while run() runs
   bool answered_ = false;

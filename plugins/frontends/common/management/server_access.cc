@@ -24,6 +24,7 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   ATOLL_RETURN_IF_ERROR(follow(host, &server.shared_memory));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.tracing));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.log_control));
+  ATOLL_RETURN_IF_ERROR(follow(host, &server.request_memory));
   ThreadPlacement placement;
   placement.nice = kNice;
   Result<SerialExecutorPtr> worker = host.executors().create("management", placement);

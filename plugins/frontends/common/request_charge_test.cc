@@ -1,0 +1,106 @@
+#include "common/request_charge.h"
+
+#include <gtest/gtest.h>
+
+#include "atoll/testing/fake_request_memory.h"
+#include "atoll/testing/followed_fake.h"
+#include "common/owned_bytes.h"
+
+namespace atl::frontends {
+namespace {
+
+class RequestChargeTest : public ::testing::Test {
+ protected:
+  RequestChargeTest() { charge_.set_source(service_.get()); }
+
+  test::FakeRequestMemory memory_{1000};
+  test::FollowedFake<RequestMemory> service_{&memory_};
+  RequestCharge charge_;
+};
+
+TEST_F(RequestChargeTest, AddsCoversAndReleases) {
+  ASSERT_TRUE(charge_.add(100).ok());
+  ASSERT_TRUE(charge_.cover(300).ok());
+  ASSERT_TRUE(charge_.cover(200).ok());
+  EXPECT_EQ(memory_.used_bytes(), 300u);
+  charge_.reduce(50);
+  EXPECT_EQ(memory_.used_bytes(), 250u);
+  charge_.reduce(1000);
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+  ASSERT_TRUE(charge_.add(7).ok());
+  charge_.release();
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+}
+
+TEST_F(RequestChargeTest, ARefusalKeepsWhatThereIsAndIsRemembered) {
+  RequestCharge unavailable;
+  unavailable.set_source(service_.get(), Code::kUnavailable);
+  ASSERT_TRUE(unavailable.add(900).ok());
+  EXPECT_TRUE(unavailable.refused().ok());
+  const Status refused = unavailable.add(101);
+  EXPECT_EQ(refused.code(), Code::kUnavailable);
+  EXPECT_EQ(refused.message(), test::FakeRequestMemory::kRefusal);
+  EXPECT_EQ(unavailable.refused().message(), test::FakeRequestMemory::kRefusal);
+  EXPECT_EQ(memory_.used_bytes(), 900u);
+  EXPECT_EQ(unavailable.check(101).code(), Code::kUnavailable);
+  EXPECT_TRUE(unavailable.check(100).ok());
+  unavailable.release();
+  EXPECT_TRUE(unavailable.refused().ok());
+}
+
+TEST_F(RequestChargeTest, MovesWithItsBytes) {
+  ASSERT_TRUE(charge_.add(100).ok());
+  RequestCharge other;
+  other.set_source(service_.get());
+  ASSERT_TRUE(other.add(10).ok());
+  other = std::move(charge_);
+  EXPECT_EQ(memory_.used_bytes(), 100u) << "what the other one had is given back";
+  EXPECT_EQ(other.bytes(), 100u);
+  {
+    RequestCharge last = std::move(other);
+    EXPECT_EQ(memory_.used_bytes(), 100u);
+  }
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+}
+
+TEST_F(RequestChargeTest, WithoutAServiceEverythingIsAllowed) {
+  service_.put(nullptr);
+  ASSERT_TRUE(charge_.add(UINT64_MAX).ok());
+  EXPECT_TRUE(charge_.check(UINT64_MAX).ok());
+  charge_.reduce(10);
+  EXPECT_EQ(charge_.bytes(), 0u);
+  service_.put(&memory_);
+  ASSERT_TRUE(charge_.cover(10).ok()) << "from here on it is counted";
+  EXPECT_EQ(memory_.used_bytes(), 10u);
+}
+
+TEST_F(RequestChargeTest, StaysWithItsServiceUntilItIsRenewed) {
+  ASSERT_TRUE(charge_.add(600).ok());
+  test::FakeRequestMemory next(1000);
+  service_.put(&next);
+  EXPECT_EQ(service_.holders(), 2u);
+  ASSERT_TRUE(charge_.add(100).ok());
+  EXPECT_EQ(memory_.used_bytes(), 700u);
+  ASSERT_TRUE(charge_.renew().ok());
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+  EXPECT_EQ(next.used_bytes(), 700u);
+  EXPECT_EQ(service_.holders(), 1u);
+
+  test::FakeRequestMemory small(100);
+  service_.put(&small);
+  EXPECT_EQ(charge_.renew().code(), Code::kResourceExhausted);
+  EXPECT_EQ(next.used_bytes() + small.used_bytes(), 0u);
+  charge_.release();
+}
+
+TEST_F(RequestChargeTest, CopiesOfTensorsAreCharged) {
+  OwnedBytes owned;
+  owned.set_charge(charge_);
+  EXPECT_NE(owned.allocate(600), nullptr);
+  EXPECT_EQ(memory_.used_bytes(), 600u);
+  EXPECT_EQ(owned.allocate(600), nullptr);
+  EXPECT_FALSE(charge_.refused().ok());
+}
+
+}  // namespace
+}  // namespace atl::frontends
