@@ -49,8 +49,8 @@ class GrpcServer {
   HealthService health_;
   MethodTable methods_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
-  GoAway go_away_;
   ReceiveQuota receive_quota_;
+  GoAway go_away_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionAcceptor> acceptor_;
   std::vector<std::thread> threads_;
