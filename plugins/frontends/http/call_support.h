@@ -6,10 +6,20 @@
 #include "atoll/model.h"
 #include "atoll/status.h"
 #include "backplane.h"
+#include "common/infer_context.h"
 #include "request_head.h"
 #include "route_table.h"
 
 namespace atl::frontends::http {
+
+/// Of calls that run a model: the answer's way to the client.
+enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
+
+/// Tensors up to this size are copied behind the JSON: cheaper than a piece of their own.
+inline constexpr uint64_t kInlineBytes = 4096;
+inline constexpr size_t kTensorAlignment = 64;
+/// What parsing a large JSON text takes beside the text, in its sizes, at most.
+inline constexpr uint64_t kParsingGrowth = 3;
 
 /// The version a path names by number or label, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal
 /// number, too large.

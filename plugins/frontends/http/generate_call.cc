@@ -13,13 +13,7 @@
 namespace atl::frontends::http {
 namespace {
 
-enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
-
 constexpr std::string_view kEventStreamType = "text/event-stream; charset=utf-8";
-constexpr uint64_t kInlineBytes = 4096;
-constexpr size_t kTensorAlignment = 64;
-/// What parsing a large JSON text takes beside the text, in its sizes, at most.
-constexpr uint64_t kParsingGrowth = 3;
 
 std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 

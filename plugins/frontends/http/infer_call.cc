@@ -15,18 +15,11 @@
 namespace atl::frontends::http {
 namespace {
 
-enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
-
 /// Calls that wait in a thread's pool at most; more in flight make more, which are freed afterwards.
 constexpr size_t kPooledCalls = 256;
-/// Tensors up to this size are copied behind the JSON: cheaper than a piece of their own.
-constexpr uint64_t kInlineBytes = 4096;
-constexpr size_t kTensorAlignment = 64;
 /// Larger answers than this are a defect of the model; also keeps sums of sizes from overflowing.
 constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 
-/// What parsing a large JSON text takes beside the text, in its sizes, at most.
-constexpr uint64_t kParsingGrowth = 3;
 /// How much larger tensors are as JSON, roughly.
 constexpr uint64_t kJsonGrowth = 4;
 /// Larger answers are sent as they are, whatever the client accepts: to compress them takes longer than to
