@@ -66,7 +66,7 @@ def missing(prefix, folder, components, *arguments):
 @pytest.fixture(scope="module")
 def probe(whole_prefix, tmp_path_factory):
     """A plugin that was built with an SDK that is gone."""
-    prefix = tmp_path_factory.mktemp("moved") / "sdk"
+    prefix = tmp_path_factory.mktemp("moved") / "an sdk"
     shutil.copytree(whole_prefix, prefix, symlinks=True)
     folder = project(tmp_path_factory.mktemp("work") / "probe", CMakeLists_txt=PROBE, plugin_cc=PLUGIN, test_cc=TEST)
     configure(prefix, folder)

@@ -201,6 +201,28 @@ def test_what_nobody_asks_for_is_unloaded_and_comes_back(repository):
         server.wait_for_line(r"unloading 'plus': idle for \d+\.\d s, about \S+ \w+; unload_after is 0\.3 s;.* pinned: 'twice'")
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pinned_model_that_fails_keeps_the_server_from_being_ready(repository, protocol):
+    settings = (ON_DEMAND, option("pinned", ["broken", "plus"]), option("retry_after", "10ms"))
+    with Server(repository, *settings) as server, Control(server.wait_active(), protocol) as control:
+        server.wait_for_line("start-up: 1 models loaded, 1 failed: broken")
+        server.wait_for_line("the server is not ready because of model 'broken': .*max_batchsize")
+        assert control.client.is_server_live() and not control.client.is_server_ready()
+        assert control.infer("plus", 1) == ("1", 2)
+        assert control.refusal(control.infer, "broken")[0] == "UNAVAILABLE"
+        assert not control.client.is_server_ready()
+        models.write_model(repository, "broken", models.identity_config("broken", dims=(4,)))
+        until(lambda: served(control, "broken"))
+        assert control.client.is_server_ready()
+
+
+def served(control, model):
+    try:
+        return control.infer(model, 5) == ("1", 5)
+    except InferenceServerException:
+        return False
+
+
 def test_the_least_recently_used_makes_room(repository):
     for name in ("a", "b", "c"):
         models.write_model(repository, name, models.identity_config(name, dims=(4,)), files={"weights": bytes(8 * MIB)})

@@ -105,13 +105,17 @@ Status Demand::wait_locked(const ModelWish& wish, ModelWaiter& waiter, Pass pass
     return Status(Code::kCancelled, {});
   }
   int64_t until_ns = now_ns + options_.max_wait_ns;
-  if (wish.deadline_ns != 0) until_ns = std::min(until_ns, wish.deadline_ns);
+  // Its client may hear of this before its own clock says so.
+  const bool has_less = wish.deadline_ns != 0 && wish.deadline_ns < until_ns;
+  const Code code = has_less ? Code::kDeadlineExceeded : Code::kUnavailable;
+  if (has_less) until_ns = wish.deadline_ns;
   Waiting& waiting = waiting_[id];
   waiting = {name, wish.version, &waiter, wish.cancellation, 0, std::move(pass)};
   waiting.timer = executor_->post_at(
-      until_ns, make_task([this, id, name, now_ns] {
+      until_ns, make_task([this, id, name, now_ns, code] {
         int64_t waited_ms = (host_.clock().now_ns() - now_ns) / kNsPerMs;
-        end_waiting(id, unavailable("model '", name, "' is still being loaded after ", waited_ms, " ms"));
+        end_waiting(id,
+                    make_status(code, "model '", name, "' is still being loaded after ", waited_ms, " ms"));
       }));
   if (entry.state != State::kLoading) {
     entry.state = State::kLoading;
@@ -241,8 +245,10 @@ void Demand::loaded(const std::string& name, ModelLoadOutcome outcome) {
       loads_.empty() && load.changes_before == changes_ && resident > load.resident_before) {
     bytes = std::max(bytes, resident - load.resident_before);
   }
-  // What is left of a failure is kept here: in the catalog it would make the server not ready.
-  if (!ok && load.pass) catalog_->unload_model(name, true, [](const Status&) {});
+  // What is left of a failure is kept here: in the catalog it would make the server not ready, as one of a
+  // start-up model has to.
+  if (!ok && load.pass && !options_.pinned.contains(name))
+    catalog_->unload_model(name, true, [](const Status&) {});
   {
     std::scoped_lock lock(mutex_);
     Entry& entry = entries_[name];

@@ -240,7 +240,7 @@ TEST_F(OnDemandTest, WaitingEndsAtTheDeadlineOrAfterMaxWait) {
   host_.run_for(5 * kNsPerMs - 1);
   EXPECT_EQ(soon->told, 0);
   host_.run_for(1);
-  EXPECT_EQ(soon->answer, "UNAVAILABLE model 'a' is still being loaded after 5 ms");
+  EXPECT_EQ(soon->answer, "DEADLINE_EXCEEDED model 'a' is still being loaded after 5 ms");
   host_.run_for(60 * kNsPerSecond);
   EXPECT_EQ(late->answer, "UNAVAILABLE model 'a' is still being loaded after 60000 ms");
   auto again = ask("a");
@@ -288,10 +288,10 @@ TEST_F(OnDemandTest, WhatNobodyAsksForIsUnloaded) {
   EXPECT_EQ(calls(), Calls{"load a"});
 }
 
-TEST_F(OnDemandTest, PinnedModelsAreLoadedAtStartAndFailuresAreLeft) {
+TEST_F(OnDemandTest, PinnedModelsAreLoadedAtStartAndTheCatalogKeepsTheirFailures) {
   host_.options().set_strings("pinned", {"a", "nobody"});
   start();
-  EXPECT_EQ(calls(), (Calls{"load a", "load nobody", "unload nobody with members"}));
+  EXPECT_EQ(calls(), (Calls{"load a", "load nobody"}));
   EXPECT_TRUE(catalog_.fake.startup_complete);
   EXPECT_TRUE(host_.log().contains("start-up: 1 models loaded, 1 failed: nobody"));
 }
