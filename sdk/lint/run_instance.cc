@@ -1,7 +1,10 @@
 #include "run_instance.h"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <thread>
 
@@ -33,29 +36,31 @@ void set_value(test::FakeOptions& options, const atoll_option_v1& row, const Opt
   options.set_string(row.key, without_port(row.key, values.get_string(row.key)));
 }
 
-/// A value that the row takes, as option tables write them; null: none was thought of.
-const char* made_up(const atoll_option_v1& row) {
+/// A value that the row takes, as option tables write them; nothing: none was thought of.
+std::optional<std::string> made_up(const atoll_option_v1& row) {
+  if (row.choices != nullptr) return std::string(row.choices, std::strcspn(row.choices, "|"));
   static constexpr const char* kGuesses[] = {"false", "1", "1", "lint", "1s", "1", "[\"lint\"]", "{}"};
   for (const char* text : {kGuesses[row.type], row.minimum, row.maximum}) {
     auto value = text == nullptr ? std::nullopt : runtime::parse_typed_value(row.type, text);
     if (value && runtime::is_allowed(row, *value)) return text;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 /// The table with made-up values as defaults of what a manifest must give, and what these are:
-/// paths = ["lint"].
+/// paths = ["lint"]. \param texts  keeps the values
 std::vector<atoll_option_v1> complete(std::span<const atoll_option_v1> table,
-                                      const runtime::RawValue::Table& settings, std::string& made_up_text) {
+                                      const runtime::RawValue::Table& settings,
+                                      std::deque<std::string>& texts, std::string& made_up_text) {
   std::vector<atoll_option_v1> rows(table.begin(), table.end());
   for (atoll_option_v1& row : rows) {
     bool given =
         std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return s.key == row.key; });
     if (given || (row.flags & ATOLL_OPTION_REQUIRED) == 0) continue;
     row.flags &= ~ATOLL_OPTION_REQUIRED;
-    row.default_value = made_up(row);
-    made_up_text += cat(made_up_text.empty() ? "" : ", ", row.key, " = ",
-                        row.default_value == nullptr ? "nothing" : row.default_value);
+    const std::optional<std::string> value = made_up(row);
+    row.default_value = value ? texts.emplace_back(*value).c_str() : nullptr;
+    made_up_text += cat(made_up_text.empty() ? "" : ", ", row.key, " = ", value.value_or("nothing"));
   }
   return rows;
 }
@@ -117,7 +122,8 @@ void start_and_stop(const atoll_plugin_v1_t& descriptor, void* self, test::FakeH
 void run_instance(const atoll_plugin_v1_t& descriptor, const runtime::RawValue::Table& settings,
                   Report& report) {
   std::string made_up_text;
-  auto table = complete({descriptor.options, descriptor.options_count}, settings, made_up_text);
+  std::deque<std::string> texts;
+  auto table = complete({descriptor.options, descriptor.options_count}, settings, texts, made_up_text);
   runtime::Problems problems;
   auto values = runtime::read_options("plugin", {}, settings, table, {}, problems);
   if (!problems.empty()) return report.problem(problems.status().message());

@@ -41,17 +41,17 @@ def test_a_crash_names_the_plugin(tmp_path, crash, number, line):
         assert server.wait() == -number
 
 
-@pytest.mark.parametrize("backend, extra, line", [
-    ("thrower", "instance_group { count: 2 name: \"left\" kind: KIND_CPU }",
+@pytest.mark.parametrize("where, backend, extra, line", [
+    ("execute", "thrower", "instance_group { count: 2 name: \"left\" kind: KIND_CPU }",
      "no such layer in thread '[^']+', while executing a batch of model 'm' version 3 on instance 'left_[01]'"),
-    ("identity", "parameters { key: \"scheduler\" value { string_value: \"thrower\" } }",
+    ("enqueue", "identity", "parameters { key: \"scheduler\" value { string_value: \"thrower\" } }",
      "no such queue in thread '[^']+', while enqueueing a request for model 'm' version 3"),
-], ids=["execute", "enqueue"])
-def test_a_request_that_ends_the_process_names_the_model(tmp_path, backend, extra, line):
+])
+def test_a_request_that_ends_the_process_names_the_model(tmp_path, where, backend, extra, line):
     config = models.identity_config("m", dims=(4,), extra=extra).replace("identity", backend)
     models.write_model(tmp_path, "m", config, version=3)
     file = FIXTURES / "thrower.so"
-    settings = ('plugin.thrower.use="fixtures/thrower"', f'plugin.thrower.file="{file}"')
+    settings = ('plugin.thrower.use="fixtures/thrower"', f'plugin.thrower.file="{file}"', f'plugin.thrower.where="{where}"')
     tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
     tensor.set_data_from_numpy(np.zeros(4, np.float32))
     with pytest.raises(AssertionError, match=f"exit code -{int(signal.SIGABRT)};"), ServingServer(tmp_path, *settings) as server:

@@ -54,6 +54,12 @@ def test_required_options_get_made_up_values_or_given_ones():
     assert lint("required.so", "--set", "fail_unless=lint") == (1, ["start failed: told to fail"])
 
 
+def test_a_required_option_with_choices_gets_the_first(tmp_path):
+    assert lint("thrower.so") == (0, ["ok"])
+    code, lines = lint("thrower.so", "--set", "where=lint")
+    assert code == 1 and "expected" in lines[0] and "execute|enqueue" in lines[0], lines
+
+
 def test_what_it_provides_is_asked_for():
     code, lines = lint("hollow.so")
     assert code == 1
