@@ -122,6 +122,7 @@ enum class Mistake {
   kTakesOutputsByPosition,     ///< the first output that is asked for is OUTPUT0, whatever its name
   kWritesBeyondItsMemory,      ///< one byte
   kForgetsMemory,              ///< an output without any
+  kWritesToItsInputs,          ///< one byte, once all is answered as it should be
 };
 class MistakenBackend final : public Backend, public BackendModel {
  public:
@@ -175,6 +176,9 @@ class MistakenBackend final : public Backend, public BackendModel {
         if (k != 0) continue;
         if (mistake_ == Mistake::kAnswersTwice && is_asked) copy(i, input, request.find_output(name)->name);
         if (mistake_ == Mistake::kAnswersWhatItHasNot) copy(i, input, "NOT_CONFIGURED");
+      }
+      if (mistake_ == Mistake::kWritesToItsInputs) {
+        *static_cast<char*>(request.inputs[0].buffers[0].data) ^= 1;
       }
       return {};
     }
@@ -260,7 +264,8 @@ INSTANTIATE_TEST_SUITE_P(
                                {"EachOutputCanBeAskedForAlone",
                                 "OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor"}),
                       mistaken("writes beyond", Mistake::kWritesBeyondItsMemory, kEveryAnswer),
-                      mistaken("forgets memory", Mistake::kForgetsMemory, kEveryAnswer)));
+                      mistaken("forgets memory", Mistake::kForgetsMemory, kEveryAnswer),
+                      mistaken("writes to its inputs", Mistake::kWritesToItsInputs, kEveryAnswer)));
 
 INSTANTIATE_TEST_SUITE_P(
     Fakes, BackendConformance,

@@ -99,6 +99,7 @@ class BackendConformance : public Conformance<BackendProvider> {
       batch.total_batch_size += request->request().batch_weight();
     }
     batch.requests = pointers;
+    const std::vector<std::string> sent = inputs_of(requests);
     if (Status status = instance.execute(batch); !status.ok()) {
       for (auto& request : requests) {
         EXPECT_FALSE(request->got_final() || request->got_release())
@@ -106,10 +107,22 @@ class BackendConformance : public Conformance<BackendProvider> {
         reporter_.report_failure(request->request(), FailureReason::kBackend);
         fail_request(request->request(), status.clone());
       }
+      EXPECT_TRUE(inputs_of(requests) == sent) << "execute() failed and wrote to its inputs";
       return status;
     }
     for (auto& request : requests) EXPECT_TRUE(request->wait_done());
+    EXPECT_TRUE(inputs_of(requests) == sent)
+        << "execute() wrote to its inputs: their bytes are the client's, or those "
+           "of another request";
     return {};
+  }
+  /// The bytes of every input of every request.
+  static std::vector<std::string> inputs_of(const Requests& requests) {
+    std::vector<std::string> all;
+    for (const auto& request : requests) {
+      for (const InputTensor& input : request->request().inputs) all.push_back(input_bytes(input));
+    }
+    return all;
   }
   void expect_clean(const Requests& requests) {
     for (const auto& request : requests) {
