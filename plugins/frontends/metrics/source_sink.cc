@@ -5,8 +5,26 @@
 #include <algorithm>
 
 #include "atoll/memory.h"
+#include "atoll/model_identifier.h"
 
 namespace atl::frontends::metrics {
+namespace {
+
+/// Of a model as the catalog's have them: sources know it by its identifier only.
+void split_identifier(Labels& labels) {
+  const auto named = [&](std::string_view name) {
+    return std::ranges::find(labels, name, &Labels::value_type::name);
+  };
+  const auto model = named("model");
+  if (model == labels.end() || !is_model_identifier(model->value) || named("namespace") != labels.end())
+    return;
+  std::string repository(model_namespace_of(model->value));
+  std::string name(model_name_of(model->value));
+  model->value = std::move(name);
+  labels.push_back({"namespace", std::move(repository)});
+}
+
+}  // namespace
 
 void SourceSink::family(std::string_view name, std::string_view help, MetricKind kind) noexcept {
   current_ = nullptr;
@@ -31,6 +49,7 @@ void SourceSink::sample(std::span<const MetricLabel> given, double value) noexce
     labels.push_back({std::string(label.name), utf8_text(label.value)});
     valid = valid && prometheus::CheckLabelName(labels.back().name);
   }
+  split_identifier(labels);
   std::sort(labels.begin(), labels.end());
   const auto same_name = [](const auto& a, const auto& b) { return a.name == b.name; };
   valid = valid && std::adjacent_find(labels.begin(), labels.end(), same_name) == labels.end();

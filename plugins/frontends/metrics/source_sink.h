@@ -14,7 +14,8 @@ namespace atl::frontends::metrics {
 
 /// Writes the samples of all sources to a page. What would make the page unreadable is left out and counted:
 /// names that are none, a label twice, a label set twice, a family of another kind than before, or of a name
-/// that was on the page before the sources came; and families beyond the 1000th. One thread.
+/// that was on the page before the sources came; and families beyond the 1000th. A label "model" with an
+/// identifier (atoll/model_identifier.h) becomes "model" and "namespace". One thread.
 class SourceSink final : public MetricSink {
  public:
   static constexpr size_t kMaxFamilies = 1000;

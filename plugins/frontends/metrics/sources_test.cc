@@ -57,6 +57,27 @@ TEST_F(SourcesTest, SourcesShareAFamily) {
   EXPECT_EQ(page_.left_out(), 0u);
 }
 
+TEST_F(SourcesTest, ModelsOfNamespacesHaveTheLabelsOfTheCatalogs) {
+  FakeSource source([](MetricSink& sink) {
+    sink.family("atoll_waits_total", "", MetricKind::kCounter);
+    for (const char* model : {"/models/a::m", "/models/b::m", "::m", "m"}) {
+      const MetricLabel labels[] = {{"model", model}, {"version", "1"}};
+      sink.sample(labels, 2);
+    }
+    const MetricLabel own[] = {{"model", "a::m"}, {"namespace", "x"}};
+    sink.sample(own, 2);
+  });
+  registry_.publish<MetricSource>("s", source);
+  EXPECT_EQ(text(),
+            "# TYPE atoll_waits_total counter\n"
+            "atoll_waits_total{model=\"m\",namespace=\"/models/a\",version=\"1\"} 2\n"
+            "atoll_waits_total{model=\"m\",namespace=\"/models/b\",version=\"1\"} 2\n"
+            "atoll_waits_total{model=\"m\",namespace=\"\",version=\"1\"} 2\n"
+            "atoll_waits_total{model=\"m\",version=\"1\"} 2\n"
+            "atoll_waits_total{model=\"a::m\",namespace=\"x\"} 2\n");
+  EXPECT_EQ(page_.left_out(), 0u);
+}
+
 TEST_F(SourcesTest, WhatWouldSpoilThePageIsLeftOut) {
   page_.counter("nv_inference_count", "Ours.", 1);
   FakeSource wild([](MetricSink& sink) {
