@@ -39,8 +39,8 @@ class ModelDemand {
   /// loaded, and the waiter is told. Otherwise the waiter is not told, and the failure is the request's
   /// answer. Errors: those of ModelCatalog::acquire() for a model that is not loaded on demand; the failure
   /// of a load that ended a moment ago; UNAVAILABLE too many wait already, or the server is exiting;
-  /// CANCELLED. The waiter is told: what acquire() says then; the load's failure; UNAVAILABLE it takes too
-  /// long; CANCELLED.
+  /// CANCELLED. The waiter is told: what acquire() says then; the load's failure; DEADLINE_EXCEEDED the
+  /// request's own deadline; UNAVAILABLE it takes longer than the service waits; CANCELLED.
   virtual Status await(const ModelWish& wish, ModelWaiter& waiter) noexcept = 0;
   /// [any] What the index says of a model that this service would load; empty: it would not load it.
   virtual std::string unloaded_reason(std::string_view name) const noexcept = 0;
