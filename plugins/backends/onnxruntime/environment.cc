@@ -50,9 +50,9 @@ void ORT_API_CALL write_environment_log(void* /*param*/, OrtLoggingLevel severit
 /// The variable is read when that environment is made. The server changes no other, so no reader can be
 /// holding a copy of the environment that this frees.
 void turn_telemetry_off() {
-  constexpr char kVariable[] = "ORT_DISABLE_TELEMETRY";
-  const char* value = std::getenv(kVariable);
-  if (value == nullptr || std::strcmp(value, "1") != 0) ::setenv(kVariable, "1", 1);
+  constexpr char kSwitch[] = "ORT_DISABLE_TELEMETRY";
+  const char* value = std::getenv(kSwitch);
+  if (value == nullptr || std::strcmp(value, "1") != 0) ::setenv(kSwitch, "1", 1);
 }
 
 LogLevel level_of(OrtLoggingLevel severity) {

@@ -7,7 +7,7 @@ namespace atl::admission::requests {
 namespace {
 
 /// Names that are looked at to find one that may be forgotten.
-constexpr int kLooks = 8;
+constexpr int kOldestLooked = 8;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ Tenant& TenantTable::find(std::string_view name, int64_t now_ns) noexcept {
 bool TenantTable::make_room(int64_t now_ns) noexcept {
   if (by_age_.size() < settings_.max_others) return true;
   auto oldest = by_age_.end();
-  for (int i = 0; i < kLooks && oldest != by_age_.begin(); ++i) {
+  for (int i = 0; i < kOldestLooked && oldest != by_age_.begin(); ++i) {
     --oldest;
     Tenant& tenant = *(*oldest)->second.tenant;
     if (!tenant.idle() || !tenant.bucket.full(now_ns)) continue;
