@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "atoll/runtime/fault_report.h"
 #include "codec/infer_request.h"
 #include "codec/infer_response.h"
 #include "common/unary_infer_context.h"
@@ -32,9 +33,14 @@ constexpr char kConfig[] = R"(
 /// What the two transports share: small outputs in the response's arena.
 class PathContext : public Path, protected UnaryInferContext {
  public:
+  explicit PathContext(ServedIdentity& served) { memory.set_source(served.budgets()); }
   size_t run() override {
     begin(0);
     answer_bytes_ = 0;
+    if (!charge(kRequestBytes).ok()) {
+      abandon();
+      return 0;
+    }
     if (!prepare().ok()) {
       abandon();
       return 0;
@@ -63,7 +69,7 @@ class PathContext : public Path, protected UnaryInferContext {
 
 class GrpcPath final : public PathContext {
  public:
-  explicit GrpcPath(ServedIdentity& served) : served_(served), bytes_(grpc_message()) {}
+  explicit GrpcPath(ServedIdentity& served) : PathContext(served), served_(served), bytes_(grpc_message()) {}
 
  private:
   Status prepare() noexcept override {
@@ -91,7 +97,7 @@ class GrpcPath final : public PathContext {
 class HttpPath final : public PathContext {
  public:
   HttpPath(ServedIdentity& served, std::string json, std::string tensors)
-      : served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
+      : PathContext(served), served_(served), json_bytes_(json.size()), body_(std::move(json) + tensors) {
     size_ = body_.size();
     body_.append(frontends::http::kJsonPaddingBytes, '\0');
     binary_ = !tensors.empty();
@@ -138,7 +144,10 @@ ServedIdentity::ServedIdentity()
   host_.registry().publish<Backend>("identity", backend_);
   host_.registry().publish<SchedulerProvider>("default", scheduler_);
   plugin_ = std::make_unique<models::CatalogPlugin>(host_);
-  if (!plugin_->init().ok() || !plugin_->start().ok()) throw std::runtime_error("the catalog does not start");
+  host_.registry().publish<FaultNotes>("kernel", runtime::fault_notes());
+  host_.registry().publish<RequestMemory>("host", request_memory_);
+  if (!plugin_->init().ok() || !plugin_->start().ok() || !budgets_.open().ok())
+    throw std::runtime_error("the catalog does not start");
   repository_.put(kModel, {1}, kConfig);
   Status status = internal_error("the load did not end");
   catalog().load({kModel},

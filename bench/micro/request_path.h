@@ -9,6 +9,8 @@
 
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_repository.h"
+#include "atoll/testing/fake_request_memory.h"
+#include "common/request_budgets.h"
 #include "default_provider.h"
 #include "identity_backend.h"
 #include "test_support.h"
@@ -24,6 +26,7 @@ class ServedIdentity {
   ~ServedIdentity();
 
   ModelCatalog& catalog() noexcept;
+  const frontends::RequestBudgets& budgets() const noexcept { return budgets_; }
   /// Lets what waits for another thread happen; needed until executions are known to be light.
   void run_ready() { host_.run_ready(); }
 
@@ -31,6 +34,8 @@ class ServedIdentity {
 
  private:
   test::FakeHost host_;
+  test::FakeRequestMemory request_memory_;
+  frontends::RequestBudgets budgets_{host_};
   test::FakeRepository repository_;
   models::TextConfigs configs_;
   identity::IdentityBackend backend_;

@@ -16,18 +16,14 @@ void InferContext::begin(uint32_t transport_parts) noexcept {
   open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
 }
 
-Status InferContext::charge(uint64_t bytes) noexcept {
-  Status status = memory.add(bytes);
-  if (!status.ok()) request.retry_after_ms = RequestCharge::kRetryAfterMs;
-  return status;
+Status InferContext::reason(Status status) noexcept {
+  if (status.ok() || memory.refused().ok()) return status;
+  return refused();
 }
 
-Status InferContext::reason(Status status) noexcept {
-  if (status.ok()) return status;
-  Status refused = memory.refused();
-  if (refused.ok()) return status;
+Status InferContext::refused() noexcept {
   request.retry_after_ms = RequestCharge::kRetryAfterMs;
-  return refused;
+  return memory.refused();
 }
 
 Result<bool> InferContext::find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,

@@ -50,7 +50,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
   /// Counts so many bytes more as this request's. Errors: as RequestCharge::add(); it is said when to try
   /// again.
-  Status charge(uint64_t bytes) noexcept;
+  Status charge(uint64_t bytes) noexcept { return memory.try_add(bytes) ? Status() : refused(); }
   /// The same of what is missing of so many bytes in all.
   Status charge_all(uint64_t bytes) noexcept {
     return bytes <= memory.bytes() ? Status() : charge(bytes - memory.bytes());
@@ -102,6 +102,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
  private:
   void on_model(Result<ModelRef> found) noexcept final;
+  Status refused() noexcept;
   /// Leaves in the response what was asked for; one that has an output twice becomes an error.
   void keep_requested(Response& response) noexcept;
   void refuse_repeated(Response& response) noexcept;

@@ -1,20 +1,19 @@
 /// What one request has reserved of the memory of all requests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "atoll/followed_service.h"
-#include "atoll/request_memory.h"
+#include "common/request_budgets.h"
 
 namespace atl::frontends {
 
-/// Stays with the service that gave it its first bytes until it is released, also if another one takes its
-/// place meanwhile. Without a service everything is allowed. Not thread safe; moves between threads.
+/// Stays with the budget that gave it its first bytes until it is released, also if another one takes its
+/// place meanwhile. Without a budget everything is allowed. Not thread safe; moves between threads.
 class RequestCharge {
  public:
-  using Source = Followed<RequestMemory>;
   /// After how long a client that was refused is to try again.
   static constexpr uint32_t kRetryAfterMs = 1000;
 
@@ -22,13 +21,13 @@ class RequestCharge {
   RequestCharge(RequestCharge&& other) noexcept
       : source_(other.source_),
         code_(other.code_),
-        service_(std::move(other.service_)),
+        budget_(std::exchange(other.budget_, nullptr)),
         bytes_(std::exchange(other.bytes_, 0)) {}
   /// What was charged here is given back; the source stays.
   RequestCharge& operator=(RequestCharge&& other) noexcept {
     if (this != &other) {
       release();
-      service_ = std::move(other.service_);
+      budget_ = std::exchange(other.budget_, nullptr);
       bytes_ = std::exchange(other.bytes_, 0);
     }
     return *this;
@@ -36,50 +35,44 @@ class RequestCharge {
   ~RequestCharge() { release(); }
 
   /// Set once, before use; outlives this. \param refused  the code of a refusal, as the transport maps codes
-  void set_source(const Source& source, Code refused = Code::kResourceExhausted) noexcept {
+  void set_source(const RequestBudgets& source, Code refused = Code::kResourceExhausted) noexcept {
     source_ = &source;
     code_ = refused;
   }
 
-  /// Reserves so many bytes more. Errors: set_source()'s code, requests would take more than the limit; what
-  /// was reserved stays.
-  Status add(uint64_t bytes) noexcept {
-    if (!service_ && (source_ == nullptr || !(service_ = source_->hold()))) return {};
-    if (Status status = service_->reserve(bytes); !status.ok()) {
-      refused_ = status.message();
-      return refused();
+  /// Reserves so many bytes more. \returns false: requests would take more than the limit, as refused() says;
+  /// what was reserved stays.
+  bool try_add(uint64_t bytes) noexcept {
+    if (budget_ == nullptr) budget_ = present();
+    if (budget_ == nullptr) return true;
+    if (!budget_->try_reserve(bytes)) {
+      refused_ = budget_->refusal(bytes).message();
+      return false;
     }
     bytes_ += bytes;
-    return {};
+    return true;
   }
+  /// The same. Errors: set_source()'s code.
+  Status add(uint64_t bytes) noexcept { return try_add(bytes) ? Status() : refused(); }
   /// Reserves what is missing of so many bytes in all. Errors: as add().
   Status cover(uint64_t bytes) noexcept { return bytes <= bytes_ ? Status() : add(bytes - bytes_); }
   /// Whether so many bytes could be added now. Errors: as add().
   Status check(uint64_t bytes) const noexcept {
-    auto service = source_ == nullptr ? Source::Hold() : source_->hold();
-    if (!service) return {};
-    Status status = service->check(bytes);
-    return status.ok() ? Status() : Status(code_, std::string(status.message()));
+    RequestBudget* budget = present();
+    if (budget == nullptr || budget->check(bytes)) return {};
+    return Status(code_, std::string(budget->refusal(bytes).message()));
   }
   /// Gives back so many of the bytes.
   void reduce(uint64_t bytes) noexcept {
-    if (!service_) return;
-    const uint64_t given = bytes < bytes_ ? bytes : bytes_;
-    service_->release(given);
+    if (budget_ == nullptr) return;
+    const uint64_t given = std::min(bytes, bytes_);
+    budget_->release(given);
     bytes_ -= given;
   }
   void release() noexcept {
     reduce(bytes_);
-    service_.reset();
-    refused_.clear();
-  }
-  /// Moves to the present service if the one of this charge has gone: for what may go on for longer than a
-  /// service is waited for. Errors: as add(); nothing is reserved then.
-  Status renew() noexcept {
-    if (!service_.is_outdated()) return {};
-    const uint64_t bytes = bytes_;
-    release();
-    return add(bytes);
+    budget_ = nullptr;
+    if (!refused_.empty()) refused_.clear();
   }
 
   uint64_t bytes() const noexcept { return bytes_; }
@@ -87,9 +80,11 @@ class RequestCharge {
   Status refused() const noexcept { return refused_.empty() ? Status() : Status(code_, refused_); }
 
  private:
-  const Source* source_ = nullptr;  ///< null: nothing is limited
+  RequestBudget* present() const noexcept { return source_ == nullptr ? nullptr : source_->current(); }
+
+  const RequestBudgets* source_ = nullptr;  ///< null: nothing is limited
   Code code_ = Code::kResourceExhausted;
-  Source::Hold service_;
+  RequestBudget* budget_ = nullptr;
   uint64_t bytes_ = 0;
   std::string refused_;  ///< empty: nothing was
 };

@@ -1,5 +1,6 @@
 #include "common/request_charge.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "atoll/testing/fake_request_memory.h"
@@ -11,10 +12,25 @@ namespace {
 
 class RequestChargeTest : public ::testing::Test {
  protected:
-  RequestChargeTest() { charge_.set_source(service_.get()); }
+  RequestChargeTest() {
+    host_.registry().publish<RequestMemory>(kProvider, memory_);
+    EXPECT_TRUE(budgets_.open().ok());
+    charge_.set_source(budgets_);
+  }
+  /// As a reload does it; null: it goes.
+  void put(RequestMemory* memory) {
+    if (memory != nullptr) {
+      host_.registry().publish<RequestMemory>(kProvider, *memory);
+    } else {
+      host_.registry().withdraw(std::string(RequestMemory::kInterfaceId), kProvider);
+    }
+    test::tell_service_changed(host_, RequestMemory::kInterfaceId, kProvider);
+  }
 
+  static constexpr const char* kProvider = "provider";
+  test::FakeHost host_{"frontend"};
   test::FakeRequestMemory memory_{1000};
-  test::FollowedFake<RequestMemory> service_{&memory_};
+  RequestBudgets budgets_{host_};
   RequestCharge charge_;
 };
 
@@ -34,13 +50,13 @@ TEST_F(RequestChargeTest, AddsCoversAndReleases) {
 
 TEST_F(RequestChargeTest, ARefusalKeepsWhatThereIsAndIsRemembered) {
   RequestCharge unavailable;
-  unavailable.set_source(service_.get(), Code::kUnavailable);
+  unavailable.set_source(budgets_, Code::kUnavailable);
   ASSERT_TRUE(unavailable.add(900).ok());
   EXPECT_TRUE(unavailable.refused().ok());
   const Status refused = unavailable.add(101);
   EXPECT_EQ(refused.code(), Code::kUnavailable);
-  EXPECT_EQ(refused.message(), test::FakeRequestMemory::kRefusal);
-  EXPECT_EQ(unavailable.refused().message(), test::FakeRequestMemory::kRefusal);
+  EXPECT_THAT(std::string(refused.message()), ::testing::HasSubstr(test::FakeRequestMemory::kSetting));
+  EXPECT_EQ(unavailable.refused().message(), refused.message());
   EXPECT_EQ(memory_.used_bytes(), 900u);
   EXPECT_EQ(unavailable.check(101).code(), Code::kUnavailable);
   EXPECT_TRUE(unavailable.check(100).ok());
@@ -51,7 +67,7 @@ TEST_F(RequestChargeTest, ARefusalKeepsWhatThereIsAndIsRemembered) {
 TEST_F(RequestChargeTest, MovesWithItsBytes) {
   ASSERT_TRUE(charge_.add(100).ok());
   RequestCharge other;
-  other.set_source(service_.get());
+  other.set_source(budgets_);
   ASSERT_TRUE(other.add(10).ok());
   other = std::move(charge_);
   EXPECT_EQ(memory_.used_bytes(), 100u) << "what the other one had is given back";
@@ -64,33 +80,29 @@ TEST_F(RequestChargeTest, MovesWithItsBytes) {
 }
 
 TEST_F(RequestChargeTest, WithoutAServiceEverythingIsAllowed) {
-  service_.put(nullptr);
+  put(nullptr);
   ASSERT_TRUE(charge_.add(UINT64_MAX).ok());
   EXPECT_TRUE(charge_.check(UINT64_MAX).ok());
   charge_.reduce(10);
   EXPECT_EQ(charge_.bytes(), 0u);
-  service_.put(&memory_);
+  put(&memory_);
   ASSERT_TRUE(charge_.cover(10).ok()) << "from here on it is counted";
   EXPECT_EQ(memory_.used_bytes(), 10u);
 }
 
-TEST_F(RequestChargeTest, StaysWithItsServiceUntilItIsRenewed) {
+TEST_F(RequestChargeTest, StaysWithItsBudgetWhenTheProviderIsReplacedAndWhenItGoes) {
   ASSERT_TRUE(charge_.add(600).ok());
-  test::FakeRequestMemory next(1000);
-  service_.put(&next);
-  EXPECT_EQ(service_.holders(), 2u);
+  test::FakeRequestMemory next(100);
+  put(&next);
   ASSERT_TRUE(charge_.add(100).ok());
   EXPECT_EQ(memory_.used_bytes(), 700u);
-  ASSERT_TRUE(charge_.renew().ok());
-  EXPECT_EQ(memory_.used_bytes(), 0u);
-  EXPECT_EQ(next.used_bytes(), 700u);
-  EXPECT_EQ(service_.holders(), 1u);
-
-  test::FakeRequestMemory small(100);
-  service_.put(&small);
-  EXPECT_EQ(charge_.renew().code(), Code::kResourceExhausted);
-  EXPECT_EQ(next.used_bytes() + small.used_bytes(), 0u);
+  put(nullptr);
+  EXPECT_EQ(host_.registry().holders(), 0u) << "it may be unloaded";
+  EXPECT_EQ(charge_.add(301).code(), Code::kResourceExhausted);
   charge_.release();
+  EXPECT_EQ(memory_.used_bytes(), 0u);
+  ASSERT_TRUE(charge_.add(5000).ok());
+  EXPECT_EQ(next.peak_bytes(), 0u);
 }
 
 TEST_F(RequestChargeTest, CopiesOfTensorsAreCharged) {

@@ -36,7 +36,7 @@ class ReceiveQuota {
 
   void resize() {
     const auto service = service_.hold();
-    quota_.Resize(size_for(service ? service->limit_bytes() : 0));
+    quota_.Resize(size_for(service ? service->budget()->limit_bytes() : 0));
   }
 
   grpc::ResourceQuota quota_{"atoll"};

@@ -69,10 +69,6 @@ void Connection::start() noexcept {
 }
 
 void Connection::tick(int64_t now_ns) noexcept {
-  if (state_ == State::kBody) {
-    // A slow body is not to keep a service that was replaced.
-    if (Status status = charge_.renew(); !status.ok()) drop_body(status);
-  }
   if (now_ns < deadline_ns_) return;
   if (state_ == State::kCall && !answering_) {
     (void)probe();

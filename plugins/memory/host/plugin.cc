@@ -2,26 +2,26 @@
 #include "atoll/plugin.h"
 
 #include "atoll/metrics.h"
+#include "atoll/request_memory.h"
 #include "atoll/resident_memory.h"
 #include "budget_option.h"
 #include "host_memory.h"
-#include "request_budget.h"
 #include "usable_memory.h"
 
 namespace atl::memory {
 namespace {
 
-class HostMemoryPlugin final : public Plugin, public MetricSource {
+class HostMemoryPlugin final : public Plugin, public MetricSource, public RequestMemory {
  public:
   explicit HostMemoryPlugin(Host& host) : host_(host), memory_(host.options().get_bytes("limit")) {}
   Memory& memory() noexcept { return memory_; }
-  RequestMemory& request_memory() noexcept { return budget_; }
+  std::shared_ptr<RequestBudget> budget() noexcept override { return budget_; }
 
   Status init() override {
     const UsableMemory usable = usable_memory();
     Result<uint64_t> limit = budget_bytes(host_.options().get_string("request_budget"), usable.bytes);
     if (!limit.ok()) return std::move(limit).status();
-    budget_.set_limit(limit.value());
+    budget_->set_limit(limit.value());
     if (limit.value() == 0) {
       host_.log().info("what all requests together take of memory is not limited");
     } else {
@@ -37,28 +37,31 @@ class HostMemoryPlugin final : public Plugin, public MetricSource {
     const MetricLabel labels[] = {{"instance", host_.instance_name()}};
     sink.family("atoll_request_memory_used_bytes", "Memory that requests in flight have reserved.",
                 MetricKind::kGauge);
-    sink.sample(labels, static_cast<double>(budget_.used_bytes()));
+    sink.sample(labels, static_cast<double>(budget_->used_bytes()));
+    sink.family("atoll_request_memory_peak_bytes", "The most that requests had reserved at a time.",
+                MetricKind::kGauge);
+    sink.sample(labels, static_cast<double>(budget_->peak_bytes()));
     sink.family("atoll_request_memory_limit_bytes",
                 "Memory that all requests together may take; 0: not limited.", MetricKind::kGauge);
-    sink.sample(labels, static_cast<double>(budget_.limit_bytes()));
+    sink.sample(labels, static_cast<double>(budget_->limit_bytes()));
     sink.family("atoll_request_memory_refused_total",
                 "Times that a request was refused because all together would have taken more than the limit.",
                 MetricKind::kCounter);
-    sink.sample(labels, static_cast<double>(budget_.refused()));
+    sink.sample(labels, static_cast<double>(budget_->refused()));
   }
 
  private:
   Host& host_;
   HostMemory memory_;
-  RequestBudget budget_;
+  const std::shared_ptr<RequestBudget> budget_ =
+      std::make_shared<RequestBudget>(0, "option request_budget of memory/host");
 };
 
 constexpr OptionTable kOptions{
     option_bytes("limit", "0").help("Most bytes in use at a time; 0: no limit."),
     option_string("request_budget", "50%")
         .help("Memory that all requests together may take: bytes as a size (4GiB), or a share of what the "
-              "process "
-              "may use (50%); 0: no limit. Further requests are refused."),
+              "process may use (50%); 0: no limit. Further requests are refused."),
 };
 
 }  // namespace
@@ -68,8 +71,7 @@ ATOLL_PLUGIN(HostMemoryPlugin, {.name = "memory/host",
                                 .license = "Apache-2.0",
                                 .help = "Gives out CPU memory, and bounds what requests take of it.",
                                 .provides = {provide<Memory, &HostMemoryPlugin::memory>(),
-                                             provide<RequestMemory, &HostMemoryPlugin::request_memory>(),
-                                             provide<MetricSource>()},
+                                             provide<RequestMemory>(), provide<MetricSource>()},
                                 .options = kOptions});
 
 }  // namespace atl::memory

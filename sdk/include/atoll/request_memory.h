@@ -3,29 +3,93 @@
 /// give it back when the request is answered and released.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "atoll/status.h"
 
 namespace atl {
 
-/// [any] Every function may be called from any thread; none blocks.
+/// The count of what requests have reserved, and its limit. It has no code of its provider, so it may be used
+/// by whoever keeps it when the provider has gone. [any] Every function may be called from any thread; none
+/// blocks.
+class RequestBudget final {
+ public:
+  /// \param limit_bytes  0: none
+  /// \param setting      where the limit is set, for the text of refusals
+  explicit RequestBudget(uint64_t limit_bytes = 0, std::string setting = {}) noexcept
+      : limit_bytes_(limit_bytes), setting_(std::move(setting)) {}
+  RequestBudget(const RequestBudget&) = delete;
+  RequestBudget& operator=(const RequestBudget&) = delete;
+
+  /// Counts so many bytes more, before they are taken. \returns false: requests would take more than the
+  /// limit; nothing is reserved, and refusal() says so to the client.
+  bool try_reserve(uint64_t bytes) noexcept {
+    uint64_t used = used_bytes();
+    do {
+      if (!has_room(used, bytes)) return refuse();
+    } while (!used_bytes_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    if (used + bytes > peak_bytes()) raise_peak(used + bytes);
+    return true;
+  }
+  /// Gives back what was reserved here, in one piece or several.
+  void release(uint64_t bytes) noexcept { used_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// Whether so many bytes could be reserved now; reserves nothing. For what arrives slowly: a promise of
+  /// many bytes should not keep others out.
+  bool check(uint64_t bytes) noexcept { return has_room(used_bytes(), bytes) || refuse(); }
+  /// RESOURCE_EXHAUSTED, with a text for the client whose request needed so many bytes more.
+  Status refusal(uint64_t bytes) const noexcept {
+    return make_status(Code::kResourceExhausted, "the request needs ", bytes, " more bytes of memory, ",
+                       used_bytes(), " bytes of the ", limit_bytes(),
+                       " that all requests together may take are in use (", setting_, ")",
+                       bytes > limit_bytes() ? "" : "; try again later");
+  }
+
+  /// What is reserved stays reserved.
+  void set_limit(uint64_t limit_bytes) noexcept {
+    limit_bytes_.store(limit_bytes, std::memory_order_relaxed);
+  }
+  /// 0: none.
+  uint64_t limit_bytes() const noexcept { return limit_bytes_.load(std::memory_order_relaxed); }
+  uint64_t used_bytes() const noexcept { return used_bytes_.load(std::memory_order_relaxed); }
+  /// The most that was reserved at a time.
+  uint64_t peak_bytes() const noexcept { return peak_bytes_.load(std::memory_order_relaxed); }
+  /// Reservations and checks that failed.
+  uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+
+ private:
+  bool has_room(uint64_t used, uint64_t bytes) const noexcept {
+    const uint64_t limit = limit_bytes();
+    return limit == 0 || (bytes <= limit && used <= limit - bytes);
+  }
+  bool refuse() noexcept {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  void raise_peak(uint64_t bytes) noexcept {
+    uint64_t peak = peak_bytes();
+    while (peak < bytes && !peak_bytes_.compare_exchange_weak(peak, bytes, std::memory_order_relaxed)) {
+    }
+  }
+
+  std::atomic<uint64_t> limit_bytes_;
+  const std::string setting_;
+  alignas(64) std::atomic<uint64_t> used_bytes_{0};
+  std::atomic<uint64_t> peak_bytes_{0};
+  std::atomic<uint64_t> refused_{0};
+};
+
+/// [any]
 class RequestMemory {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.request_memory/1";
 
-  /// Counts so many bytes more, before they are taken. Reserves nothing if it fails.
-  /// Errors: RESOURCE_EXHAUSTED requests would take more than the limit; the text is for the client.
-  virtual Status reserve(uint64_t bytes) noexcept = 0;
-  /// Gives back what was reserved here, in one piece or several.
-  virtual void release(uint64_t bytes) noexcept = 0;
-  /// Whether so many bytes could be reserved now; reserves nothing. For what arrives slowly: a promise of
-  /// many bytes should not keep others out. Errors: as reserve().
-  virtual Status check(uint64_t bytes) noexcept = 0;
-  /// Bytes reserved, and the limit (0: none).
-  virtual uint64_t used_bytes() const noexcept = 0;
-  virtual uint64_t limit_bytes() const noexcept = 0;
+  /// Never null, always the same.
+  virtual std::shared_ptr<RequestBudget> budget() noexcept = 0;
 
  protected:
   ~RequestMemory() = default;

@@ -13,7 +13,6 @@
 #include "atoll/log_control.h"
 #include "atoll/model.h"
 #include "atoll/model_control.h"
-#include "atoll/request_memory.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
 #include "common/router_slot.h"
@@ -37,7 +36,7 @@ struct ServerAccess {
   std::unique_ptr<Followed<SharedMemory>> shared_memory;
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
-  std::unique_ptr<Followed<RequestMemory>> request_memory;
+  std::unique_ptr<RequestBudgets> request_memory;
   /// For what looks at the disk or reads large bodies: no thread that answers requests waits for it, and it
   /// does not wait for models that are being built.
   SerialExecutorPtr worker;

@@ -24,7 +24,8 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   ATOLL_RETURN_IF_ERROR(follow(host, &server.shared_memory));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.tracing));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.log_control));
-  ATOLL_RETURN_IF_ERROR(follow(host, &server.request_memory));
+  server.request_memory = std::make_unique<RequestBudgets>(host);
+  ATOLL_RETURN_IF_ERROR(server.request_memory->open());
   ThreadPlacement placement;
   placement.nice = kNice;
   Result<SerialExecutorPtr> worker = host.executors().create("management", placement);

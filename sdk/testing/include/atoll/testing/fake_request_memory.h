@@ -1,7 +1,8 @@
-/// Memory of requests for tests of frontends: counted exactly, with a limit that a test may change.
+/// Memory of requests for tests of frontends, with a limit that a test may change.
 #pragma once
 
-#include <atomic>
+#include <memory>
+#include <string>
 
 #include "atoll/request_memory.h"
 
@@ -10,39 +11,21 @@ namespace atl::test {
 /// [any]
 class FakeRequestMemory final : public RequestMemory {
  public:
-  static constexpr std::string_view kRefusal = "no more memory for requests";
+  /// In the text of every refusal.
+  static constexpr const char* kSetting = "the limit of this test";
 
   /// \param limit_bytes  0: none
-  explicit FakeRequestMemory(uint64_t limit_bytes = 0) noexcept : limit_bytes_(limit_bytes) {}
+  explicit FakeRequestMemory(uint64_t limit_bytes = 0)
+      : budget_(std::make_shared<RequestBudget>(limit_bytes, kSetting)) {}
   virtual ~FakeRequestMemory() = default;
-  void set_limit(uint64_t limit_bytes) noexcept { limit_bytes_ = limit_bytes; }
 
-  Status reserve(uint64_t bytes) noexcept override {
-    uint64_t used = used_bytes_;
-    do {
-      if (!fits(used, bytes)) return refuse();
-    } while (!used_bytes_.compare_exchange_weak(used, used + bytes));
-    uint64_t most = most_bytes_;
-    while (most < used + bytes && !most_bytes_.compare_exchange_weak(most, used + bytes)) {
-    }
-    return {};
-  }
-  void release(uint64_t bytes) noexcept override { used_bytes_ -= bytes; }
-  Status check(uint64_t bytes) noexcept override { return fits(used_bytes_, bytes) ? Status() : refuse(); }
-  uint64_t used_bytes() const noexcept override { return used_bytes_; }
-  uint64_t limit_bytes() const noexcept override { return limit_bytes_; }
-  /// Most bytes that were reserved at a time.
-  uint64_t most_bytes() const noexcept { return most_bytes_; }
+  std::shared_ptr<RequestBudget> budget() noexcept override { return budget_; }
+  void set_limit(uint64_t limit_bytes) noexcept { budget_->set_limit(limit_bytes); }
+  uint64_t used_bytes() const noexcept { return budget_->used_bytes(); }
+  uint64_t peak_bytes() const noexcept { return budget_->peak_bytes(); }
 
  private:
-  bool fits(uint64_t used, uint64_t bytes) const noexcept {
-    return limit_bytes_ == 0 || (bytes <= limit_bytes_ && used <= limit_bytes_ - bytes);
-  }
-  static Status refuse() { return Status(Code::kResourceExhausted, std::string(kRefusal)); }
-
-  std::atomic<uint64_t> limit_bytes_;
-  std::atomic<uint64_t> used_bytes_{0};
-  std::atomic<uint64_t> most_bytes_{0};
+  const std::shared_ptr<RequestBudget> budget_;
 };
 
 }  // namespace atl::test
