@@ -15,7 +15,7 @@ using test::TestRequest;
 using ::testing::ElementsAre;
 using Shape = std::vector<int64_t>;
 
-const std::string kUnknown = "[request id: <id_unknown>] ";
+const std::string kNoId = "[request id: <id_unknown>] ";
 
 ModelInfo info_of(const std::string& text) {
   inference::ModelConfig config;
@@ -35,10 +35,10 @@ struct Sent {
 };
 
 /// \returns "OK" or the refusal.
-std::string validated(const ModelInfo& info, TestRequest& request) {
+std::string checked(const ModelInfo& info, TestRequest& request) {
   return Validator(info, {}).validate(*request).text();
 }
-std::string validated(const ModelInfo& info, Sent sent) { return validated(info, sent.request); }
+std::string checked(const ModelInfo& info, Sent sent) { return checked(info, sent.request); }
 
 class OptionalInputs : public ::testing::Test {
  protected:
@@ -49,9 +49,9 @@ class OptionalInputs : public ::testing::Test {
 
 TEST_F(OptionalInputs, MayBeLeftOut) {
   EXPECT_EQ(info_.required_inputs, 1u);
-  EXPECT_EQ(validated(info_, Sent({{"A", {1, 2}}})), "OK");
+  EXPECT_EQ(checked(info_, Sent({{"A", {1, 2}}})), "OK");
   Sent sent({{"C", {3, 1}}, {"A", {3, 2}}});
-  ASSERT_EQ(validated(info_, sent.request), "OK");
+  ASSERT_EQ(checked(info_, sent.request), "OK");
   EXPECT_EQ(sent.request->inputs[0].spec_index, 2);
   EXPECT_EQ(sent.request->inputs[1].spec_index, 0);
   EXPECT_EQ(sent.request->batch_size, 3u);
@@ -59,38 +59,38 @@ TEST_F(OptionalInputs, MayBeLeftOut) {
 
 TEST_F(OptionalInputs, AreCheckedByNameNotByCount) {
   const std::string range = "expected number of inputs between 1 and 3 but got ";
-  EXPECT_EQ(validated(info_, Sent({{"B", {1, 1}}})),
-            kUnknown + range +
+  EXPECT_EQ(checked(info_, Sent({{"B", {1, 1}}})),
+            kNoId + range +
                 "1 inputs for model 'm'. Got input(s) ['B'], but missing required input(s) "
                 "['A']. Please provide all required input(s).");
-  EXPECT_EQ(validated(info_, Sent({{"B", {1, 1}}, {"C", {1, 1}}})),
-            kUnknown + range +
+  EXPECT_EQ(checked(info_, Sent({{"B", {1, 1}}, {"C", {1, 1}}})),
+            kNoId + range +
                 "2 inputs for model 'm'. Got input(s) ['B','C'], but missing required input(s) "
                 "['A']. Please provide all required input(s).");
-  EXPECT_EQ(validated(info_, Sent({{"A", {1, 2}}, {"D", {1, 1}}})),
+  EXPECT_EQ(checked(info_, Sent({{"A", {1, 2}}, {"D", {1, 1}}})),
             "unexpected inference input 'D' for model 'm'");
-  EXPECT_EQ(validated(info_, Sent({{"A", {1, 2}}, {"B", {1, 1}}, {"B", {1, 1}}})),
-            kUnknown + "input 'B' already exists in request");
+  EXPECT_EQ(checked(info_, Sent({{"A", {1, 2}}, {"B", {1, 1}}, {"B", {1, 1}}})),
+            kNoId + "input 'B' already exists in request");
 }
 
 TEST_F(OptionalInputs, AreHeldToTheRulesWhenGiven) {
-  EXPECT_EQ(validated(info_, Sent({{"A", {1, 2}}, {"B", {2, 1}}})),
-            kUnknown + "input 'B' batch size does not match other inputs for 'm'");
+  EXPECT_EQ(checked(info_, Sent({{"A", {1, 2}}, {"B", {2, 1}}})),
+            kNoId + "input 'B' batch size does not match other inputs for 'm'");
   Sent wrong_type({{"A", {1, 2}}});
   wrong_type.request.add_input<int32_t>("C", DataType::kInt32, {1, 1}, {1});
-  EXPECT_EQ(validated(info_, wrong_type.request),
-            kUnknown + "inference input 'C' data-type is 'INT32', but model 'm' expects 'FP32'");
+  EXPECT_EQ(checked(info_, wrong_type.request),
+            kNoId + "inference input 'C' data-type is 'INT32', but model 'm' expects 'FP32'");
 }
 
 TEST(AllOptional, ARequestWithoutInputsIsOneItem) {
   ModelInfo info =
       info_of("max_batch_size: 4 input { name: 'A' data_type: TYPE_FP32 dims: 2 optional: true }");
   TestRequest request;
-  ASSERT_EQ(validated(info, request), "OK");
+  ASSERT_EQ(checked(info, request), "OK");
   EXPECT_EQ(request->batch_size, 0u);
   EXPECT_EQ(request->batch_weight(), 1u);
-  EXPECT_EQ(validated(info, Sent({{"A", {1, 2}}, {"B", {1, 2}}})),
-            kUnknown +
+  EXPECT_EQ(checked(info, Sent({{"A", {1, 2}}, {"B", {1, 2}}})),
+            kNoId +
                 "expected number of inputs between 0 and 1 but got 2 inputs for model 'm'. Got "
                 "input(s) ['A','B'], but missing required input(s) ]. Please provide all required "
                 "input(s).");
@@ -102,13 +102,13 @@ TEST(RaggedInputs, HaveTheShapeTheirConfigurationSays) {
   EXPECT_TRUE(info.inputs[0].allow_ragged);
   for (int64_t length : {0, 1, 7}) {
     Sent sent({{"A", {2, length, 2}}});
-    ASSERT_EQ(validated(info, sent.request), "OK");
+    ASSERT_EQ(checked(info, sent.request), "OK");
     EXPECT_EQ(sent.request->batch_size, 2u);
     EXPECT_THAT(sent.request->inputs[0].shape, ElementsAre(2, length, 2));
   }
-  EXPECT_NE(validated(info, Sent({{"A", {1, 7, 3}}})).find("Expected [-1,-1,2], got [1,7,3]. "),
+  EXPECT_NE(checked(info, Sent({{"A", {1, 7, 3}}})).find("Expected [-1,-1,2], got [1,7,3]. "),
             std::string::npos);
-  EXPECT_NE(validated(info, Sent({{"A", {4}}})).find("Expected [-1,-1,2], got [4]. "), std::string::npos)
+  EXPECT_NE(checked(info, Sent({{"A", {4}}})).find("Expected [-1,-1,2], got [4]. "), std::string::npos)
       << "the flat form is the backend's, not the client's";
 }
 
@@ -117,7 +117,7 @@ class ShapeTensors : public ::testing::Test {
   std::string with(const Shape& shape, const std::vector<int32_t>& values) {
     Sent sent({{"A", {3, 2}}});
     sent.request.add_input<int32_t>("S", DataType::kInt32, shape, values);
-    std::string text = validated(info_, sent.request);
+    std::string text = checked(info_, sent.request);
     if (text == "OK") {
       EXPECT_EQ(sent.request->batch_size, 3u);
       EXPECT_EQ(Shape(sent.request->inputs[1].shape.begin(), sent.request->inputs[1].shape.end()), shape);
@@ -141,7 +141,7 @@ TEST_F(ShapeTensors, HaveTheirOwnShapeAndSize) {
   EXPECT_NE(with({3, 2}, {1, 2, 3, 4, 5, 6}).find("Expected [2], got [3,2]. "), std::string::npos);
   EXPECT_NE(with({}, {1}).find("Expected [2], got []. "), std::string::npos);
   EXPECT_EQ(with({3}, {3, 4}),
-            kUnknown + "input byte size mismatch for input 'S' for model 'm'. Expected 12, got 8");
+            kNoId + "input byte size mismatch for input 'S' for model 'm'. Expected 12, got 8");
 }
 
 }  // namespace

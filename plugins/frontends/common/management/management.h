@@ -15,6 +15,7 @@
 #include "atoll/model_control.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
+#include "common/request_budgets.h"
 #include "common/router_slot.h"
 #include "grpc_service.pb.h"
 
