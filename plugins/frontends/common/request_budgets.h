@@ -2,8 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
-#include <vector>
+#include <deque>
 
 #include "atoll/followed_service.h"
 #include "atoll/request_memory.h"
@@ -29,7 +28,7 @@ class RequestBudgets {
     current_.store(service ? kept_.back().get() : nullptr, std::memory_order_release);
   }
 
-  std::vector<std::shared_ptr<RequestBudget>> kept_;
+  std::deque<RequestBudgetRef> kept_;
   std::atomic<RequestBudget*> current_{nullptr};
   Followed<RequestMemory> service_;
 };

@@ -15,7 +15,7 @@ class HostMemoryPlugin final : public Plugin, public MetricSource, public Reques
  public:
   explicit HostMemoryPlugin(Host& host) : host_(host), memory_(host.options().get_bytes("limit")) {}
   Memory& memory() noexcept { return memory_; }
-  std::shared_ptr<RequestBudget> budget() noexcept override { return budget_; }
+  RequestBudgetRef budget() noexcept override { return budget_; }
 
   Status init() override {
     const UsableMemory usable = usable_memory();
@@ -53,8 +53,7 @@ class HostMemoryPlugin final : public Plugin, public MetricSource, public Reques
  private:
   Host& host_;
   HostMemory memory_;
-  const std::shared_ptr<RequestBudget> budget_ =
-      std::make_shared<RequestBudget>(0, "option request_budget of memory/host");
+  const RequestBudgetRef budget_{0, "option request_budget of memory/host"};
 };
 
 constexpr OptionTable kOptions{

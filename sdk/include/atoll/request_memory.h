@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +13,11 @@
 
 namespace atl {
 
-/// The count of what requests have reserved, and its limit. It has no code of its provider, so it may be used
-/// by whoever keeps it when the provider has gone. [any] Every function may be called from any thread; none
-/// blocks.
+class RequestBudgetRef;
+
+/// The count of what requests have reserved, and its limit. Nothing of it is code of its provider (no virtual
+/// function, no deleter), so whoever keeps it may use and end it when the provider has been unmapped. [any]
+/// Every function may be called from any thread; none blocks.
 class RequestBudget final {
  public:
   /// \param limit_bytes  0: none
@@ -76,6 +77,8 @@ class RequestBudget final {
     }
   }
 
+  friend class RequestBudgetRef;
+  std::atomic<uint32_t> keepers_{1};
   std::atomic<uint64_t> limit_bytes_;
   const std::string setting_;
   alignas(64) std::atomic<uint64_t> used_bytes_{0};
@@ -83,13 +86,32 @@ class RequestBudget final {
   std::atomic<uint64_t> refused_{0};
 };
 
+/// Keeps a budget. std::shared_ptr would not do: what ends its object is code of whoever made it.
+class RequestBudgetRef {
+ public:
+  RequestBudgetRef(uint64_t limit_bytes, std::string setting)
+      : budget_(new RequestBudget(limit_bytes, std::move(setting))) {}
+  RequestBudgetRef(const RequestBudgetRef& other) noexcept : budget_(other.budget_) {
+    budget_->keepers_.fetch_add(1, std::memory_order_relaxed);
+  }
+  RequestBudgetRef& operator=(const RequestBudgetRef&) = delete;
+  ~RequestBudgetRef() {
+    if (budget_->keepers_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete budget_;
+  }
+  RequestBudget* get() const noexcept { return budget_; }
+  RequestBudget* operator->() const noexcept { return budget_; }
+
+ private:
+  RequestBudget* const budget_;
+};
+
 /// [any]
 class RequestMemory {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.request_memory/1";
 
-  /// Never null, always the same.
-  virtual std::shared_ptr<RequestBudget> budget() noexcept = 0;
+  /// Always the same.
+  virtual RequestBudgetRef budget() noexcept = 0;
 
  protected:
   ~RequestMemory() = default;

@@ -1,9 +1,6 @@
 /// Memory of requests for tests of frontends, with a limit that a test may change.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "atoll/request_memory.h"
 
 namespace atl::test {
@@ -15,17 +12,16 @@ class FakeRequestMemory final : public RequestMemory {
   static constexpr const char* kSetting = "the limit of this test";
 
   /// \param limit_bytes  0: none
-  explicit FakeRequestMemory(uint64_t limit_bytes = 0)
-      : budget_(std::make_shared<RequestBudget>(limit_bytes, kSetting)) {}
+  explicit FakeRequestMemory(uint64_t limit_bytes = 0) : budget_(limit_bytes, kSetting) {}
   virtual ~FakeRequestMemory() = default;
 
-  std::shared_ptr<RequestBudget> budget() noexcept override { return budget_; }
+  RequestBudgetRef budget() noexcept override { return budget_; }
   void set_limit(uint64_t limit_bytes) noexcept { budget_->set_limit(limit_bytes); }
   uint64_t used_bytes() const noexcept { return budget_->used_bytes(); }
   uint64_t peak_bytes() const noexcept { return budget_->peak_bytes(); }
 
  private:
-  const std::shared_ptr<RequestBudget> budget_;
+  const RequestBudgetRef budget_;
 };
 
 }  // namespace atl::test
