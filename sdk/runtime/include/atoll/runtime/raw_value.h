@@ -22,7 +22,7 @@ struct RawValue {
   using Array = std::vector<RawValue>;
   using Table = std::vector<Member>;  ///< in the order of the text, overrides last; keys are unique
 
-  std::variant<bool, int64_t, double, std::string, Time, Array, Table> data = false;
+  std::variant<bool, int64_t, double, std::string, Time, Array, Table> data;  ///< false to begin with
   SourceLocation where;
 
   const Table* table() const { return std::get_if<Table>(&data); }
