@@ -51,8 +51,8 @@ class SchedulerBench : public CatalogBench {
 };
 
 TEST(NamedScheduler, ServesWhoNamesItAndNobodyElse) {
-  SchedulerBench bench;
   FakeSchedulerProvider lifo("lifo");
+  SchedulerBench bench;
   bench.publish("stack", lifo, 9);
   EXPECT_EQ(bench.lines("scheduler 'stack' is of a kind of its own, 'lifo'"), 1U);
   bench.put("plain");
@@ -69,6 +69,7 @@ TEST(NamedScheduler, ServesWhoNamesItAndNobodyElse) {
 }
 
 TEST(NamedScheduler, WhoIsNotThereIsWaitedFor) {
+  FakeSchedulerProvider lifo("lifo");
   SchedulerBench bench;
   bench.put("m", naming("stack"));
   EXPECT_FALSE(bench.load_one("m").ok());
@@ -76,7 +77,6 @@ TEST(NamedScheduler, WhoIsNotThereIsWaitedFor) {
               ElementsAre("m/1 UNAVAILABLE Unavailable: model 'm' names scheduler 'stack' in its parameter "
                           "'scheduler', no enabled plugin instance of this name provides one; provided: "
                           "'default' (kind 'default')"));
-  FakeSchedulerProvider lifo("lifo");
   bench.publish("stack", lifo);
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
   EXPECT_EQ(lifo.live(), 1U);
@@ -89,9 +89,9 @@ TEST(NamedScheduler, WhoIsNotThereIsWaitedFor) {
 }
 
 TEST(NamedScheduler, OneOfAKindThatAnswersOtherwiseIsRefused) {
-  SchedulerBench bench;
   FakeSchedulerProvider dynamic("dynamic");
   FakeSchedulerProvider direct("sequence_direct");
+  SchedulerBench bench;
   bench.publish("batcher", dynamic);
   bench.publish("direct", direct);
   bench.put("unbatched", naming("default", " dynamic_batching {}"));
@@ -114,14 +114,15 @@ TEST(NamedScheduler, OneOfAKindThatAnswersOtherwiseIsRefused) {
 }
 
 TEST(SchedulerRank, OneThatComesLaterTakesOverAsAtAStart) {
+  FakeSchedulerProvider lower("default");
+  FakeSchedulerProvider higher("default");
+  FakeSchedulerProvider at_start("default");
   SchedulerBench bench;
   bench.put("m");
   bench.put("m2");
   bench.put("named", naming("default"));
   bench.load({"m", "m2", "named"});
   const uint64_t models = bench.backend.loads().size();
-  FakeSchedulerProvider lower("default");
-  FakeSchedulerProvider higher("default");
   bench.publish("lower", lower, -1);
   EXPECT_EQ(lower.creates(), 0U);
   bench.publish("higher", higher, 1);
@@ -133,7 +134,6 @@ TEST(SchedulerRank, OneThatComesLaterTakesOverAsAtAStart) {
   EXPECT_EQ(bench.backend.live_instances(), 3);
 
   CatalogBench restarted;
-  FakeSchedulerProvider at_start("default");
   restarted.host.registry().publish<SchedulerProvider>("higher", at_start, 1);
   restarted.put("m");
   EXPECT_TRUE(restarted.load_one("m").ok());
@@ -141,8 +141,8 @@ TEST(SchedulerRank, OneThatComesLaterTakesOverAsAtAStart) {
 }
 
 TEST(SchedulerRank, OneThatGoesHandsItsModelsToTheNext) {
-  SchedulerBench bench;
   FakeSchedulerProvider higher("default");
+  SchedulerBench bench;
   bench.publish("higher", higher, 1);
   bench.put("m");
   EXPECT_TRUE(bench.load_one("m").ok());
@@ -170,8 +170,8 @@ TEST(SchedulerRank, OneThatGoesHandsItsModelsToTheNext) {
 }
 
 TEST(SchedulerRank, WhatChangedInTheRepositoryIsNotLoadedByTheWay) {
-  SchedulerBench bench;
   FakeSchedulerProvider higher("default");
+  SchedulerBench bench;
   bench.publish("higher", higher, 1);
   bench.put("m");
   EXPECT_TRUE(bench.load_one("m").ok());
@@ -183,8 +183,8 @@ TEST(SchedulerRank, WhatChangedInTheRepositoryIsNotLoadedByTheWay) {
 }
 
 TEST(SchedulerRank, ABatcherThatGoesIsStoodInFor) {
-  SchedulerBench bench;
   FakeSchedulerProvider dynamic("dynamic");
+  SchedulerBench bench;
   bench.publish("dynamic", dynamic);
   bench.put("m", std::string(kSimpleConfig) + " dynamic_batching {}");
   EXPECT_TRUE(bench.load_one("m").ok());
@@ -195,8 +195,8 @@ TEST(SchedulerRank, ABatcherThatGoesIsStoodInFor) {
 }
 
 TEST(SchedulerRank, AModelThatTheNextRefusesGoesWithTheReason) {
-  SchedulerBench bench;
   FakeSchedulerProvider higher("default");
+  SchedulerBench bench;
   bench.publish("higher", higher, 1);
   bench.put("m");
   EXPECT_TRUE(bench.load_one("m").ok());
@@ -211,10 +211,10 @@ TEST(SchedulerRank, AModelThatTheNextRefusesGoesWithTheReason) {
 }
 
 TEST(SchedulerRank, AFailedTakeoverLeavesTheModelWhereItIs) {
+  FakeSchedulerProvider higher("default");
   SchedulerBench bench;
   bench.put("m");
   EXPECT_TRUE(bench.load_one("m").ok());
-  FakeSchedulerProvider higher("default");
   higher.fail_creates = 1;
   bench.publish("higher", higher, 1);
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
@@ -223,9 +223,9 @@ TEST(SchedulerRank, AFailedTakeoverLeavesTheModelWhereItIs) {
 }
 
 TEST(SchedulerRank, SequencesAreBuiltAnew) {
-  SchedulerBench bench;
   FakeSchedulerProvider direct("sequence_direct");
   FakeSchedulerProvider next("sequence_direct");
+  SchedulerBench bench;
   bench.publish("direct", direct);
   bench.put("m", std::string(kSimpleConfig) + " sequence_batching { direct {} }");
   EXPECT_TRUE(bench.load_one("m").ok());
@@ -270,9 +270,9 @@ class DuringALoad : public ::testing::Test {
     bench.host.registry().withdraw(std::string(SchedulerProvider::kInterfaceId), instance);
     tell(instance, Kind::kWithdrawn);
   }
-  SchedulerBench bench;
   HookedProvider hooked;
   FakeSchedulerProvider higher{"default"};
+  SchedulerBench bench;
 };
 
 TEST_F(DuringALoad, OneThatComesTakesOver) {
