@@ -41,11 +41,14 @@ function(atoll_list_fuzzers)
 endfunction()
 
 # atoll_unit_test(NAME SOURCES file... [LIBRARIES target...] [LABELS label...] [ENVIRONMENT var=value...])
-# One GoogleTest executable, one ctest entry. Sanitizer options come from etc/dev/sanitizers.
+# One GoogleTest executable, one ctest entry. Sanitizer options are those of etc/dev/test.
 function(atoll_unit_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
+  endif()
+  if(ATOLL_SANITIZE)
+    math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
   add_executable(${name} ${arg_SOURCES})
   # What is tested is optimised; the tests' own code is compiled two to four times faster without.

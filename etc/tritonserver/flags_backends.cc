@@ -120,7 +120,7 @@ Status check_agent_directory(FlagUse& use) {
 constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
 constexpr std::string_view kNoCache = "responses are not cached; put a cache before the server";
 
-constexpr Flag kFlags[] = {
+constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
      "Directory of Triton backends: of each backend's folder in it the batching strategy, batchstrategy.so, "
      "is "
@@ -187,6 +187,6 @@ constexpr Flag kFlags[] = {
 
 }  // namespace
 
-std::span<const Flag> backend_flags() { return kFlags; }
+std::span<const Flag> backend_flags() { return kBackendFlags; }
 
 }  // namespace atl::tritonserver

@@ -179,7 +179,7 @@ constexpr std::string_view kNoSagemaker =
 constexpr std::string_view kNoVertex =
     "there is no Vertex AI endpoint; put a proxy before HTTP that maps its health and predict routes";
 
-constexpr Flag kFlags[] = {
+constexpr Flag kFrontendFlags[] = {
     {Group::kHttp, "allow-http", "<boolean>", "Whether HTTP is served. Default: true.",
      read_by(allow_http, "plugin.http.enabled")},
     {Group::kHttp, "http-address", "<string>", "Address that HTTP listens on. Default: 127.0.0.1.",
@@ -313,6 +313,6 @@ constexpr Flag kFlags[] = {
 
 }  // namespace
 
-std::span<const Flag> frontend_flags() { return kFlags; }
+std::span<const Flag> frontend_flags() { return kFrontendFlags; }
 
 }  // namespace atl::tritonserver

@@ -145,7 +145,7 @@ Status read_load_threads(FlagUse& use) {
   return {};
 }
 
-constexpr Flag kFlags[] = {
+constexpr Flag kServerFlags[] = {
     {Group::kServer, "id", "<string>", "Name of the server in its metadata. Default: triton.",
      read_by(read_id, "plugin.grpc.server_name, plugin.http.server_name")},
     {Group::kServer, "exit-timeout-secs", "<integer>",
@@ -223,6 +223,6 @@ constexpr Flag kFlags[] = {
 
 }  // namespace
 
-std::span<const Flag> server_flags() { return kFlags; }
+std::span<const Flag> server_flags() { return kServerFlags; }
 
 }  // namespace atl::tritonserver

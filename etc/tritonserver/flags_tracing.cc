@@ -140,7 +140,7 @@ constexpr TraceVariable kVariables[] = {
     {"OTEL_BSP_SCHEDULE_DELAY", {"", "", "bsp_schedule_delay", ValueType::kMilliseconds}},
     {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", {"", "", "bsp_max_export_batch_size", ValueType::kInteger}}};
 
-constexpr Flag kFlags[] = {
+constexpr Flag kTracingFlags[] = {
     {Group::kTracing, "trace-config", "<string>,<string>=<string>",
      "A setting of traces, <setting>=<value> or <mode>,<setting>=<value>. Of both modes: level=OFF, "
      "TIMESTAMPS "
@@ -185,6 +185,6 @@ Status read_trace_environment(const Environment& environment, FlagUse& use) {
   return {};
 }
 
-std::span<const Flag> tracing_flags() { return kFlags; }
+std::span<const Flag> tracing_flags() { return kTracingFlags; }
 
 }  // namespace atl::tritonserver

@@ -4,13 +4,13 @@ import contextlib
 import http.client
 import resource
 import socket
-import time
 
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.server import Server, usage
+from support.waiting import eventually
 
 TIMEOUT_S = 60
 OPEN_FILES = 256
@@ -29,13 +29,6 @@ def descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def eventually(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def ask_grpc(address):

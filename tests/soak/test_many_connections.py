@@ -2,12 +2,12 @@
 
 import resource
 import socket
-import time
 
 import numpy as np
 import pytest
 from support import models
 from support.server import MEMORY_SLACK_BYTES, SANITIZED, Server, usage
+from support.waiting import eventually
 
 CONNECTIONS = 2_000 if SANITIZED else 10_000
 # What a connection that has sent nothing but its protocol's opening may cost, client's and kernel's share excluded.
@@ -35,13 +35,6 @@ def infers(server):
         return client.infer("echo", [tensor]).as_numpy("OUTPUT0").tolist() == [0, 1, 2, 3]
 
 
-def until(condition, timeout=60):
-    end = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < end, "not in time"
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
 def test_idle_connections(tmp_path, protocol):
     models.write_model(tmp_path, "echo", models.identity_config("echo", dims=(4,)))
@@ -58,7 +51,7 @@ def test_idle_connections(tmp_path, protocol):
                 connection.sendall(HTTP2_OPENING)
             held.append(connection)
         # The client that asked before has gone by now.
-        until(lambda: usage(server.pid)["descriptors"] >= before["descriptors"] + CONNECTIONS - 4)
+        eventually(lambda: usage(server.pid)["descriptors"] >= before["descriptors"] + CONNECTIONS - 4)
         assert infers(server)
         now = usage(server.pid)
         slack = MEMORY_SLACK_BYTES if SANITIZED else 0
@@ -66,5 +59,5 @@ def test_idle_connections(tmp_path, protocol):
         assert now["threads"] <= before["threads"] + 4
         for connection in held:
             connection.close()
-        until(lambda: usage(server.pid)["descriptors"] <= before["descriptors"] + 4)
+        eventually(lambda: usage(server.pid)["descriptors"] <= before["descriptors"] + 4)
         assert infers(server)

@@ -15,6 +15,7 @@ from support import models
 from support.http2 import (CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS,
                            WINDOW_UPDATE, Raw, call_headers, frame, literal)
 from support.server import MEMORY_SLACK_BYTES, SANITIZED, Server, usage
+from support.waiting import eventually
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 MANIFEST = pathlib.Path(__file__).with_name("grpc_only.toml")
@@ -62,13 +63,6 @@ def message():
     request = service_pb2.ModelInferRequest(model_name="any", raw_input_contents=[bytes(16)])
     request.inputs.add(name="INPUT0", datatype="FP32", shape=[4])
     return request
-
-
-def eventually(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert condition()
 
 
 def test_a_broken_grpc_frame(server):

@@ -13,6 +13,7 @@ import tritonclient.grpc as grpcclient
 from support import models
 from support.http2 import varint
 from support.server import Server
+from support.waiting import eventually
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
@@ -134,13 +135,6 @@ def test_compressed_messages_within_and_beyond_the_limit(server):
 def ended_requests(client, model):
     stats = client.get_inference_statistics(model).model_stats[0].inference_stats
     return stats.success.count + stats.fail.count
-
-
-def eventually(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert condition()
 
 
 @pytest.mark.parametrize("how", ["deadline", "cancel"])

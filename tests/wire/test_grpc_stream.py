@@ -13,6 +13,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.grpc.aio as grpcaio
 from support import models
 from support.server import MEMORY_SLACK_BYTES, SANITIZED, Server, usage
+from support.waiting import eventually
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.utils import InferenceServerException
 
@@ -190,13 +191,6 @@ def ended_requests(client, model):
     """How many requests the model is done with, well or not."""
     stats = client.get_inference_statistics(model).model_stats[0].inference_stats
     return stats.success.count + stats.fail.count
-
-
-def eventually(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert condition()
 
 
 @pytest.mark.parametrize("how", ["cancel", "deadline"])

@@ -2,17 +2,16 @@
 
 import pathlib
 import subprocess
-import time
 
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.server import ATOLL, DEFAULT_MANIFEST, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 MANIFEST = pathlib.Path(__file__).with_name("grpc_only.toml")
-TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +29,6 @@ def infer(client):
     tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
     tensor.set_data_from_numpy(np.arange(4, dtype=np.float32))
     return client.infer("any", [tensor]).as_numpy("OUTPUT0")
-
-
-def eventually(condition):
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert condition()
 
 
 def openssl(*arguments):

@@ -16,6 +16,7 @@ import tritonclient.http as httpclient
 from support import models
 from support.control import PROTOCOLS, Control
 from support.server import DEFAULT_MANIFEST, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 ON_DEMAND = 'plugin.control.use="control/on_demand"'
@@ -34,13 +35,6 @@ def delayed(name, ms, load_ms=0):
     return models.identity_config(
         name, dims=(4,), extra=f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{max(ms, load_ms)}" }} }}\n'
         + (warmup if load_ms else ""))
-
-
-def until(condition, what="it"):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
 
 
 def loads(server, model):
@@ -169,7 +163,7 @@ def test_how_many_wait_is_bounded(repository):
         server.wait_ready()
         with Control(server, "http") as other, concurrent.futures.ThreadPoolExecutor(1) as pool:
             first = pool.submit(other.infer, "slower", 3)
-            until(lambda: control.index()["slower"] == {"1": ("LOADING", "")})
+            eventually(lambda: control.index()["slower"] == {"1": ("LOADING", "")})
             code, text = control.refusal(control.infer, "plus")
             assert code == "UNAVAILABLE" and "1 requests wait for models already" in text
             assert first.result() == ("1", 3)
@@ -182,7 +176,7 @@ def test_how_long_one_waits_is_bounded(repository, protocol):
         server.wait_ready()
         code, text = control.refusal(control.infer, "slow")
         assert code == "UNAVAILABLE" and text.startswith("model 'slow' is still being loaded after 1")
-        until(lambda: control.index()["slow"] == {"1": ("READY", "")})
+        eventually(lambda: control.index()["slow"] == {"1": ("READY", "")})
         assert control.infer("slow", 1) == ("1", 1)
         assert loads(server, "slow") == 1
 
@@ -194,7 +188,7 @@ def test_what_nobody_asks_for_is_unloaded_and_comes_back(repository):
             # It is being executed for longer than it may be idle, and still is answered.
             assert control.infer("slow", 3) == ("1", 3)
             assert control.infer("plus", 1) == ("1", 2)
-            until(lambda: control.index()["plus"] == {"1": ("UNAVAILABLE", "loaded on demand")})
+            eventually(lambda: control.index()["plus"] == {"1": ("UNAVAILABLE", "loaded on demand")})
             assert control.client.is_server_ready()
             assert control.infer("plus", 2) == ("1", 3)
             assert control.index()["twice"] == {"1": ("READY", "")}
@@ -212,7 +206,7 @@ def test_a_pinned_model_that_fails_keeps_the_server_from_being_ready(repository,
         assert control.refusal(control.infer, "broken")[0] == "UNAVAILABLE"
         assert not control.client.is_server_ready()
         models.write_model(repository, "broken", models.identity_config("broken", dims=(4,)))
-        until(lambda: served(control, "broken"))
+        eventually(lambda: served(control, "broken"))
         assert control.client.is_server_ready()
 
 
@@ -231,7 +225,7 @@ def test_the_least_recently_used_makes_room(repository):
         for name in ("a", "b", "a", "c"):
             assert control.infer(name, 4) == ("1", 4)
             time.sleep(0.02)  # uses are told apart by the millisecond
-        until(lambda: control.index()["b"] == {"1": ("UNAVAILABLE", "loaded on demand")})
+        eventually(lambda: control.index()["b"] == {"1": ("UNAVAILABLE", "loaded on demand")})
         assert control.index()["a"] == control.index()["c"] == {"1": ("READY", "")}
         server.wait_for_line(r"unloading 'b': least recently used: idle for .*, about \d+\.\d MiB; 'c' and what is loaded take "
                              r"about \d+\.\d MiB, memory_budget is 20\.0 MiB; considered as well: 'a' \(idle for")
@@ -244,7 +238,7 @@ def test_a_stop_tells_those_who_wait(repository):
         controls = [Control(server, protocol) for protocol in PROTOCOLS]
         waiting = [pool.submit(control.infer, "slower", 1) for control in controls]
         with Control(server, "grpc") as control:
-            until(lambda: control.index()["slower"] == {"1": ("LOADING", "")})
+            eventually(lambda: control.index()["slower"] == {"1": ("LOADING", "")})
         server.process.send_signal(signal.SIGTERM)
         for one in waiting:
             error = one.exception(timeout=WAIT_S)
@@ -265,7 +259,7 @@ def test_an_edited_manifest_begins_and_ends_it(repository, tmp_path):
             server.process.send_signal(signal.SIGHUP)
             server.wait_for_line("reloaded: generation")
             if "100ms" in use:
-                until(lambda: control.index()["plus"] == {"1": ("UNAVAILABLE", "loaded on demand")})
+                eventually(lambda: control.index()["plus"] == {"1": ("UNAVAILABLE", "loaded on demand")})
             if "none" in use:
-                until(lambda: control.index()["plus"] == {"1": ("READY", "")})
+                eventually(lambda: control.index()["plus"] == {"1": ("READY", "")})
             assert control.infer("plus", 1) == ("1", 2)

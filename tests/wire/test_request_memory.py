@@ -20,6 +20,7 @@ from support import models
 from support.http2 import (DATA, END_HEADERS, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, Raw,
                            call_headers, frame)
 from support.server import START_TIMEOUT_S, Server
+from support.waiting import eventually
 
 MIB = 1 << 20
 BUDGET = 16 * MIB
@@ -40,17 +41,10 @@ def metric(server, name):
     return float(found.group(1))
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.fixture(autouse=True)
 def everything_is_given_back(server):
     yield
-    wait_until(lambda: metric(server, "used_bytes") == 0)
+    eventually(lambda: metric(server, "used_bytes") == 0)
     assert metric(server, "limit_bytes") == BUDGET
     client = HttpClient(server)
     client.begin(BODY)
@@ -124,7 +118,7 @@ def slow_bodies(server, count):
         for client in clients:
             client.begin(BODY)
             client.send(b"x" * (BODY - 1))
-        wait_until(lambda: metric(server, "used_bytes") >= count * (BODY - 65536))
+        eventually(lambda: metric(server, "used_bytes") >= count * (BODY - 65536))
         yield clients
     finally:
         for client in clients:
@@ -147,7 +141,7 @@ def test_slow_bodies_keep_others_out_until_they_are_done(server):
         assert small.answer()[0] == 200
         # One leaves, and the other one has room for its answer.
         clients[1].close()
-        wait_until(lambda: metric(server, "used_bytes") < BODY + MIB)
+        eventually(lambda: metric(server, "used_bytes") < BODY + MIB)
         clients[0].send(b"x")
         assert clients[0].answer()[0] == 200
 
@@ -155,7 +149,7 @@ def test_slow_bodies_keep_others_out_until_they_are_done(server):
 def test_clients_that_leave_give_their_bytes_back(server):
     with slow_bodies(server, 2):
         pass
-    wait_until(lambda: metric(server, "used_bytes") == 0)
+    eventually(lambda: metric(server, "used_bytes") == 0)
 
 
 def test_a_promise_takes_nothing(server):
@@ -247,7 +241,7 @@ def test_messages_that_grpc_has_not_shown_yet_are_bounded(server):
         def fits():
             left[:] = [raw for raw in left if not ended(has_ended, raw)]
             return len(left) * part <= quota
-        wait_until(fits)
+        eventually(fits)
         assert left, "what fits may stay"
     expect_health(server)
 

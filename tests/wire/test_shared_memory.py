@@ -7,7 +7,6 @@ import os
 import pathlib
 import struct
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.utils.shared_memory as shm
 from support import models
 from support.server import Server, usage
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException, serialize_byte_tensor
 
 DISABLED = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
@@ -91,13 +91,6 @@ def shared_output(name, byte_size, offset=0):
 
 def fp32(name, count, offset=0):
     return shared_input(name, (count,), "FP32", 4 * count, offset)
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # --- use ---
@@ -287,8 +280,8 @@ def test_unregistering_while_a_request_uses_the_region(server, client):
         assert answer[0] is None
         content = shm.get_contents_as_numpy(handle, np.float32, [16], array.nbytes)
         np.testing.assert_array_equal(content, array)
-        wait_until(lambda: not client.get_system_shared_memory_status().regions)
-        wait_until(lambda: not mapped(server, key))
+        eventually(lambda: not client.get_system_shared_memory_status().regions, timeout_s=WAIT_S)
+        eventually(lambda: not mapped(server, key), timeout_s=WAIT_S)
 
 
 @pytest.mark.parametrize("part", ["input", "output"])
@@ -363,8 +356,8 @@ def test_idle_regions_go(repository):
     with serve(repository, *settings) as server, server.client() as client, region(64) as (_, key):
         server.wait_ready()
         client.register_system_shared_memory("r", key, 64)
-        wait_until(lambda: not client.get_system_shared_memory_status().regions)
-        wait_until(lambda: not mapped(server, key))
+        eventually(lambda: not client.get_system_shared_memory_status().regions, timeout_s=WAIT_S)
+        eventually(lambda: not mapped(server, key), timeout_s=WAIT_S)
         server.wait_for_line("shared memory region 'r' is unregistered: nobody used it for 200 ms")
 
 

@@ -27,19 +27,19 @@ INSTANTIATE_TEST_SUITE_P(
                           [] { return make_limiter(admission::ResourceLimits::parse({"R:1"}).value()); },
                           {}}));
 
-struct MadeGate {
-  explicit MadeGate(admission::requests::AdmissionSettings settings)
+struct StartedGate {
+  explicit StartedGate(admission::requests::AdmissionSettings settings)
       : gate(std::move(settings), true, threads.clock()) {
     EXPECT_TRUE(is_ok(gate.start(threads, 2)));
   }
-  ~MadeGate() { gate.stop(); }
+  ~StartedGate() { gate.stop(); }
   ThreadExecutors threads;
   admission::requests::RequestGate gate;
 };
 
 std::shared_ptr<RequestAdmission> make_gate(uint32_t waiting) {
   using admission::requests::settings_with;
-  auto made = std::make_shared<MadeGate>(settings_with({}, cat("concurrency=1,queue=", waiting)));
+  auto made = std::make_shared<StartedGate>(settings_with({}, cat("concurrency=1,queue=", waiting)));
   return {made, &made->gate};
 }
 

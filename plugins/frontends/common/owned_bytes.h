@@ -20,7 +20,7 @@ class OwnedBytes {
   /// Null if there is no memory, or the request may not have it, which the charge then tells. Aligned to 16.
   /// Lives until clear().
   void* allocate(size_t size_bytes) noexcept {
-    if (charge_ != nullptr && !charge_->add(size_bytes).ok()) return nullptr;
+    if (charge_ != nullptr && !charge_->try_add(size_bytes)) return nullptr;
     try {
       blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(size_bytes));
       return blocks_.back().get();

@@ -22,8 +22,9 @@ namespace {
 
 /// How long the listener waits when the process has no descriptor left.
 constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
-/// With the limit reached, how often it is looked which connections have gone.
-constexpr int64_t kSweepIntervalNs = 100 * kNsPerMs;
+/// With the limit reached, one part in so many of the time goes at most into looking which connections have
+/// gone.
+constexpr int64_t kSweepShare = 10;
 constexpr int64_t kTellIntervalNs = 60 * kNsPerSecond;
 constexpr int kAtATime = 64;
 
@@ -137,9 +138,11 @@ bool ConnectionAcceptor::has_room() {
   std::lock_guard lock(mutex_);
   if (open_ < limit_.connections) return true;
   const int64_t now = steady_ns();
-  if (now - swept_ns_ < kSweepIntervalNs) return false;
-  swept_ns_ = now;
-  return sweep() < limit_.connections;
+  if (now < next_sweep_ns_) return false;
+  const size_t left = sweep();
+  const int64_t swept = steady_ns();
+  next_sweep_ns_ = swept + kSweepShare * (swept - now);
+  return left < limit_.connections;
 }
 
 size_t ConnectionAcceptor::open_connections() {

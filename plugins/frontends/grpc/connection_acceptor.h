@@ -62,7 +62,7 @@ class ConnectionAcceptor {
   boost::asio::steady_timer timer_{io_};
   std::unique_ptr<Target> target_;
   std::thread thread_;
-  int64_t swept_ns_ = 0;
+  int64_t next_sweep_ns_ = 0;
   int64_t told_full_ns_ = 0;
   bool paused_ = false;
 

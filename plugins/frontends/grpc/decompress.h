@@ -16,8 +16,9 @@ namespace atl::frontends::grpc_frontend {
 /// Replaces a compressed message (gzip or deflate, as its frame says) with its content; leaves others as they
 /// are, also on failure. Takes at most max_bytes and a buffer beside what came.
 /// \param is_larger  not null: set to whether the content is larger than max_bytes
-/// \param charge     not null: the content's bytes are added to it before they are taken; those that came
-/// stay Errors: RESOURCE_EXHAUSTED the content is larger than max_bytes, or the charge was refused;
+/// \param charge     not null: bytes of the content are added to it before they are taken, beside those of
+///                   what came
+/// Errors: RESOURCE_EXHAUSTED the content is larger than max_bytes, or the charge was refused;
 /// INVALID_ARGUMENT the data is not what it says; UNIMPLEMENTED another compression.
 Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larger = nullptr,
                     RequestCharge* charge = nullptr) noexcept;

@@ -8,8 +8,6 @@ namespace {
 
 using grpc::StatusCode;
 
-constexpr size_t kMiB = 1 << 20;
-
 class StreamEndTest : public StreamTest {
  protected:
   /// Two requests wait in a model and one decoupled answer was given.

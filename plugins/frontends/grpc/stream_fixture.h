@@ -11,6 +11,8 @@
 
 namespace atl::frontends::grpc_frontend {
 
+inline constexpr size_t kMiB = 1 << 20;
+
 /// Keeps every request of a model until the test answers it.
 class HeldModel {
  public:

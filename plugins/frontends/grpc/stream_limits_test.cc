@@ -6,8 +6,6 @@ namespace {
 
 using grpc::StatusCode;
 
-constexpr size_t kMiB = 1 << 20;
-
 class StreamLimitsTest : public StreamTest {
  protected:
   /// Everything the server had to do for what came before is done: it has one thread for all calls, and does

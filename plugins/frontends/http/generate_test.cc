@@ -261,14 +261,17 @@ TEST_F(GenerateTest, TooMuchThatWaitsCancelsAndSaysSo) {
 
 TEST_F(GenerateTest, TooMuchAtOnceOnTheConnectionsOwnThread) {
   host_.options().set_bytes("max_stream_backlog_bytes", 1 << 20);
+  std::atomic<bool> over{false};
   model_->respond = [&](Request& request) {
     for (int i = 0; i < 100'000 && !request.cancelled(); ++i) send_number(request, 1, 0, 1000);
     EXPECT_TRUE(request.cancelled());
+    over = true;
     end(request);
   };
   start();
   HttpClient slow(port(), 4096);
   slow.send(request("POST", "/v2/models/m/generate_stream", R"({"INPUT0":5})"));
+  EXPECT_TRUE(eventually([&] { return over.load(); }));
   EXPECT_NE(slow.receive().body.find("too slowly"), std::string::npos);
 }
 

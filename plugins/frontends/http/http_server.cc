@@ -58,6 +58,7 @@ void HttpServer::accept() {
     if (!error) {
       paused_ = false;
       take(std::move(socket));
+      return;
     } else if (error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
                error == asio::error::no_memory || error.value() == ENFILE) {
       wait_for_descriptors(error);
@@ -70,9 +71,20 @@ void HttpServer::accept() {
 void HttpServer::take(tcp::socket socket) {
   boost::system::error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
-  const bool over_limit = !limit_.allows(connections_.add(), socket.native_handle());
-  workers_[next_worker_]->adopt(std::move(socket), over_limit);
+  Worker& worker = *workers_[next_worker_];
   next_worker_ = (next_worker_ + 1) % workers_.size();
+  if (limit_.allows(connections_.add(), socket.native_handle())) {
+    worker.adopt(std::move(socket));
+    accept();
+    return;
+  }
+  // Over the limit the next one is taken when this one has been decided: of a flood the others wait in the
+  // listener's queue, where they take none of the process's descriptors.
+  worker.adopt_over_limit(std::move(socket), [this] {
+    asio::post(workers_.front()->io(), [this] {
+      if (acceptor_->is_open()) accept();
+    });
+  });
 }
 
 void HttpServer::wait_for_descriptors(const boost::system::error_code& reason) {

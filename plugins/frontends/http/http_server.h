@@ -44,6 +44,7 @@ class HttpServer {
   Status listen(int* bound_port);
   // The listener's functions run on the first worker's thread.
   void accept();
+  /// And accepts the next one.
   void take(boost::asio::ip::tcp::socket socket);
   void wait_for_descriptors(const boost::system::error_code& reason);
   void close_listener();

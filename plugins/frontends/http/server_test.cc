@@ -1,6 +1,7 @@
 // The server as a whole: address, options, drain, replacement, many connections, metrics, tracing.
 #include <dirent.h>
 
+#include <future>
 #include <map>
 #include <set>
 
@@ -278,6 +279,41 @@ TEST_F(ServerTest, ConnectionsOverTheLimitAreToldSo) {
   EXPECT_TRUE(fourth.closed_by_server());
   clients.pop_back();
   EXPECT_TRUE(eventually([&] { return get("/v2/health/live").status == 200; }));
+}
+
+TEST_F(ServerTest, OverTheLimitConnectionsWaitInTheQueueOfTheListener) {
+  test::FakeServedModel& held_model = catalog_.add_identity("held");
+  HeldRequests held(held_model);
+  std::promise<void> started;
+  std::promise<void> resume;
+  catalog_.add_identity("slow").respond = [&](Request& request) {
+    started.set_value();
+    resume.get_future().wait();
+    test::answer_identity(request);
+    (void)request.release().ok();
+  };
+  host_.options().set_int("max_connections", 2);
+  host_.options().set_int("threads", 2);
+  start();
+  HttpClient first = client();  // on the first thread
+  first.send(request("POST", "/v2/models/held/infer", infer_body()));
+  held.wait();
+  HttpClient second = client();  // keeps the second thread busy
+  second.send(request("POST", "/v2/models/slow/infer", infer_body()));
+  started.get_future().wait();
+
+  std::vector<HttpClient> flood;
+  for (int i = 0; i < 20; ++i) flood.push_back(client());
+  // The first thread decides; the next one has to wait for the second thread, the others for that one.
+  expect_error(flood[0].receive(), 503, "the server has as many connections as it may have");
+  EXPECT_TRUE(eventually([&] { return frontend_->open_connections() == 3; }));
+  held.answer();
+  EXPECT_EQ(first.receive().status, 200);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(first.ask(request("GET", "/v2/health/live")).status, 200);
+  EXPECT_EQ(frontend_->open_connections(), 3);
+  resume.set_value();
+  EXPECT_EQ(second.receive().status, 200);
+  EXPECT_EQ(flood[19].ask(request("GET", "/v2/health/live")).status, 200) << "idle ones made room";
 }
 
 TEST_F(ServerTest, AtTheLimitTheConnectionThatWasIdleTheLongestMakesRoom) {

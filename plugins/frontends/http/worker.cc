@@ -73,22 +73,29 @@ void Worker::close_connections() {
   });
 }
 
-void Worker::adopt(asio::ip::tcp::socket socket, bool over_limit) {
-  asio::post(io_, [this, over_limit, owned = std::move(socket)]() mutable {
-    if (closed()) {
-      count_.remove();
-      return;
-    }
-    if (over_limit && !close_longest_idle()) {
+void Worker::adopt(asio::ip::tcp::socket socket) {
+  asio::post(io_, [this, owned = std::move(socket)]() mutable { take(std::move(owned)); });
+}
+
+void Worker::adopt_over_limit(asio::ip::tcp::socket socket, std::function<void()> decided) {
+  asio::post(io_, [this, owned = std::move(socket), decided = std::move(decided)]() mutable {
+    if (closed() || close_longest_idle()) {
+      take(std::move(owned));
+    } else {
       refuse(owned);
+      owned.close();
       count_.refuse();
-      return;
     }
-    auto connection = std::make_shared<Connection>(*this, std::move(owned));
-    connection->worker_index = connections_.size();
-    connections_.push_back(connection);
-    connection->start();
+    decided();
   });
+}
+
+void Worker::take(asio::ip::tcp::socket socket) {
+  if (closed()) return count_.remove();
+  auto connection = std::make_shared<Connection>(*this, std::move(socket));
+  connection->worker_index = connections_.size();
+  connections_.push_back(connection);
+  connection->start();
 }
 
 bool Worker::close_longest_idle() {

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -39,9 +40,11 @@ class Worker final : public ThreadContext {
 
   /// [any]
   boost::asio::io_context& io() noexcept { return io_; }
-  /// [any] Takes a connection that was counted already. \param over_limit  the one that has been idle for the
-  /// longest time has to make room; if none is idle, the new one is refused
-  void adopt(boost::asio::ip::tcp::socket socket, bool over_limit);
+  /// [any] Takes a connection that was counted already.
+  void adopt(boost::asio::ip::tcp::socket socket);
+  /// [any] The same for one that is too much: the one that has been idle for the longest time makes room; if
+  /// none is idle, the new one is refused. \param decided  called on the worker's thread
+  void adopt_over_limit(boost::asio::ip::tcp::socket socket, std::function<void()> decided);
 
   // --- the worker's own thread ---
   void remove(Connection& connection) noexcept;
@@ -57,6 +60,7 @@ class Worker final : public ThreadContext {
 
   void wake() noexcept override;
   void run() noexcept;
+  void take(boost::asio::ip::tcp::socket socket);
   void start_tick();
   void tick();
   /// False: none is idle.

@@ -63,7 +63,7 @@ TEST_F(UsableMemoryTest, WhatIsNoNumberIsNoLimit) {
   EXPECT_EQ(usable_memory(root()).bytes, without);
 }
 
-TEST_F(UsableMemoryTest, ALimitOfTheAddressSpaceCounts) {
+TEST_F(UsableMemoryTest, ALimitOfTheDataSegmentCounts) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
   rlimit low = before;

@@ -27,7 +27,7 @@ struct Parsed {
   Status status;
 };
 
-void expect_refused(std::string_view bytes, std::string_view message) {
+void expect_malformed(std::string_view bytes, std::string_view message) {
   Parsed parsed(bytes);
   EXPECT_EQ(parsed.status.code(), Code::kInvalidArgument) << bytes;
   EXPECT_EQ(parsed.status.message(), message) << bytes;
@@ -35,26 +35,26 @@ void expect_refused(std::string_view bytes, std::string_view message) {
 
 TEST(JsonDocument, MalformedTextsHaveTheProtocolsReason) {
   const std::string prefix = "failed to parse the request JSON buffer: ";
-  expect_refused("", prefix + "The document is empty. at 0");
-  expect_refused("  \n\t ", prefix + "The document is empty. at 5");
-  expect_refused("{", prefix + "Missing a name for object member. at 1");
-  expect_refused("{1:2}", prefix + "Missing a name for object member. at 1");
-  expect_refused("{\"a\" 1}", prefix + "Missing a colon after a name of object member. at 5");
-  expect_refused("{\"a\":1", prefix + "Missing a comma or '}' after an object member. at 6");
-  expect_refused("[1 2]", prefix + "Missing a comma or ']' after an array element. at 3");
-  expect_refused("[1,]", prefix + "Invalid value. at 3");
-  expect_refused("{\"a\":tru}", prefix + "Invalid value. at 8");
-  expect_refused("\"open", prefix + "Missing a closing quotation mark in string. at 5");
-  expect_refused("\"\\x\"", prefix + "Invalid escape character in string. at 1");
-  expect_refused("{} {}", prefix + "The document root must not be followed by other values. at 3");
-  expect_refused("[1e400]", prefix + "Number too big to be stored in double. at 1");
-  expect_refused("[01]", prefix + "Missing a comma or ']' after an array element. at 2");
-  expect_refused("[\"\xff\"]", prefix + "Invalid encoding in string. at 2");
-  expect_refused("[\"\\ud800\"]", prefix + "The surrogate pair in string is invalid. at 2");
-  expect_refused("[\"\\ud800\\u0041\"]", prefix + "The surrogate pair in string is invalid. at 2");
+  expect_malformed("", prefix + "The document is empty. at 0");
+  expect_malformed("  \n\t ", prefix + "The document is empty. at 5");
+  expect_malformed("{", prefix + "Missing a name for object member. at 1");
+  expect_malformed("{1:2}", prefix + "Missing a name for object member. at 1");
+  expect_malformed("{\"a\" 1}", prefix + "Missing a colon after a name of object member. at 5");
+  expect_malformed("{\"a\":1", prefix + "Missing a comma or '}' after an object member. at 6");
+  expect_malformed("[1 2]", prefix + "Missing a comma or ']' after an array element. at 3");
+  expect_malformed("[1,]", prefix + "Invalid value. at 3");
+  expect_malformed("{\"a\":tru}", prefix + "Invalid value. at 8");
+  expect_malformed("\"open", prefix + "Missing a closing quotation mark in string. at 5");
+  expect_malformed("\"\\x\"", prefix + "Invalid escape character in string. at 1");
+  expect_malformed("{} {}", prefix + "The document root must not be followed by other values. at 3");
+  expect_malformed("[1e400]", prefix + "Number too big to be stored in double. at 1");
+  expect_malformed("[01]", prefix + "Missing a comma or ']' after an array element. at 2");
+  expect_malformed("[\"\xff\"]", prefix + "Invalid encoding in string. at 2");
+  expect_malformed("[\"\\ud800\"]", prefix + "The surrogate pair in string is invalid. at 2");
+  expect_malformed("[\"\\ud800\\u0041\"]", prefix + "The surrogate pair in string is invalid. at 2");
   // What RapidJSON takes and we do not.
-  expect_refused("[\"\\udc00\"]", prefix + "Invalid value or encoding.");
-  expect_refused(std::string_view("[1]\0", 4), prefix + "Invalid value or encoding.");
+  expect_malformed("[\"\\udc00\"]", prefix + "Invalid value or encoding.");
+  expect_malformed(std::string_view("[1]\0", 4), prefix + "Invalid value or encoding.");
 }
 
 TEST(JsonDocument, RootMayBeAnything) {
@@ -71,12 +71,12 @@ TEST(JsonDocument, NestingIsLimited) {
   EXPECT_TRUE(Parsed(nested(kMaxJsonDepth, "1")).status.ok());
   EXPECT_TRUE(Parsed(nested(kMaxJsonDepth, "NaN")).status.ok());
   const std::string too_deep = "JSON nesting depth exceeds maximum allowed limit (100)";
-  expect_refused(nested(kMaxJsonDepth + 1, "1"), too_deep);
-  expect_refused(nested(kMaxJsonDepth + 1, "NaN"), too_deep);
-  expect_refused(std::string(250'000, '['), too_deep);
+  expect_malformed(nested(kMaxJsonDepth + 1, "1"), too_deep);
+  expect_malformed(nested(kMaxJsonDepth + 1, "NaN"), too_deep);
+  expect_malformed(std::string(250'000, '['), too_deep);
   std::string objects;
   for (int i = 0; i < 250'000; ++i) objects += "{\"a\":";
-  expect_refused(objects, too_deep);
+  expect_malformed(objects, too_deep);
 }
 
 TEST(JsonDocument, LiteralsAreNumbers) {
@@ -111,7 +111,7 @@ TEST(JsonDocument, WhatStandsForALiteralIsNoneInOtherTexts) {
   for (const char* at : {"/1", "/2", "/3", "/4", "/5", "/6"}) {
     EXPECT_FALSE(literal.document.number(literal.at(at), &number)) << at;
   }
-  expect_refused(
+  expect_malformed(
       R"([NaN,{"\u0001N":0}])",
       "failed to parse the request JSON buffer: a member's name begins with the character U+0001 at 15");
 }

@@ -2,6 +2,8 @@
 // models read. Bodies up to 1 MiB are read in memory of the thread, which is not more for more requests.
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "atoll/testing/peak_memory.h"
 #include "atoll/testing/random.h"
 #include "codec/testing/codec_test_support.h"
@@ -17,6 +19,9 @@ constexpr size_t kBodyBytes = size_t{8} << 20;
 constexpr uint64_t kMostGrowth = 3;
 /// A document of kMostOtherValues values, and the inexactness of measuring.
 constexpr uint64_t kSlackBytes = uint64_t{8} << 20;
+
+/// What a thread keeps for the document of a body up to kSmallJsonBytes.
+constexpr uint64_t kThreadBytes = 24 * kSmallJsonBytes;
 
 std::string repeated(const std::string& unit) {
   std::string text;
@@ -50,6 +55,56 @@ void expect_bounded(const std::string& body, const std::string& what) {
 std::string with_data(const std::string& datatype, size_t elements, const std::string& data) {
   return cat(R"({"inputs":[{"name":"I","datatype":")", datatype, R"(","shape":[)", elements, R"(],"data":[)",
              data, "]}]}");
+}
+
+/// Requests that are held at a time, all read by one thread.
+class HeldBodies {
+ public:
+  HeldBodies() : followed_(&memory_) {}
+  void read(const std::string& body) {
+    const PaddedText text(body);
+    Held& one = held_.emplace_back();
+    one.regions.set_source(followed_.get());
+    (void)reader_.read({text.bytes(), std::nullopt}, model_info(), one.request, one.parts, one.regions).ok();
+    for (const InputTensor& input : one.request.inputs) tensor_bytes_ += input.size_bytes;
+  }
+  uint64_t tensor_bytes() const noexcept { return tensor_bytes_; }
+
+ private:
+  struct Held {
+    RegionUses regions;
+    Request request;
+    InferParts parts;
+  };
+  FakeSharedMemory memory_;
+  test::FollowedFake<SharedMemory> followed_;
+  InferRequestReader reader_;
+  std::deque<Held> held_;
+  uint64_t tensor_bytes_ = 0;
+};
+
+TEST(BodyMemory, OfManySmallBodiesAtATime) {
+  Random random(20261123);
+  const std::vector<std::pair<std::string, std::string>> forms = {
+      {"FP64", "0,"},     {"UINT8", "1,"}, {"FP32", "NaN,"},          {"BYTES", "\"\","},
+      {"FP32", "[[0]],"}, {"INT8", "-1,"}, {"BYTES", "\"\\u0041\","}, {"INT8", "{},"}};
+  std::vector<std::string> bodies;
+  uint64_t bytes = 0;
+  while (bodies.size() < 50) {
+    const auto& [datatype, element] = forms[random.below(forms.size())];
+    const size_t elements = (1 + random.below(kSmallJsonBytes - 4096)) / element.size();
+    std::string data;
+    for (size_t i = 0; i < elements; ++i) data += element;
+    if (!data.empty()) data.pop_back();
+    bodies.push_back(with_data(datatype, elements, data));
+    ASSERT_LE(bodies.back().size(), kSmallJsonBytes);
+    bytes += bodies.back().size();
+  }
+  HeldBodies held;
+  const uint64_t grown = peak_growth_bytes([&] {
+    for (const std::string& body : bodies) held.read(body);
+  });
+  EXPECT_LE(grown, kMostGrowth * bytes + held.tensor_bytes() + kThreadBytes) << "of " << bytes << " bytes";
 }
 
 TEST(BodyMemory, OfTensorsInEveryForm) {

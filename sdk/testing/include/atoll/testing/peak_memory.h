@@ -35,8 +35,8 @@ inline uint64_t peak_growth_bytes(const std::function<void()>& work) {
   if (pipe(ends) != 0) return kUnknown;
   const pid_t child = fork();
   if (child == 0) {
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0,
-          0);  // what a huge page has beyond what was asked for is the system's choice
+    // What a huge page has beyond what was asked for is the system's choice.
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     malloc_trim(0);
     if (std::FILE* peak = std::fopen("/proc/self/clear_refs", "w"); peak != nullptr) {
       std::fputs("5", peak);  // the peak is counted from here on
