@@ -71,7 +71,7 @@ void check_file(const ElfFacts& facts, Report& report) {
       unique.push_back(symbol.name);
     } else if (symbol.visible && symbol.name == ATOLL_PLUGIN_SYMBOL) {
       has_descriptor = true;
-    } else if (symbol.visible) {
+    } else if (symbol.visible && !runtime::is_sanitizers_own(symbol.name)) {
       exported.push_back(symbol.name);
     }
   }

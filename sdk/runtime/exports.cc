@@ -67,7 +67,8 @@ std::vector<std::string> exports_beside(const void* address, std::string_view ex
   const uint32_t count = symbol_count(tables);
   for (uint32_t i = 1; i < count; ++i) {
     std::string_view name = tables.strings + tables.symbols[i].st_name;
-    if (is_exported(tables.symbols[i]) && name != expected) names.emplace_back(name);
+    if (!is_exported(tables.symbols[i]) || name == expected || is_sanitizers_own(name)) continue;
+    names.emplace_back(name);
   }
   return names;
 }

@@ -58,6 +58,7 @@ void expect_bounded(const std::string& message, const std::string& what) {
     V2InferRequest reader;
     if (reader.parse(slices.spans(), request.arena()).ok()) (void)reader.fill(request, regions).ok();
   });
+  if (!test::kPeakIsOfTheWork) return;
   EXPECT_LE(grown, kMostGrowth * message.size() + converted + kSlackBytes)
       << what << ", a message of " << message.size() << " bytes";
 }

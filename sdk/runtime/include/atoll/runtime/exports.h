@@ -7,6 +7,9 @@
 
 namespace atl::runtime {
 
+/// AddressSanitizer adds a symbol for each variable that is exported: not the author's.
+inline bool is_sanitizers_own(std::string_view symbol) noexcept { return symbol.starts_with("__odr_asan."); }
+
 /// The names, other than `expected`, that the object around `address` lets others bind to.
 std::vector<std::string> exports_beside(const void* address, std::string_view expected);
 

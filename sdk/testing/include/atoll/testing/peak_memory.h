@@ -11,6 +11,9 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
+
+#include "atoll/abi/plugin.h"
 
 namespace atl::test {
 
@@ -25,6 +28,10 @@ inline uint64_t own_memory_bytes(const std::string& line) {
   if (file != nullptr) std::fclose(file);
   return kibibytes * 1024;
 }
+
+/// False under a sanitizer: its shadow, and the freed memory that it keeps, are part of every figure. The
+/// work is to be run all the same.
+inline constexpr bool kPeakIsOfTheWork = std::string_view(ATOLL_TAG_SANITIZER) == "none";
 
 /// The most by which resident memory grows while `work` runs; exact to some hundred KiB. The work is done in
 /// a child process, where nothing that earlier work has freed is used again unseen. Not with other threads.
