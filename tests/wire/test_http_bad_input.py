@@ -28,7 +28,8 @@ def server(tmp_path_factory):
     models.write_model(repository, "batches", models.identity_config("batches", dims=(4,), max_batch_size=8))
     settings = (f"plugin.http.max_input_size={LIMIT}", 'plugin.http.restricted_apis=["statistics:x-key=secret"]')
     with Server(repository, *settings) as running:
-        yield running.wait_ready()
+        probe(running.wait_ready())  # every descriptor that it needs is open now
+        yield running
 
 
 def exchange(server, data):
