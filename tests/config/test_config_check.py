@@ -81,7 +81,7 @@ def test_the_server_says_the_same(repository):
     told = {model["name"]: [problem["message"] for problem in model["problems"] if problem["severity"] == "error"]
             for model in report["models"]}
     with Server(repository) as server:
-        server.wait_for_line(r"start-up: ")
+        server.newest_line(r"start-up: ")
         with server.http_client() as client:
             index = {entry["name"]: entry for entry in client.get_model_repository_index()}
             assert index.keys() == told.keys()

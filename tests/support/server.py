@@ -69,14 +69,14 @@ class Server:
 
     def _started_at(self, service):
         """The newest address of the service, which a reload may move."""
-        return self._newest(rf"Started {service} at (\S+)").group(1)
+        return self.newest_line(rf"Started {service} at (\S+)").group(1)
 
     def wait_active(self):
         """Every plugin has started. Models may be ready earlier: gRPC answers while others begin to listen."""
-        self._newest(r"\[kernel\] active: ")
+        self.newest_line(r"\[kernel\] active: ")
         return self
 
-    def _newest(self, pattern):
+    def newest_line(self, pattern):
         """The match of the newest line that fits, whether it was looked at before or is still to come."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while time.monotonic() < deadline:

@@ -81,7 +81,7 @@ def test_named_models_are_loaded_at_start(repository, listed, served):
 
 def test_a_star_loads_all_and_those_that_fail_are_named(repository):
     with Server(repository, EXPLICIT, 'plugin.control.load_model=["*"]') as server:
-        server.wait_for_line(r"start-up: 3 models loaded, 4 failed: broken, no_version, other_name, unbuildable")
+        server.newest_line(r"start-up: 3 models loaded, 4 failed: broken, no_version, other_name, unbuildable")
         with Control(server, "grpc") as control:
             assert control.infer("many", 1) == ("3", 31)
             for model in ("broken", "no_version", "other_name", "unbuildable"):
