@@ -8,7 +8,6 @@ import json
 import re
 import socket
 import struct
-import time
 import urllib.request
 import zlib
 

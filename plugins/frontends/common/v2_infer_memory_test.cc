@@ -10,7 +10,6 @@
 namespace atl::frontends {
 namespace {
 
-using test::peak_growth_bytes;
 using test::Random;
 
 constexpr size_t kMessageBytes = size_t{6} << 20;
@@ -52,14 +51,13 @@ uint64_t converted_bytes(const std::string& message) {
 void expect_bounded(const std::string& message, const std::string& what) {
   const uint64_t converted = converted_bytes(message);
   const SlicedBytes slices(message);
-  const uint64_t grown = peak_growth_bytes([&slices] {
+  auto read = [&slices] {
     Request request;
     RegionUses regions;
     V2InferRequest reader;
     if (reader.parse(slices.spans(), request.arena()).ok()) (void)reader.fill(request, regions).ok();
-  });
-  if (!test::kPeakIsOfTheWork) return;
-  EXPECT_LE(grown, kMostGrowth * message.size() + converted + kSlackBytes)
+  };
+  EXPECT_TRUE(test::grows_at_most(kMostGrowth * message.size() + converted + kSlackBytes, read))
       << what << ", a message of " << message.size() << " bytes";
 }
 

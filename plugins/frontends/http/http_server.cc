@@ -55,16 +55,13 @@ void HttpServer::accept() {
   Worker& worker = *workers_[next_worker_];
   acceptor_->async_accept(worker.io(), [this](const boost::system::error_code& error, tcp::socket socket) {
     if (!acceptor_->is_open()) return;
-    if (!error) {
-      paused_ = false;
-      take(std::move(socket));
-      return;
-    } else if (error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
-               error == asio::error::no_memory || error.value() == ENFILE) {
-      wait_for_descriptors(error);
-      return;
+    if (error == asio::error::no_descriptors || error == asio::error::no_buffer_space ||
+        error == asio::error::no_memory || error.value() == ENFILE) {
+      return wait_for_descriptors(error);
     }
-    accept();
+    if (error) return accept();
+    paused_ = false;
+    take(std::move(socket));
   });
 }
 
@@ -75,8 +72,7 @@ void HttpServer::take(tcp::socket socket) {
   next_worker_ = (next_worker_ + 1) % workers_.size();
   if (limit_.allows(connections_.add(), socket.native_handle())) {
     worker.adopt(std::move(socket));
-    accept();
-    return;
+    return accept();
   }
   // Over the limit the next one is taken when this one has been decided: of a flood the others wait in the
   // listener's queue, where they take none of the process's descriptors.

@@ -82,8 +82,9 @@ void Worker::adopt_over_limit(asio::ip::tcp::socket socket, std::function<void()
     if (closed() || close_longest_idle()) {
       take(std::move(owned));
     } else {
+      boost::system::error_code ignored;
       refuse(owned);
-      owned.close();
+      owned.close(ignored);
       count_.refuse();
     }
     decided();

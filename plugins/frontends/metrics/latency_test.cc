@@ -9,7 +9,6 @@
 namespace atl::frontends::metrics {
 namespace {
 
-constexpr uint64_t kMsInNs = 1'000'000;
 constexpr double kMsUnit = 1e6;
 
 TEST(LatencyViewTest, BoundsOfTheHistogramsOwnBucketsAreExact) {
@@ -33,7 +32,7 @@ TEST(LatencyViewTest, ABoundInsideABucketGetsItsShare) {
 
 TEST(LatencyViewTest, DurationsBeyondTheLastBucketAreOnlyInTheWhole) {
   LatencyHistogram histogram;
-  histogram.add(200'000 * kMsInNs);
+  histogram.add(200'000 * kNsPerMs);
   EXPECT_EQ(count_up_to(histogram, 1e18), 0u);
   const double bounds[] = {60'000, 1e12};
   auto view = histogram_view(histogram, bounds, kMsUnit, false);
@@ -73,10 +72,10 @@ TEST(LatencyViewTest, TheSumIsInUnits) {
 TEST(LatencyViewTest, Quantiles) {
   LatencyHistogram histogram;
   EXPECT_TRUE(std::isnan(quantile_ns(histogram, 0.5)));
-  histogram.add(10 * kMsInNs);
+  histogram.add(10 * kNsPerMs);
   for (double quantile : {0.0, 0.5, 1.0}) EXPECT_NEAR(quantile_ns(histogram, quantile), 1e7, 0.07e7);
-  for (int i = 0; i < 98; ++i) histogram.add(10 * kMsInNs);
-  histogram.add(500 * kMsInNs);
+  for (int i = 0; i < 98; ++i) histogram.add(10 * kNsPerMs);
+  histogram.add(500 * kNsPerMs);
   EXPECT_NEAR(quantile_ns(histogram, 0.5), 1e7, 0.07e7);
   EXPECT_NEAR(quantile_ns(histogram, 0.99), 1e7, 0.07e7);
   EXPECT_NEAR(quantile_ns(histogram, 0.995), 5e8, 0.07 * 5e8);
@@ -126,7 +125,7 @@ class LatencyWindowsTest : public ::testing::Test {
 
 TEST_F(LatencyWindowsTest, UnknownVersionsShowAllTheyHave) {
   ModelStatistics model = version("m");
-  model.latencies.total.add(kMsInNs);
+  model.latencies.total.add(kNsPerMs);
   EXPECT_EQ(recent(model), 1u);
   windows_.observe({model}, 0);
   EXPECT_EQ(recent(model), 1u) << "what came before the first look is not lost";
@@ -135,12 +134,12 @@ TEST_F(LatencyWindowsTest, UnknownVersionsShowAllTheyHave) {
 TEST_F(LatencyWindowsTest, WhatIsOlderThanTheWindowLeavesIt) {
   ModelStatistics model = version("m");
   windows_.observe({model}, 0);
-  model.latencies.total.add(kMsInNs);
+  model.latencies.total.add(kNsPerMs);
   for (int64_t second = 1; second <= 60; ++second) {
     windows_.observe({model}, second * kNsPerSecond);
     EXPECT_EQ(recent(model), 1u) << second;
   }
-  model.latencies.total.add(kMsInNs);
+  model.latencies.total.add(kNsPerMs);
   for (int64_t second = 61; second <= 71; ++second) windows_.observe({model}, second * kNsPerSecond);
   EXPECT_EQ(recent(model), 1u) << "the first has left, the second has not";
   for (int64_t second = 72; second <= 140; ++second) windows_.observe({model}, second * kNsPerSecond);
@@ -150,11 +149,11 @@ TEST_F(LatencyWindowsTest, WhatIsOlderThanTheWindowLeavesIt) {
 
 TEST_F(LatencyWindowsTest, AVersionLoadedAnewStartsAnew) {
   ModelStatistics model = version("m");
-  model.latencies.total.add(kMsInNs);
+  model.latencies.total.add(kNsPerMs);
   for (int64_t second = 0; second <= 100; ++second) windows_.observe({model}, second * kNsPerSecond);
   EXPECT_EQ(recent(model), 0u);
   ModelStatistics again = version("m", 2);
-  again.latencies.total.add(kMsInNs);
+  again.latencies.total.add(kNsPerMs);
   EXPECT_EQ(recent(again), 1u) << "before the next look";
   windows_.observe({again}, 101 * kNsPerSecond);
   EXPECT_EQ(recent(again), 1u) << "after it";

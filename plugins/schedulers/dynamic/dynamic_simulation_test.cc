@@ -5,14 +5,13 @@
 #include <cstdlib>
 #include <memory>
 #include <set>
-#include <string_view>
 #include <vector>
 
 #include "arrivals.h"
-#include "atoll/abi/plugin.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_log.h"
+#include "atoll/testing/sanitized.h"
 #include "common/scheduling_config.h"
 #include "common/testing/simulated_clients.h"
 #include "dynamic_provider.h"
@@ -22,8 +21,7 @@ namespace atl::schedulers {
 namespace {
 
 constexpr uint64_t kRequestsEach = 5'000;
-constexpr bool kSanitized = std::string_view(ATOLL_TAG_SANITIZER) != "none";
-constexpr uint64_t kSeeds = kSanitized ? 40 : 400;  // two million requests
+constexpr uint64_t kSeeds = test::kSanitized ? 40 : 400;  // two million requests
 
 /// While an instance executes, the rest of the simulation goes on inside execute().
 class Simulation {

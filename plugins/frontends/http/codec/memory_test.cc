@@ -11,11 +11,10 @@
 namespace atl::frontends::http {
 namespace {
 
-using test::peak_growth_bytes;
 using test::Random;
 
 // Large enough for its figure to be exact; a sanitizer, whose figures are not judged, takes long for that.
-constexpr size_t kBodyBytes = size_t{test::kPeakIsOfTheWork ? 8 : 2} << 20;
+constexpr size_t kBodyBytes = size_t{test::kSanitized ? 2 : 8} << 20;
 /// Of the body, beside the body itself.
 constexpr uint64_t kMostGrowth = 3;
 /// A document of kMostOtherValues values, and the inexactness of measuring.
@@ -36,35 +35,11 @@ uint64_t tensor_bytes(const ReadBody& read) {
   return bytes;
 }
 
-void expect_bounded(const std::string& body, const std::string& what) {
-  const uint64_t tensors = tensor_bytes(ReadBody(body));
-  const PaddedText text(body);
-  const uint64_t grown = peak_growth_bytes([&text] {
-    FakeSharedMemory memory;
-    test::FollowedFake<SharedMemory> followed(&memory);
-    RegionUses regions;
-    Request request;
-    InferParts parts;
-    regions.set_source(followed.get());
-    InferRequestReader reader;
-    (void)reader.read({text.bytes(), std::nullopt}, model_info(), request, parts, regions).ok();
-  });
-  if (!test::kPeakIsOfTheWork) return;
-  EXPECT_LE(grown, kMostGrowth * body.size() + tensors + kSlackBytes)
-      << what << ", a body of " << body.size() << " bytes";
-}
-
-std::string with_data(const std::string& datatype, size_t elements, const std::string& data) {
-  return cat(R"({"inputs":[{"name":"I","datatype":")", datatype, R"(","shape":[)", elements, R"(],"data":[)",
-             data, "]}]}");
-}
-
 /// Requests that are held at a time, all read by one thread.
 class HeldBodies {
  public:
   HeldBodies() : followed_(&memory_) {}
-  void read(const std::string& body) {
-    const PaddedText text(body);
+  void read(const PaddedText& text) {
     Held& one = held_.emplace_back();
     one.regions.set_source(followed_.get());
     (void)reader_.read({text.bytes(), std::nullopt}, model_info(), one.request, one.parts, one.regions).ok();
@@ -82,6 +57,19 @@ class HeldBodies {
   std::deque<Held> held_;
 };
 
+void expect_bounded(const std::string& body, const std::string& what) {
+  const uint64_t tensors = tensor_bytes(ReadBody(body));
+  const PaddedText text(body);
+  EXPECT_TRUE(test::grows_at_most(kMostGrowth * body.size() + tensors + kSlackBytes,
+                                  [&text] { HeldBodies().read(text); }))
+      << what << ", a body of " << body.size() << " bytes";
+}
+
+std::string with_data(const std::string& datatype, size_t elements, const std::string& data) {
+  return cat(R"({"inputs":[{"name":"I","datatype":")", datatype, R"(","shape":[)", elements, R"(],"data":[)",
+             data, "]}]}");
+}
+
 TEST(BodyMemory, OfManySmallBodiesAtATime) {
   Random random(20261123);
   const std::vector<std::pair<std::string, std::string>> forms = {
@@ -90,7 +78,7 @@ TEST(BodyMemory, OfManySmallBodiesAtATime) {
   std::vector<std::string> bodies;
   uint64_t bytes = 0;
   uint64_t tensors = 0;
-  while (bodies.size() < (test::kPeakIsOfTheWork ? 50 : 10)) {
+  while (bodies.size() < (test::kSanitized ? 10 : 50)) {
     const auto& [datatype, element] = forms[random.below(forms.size())];
     const size_t elements = (1 + random.below(kSmallJsonBytes - 4096)) / element.size();
     std::string data;
@@ -101,12 +89,12 @@ TEST(BodyMemory, OfManySmallBodiesAtATime) {
     bytes += bodies.back().size();
     tensors += tensor_bytes(ReadBody(bodies.back()));
   }
-  const uint64_t grown = peak_growth_bytes([&] {
-    HeldBodies held;
-    for (const std::string& body : bodies) held.read(body);
-  });
-  if (!test::kPeakIsOfTheWork) return;
-  EXPECT_LE(grown, kMostGrowth * bytes + tensors + kThreadBytes) << "of " << bytes << " bytes";
+  EXPECT_TRUE(test::grows_at_most(kMostGrowth * bytes + tensors + kThreadBytes,
+                                  [&bodies] {
+                                    HeldBodies held;
+                                    for (const std::string& body : bodies) held.read(PaddedText(body));
+                                  }))
+      << "of " << bytes << " bytes";
 }
 
 TEST(BodyMemory, OfTensorsInEveryForm) {

@@ -1,6 +1,7 @@
 /// How much memory something takes while it runs.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,9 +12,8 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <string_view>
 
-#include "atoll/abi/plugin.h"
+#include "atoll/testing/sanitized.h"
 
 namespace atl::test {
 
@@ -28,10 +28,6 @@ inline uint64_t own_memory_bytes(const std::string& line) {
   if (file != nullptr) std::fclose(file);
   return kibibytes * 1024;
 }
-
-/// False under a sanitizer: its shadow, and the freed memory that it keeps, are part of every figure. The
-/// work is to be run all the same.
-inline constexpr bool kPeakIsOfTheWork = std::string_view(ATOLL_TAG_SANITIZER) == "none";
 
 /// The most by which resident memory grows while `work` runs; exact to some hundred KiB. The work is done in
 /// a child process, where nothing that earlier work has freed is used again unseen. Not with other threads.
@@ -62,6 +58,15 @@ inline uint64_t peak_growth_bytes(const std::function<void()>& work) {
   int status = 0;
   if (child > 0 && (waitpid(child, &status, 0) != child || status != 0)) grown = kUnknown;
   return grown;
+}
+
+/// For EXPECT_TRUE: `work` runs, and takes no more memory than that, by peak_growth_bytes(). Under a
+/// sanitizer it only runs: the sanitizer's shadow, and the freed memory that it keeps, would be part of the
+/// figure.
+inline ::testing::AssertionResult grows_at_most(uint64_t most_bytes, const std::function<void()>& work) {
+  const uint64_t grown = peak_growth_bytes(work);
+  if (kSanitized || grown <= most_bytes) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "grew by " << grown << " bytes, expected at most " << most_bytes;
 }
 
 }  // namespace atl::test
