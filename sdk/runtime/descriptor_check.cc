@@ -40,6 +40,18 @@ Status check_id(const char* id, std::string_view what, std::set<std::string>& se
   return {};
 }
 
+Status check_build_tag(std::string_view tag) {
+  constexpr std::string_view kOwn = ATOLL_BUILD_TAG;
+  constexpr size_t kBeforeLayout = kOwn.rfind(ATOLL_TAG_LAYOUT) + std::string_view(ATOLL_TAG_LAYOUT).size();
+  if (tag == kOwn) return {};
+  if (tag.starts_with(kOwn.substr(0, kBeforeLayout))) {
+    return refuse("it was built with layout ", tag.substr(kBeforeLayout),
+                  " of the SDK's structs, this server has layout ", kOwn.substr(kBeforeLayout),
+                  ": build the plugin again with this server's SDK");
+  }
+  return refuse("its build tag is '", tag, "', this server's is '", kOwn, "'");
+}
+
 Status check_versions(const atoll_plugin_v1_t& d, size_t size_bytes) {
   if (size_bytes != 0 && size_bytes < sizeof d) {
     return refuse("its descriptor has ", size_bytes, " bytes, expected at least ", sizeof d);
@@ -53,10 +65,7 @@ Status check_versions(const atoll_plugin_v1_t& d, size_t size_bytes) {
     return refuse("its descriptor says ", d.struct_size, " bytes, expected at least ", sizeof d);
   }
   ATOLL_RETURN_IF_ERROR(check_text(d.build_tag, "build tag"));
-  if (std::string_view(d.build_tag) != ATOLL_BUILD_TAG) {
-    return refuse("its build tag is '", d.build_tag, "', this server's is '", ATOLL_BUILD_TAG, "'");
-  }
-  return {};
+  return check_build_tag(d.build_tag);
 }
 
 Status check_tables(const atoll_plugin_v1_t& d) {

@@ -51,6 +51,13 @@ TEST_F(DescriptorCheckTest, ANewerMinorMayBeLarger) {
   EXPECT_EQ(verdict(), "OK");
 }
 
+TEST_F(DescriptorCheckTest, SaysWhichLayoutTheOtherHas) {
+  d.build_tag = ATOLL_BUILD_TAG "7";
+  EXPECT_EQ(verdict(), cat("it was built with layout ", ATOLL_SDK_LAYOUT,
+                           "7 of the SDK's structs, this server has layout ", ATOLL_SDK_LAYOUT,
+                           ": build the plugin again with this server's SDK"));
+}
+
 TEST_F(DescriptorCheckTest, ChecksSizes) {
   EXPECT_EQ(check_descriptor(&d, 8, "test/x").text(),
             cat("its descriptor has 8 bytes, expected at least ", sizeof d));

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from harness import ATOLL, FIXTURES, PLUGINS, SANITIZED, manifest, run
 
-TAG = "itanium-abi[0-9]+/libstdc\\+\\+cxx11/sanitizer=" + ("(address|thread)" if SANITIZED else "none")
+TAG = "itanium-abi[0-9]+/libstdc\\+\\+cxx11/sanitizer=" + ("(address|thread)" if SANITIZED else "none") \
+    + "/layout=[0-9]+"
 KEPT = r".*/unique\.so: was closed but is still mapped .*"
 EXPORTS = r".*/{}\.so: exports \d+ symbols? beside atoll_plugin_v1 \(.*\); link with the version script, as .*"
 
@@ -135,6 +136,13 @@ def test_wrong_build_tag(tmp_path):
     one_fixture(tmp_path, "wrong_tag",
                 exactly(f"{FIXTURES}/wrong_tag.so: its build tag is 'other-compiler/other-stl/sanitizer=none', "
                         "this server's is '") + TAG + "'")
+
+
+def test_wrong_layout(tmp_path):
+    one_fixture(tmp_path, "wrong_layout",
+                exactly(f"{FIXTURES}/wrong_layout.so: it was built with layout ") + "([0-9]+)0"
+                + exactly(" of the SDK's structs, this server has layout ") + "\\1"
+                + exactly(": build the plugin again with this server's SDK"))
 
 
 def test_other_name(tmp_path):

@@ -13,7 +13,7 @@ InferContext::~InferContext() {
 void InferContext::begin(uint32_t transport_parts) noexcept {
   final_seen_ = false;
   responded_ = false;
-  open_parts_.store(kFinalPart | kReleasePart | kSubmitPart | transport_parts, std::memory_order_relaxed);
+  parts_.open(kFinalPart | kReleasePart | kSubmitPart | transport_parts);
 }
 
 Status InferContext::reason(Status status) noexcept {
@@ -72,8 +72,7 @@ void InferContext::abandon() noexcept {
 }
 
 bool InferContext::done(uint32_t part) noexcept {
-  uint32_t before = open_parts_.fetch_and(~part, std::memory_order_acq_rel);
-  if ((before & part) == 0 || (before & ~part) != 0) return false;
+  if (!parts_.done(part)) return false;
   recycle();
   return true;
 }

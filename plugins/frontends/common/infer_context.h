@@ -7,11 +7,11 @@
 /// end of call). Whoever does the last part calls recycle().
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "atoll/model.h"
 #include "atoll/model_demand.h"
+#include "atoll/open_parts.h"
 #include "atoll/registry.h"
 #include "atoll/request.h"
 #include "common/region_uses.h"
@@ -108,7 +108,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void refuse_repeated(Response& response) noexcept;
   void trace_outputs(const Response& response) noexcept;
 
-  std::atomic<uint32_t> open_parts_{0};
+  OpenParts parts_;
   bool final_seen_ = false;
   bool responded_ = false;  ///< a first response has come
   bool first_in_use_ = false;

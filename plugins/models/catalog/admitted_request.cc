@@ -31,7 +31,7 @@ Status AdmittedRequest::ask(ServedModel& model, AdmissionPoint::Hold hold, Reque
   admitted->interpose(request);
   Status status = model.hand_over(request, request.times.start_ns);
   if (!status.ok()) {
-    request.sink = admitted->next_;
+    admitted->withdraw(request);
     End{*admitted}();
   }
   return status;
@@ -66,38 +66,20 @@ void AdmittedRequest::resume(Request& request, Status outcome, const AdmissionTi
   if (Status status = model_->hand_over(request, 0); !status.ok()) fail_request(request, std::move(status));
 }
 
-void AdmittedRequest::interpose(Request& request) noexcept {
-  next_ = request.sink;
-  request.sink = this;
-}
-
-Response* AdmittedRequest::new_response() noexcept {
-  Response* response = next_->new_response();
-  response->sink = this;
-  return response;
-}
-
 void AdmittedRequest::send(Response* response, uint32_t flags) noexcept {
-  ResponseSink* next = next_;
-  if (response != nullptr) response->sink = next;
+  ResponseSink& sink = next();
   // Where another part is still to come, it may do so at once, and this object be gone.
-  if ((flags & kFinal) == 0 || !is_last(kFinalPart)) return next->send(response, flags);
+  if ((flags & kFinal) == 0 || !parts_.done(kFinalPart)) return send_to(sink, response, flags);
   const End end{*this};
-  next->send(response, flags);
+  send_to(sink, response, flags);
   end();
 }
 
-void AdmittedRequest::discard(Response* response) noexcept {
-  response->sink = next_;
-  next_->discard(response);
-}
-
 void AdmittedRequest::released(Request& request) noexcept {
-  ResponseSink* next = next_;
-  request.sink = next;
-  if (!is_last(kReleasePart)) return next->released(request);
+  ResponseSink& sink = next();
+  if (!parts_.done(kReleasePart)) return release_to(sink, request);
   const End end{*this};
-  next->released(request);
+  release_to(sink, request);
   end();
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 
 #include "admission_point.h"
+#include "atoll/open_parts.h"
 #include "atoll/request_admission.h"
+#include "atoll/sink_interposer.h"
 
 namespace atl::models {
 
@@ -15,7 +16,7 @@ class ServedModel;
 /// In the request's arena. Asks one provider after the other, be it on the threads of those that made it
 /// wait, and hands the request on when all have admitted it. It is the request's sink then: passes everything
 /// on and tells the providers when the final response and the release have both gone by.
-class AdmittedRequest final : public ResponseSink, public AdmissionWaiter {
+class AdmittedRequest final : public SinkInterposer, public AdmissionWaiter {
  public:
   AdmittedRequest(ServedModel& model, AdmissionPoint::Hold hold, uint64_t priority) noexcept
       : model_(&model), hold_(hold), priority_(priority) {}
@@ -28,13 +29,7 @@ class AdmittedRequest final : public ResponseSink, public AdmissionWaiter {
   void resume(Request& request, Status outcome, const AdmissionTicket& ticket) noexcept override;
 
   // --- ResponseSink ---
-  Response* new_response() noexcept override;
-  Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
-                  int64_t preferred_device_id) noexcept override {
-    return next_->allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
-  }
   void send(Response* response, uint32_t flags) noexcept override;
-  void discard(Response* response) noexcept override;
   void released(Request& request) noexcept override;
 
  private:
@@ -54,20 +49,13 @@ class AdmittedRequest final : public ResponseSink, public AdmissionWaiter {
   /// Asks those that have not been asked. \returns whether all have admitted the request; if not, it waits
   /// and may have ended, and this object with it. Errors: the refusal; nobody has been told of it yet.
   Result<bool> ask_the_rest(Request& request) noexcept;
-  void interpose(Request& request) noexcept;
-  /// \returns true for the part that comes last.
-  bool is_last(Part part) noexcept {
-    uint32_t before = open_parts_.fetch_and(~part, std::memory_order_acq_rel);
-    return before == part;
-  }
 
   ServedModel* model_;
   AdmissionPoint::Hold hold_;
   uint64_t priority_;
   size_t admitted_ = 0;                 ///< by so many
   AdmissionTicket* tickets_ = nullptr;  ///< theirs; in the arena, one for each provider
-  ResponseSink* next_ = nullptr;
-  std::atomic<uint32_t> open_parts_{kFinalPart | kReleasePart};
+  OpenParts parts_{kFinalPart | kReleasePart};
 };
 
 }  // namespace atl::models

@@ -1,22 +1,13 @@
 #include "reshape.h"
 
-#include "atoll/request.h"
+#include "atoll/sink_interposer.h"
 
 namespace atl::models {
 namespace {
 
-/// Passes everything on; the only thing it changes is an output's shape.
-class ReshapeSink final : public ResponseSink {
+class ReshapeSink final : public SinkInterposer {
  public:
-  ReshapeSink(ResponseSink* next, const ModelInfo* info) noexcept : next_(next), info_(info) {}
-
-  ResponseSink* next() const noexcept { return next_; }
-
-  Response* new_response() noexcept override {
-    Response* response = next_->new_response();
-    response->sink = this;
-    return response;
-  }
+  explicit ReshapeSink(const ModelInfo* info) noexcept : info_(info) {}
 
   Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
                   int64_t preferred_device_id) noexcept override {
@@ -24,23 +15,7 @@ class ReshapeSink final : public ResponseSink {
       output.shape =
           reshaped(output.shape, spec->reshape, spec->dims, info_->max_batch_size != 0, response.arena());
     }
-    return next_->allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
-  }
-
-  void send(Response* response, uint32_t flags) noexcept override {
-    if (response != nullptr) response->sink = next_;
-    next_->send(response, flags);
-  }
-
-  void discard(Response* response) noexcept override {
-    response->sink = next_;
-    next_->discard(response);
-  }
-
-  void released(Request& request) noexcept override {
-    ResponseSink* next = next_;
-    request.sink = next;
-    next->released(request);
+    return SinkInterposer::allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
   }
 
  private:
@@ -51,7 +26,6 @@ class ReshapeSink final : public ResponseSink {
     return nullptr;
   }
 
-  ResponseSink* next_;
   const ModelInfo* info_;
 };
 
@@ -77,11 +51,11 @@ std::span<const int64_t> reshaped(std::span<const int64_t> shape, std::span<cons
 }
 
 void interpose_output_reshape(Request& request, const ModelInfo& info) noexcept {
-  request.sink = request.arena().make<ReshapeSink>(request.sink, &info);
+  request.arena().make<ReshapeSink>(&info)->interpose(request);
 }
 
 void remove_output_reshape(Request& request) noexcept {
-  request.sink = static_cast<ReshapeSink*>(request.sink)->next();
+  static_cast<ReshapeSink*>(request.sink)->withdraw(request);
 }
 
 }  // namespace atl::models

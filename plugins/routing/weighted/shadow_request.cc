@@ -172,8 +172,7 @@ void ShadowRequest::send(Response* response, uint32_t flags) noexcept {
 void ShadowRequest::released(Request&) noexcept { done(kReleasePart); }
 
 void ShadowRequest::done(uint32_t parts) noexcept {
-  const uint32_t before = open_parts_.fetch_and(~parts, std::memory_order_acq_rel);
-  if ((before & parts) == 0 || (before & ~parts) != 0) return;
+  if (!parts_.done(parts)) return;
   if (failed_.load(std::memory_order_relaxed)) target_.failures.fetch_add(1, std::memory_order_relaxed);
   // The pass goes last: with it the plugin may be stopped and unmapped.
   Pass pass = std::move(pass_);

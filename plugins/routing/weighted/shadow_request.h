@@ -7,6 +7,7 @@
 
 #include "atoll/gate.h"
 #include "atoll/model.h"
+#include "atoll/open_parts.h"
 #include "atoll/request.h"
 #include "route_table.h"
 
@@ -70,7 +71,7 @@ class ShadowRequest final : public ResponseSink {
   uint64_t input_size_bytes_ = 0;
   ModelRef model_;
   Request request_;
-  std::atomic<uint32_t> open_parts_{kFinalPart | kReleasePart | kSubmitPart};
+  OpenParts parts_{kFinalPart | kReleasePart | kSubmitPart};
   std::atomic<bool> failed_{false};
   bool final_seen_ = false;
 };

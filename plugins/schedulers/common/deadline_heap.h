@@ -13,10 +13,9 @@ namespace atl::schedulers {
 
 /// A binary heap whose requests know their place, so that one in the middle is removed in logarithmic time.
 /// Of equal deadlines the one that was added first is the earlier one.
-/// Uses Request::scheduler_data[kPlace]. Not thread safe: the scheduler's lock guards it.
+/// Uses the link `deadline_place`. Not thread safe: the scheduler's lock guards it.
 class DeadlineHeap {
  public:
-  static constexpr int kPlace = 2;
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
   /// The earliest deadline; kNever if there is none.
@@ -30,7 +29,7 @@ class DeadlineHeap {
   }
   /// One that is not in the heap is left alone.
   void remove(Request& request) noexcept {
-    uint64_t place = std::exchange(request.scheduler_data[kPlace], 0);
+    uint64_t place = std::exchange(request.links.deadline_place, 0);
     if (place == 0) return;
     size_t index = place - 1;
     Entry last = entries_.back();
@@ -38,7 +37,7 @@ class DeadlineHeap {
     if (index == entries_.size()) return;
     entries_[index] = last;
     rise(index);
-    sink(last.request->scheduler_data[kPlace] - 1);
+    sink(last.request->links.deadline_place - 1);
   }
 
  private:
@@ -53,7 +52,7 @@ class DeadlineHeap {
   };
   void put(size_t index, Entry entry) noexcept {
     entries_[index] = entry;
-    entry.request->scheduler_data[kPlace] = index + 1;
+    entry.request->links.deadline_place = index + 1;
   }
   void rise(size_t index) noexcept {
     Entry entry = entries_[index];

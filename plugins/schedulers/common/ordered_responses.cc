@@ -35,10 +35,10 @@ void OrderedResponses::reserve(Request& request) {
   }
   Place& place = *free_.back();
   free_.pop_back();
-  place.sink = std::exchange(request.sink, &place);
-  place.next = nullptr;
+  place.interpose(request);
+  place.after = nullptr;
   place.final_sent = place.final_delivered = place.was_released = false;
-  (tail_ == nullptr ? head_ : tail_->next) = &place;
+  (tail_ == nullptr ? head_ : tail_->after) = &place;
   tail_ = &place;
 }
 
@@ -56,15 +56,11 @@ void OrderedResponses::deliver() noexcept {
     place.sent.pop_front();
     bool is_last = (one.flags & kFinal) != 0;
     if (is_last) {
-      head_ = place.next;
+      head_ = place.after;
       if (head_ == nullptr) tail_ = nullptr;
     }
     lock.unlock();
-    {
-      Turn turn(place);
-      if (one.response != nullptr) one.response->sink = place.sink;
-      place.sink->send(one.response, one.flags);
-    }
+    place.deliver(one);
     lock.lock();
     if (!is_last) continue;
     place.final_delivered = true;
@@ -73,19 +69,22 @@ void OrderedResponses::deliver() noexcept {
   delivering_ = false;
 }
 
+void OrderedResponses::Place::deliver(const Sent& one) noexcept {
+  Turn turn(*this);
+  send_to(next(), one.response, one.flags);
+}
+
 Response* OrderedResponses::Place::new_response() noexcept {
   Inside inside(owner_.inside_);
   Turn turn(*this);
-  Response* response = sink->new_response();
-  response->sink = this;  // so that it comes back here when it is sent
-  return response;
+  return SinkInterposer::new_response();
 }
 
 Status OrderedResponses::Place::allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
                                          MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
   Inside inside(owner_.inside_);
   Turn turn(*this);
-  return sink->allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
+  return SinkInterposer::allocate(response, output, size_bytes, preferred_kind, preferred_device_id);
 }
 
 void OrderedResponses::Place::send(Response* response, uint32_t flags) noexcept {
@@ -105,16 +104,14 @@ void OrderedResponses::Place::send(Response* response, uint32_t flags) noexcept 
 void OrderedResponses::Place::discard(Response* response) noexcept {
   Inside inside(owner_.inside_);
   Turn turn(*this);
-  response->sink = sink;
-  sink->discard(response);
+  SinkInterposer::discard(response);
 }
 
 void OrderedResponses::Place::released(Request& request) noexcept {
   Inside inside(owner_.inside_);
-  request.sink = sink;
   {
     Turn turn(*this);
-    sink->released(request);
+    SinkInterposer::released(request);
   }
   std::lock_guard lock(owner_.mutex_);
   was_released = true;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/sink_interposer.h"
 
 namespace atl::schedulers {
 
@@ -31,7 +31,7 @@ class OrderedResponses {
     Response* response;
     uint32_t flags;
   };
-  class Place final : public ResponseSink {
+  class Place final : public SinkInterposer {
    public:
     explicit Place(OrderedResponses& owner) noexcept : owner_(owner) {}
     virtual ~Place() = default;
@@ -42,11 +42,13 @@ class OrderedResponses {
     void discard(Response* response) noexcept override;
     void released(Request& request) noexcept override;
 
+    /// Gives the request's own sink a response that was kept.
+    void deliver(const Sent& one) noexcept;
+
     OrderedResponses& owner_;
-    ResponseSink* sink = nullptr;         ///< the request's own
-    std::atomic<std::thread::id> caller;  ///< the thread that is inside `sink`
+    std::atomic<std::thread::id> caller;  ///< the thread that is inside the request's own sink
     std::deque<Sent> sent;
-    Place* next = nullptr;
+    Place* after = nullptr;  ///< in the order
     bool final_sent = false, final_delivered = false, was_released = false;
   };
 

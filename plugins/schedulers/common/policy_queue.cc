@@ -31,10 +31,10 @@ bool PolicyQueue::push(Request& request, int64_t now_ns) {
   if (policies_.size_max != 0 && size_ >= policies_.size_max) return false;
   Level& level = level_for(request);
   if (level.policy.max_queue_size != 0 && level.size() >= level.policy.max_queue_size) return false;
-  request.scheduler_data[DeadlineHeap::kPlace] = 0;
+  request.links.deadline_place = 0;
   uint64_t timeout_us = level.policy.timeout_us(request);
   if (timeout_us != 0) deadlines_.add(request, deadline_after(now_ns, timeout_us));
-  request.scheduler_data[kLevel] = reinterpret_cast<uintptr_t>(&level);
+  request.links.level = &level;
   level.waiting.push_back(request);
   ++size_;
   total_weight_ += request.batch_weight();
@@ -46,7 +46,7 @@ void PolicyQueue::remove(Request& request) noexcept {
   Level& level = *level_of(request);
   (level.waiting.contains(request) ? level.waiting : level.delayed).remove(request);
   deadlines_.remove(request);
-  request.scheduler_data[kLevel] = 0;
+  request.links.level = nullptr;
   --size_;
   total_weight_ -= request.batch_weight();
   called_ -= (request.call_flags & kCallerHoldsResources) != 0;

@@ -12,7 +12,8 @@
 namespace atl::schedulers {
 
 /// Order of service: level 1 in the order of arrival, then those of level 1 that were delayed, then level 2
-/// and so on. Uses all words of Request::scheduler_data. Not thread safe: the scheduler's lock guards it.
+/// and so on. Uses the link `level` and those of RequestQueue and DeadlineHeap. Not thread safe: the
+/// scheduler's lock guards it.
 class PolicyQueue {
  public:
   explicit PolicyQueue(QueuePolicies policies) : policies_(std::move(policies)) {}
@@ -56,13 +57,10 @@ class PolicyQueue {
 
     uint64_t size() const noexcept { return waiting.size() + delayed.size(); }
   };
-  static constexpr int kLevel = 3;  // word of scheduler_data, beside those of RequestQueue and DeadlineHeap
   /// Levels that nobody waits in are kept up to this number; clients choose their levels.
   static constexpr size_t kEmptyLevelsMax = 64;
 
-  static Level* level_of(const Request& request) noexcept {
-    return reinterpret_cast<Level*>(request.scheduler_data[kLevel]);
-  }
+  static Level* level_of(const Request& request) noexcept { return static_cast<Level*>(request.links.level); }
   Level& level_for(const Request& request);
   Request* first_from(std::map<uint64_t, Level>::const_iterator level) const noexcept;
 

@@ -8,8 +8,8 @@
 
 namespace atl::schedulers {
 
-/// First in, first out. Uses Request::next and, of scheduler_data, the words below; a request is in at most
-/// one queue. Not thread safe: the scheduler's lock guards it.
+/// First in, first out. Uses Request::next and the links `previous` and `queue`; a request is in at most one
+/// queue. Not thread safe: the scheduler's lock guards it.
 class RequestQueue {
  public:
   RequestQueue() noexcept = default;
@@ -20,15 +20,17 @@ class RequestQueue {
   uint64_t size() const noexcept { return size_; }
   Request* front() const noexcept { return head_; }
   /// Whether the request is in this queue and not in another.
-  bool contains(const Request& request) const noexcept {
-    return request.scheduler_data[kOwner] == own_mark();
-  }
+  bool contains(const Request& request) const noexcept { return request.links.queue == this; }
 
   void push_back(Request& request) noexcept {
-    request.scheduler_data[kOwner] = own_mark();
-    request.scheduler_data[kPrevious] = reinterpret_cast<uintptr_t>(tail_);
+    request.links.queue = this;
+    request.links.previous = tail_;
     request.next = nullptr;
-    (tail_ == nullptr ? head_ : tail_->next) = &request;
+    if (tail_ == nullptr) {
+      head_ = &request;
+    } else {
+      tail_->next = &request;
+    }
     tail_ = &request;
     ++size_;
   }
@@ -40,24 +42,23 @@ class RequestQueue {
   }
   /// The request must be in this queue.
   void remove(Request& request) noexcept {
-    auto* previous = reinterpret_cast<Request*>(request.scheduler_data[kPrevious]);
-    (previous == nullptr ? head_ : previous->next) = request.next;
+    Request* previous = request.links.previous;
+    if (previous == nullptr) {
+      head_ = request.next;
+    } else {
+      previous->next = request.next;
+    }
     if (request.next == nullptr) {
       tail_ = previous;
     } else {
-      request.next->scheduler_data[kPrevious] = reinterpret_cast<uintptr_t>(previous);
+      request.next->links.previous = previous;
     }
     request.next = nullptr;
-    request.scheduler_data[kOwner] = 0;
+    request.links.queue = nullptr;
     --size_;
   }
 
-  /// Words of Request::scheduler_data that a queued request needs; the others are the scheduler's.
-  static constexpr int kPrevious = 0, kOwner = 1;
-
  private:
-  uintptr_t own_mark() const noexcept { return reinterpret_cast<uintptr_t>(this); }
-
   Request* head_ = nullptr;
   Request* tail_ = nullptr;
   uint64_t size_ = 0;

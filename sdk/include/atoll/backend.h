@@ -30,9 +30,9 @@ constexpr std::string_view instance_kind_name(InstanceKind kind) noexcept {
 struct Batch {
   std::span<Request* const> requests;  ///< at least one; all of one model version
   uint32_t total_batch_size = 0;       ///< sum of the requests' batch weights
-  uint32_t reserved = 0;
-  int64_t deadline_ns = 0;  ///< earliest deadline among them, steady clock; 0: none; advisory
+  int64_t deadline_ns = 0;             ///< earliest among them, steady clock; 0: none; advisory
 };
+static_assert(sizeof(Batch) == 32);  // see ATOLL_SDK_LAYOUT
 
 /// Runs one batch at a time on one model instance.
 class BackendInstance {

@@ -12,7 +12,9 @@ namespace atl {
 
 /// Read-only and complete: every key of the table has a value, its default if the manifest does not name it.
 /// Values are borrowed and live as long as the instance. Asking for a key that is not in the table, or as
-/// another type than the table's, is a defect of the plugin and ends the process with a message. [any]
+/// another type than the table's, is a defect of the plugin: while the instance is made or started, it gets
+/// an empty value and the instance fails with a message that names the key; later, the process ends with it.
+/// [any]
 class Options {
  public:
   virtual bool get_bool(std::string_view key) const noexcept = 0;

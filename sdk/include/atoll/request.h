@@ -60,6 +60,7 @@ struct RequestedOutput {
   uint32_t classification = 0;  ///< 0: the tensor itself; n: its n highest values with their labels
   Buffer placement;             ///< where the client wants the bytes (shared memory); data null: anywhere
 };
+static_assert(sizeof(RequestedOutput) == 56);  // see ATOLL_SDK_LAYOUT
 
 /// Implicit state of a sequence; null in requests of models without it. [instance]
 class SequenceState {
@@ -115,6 +116,17 @@ struct RequestTimes {
   int64_t deadline_ns = 0;     ///< the client's deadline; 0: none
 };
 
+/// What the scheduler that holds a request notes in it, so that queueing one allocates nothing. Null and 0
+/// when the scheduler gets the request, and only that scheduler's: under its lock.
+struct SchedulerLinks {
+  Request* previous = nullptr;     ///< in the queue whose next one is Request::next
+  const void* queue = nullptr;     ///< that the request is in; null: none
+  void* level = nullptr;           ///< of priority, that the request waits in; null: none
+  uint64_t deadline_place = 0;     ///< among those with a deadline, from 1 on; 0: it has none
+  void* sequence = nullptr;        ///< that the request belongs to
+  void* scheduler_data = nullptr;  ///< free for what else a scheduler has to note
+};
+
 class Request {
  public:
   Request() noexcept = default;
@@ -145,8 +157,8 @@ class Request {
   RequestTimes times;
   SequenceState* state = nullptr;
   Rescheduler* rescheduler = nullptr;
-  Request* next = nullptr;          ///< link for whoever queues the request
-  uint64_t scheduler_data[4] = {};  ///< free for the scheduler that holds the request
+  Request* next = nullptr;  ///< link for whoever queues the request
+  SchedulerLinks links;
 
   /// Size in a batch: at least 1.
   uint32_t batch_weight() const noexcept { return batch_size == 0 ? 1 : batch_size; }
@@ -212,13 +224,15 @@ class Request {
     state = nullptr;
     rescheduler = nullptr;
     next = nullptr;
-    for (auto& word : scheduler_data) word = 0;
+    links = {};
     arena_.reset();
   }
 
  private:
   Arena arena_;
 };
+
+static_assert(sizeof(Request) == 312);  // see ATOLL_SDK_LAYOUT
 
 /// One response being built and sent. [instance], by one thread at a time.
 ///
@@ -284,6 +298,8 @@ class Response {
  private:
   Arena arena_{1024};
 };
+
+static_assert(sizeof(Response) == 88);  // see ATOLL_SDK_LAYOUT
 
 /// Answers a request with a failure and releases it: what every holder does that cannot go on.
 inline void fail_request(Request& request, Status failure) noexcept {

@@ -21,7 +21,8 @@ TEST(Request, ResetForgetsEverything) {
   request.retry_after_ms = 4;
   request.batch_size = 3;
   request.times.deadline_ns = 5;
-  request.scheduler_data[3] = 9;
+  request.links.deadline_place = 9;
+  request.links.sequence = &holder;
   request.cancellation.cancel();
   request.reset();
   EXPECT_EQ(request.id, "");
@@ -34,7 +35,8 @@ TEST(Request, ResetForgetsEverything) {
   EXPECT_EQ(request.retry_after_ms, 0u);
   EXPECT_EQ(request.batch_weight(), 1u);
   EXPECT_EQ(request.times.deadline_ns, 0);
-  EXPECT_EQ(request.scheduler_data[3], 0u);
+  EXPECT_EQ(request.links.deadline_place, 0u);
+  EXPECT_EQ(request.links.sequence, nullptr);
   EXPECT_FALSE(request.cancelled());
   EXPECT_EQ(request.sink, &holder) << "the maker's own stays";
 }

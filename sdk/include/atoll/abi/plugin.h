@@ -22,8 +22,14 @@ extern "C" {
 #define ATOLL_ABI_MAJOR 1u
 #define ATOLL_ABI_MINOR 0u
 
+/* The layout of the structs that cross the boundary (requests, tensors, traits, statistics and so on): grows
+ * by one with every change of a member of any of them. The sizes of those that each request passes are
+ * asserted beside them, so that a change of one is not overlooked. */
+#define ATOLL_SDK_LAYOUT 1
+
 /* Interfaces cross the boundary as C++ vtables, so both sides must agree on everything that shapes them: the
- * compiler's C++ ABI, the standard library's string ABI and debug mode, and the sanitizer's runtime. */
+ * compiler's C++ ABI, the standard library's string ABI and debug mode, the sanitizer's runtime, and the
+ * layout of structs. */
 #define ATOLL_STRINGIFY_(x) #x
 #define ATOLL_STRINGIFY(x) ATOLL_STRINGIFY_(x)
 #ifndef __cplusplus
@@ -51,8 +57,11 @@ extern "C" {
 #ifndef ATOLL_TAG_SANITIZER
 #define ATOLL_TAG_SANITIZER "none"
 #endif
-#define ATOLL_BUILD_TAG \
-  "itanium-abi" ATOLL_STRINGIFY(__GXX_ABI_VERSION) "/" ATOLL_TAG_STL "/sanitizer=" ATOLL_TAG_SANITIZER
+#define ATOLL_BUILD_TAG                                                                               \
+  "itanium-abi" ATOLL_STRINGIFY(__GXX_ABI_VERSION) "/" ATOLL_TAG_STL                                  \
+                                                   "/sanitizer=" ATOLL_TAG_SANITIZER ATOLL_TAG_LAYOUT \
+                                                   ATOLL_STRINGIFY(ATOLL_SDK_LAYOUT)
+#define ATOLL_TAG_LAYOUT "/layout=" /* the layout's number is last */
 
 /* Flags of a plugin. */
 #define ATOLL_PLUGIN_RESIDENT \
