@@ -55,7 +55,7 @@ class RequestAdmission {
   /// \param ticket    set when the outcome is kAdmitted; ended() is owed
   /// \returns kAdmitted, or kWaits: the request belongs to the provider until resume(), which may be called
   /// before this returns. Until then the provider listens to the request's cancellation and may use `next`,
-  /// `links`, which it leaves as they were, and the arena.
+  /// `links`, which are empty again afterwards, and the arena.
   /// Errors, with request.retry_after_ms set where trying again makes sense; the request stays with the
   /// caller: PERMISSION_DENIED it may not at all; RESOURCE_EXHAUSTED the tenant is over a quota; UNAVAILABLE
   /// the server is overloaded; DEADLINE_EXCEEDED; CANCELLED.
