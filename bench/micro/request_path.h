@@ -13,7 +13,7 @@
 #include "common/request_budgets.h"
 #include "default_provider.h"
 #include "identity_backend.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::bench {
 

@@ -1,4 +1,4 @@
-#include "catalog.h"
+#include "models/catalog/catalog.h"
 
 #include <algorithm>
 #include <map>
@@ -32,7 +32,7 @@ void show_names(std::vector<ModelIndexEntry>* entries) {
 Catalog::Catalog(Host& host, CatalogOptions options)
     : options_(std::move(options)),
       admission_(host),
-      serving_{shards_, host.clock(), host.workers(), admission_},
+      serving_{shards_, host.workers(), {host.clock(), admission_}},
       table_(shards_),
       lifecycle_(host, serving_, table_),
       host_(host) {

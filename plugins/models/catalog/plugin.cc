@@ -5,7 +5,7 @@
 #include "atoll/fault_notes.h"
 #include "atoll/memory.h"
 #include "atoll/request_admission.h"
-#include "catalog_plugin.h"
+#include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {
 namespace {
