@@ -11,8 +11,8 @@
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "common/request_budgets.h"
-#include "default_provider.h"
 #include "identity_backend.h"
+#include "schedulers/default/default_provider.h"
 #include "test_support.h"
 
 namespace atl::bench {

@@ -1,10 +1,10 @@
-#include "common/batch_scheduler.h"
+#include "schedulers/common/batch_scheduler.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "common/inside.h"
-#include "common/scheduler_messages.h"
+#include "schedulers/common/inside.h"
+#include "schedulers/common/scheduler_messages.h"
 
 namespace atl::schedulers {
 

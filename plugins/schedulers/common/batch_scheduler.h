@@ -10,13 +10,13 @@
 #include <mutex>
 
 #include "atoll/scheduler.h"
-#include "common/answer_thread.h"
-#include "common/batch_former.h"
-#include "common/batch_tuner.h"
-#include "common/instance_dispatcher.h"
-#include "common/look_timer.h"
-#include "common/ordered_responses.h"
-#include "common/policy_queue.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/batch_former.h"
+#include "schedulers/common/batch_tuner.h"
+#include "schedulers/common/instance_dispatcher.h"
+#include "schedulers/common/look_timer.h"
+#include "schedulers/common/ordered_responses.h"
+#include "schedulers/common/policy_queue.h"
 
 namespace atl::schedulers {
 

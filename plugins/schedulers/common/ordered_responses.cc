@@ -1,8 +1,8 @@
-#include "common/ordered_responses.h"
+#include "schedulers/common/ordered_responses.h"
 
 #include <utility>
 
-#include "common/inside.h"
+#include "schedulers/common/inside.h"
 
 namespace atl::schedulers {
 
