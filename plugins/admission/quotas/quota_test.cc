@@ -1,10 +1,10 @@
-#include "requests/quota.h"
+#include "quotas/quota.h"
 
 #include <gtest/gtest.h>
 
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 TEST(Quota, HasEveryPart) {
@@ -103,4 +103,4 @@ TEST(Tenants, SayWhatWasFoundAndExpected) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -1,10 +1,10 @@
-#include "requests/metrics.h"
+#include "quotas/metrics.h"
 
 #include <functional>
 
 #include "atoll/clock.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 using Value = double (*)(const TenantCounts&);
@@ -52,4 +52,4 @@ void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, Metr
   sink.sample({}, overloaded ? 1 : 0);
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

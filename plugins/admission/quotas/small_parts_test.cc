@@ -1,9 +1,9 @@
 // Token bucket, delay monitor and the table of tenants.
 #include <gtest/gtest.h>
 
-#include "requests/control_bench.h"
+#include "quotas/testing/control_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 constexpr int64_t kStart = kNsPerSecond;
@@ -115,4 +115,4 @@ TEST(TenantTable, TheOneThatWasAwayTheLongestIsForgotten) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -3,9 +3,9 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 struct RequestOptions {
   AdmissionSettings settings;
@@ -15,4 +15,4 @@ struct RequestOptions {
 /// Errors: INVALID_ARGUMENT a quota, or options that need another one.
 Result<RequestOptions> read_options(const Options& options);
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

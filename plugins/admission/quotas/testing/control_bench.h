@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 inline Quota quota(std::string_view text) { return parse_quota("test", text).value(); }
 
@@ -72,4 +72,4 @@ struct ControlBench {
   int64_t now_ns = kNsPerSecond;
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

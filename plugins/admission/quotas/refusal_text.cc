@@ -1,9 +1,9 @@
-#include "requests/refusal_text.h"
+#include "quotas/refusal_text.h"
 
 #include <string>
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 std::string whole_seconds_or_ms(int64_t ns) {
@@ -62,4 +62,4 @@ Status refusal_status(const Waiter& waiter, const AdmissionSettings& settings) {
   return Status(code, std::move(text));
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "atoll/testing/random.h"
-#include "requests/gate_bench.h"
+#include "quotas/testing/gate_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 constexpr uint64_t kThreads = 4;
@@ -140,4 +140,4 @@ TEST(Torture, RequestsCancellationsDeadlinesAndScrapes) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -10,10 +10,10 @@
 
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "requests/control_bench.h"
-#include "requests/request_gate.h"
+#include "quotas/request_gate.h"
+#include "quotas/testing/control_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// A request and what the gate has said of it.
 class GatedRequest final : public AdmissionWaiter {
@@ -82,4 +82,4 @@ struct GateBench {
   std::deque<std::unique_ptr<GatedRequest>> requests;
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

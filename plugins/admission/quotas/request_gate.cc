@@ -1,14 +1,14 @@
-#include "requests/request_gate.h"
+#include "quotas/request_gate.h"
 
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 
-#include "requests/metrics.h"
-#include "requests/refusal_text.h"
+#include "quotas/metrics.h"
+#include "quotas/refusal_text.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 /// Of requests that name no level, for a model that has none.
@@ -170,4 +170,4 @@ void RequestGate::collect(MetricSink& sink) const noexcept {
   write_metrics(counts, overloaded, sink);
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

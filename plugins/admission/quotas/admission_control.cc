@@ -1,10 +1,10 @@
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 /// Weight of the newest value in a mean.
@@ -281,4 +281,4 @@ void AdmissionControl::expire(int64_t now_ns, DecidedList* decided) noexcept {
   }
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

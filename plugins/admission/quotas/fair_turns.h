@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "requests/tenant.h"
+#include "quotas/tenant.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// Start-time fair queueing. A tenant has a tag, the virtual time at which its next turn begins; the smallest
 /// one is next, and a turn moves the tag on by the time that the request is expected to run, over the weight.
@@ -52,4 +52,4 @@ class FairTurns {
   double now_ = 0;  ///< virtual time: where the last turn began
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "requests/tenant.h"
+#include "quotas/tenant.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 struct TenantSettings {
   std::vector<TenantQuota> named;
@@ -54,4 +54,4 @@ class TenantTable {
   uint64_t next_index_ = 0;
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -1,9 +1,9 @@
-#include "requests/tenant_table.h"
+#include "quotas/tenant_table.h"
 
 #include <iterator>
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 /// Names that are looked at to find one that may be forgotten.
@@ -55,4 +55,4 @@ bool TenantTable::make_room(int64_t now_ns) noexcept {
   return false;
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

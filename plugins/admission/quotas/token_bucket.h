@@ -7,7 +7,7 @@
 
 #include "atoll/clock.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// Begins full. Over any time t at most rate * t + burst are taken. Not thread safe.
 class TokenBucket {
@@ -49,4 +49,4 @@ class TokenBucket {
   int64_t last_ns_ = 0;
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

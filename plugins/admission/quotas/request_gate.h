@@ -10,9 +10,9 @@
 #include "atoll/executor.h"
 #include "atoll/metrics.h"
 #include "atoll/request_admission.h"
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// One lock, held for a few set operations. Waiting requests go on, or are answered, on threads of its own;
 /// those of a tenant all on the same one, so that they keep their order.
@@ -53,4 +53,4 @@ class RequestGate final : public RequestAdmission, private CancelListener {
   int64_t timer_ns_ = 0;  ///< 0: no timer is set
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -1,11 +1,11 @@
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "requests/control_bench.h"
+#include "quotas/testing/control_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 using Arrival = AdmissionControl::Arrival;
@@ -314,4 +314,4 @@ TEST(Overload, ALimitOfATenantsOwnIsNoOverload) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// The idea of CoDel: a queue that is long for a moment absorbs a burst; one whose delay has not been below
 /// the target for a whole interval only makes everybody late. Not thread safe.
@@ -36,4 +36,4 @@ class DelayMonitor {
   bool overloaded_ = false;
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

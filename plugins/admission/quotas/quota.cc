@@ -1,4 +1,4 @@
-#include "requests/quota.h"
+#include "quotas/quota.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 constexpr uint64_t kWeightMax = 1000;
@@ -138,4 +138,4 @@ Result<std::vector<TenantQuota>> parse_tenants(const std::vector<std::string>& e
   return tenants;
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -5,12 +5,12 @@
 #include <set>
 #include <string_view>
 
-#include "requests/delay_monitor.h"
-#include "requests/fair_turns.h"
-#include "requests/tenant.h"
-#include "requests/tenant_table.h"
+#include "quotas/delay_monitor.h"
+#include "quotas/fair_turns.h"
+#include "quotas/tenant.h"
+#include "quotas/tenant_table.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 struct AdmissionSettings {
   TenantSettings tenants;
@@ -100,4 +100,4 @@ class AdmissionControl {
   double expected_ns_ = 0;          ///< mean time that requests run; 0: none has ended
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "atoll/status.h"
-#include "requests/admission_control.h"
+#include "quotas/admission_control.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 /// RESOURCE_EXHAUSTED for what is its tenant's, UNAVAILABLE for what is the server's, DEADLINE_EXCEEDED, or
 /// CANCELLED without a text. Of a waiter that is refused.
 Status refusal_status(const Waiter& waiter, const AdmissionSettings& settings);
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "atoll/request_admission.h"
-#include "requests/quota.h"
-#include "requests/token_bucket.h"
+#include "quotas/quota.h"
+#include "quotas/token_bucket.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 struct Tenant;
 
@@ -106,4 +106,4 @@ struct Tenant {
   bool may_run() const noexcept { return quota.concurrency == 0 || running < quota.concurrency; }
 };
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

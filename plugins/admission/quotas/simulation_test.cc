@@ -9,10 +9,10 @@
 #include <set>
 
 #include "atoll/testing/random.h"
-#include "requests/control_bench.h"
-#include "requests/gate_bench.h"
+#include "quotas/testing/control_bench.h"
+#include "quotas/testing/gate_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 /// Tenants that always have requests waiting; one event after the other.
@@ -345,4 +345,4 @@ TEST(Simulation, UnderOverloadTheImportantOnesGetThrough) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -4,10 +4,10 @@
 #include <deque>
 
 #include "atoll/metrics.h"
-#include "requests/tenant.h"
+#include "quotas/tenant.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, MetricSink& sink) noexcept;
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -8,7 +8,7 @@
 
 #include "atoll/status.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 inline constexpr uint64_t kDefaultQueueSize = 1000;
 /// Of tenants whose names may be told and kept; other names count as unknown.
@@ -42,4 +42,4 @@ Result<std::vector<TenantQuota>> parse_tenants(const std::vector<std::string>& e
 /// 1..64 letters, digits, and "-_.@/" : what may be kept and shown of what clients send.
 bool is_tenant_name(std::string_view name) noexcept;
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

@@ -1,8 +1,8 @@
-#include "requests/settings.h"
+#include "quotas/settings.h"
 
 #include <utility>
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 
 Result<RequestOptions> read_options(const Options& options) {
   RequestOptions read;
@@ -31,4 +31,4 @@ Result<RequestOptions> read_options(const Options& options) {
   return read;
 }
 
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas

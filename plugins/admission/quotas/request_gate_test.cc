@@ -1,4 +1,4 @@
-#include "requests/request_gate.h"
+#include "quotas/request_gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,10 @@
 #include <map>
 
 #include "atoll/testing/fake_options.h"
-#include "requests/gate_bench.h"
-#include "requests/settings.h"
+#include "quotas/settings.h"
+#include "quotas/testing/gate_bench.h"
 
-namespace atl::admission::requests {
+namespace atl::quotas {
 namespace {
 
 using State = GatedRequest::State;
@@ -281,4 +281,4 @@ TEST(RequestGate, AThreadThatCanNotBeHadIsSaid) {
 }
 
 }  // namespace
-}  // namespace atl::admission::requests
+}  // namespace atl::quotas
