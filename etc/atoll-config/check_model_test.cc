@@ -173,12 +173,10 @@ model_warmup { name: "w" }
 version_policy { specific { versions: [ 1, 9 ] } }
 batch_input { source_input: "INPUT0" data_type: TYPE_FP32 }
 )"),
-      "/m/config.pbtxt: warning: version directory '01' of model 'm' is ignored: its name has a leading "
-      "zero\n"
+      "/m/config.pbtxt: warning: version directory '01' of model 'm' is ignored: its name has a leading zero\n"
       "/m/config.pbtxt:3:1: warning: metric_tags: tag 'a-b' is left out of the metrics, expected letters, "
       "digits and underscores, none first\n"
-      "/m/config.pbtxt:4:1: warning: model_warmup[0]: sample 'w' is skipped: its batch_size is 0 or not "
-      "written\n"
+      "/m/config.pbtxt:4:1: warning: model_warmup[0]: sample 'w' is skipped: its batch_size is 0 or not written\n"
       "/m/config.pbtxt:5:1: warning: version_policy: version 9 is specified for model 'm', but the "
       "version directory is not present\n"
       "/m/config.pbtxt:6:1: warning: batch_input[0]: has no target_name: no tensor is made of it\n");

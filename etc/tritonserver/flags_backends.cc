@@ -123,15 +123,13 @@ constexpr std::string_view kNoCache = "responses are not cached; put a cache bef
 constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
      "Directory of Triton backends: of each backend's folder in it the batching strategy, batchstrategy.so, "
-     "is "
-     "used. Backends themselves are Atoll's plugins, of role backends, found in its plugin folder and in "
+     "is used. Backends themselves are Atoll's plugins, of role backends, found in its plugin folder and in "
      "ATOLL__ATOLL__PLUGIN_PATH.",
      sets("plugin.dynamic.backend_directory", ValueType::kText)},
     {Group::kBackend, "backend-config", "<string>,<string>=<string>",
      "A setting of a backend, <backend>,<setting>=<value>, or of all, <setting>=<value>; "
      "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "
-     "May "
-     "be given more than once.",
+     "May be given more than once.",
      read_by(read_backend_config, "plugin.models.backend_settings")},
 
     {Group::kAgent, "repoagent-directory", "<string>", "Directory of repository agents.",
@@ -145,14 +143,12 @@ constexpr Flag kBackendFlags[] = {
 
     {Group::kRateLimiter, "rate-limit", "<string>",
      "off or execution_count: whether models' instances wait for the resources that their configurations "
-     "name. "
-     "Default: off.",
+     "name. Default: off.",
      read_by(read_rate_limit, "plugin.rate_limiter.use")},
     {Group::kRateLimiter, "rate-limit-resource", "<string>:<integer>:<integer>",
      "How much there is of a resource, <name>:<count> on every device or <name>:<count>:<device>; counts "
-     "only "
-     "with --rate-limit=execution_count. May be given more than once. Default: what the neediest instance "
-     "needs.",
+     "only with --rate-limit=execution_count. May be given more than once. Default: what the neediest "
+     "instance needs.",
      read_by(read_resource, "plugin.rate_limiter.resources")},
 
     {Group::kMemory, "pinned-memory-pool-byte-size", "<integer>",
@@ -162,8 +158,7 @@ constexpr Flag kBackendFlags[] = {
      read_by(check_gpu_bytes, "")},
     {Group::kMemory, "cuda-virtual-address-size", "<integer>:<integer>",
      "Bytes that the growable state of a sequence may take on a GPU, <gpu>:<bytes>. No effect: no tensors "
-     "are "
-     "kept in GPU memory.",
+     "are kept in GPU memory.",
      read_by(check_gpu_bytes, "")},
     {Group::kMemory, "min-supported-compute-capability", "<number>", "GPUs below it are not used.",
      has_no_effect(ValueType::kNumber, "no models run on GPUs")},

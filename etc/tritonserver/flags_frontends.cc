@@ -200,9 +200,8 @@ constexpr Flag kFrontendFlags[] = {
      read_by(read_input_size, "plugin.http.max_input_size")},
     {Group::kHttp, "http-restricted-api", "<string>:<string>=<string>",
      "Calls that need a header: <category>,<category>:<header>=<value>. Categories: health, metadata, "
-     "inference, "
-     "shared-memory, model-config, model-repository, statistics, trace, logging. May be given more than "
-     "once.",
+     "inference, shared-memory, model-config, model-repository, statistics, trace, logging. May be given "
+     "more than once.",
      read_by(read_restricted_api, "plugin.http.restricted_apis")},
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
@@ -225,8 +224,7 @@ constexpr Flag kFrontendFlags[] = {
      has_no_effect(ValueType::kInteger, "requests' memory is always reused")},
     {Group::kGrpc, "grpc-max-response-pool-size", "<integer>",
      "Responses of one decoupled request that may wait to be written; with one more the request is "
-     "cancelled. "
-     "Default: 2147483647.",
+     "cancelled. Default: 2147483647.",
      read_by(read_response_pool, "plugin.grpc.max_response_pool_size")},
     {Group::kGrpc, "grpc-use-ssl", "<boolean>", "Whether connections use TLS. Default: false.",
      sets("plugin.grpc.use_ssl", ValueType::kBool)},

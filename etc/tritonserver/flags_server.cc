@@ -77,9 +77,8 @@ Status read_exit_on_error(FlagUse& use) {
   if (*on) {
     use.wishes.refuse(
         "--exit-on-error=true is not served: a model that fails to load never ends the server; the others "
-        "are "
-        "served, and with --strict-readiness, the default, the server does not become ready. Leave the flag "
-        "out");
+        "are served, and with --strict-readiness, the default, the server does not become ready. Leave the "
+        "flag out");
   }
   return {};
 }
@@ -197,8 +196,7 @@ constexpr Flag kServerFlags[] = {
      read_by(read_poll_seconds, "plugin.control.interval")},
     {Group::kRepository, "load-model", "<string>",
      "Model to load at start, or * alone for all; needs --model-control-mode=explicit. May be given more "
-     "than "
-     "once.",
+     "than once.",
      read_by(read_load_model, "plugin.control.load_model")},
     {Group::kRepository, "model-config-name", "<string>",
      "configs/<name>.pbtxt in a model's directory is preferred to config.pbtxt where it is there.",

@@ -143,19 +143,13 @@ constexpr TraceVariable kVariables[] = {
 constexpr Flag kTracingFlags[] = {
     {Group::kTracing, "trace-config", "<string>,<string>=<string>",
      "A setting of traces, <setting>=<value> or <mode>,<setting>=<value>. Of both modes: level=OFF, "
-     "TIMESTAMPS "
-     "or TENSORS, may be given more than once, an OFF wins (OFF); rate, every how many requests one is "
-     "traced "
-     "(1000); count, traces still to be taken, -1 for any number (-1); mode=triton or opentelemetry "
-     "(triton). "
-     "Of triton: file, without which nothing is traced; log-frequency, traces in each numbered file, 0 for "
-     "one "
-     "file (0). Of opentelemetry: url (http://localhost:4318/v1/traces); resource=<key>=<value>, may be "
-     "given "
-     "more than once (service.name=triton-inference-server); bsp_max_queue_size (2048), bsp_schedule_delay "
-     "in "
-     "milliseconds (5000), bsp_max_export_batch_size (512), whose defaults the environment's OTEL_BSP_* "
-     "variables replace.",
+     "TIMESTAMPS or TENSORS, may be given more than once, an OFF wins (OFF); rate, every how many requests "
+     "one is traced (1000); count, traces still to be taken, -1 for any number (-1); mode=triton or "
+     "opentelemetry (triton). Of triton: file, without which nothing is traced; log-frequency, traces in "
+     "each numbered file, 0 for one file (0). Of opentelemetry: url (http://localhost:4318/v1/traces); "
+     "resource=<key>=<value>, may be given more than once (service.name=triton-inference-server); "
+     "bsp_max_queue_size (2048), bsp_schedule_delay in milliseconds (5000), bsp_max_export_batch_size (512), "
+     "whose defaults the environment's OTEL_BSP_* variables replace.",
      read_by(read_trace_config, "plugin.trace.*")},
 
     {Group::kDeprecated, "trace-file", "<string>", "As --trace-config triton,file.",

@@ -75,8 +75,7 @@ void set_log_level(Wishes& wishes) {
   } else if (!wishes.log_info && verbose) {
     wishes.refuse(
         "--log-info=false is not served beside --log-verbose: the log has one level from which on records "
-        "are "
-        "written; leave one of the two out");
+        "are written; leave one of the two out");
   }
   const char* level = !wishes.log_warning ? "error" : !wishes.log_info ? "warning" : "info";
   if (verbose) level = wishes.log_verbose == 1 ? "debug" : "trace";

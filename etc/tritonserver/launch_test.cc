@@ -219,8 +219,7 @@ const RefusedCase kRefused[] = {
      "out"},
     {"--reuse-http-port=true",
      "--reuse-http-port=true is not served: the HTTP port is this server's alone; put a load balancer "
-     "before "
-     "several servers"},
+     "before several servers"},
     {"--allow-sagemaker=true",
      "--allow-sagemaker=true is not served: there is no SageMaker endpoint; put a proxy before HTTP that "
      "maps /ping and /invocations"},
@@ -232,8 +231,7 @@ const RefusedCase kRefused[] = {
      "maps its health and predict routes, and give --allow-vertex-ai=false"},
     {"--vertex-ai-default-model=m",
      "--vertex-ai-default-model is not served: there is no Vertex AI endpoint; put a proxy before HTTP "
-     "that "
-     "maps its health and predict routes"},
+     "that maps its health and predict routes"},
     {"--allow-gpu-metrics=true",
      "--allow-gpu-metrics=true is not served: no metrics of GPUs are collected; run NVIDIA's DCGM exporter "
      "beside the server"},
@@ -330,8 +328,7 @@ TEST(Launch, FlagsThatDoNotGoTogether) {
        "specified at all."},
       {{"--log-verbose=1", "--log-info=false"},
        "error: creating server: Unsupported - --log-info=false is not served beside --log-verbose: the log "
-       "has "
-       "one level from which on records are written; leave one of the two out"},
+       "has one level from which on records are written; leave one of the two out"},
   };
   for (const Case& c : cases) EXPECT_EQ(fixture.serve(c.flags).failure, cat(c.failure, "\n"));
   EXPECT_EQ(fixture.serve({"--http-port=9000", "--grpc-port=9000", "--allow-http=false"}).failure, "");

@@ -35,8 +35,7 @@ inline constexpr OptionTable kOptions{
     option_int("max_connections", 64)
         .range(1, 10000)
         .help("Connections open at a time. At the limit the one that has waited longest for a request makes "
-              "room; "
-              "if all are being answered, further ones get 503 and are closed."),
+              "room; if all are being answered, further ones get 503 and are closed."),
     option_duration("idle_timeout", "75s")
         .range("1ms", "86400s")
         .help("Time in which a client has to send a whole request, or to take a whole answer, before it is "

@@ -66,18 +66,15 @@ TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
        "m/1 UNAVAILABLE Invalid argument: autofill failed"},
       {[](CatalogBench& b) { b.put("m", R"(backend: "none")"); },
        "version 1 is at UNAVAILABLE state: Invalid argument: unable to find backend library for backend "
-       "'none', try "
-       "specifying runtime on the model configuration. Enabled backends: 'fake';",
+       "'none', try specifying runtime on the model configuration. Enabled backends: 'fake';",
        "m/1 UNAVAILABLE Invalid argument: unable to find backend library for backend 'none', try specifying "
-       "runtime "
-       "on the model configuration. Enabled backends: 'fake'"},
+       "runtime on the model configuration. Enabled backends: 'fake'"},
       {[](CatalogBench& b) { b.put("m", R"(backend: "fake" sequence_batching { direct {} })"); },
        "version 1 is at UNAVAILABLE state: Unsupported: model 'm' needs a scheduler of kind "
        "'sequence_direct', no "
        "enabled plugin provides one; provided: 'default' (kind 'default');",
        "m/1 UNAVAILABLE Unsupported: model 'm' needs a scheduler of kind 'sequence_direct', no enabled "
-       "plugin "
-       "provides one; provided: 'default' (kind 'default')"},
+       "plugin provides one; provided: 'default' (kind 'default')"},
       {[](CatalogBench& b) { b.put("m", "no config"); },
        "/fake/m/config.pbtxt:1:1: field 'config': can not be parsed",
        "m UNAVAILABLE Invalid argument: /fake/m/config.pbtxt:1:1: field 'config': can not be parsed"},
@@ -89,11 +86,9 @@ TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
          b.put("m", R"(backend: "fake" instance_group { name: "g" count: 5000 kind: KIND_CPU })");
        },
        "version 1 is at UNAVAILABLE state: Invalid argument: instance group 'g' of model 'm' asks for 5000 "
-       "instances "
-       "on each of 1 devices, at most 4096 instances of a model are supported;",
+       "instances on each of 1 devices, at most 4096 instances of a model are supported;",
        "m/1 UNAVAILABLE Invalid argument: instance group 'g' of model 'm' asks for 5000 instances on each of "
-       "1 "
-       "devices, at most 4096 instances of a model are supported"},
+       "1 devices, at most 4096 instances of a model are supported"},
   };
   for (const Case& one : cases) {
     CatalogBench bench;

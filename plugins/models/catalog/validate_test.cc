@@ -15,10 +15,9 @@ using ::testing::ElementsAre;
 
 constexpr const char* kNote =
     "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended "
-    "to "
-    "each input shape. If you want to specify the full shape including the batch dim in your input dims "
-    "config, "
-    "try setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size.";
+    "to each input shape. If you want to specify the full shape including the batch dim in your input dims "
+    "config, try setting max_batch_size to zero. See the model configuration docs for more info on "
+    "max_batch_size.";
 
 TensorSpec spec(std::string name, DataType datatype, std::vector<int64_t> dims) {
   TensorSpec made;
@@ -231,8 +230,7 @@ std::vector<Refusal> refused_strings() {
       {"StringLengthHuge", one_text({1}),
        [](TestRequest& r) { r.add_raw_input("S", DataType::kBytes, {1}, "\xff\xff\xff\xff"); },
        "incomplete string data for inference input 'S', expecting string of length 4294967295 but only 0 "
-       "bytes "
-       "available"},
+       "bytes available"},
       {"TooManyStrings", one_text(),
        [](TestRequest& r) {
          r.add_bytes_input("S", {2}, {"a", "b", "c"});

@@ -1,9 +1,9 @@
 /// A service that comes, is replaced and goes while requests use it: what a plugin makes of an OPTIONAL need.
 ///
 ///     Followed<Tracing> tracing_{host_};
-///     Status start() { return tracing_.open(); }                                     // whether it is there
-///     or not void stop() { tracing_.close(); }
-///     ... if (auto tracing = tracing_.hold()) trace = tracing->start(request);       // any thread
+///     Status start() noexcept override { return tracing_.open(); }  // whether it is there or not
+///     void stop() noexcept override { tracing_.close(); }
+///     ... if (auto tracing = tracing_.hold()) trace = tracing->start(request);  // any thread
 ///
 /// An old provider is let go when its last Hold has ended, so it is stopped after the requests that use it
 /// and not before, and no request waits for a change.
