@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "body_buffer.h"
-#include "common/request_charge.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/request_charge.h"
 
 namespace atl::frontends::http {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 
-#include "body_buffer.h"
-#include "request_head.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/request_head.h"
 
 namespace atl::frontends::http {
 

@@ -9,11 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
-#include "body_buffer.h"
-#include "common/request_charge.h"
-#include "reply_head.h"
-#include "request_head.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/reply_head.h"
+#include "frontends/common/http/request_head.h"
+#include "frontends/common/request_charge.h"
 
 namespace atl::frontends::http {
 
@@ -32,7 +31,7 @@ class Channel {
   /// Monotonic time at which the request's first byte was there, and its last.
   virtual int64_t received_first_ns() const noexcept = 0;
   virtual int64_t received_last_ns() const noexcept = 0;
-  /// The body becomes the call's. Give it back through ThreadContext::buffers.
+  /// The body becomes the call's. Give it back through ServerThread::buffers.
   virtual BodyBuffer take_body() noexcept = 0;
   /// What was charged for the body, at least its size if that is over kUncountedBodyBytes.
   virtual RequestCharge take_charge() noexcept = 0;
@@ -44,9 +43,8 @@ class Channel {
   virtual void begin_stream(const ReplyHead& head) noexcept = 0;
   virtual void stream(std::string bytes) noexcept = 0;
   virtual void end_stream() noexcept = 0;
-
-  /// {"error":"..."} with the status that goes with the code.
-  void answer_error(const Status& status, uint32_t retry_after_ms = 0) noexcept;
+  /// Closes the connection, by which the client sees that a stream is not whole.
+  virtual void cut() noexcept = 0;
 
  protected:
   ~Channel() = default;

@@ -1,4 +1,4 @@
-#include "compression.h"
+#include "frontends/common/http/compression.h"
 
 #include <zlib.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "atoll/text.h"
-#include "http_messages.h"
+#include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -6,16 +6,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/restricted_access.h"
-
 namespace atl::frontends::http {
 
 /// One thread counts; [any] reads.
 class RequestCounters {
  public:
-  /// Categories of calls, and one for requests that name none.
-  static constexpr uint32_t kOther = kApiCategoryCount;
-  static constexpr uint32_t kCategories = kApiCategoryCount + 1;
+  /// The application numbers its categories from 0 on.
+  static constexpr uint32_t kCategories = 32;
+  /// Of requests that were refused before they were judged. Others may be counted there too.
+  static constexpr uint32_t kUnjudged = kCategories - 1;
   /// 1xx to 5xx.
   static constexpr uint32_t kClasses = 5;
 

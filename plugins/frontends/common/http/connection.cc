@@ -1,4 +1,4 @@
-#include "connection.h"
+#include "frontends/common/http/connection.h"
 
 #include <sys/socket.h>
 
@@ -8,17 +8,14 @@
 #include <limits>
 #include <utility>
 
-#include "codec/error_json.h"
-#include "common/error_map.h"
-#include "worker.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/http/worker.h"
 
 namespace atl::frontends::http {
 namespace {
 
 namespace asio = boost::asio;
 
-/// Bytes that a client must send or take within the idle time while a body is under way.
-constexpr size_t kProgressBytes = 16 * 1024;
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
@@ -39,13 +36,16 @@ iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(byte
 }  // namespace
 
 Connection::Connection(Worker& worker, Socket socket)
-    : worker_(worker), socket_(std::move(socket)), reader_(worker.backplane.settings.max_input_bytes) {
-  charge_.set_source(*worker.backplane.server.request_memory, Code::kUnavailable);
+    : worker_(worker),
+      socket_(std::move(socket)),
+      reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
+  const RequestBudgets* memory = worker.server.request_memory;
+  if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);
 }
 
 Connection::~Connection() = default;
 
-int64_t Connection::now_ns() const noexcept { return worker_.backplane.host.clock().now_ns(); }
+int64_t Connection::now_ns() const noexcept { return worker_.server.host.clock().now_ns(); }
 
 void Connection::expect_by(int64_t timeout_ns) noexcept {
   const int64_t now = now_ns();
@@ -55,17 +55,23 @@ void Connection::expect_by(int64_t timeout_ns) noexcept {
 
 void Connection::progress(size_t bytes) noexcept {
   progress_bytes_ += bytes;
-  if (progress_bytes_ >= kProgressBytes) expect_by(worker_.backplane.settings.idle_timeout_ns);
+  const ServerOptions& options = worker_.server.options;
+  if (progress_bytes_ >= options.progress_bytes) expect_by(options.idle_timeout_ns);
 }
 
 int64_t Connection::idle_allowance_ns() const noexcept {
-  const int64_t timeout_ns = worker_.backplane.settings.idle_timeout_ns;
+  const int64_t timeout_ns = worker_.server.options.idle_timeout_ns;
   return worker_.leaving() ? std::min(timeout_ns, worker_.leave_by_ns() - now_ns()) : timeout_ns;
 }
 
 void Connection::start() noexcept {
   expect_by(idle_allowance_ns());
   advance();
+}
+
+bool Connection::may_make_room() noexcept {
+  if (worker_.server.options.unfinished_make_room) return state_ != State::kCall;
+  return state_ == State::kHead && !head_begun_ && !next_is_here();
 }
 
 void Connection::tick(int64_t now_ns) noexcept {
@@ -80,7 +86,7 @@ void Connection::tick(int64_t now_ns) noexcept {
 }
 
 void Connection::drain() noexcept {
-  if (worker_.leaving()) {
+  if (worker_.leaving() && worker_.server.options.leave_grace_ns != 0) {
     if (state_ == State::kHead && !head_begun_) expect_by(idle_allowance_ns());
     return;
   }
@@ -131,7 +137,7 @@ void Connection::advance() noexcept {
 bool Connection::advance_head() {
   if (!reader_.idle() && !head_begun_) {
     head_begun_ = true;
-    expect_by(worker_.backplane.settings.header_timeout_ns);
+    expect_by(worker_.server.options.header_timeout_ns);
     first_byte_ns_ = now_ns();
   }
   if (!head_begun_) return false;
@@ -145,7 +151,8 @@ bool Connection::advance_head() {
     refuse();
     return false;
   }
-  verdict_ = judge(worker_.backplane.settings, head);
+  verdict_.reset();
+  worker_.handler().judge(head, verdict_);
   if (verdict_.http_status == 0 && head.content_length > kUncountedBodyBytes) {
     if (Status status = charge_.check(head.content_length); !status.ok()) drop_body(status);
   }
@@ -160,7 +167,7 @@ bool Connection::advance_head() {
   if (awaited) {
     (void)::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  expect_by(worker_.backplane.settings.idle_timeout_ns);
+  expect_by(worker_.server.options.idle_timeout_ns);
   state_ = State::kBody;
   if (verdict_.http_status == 0) reader_.body() = worker_.buffers.take();
   return true;
@@ -201,12 +208,11 @@ void Connection::start_call() {
   last_byte_ns_ = now_ns();
   deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
   probed_ = false;
-  if (verdict_.http_status != 0) {
-    answer_text({.http_status = verdict_.http_status, .content_type = kJsonType, .extra = verdict_.extra},
-                error_json(verdict_.text));
+  if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
+  if (call_ == nullptr) {
+    answer_refusal({.http_status = verdict_.http_status, .extra = verdict_.extra}, verdict_.text);
     return;
   }
-  call_ = make_call(worker_, verdict_.route);
   keeps_head_ = false;
   call_->run(*this);
   if (state_ == State::kCall && !keeps_head_) reader_.release_head();
@@ -214,12 +220,18 @@ void Connection::start_call() {
 
 void Connection::refuse() {
   const Refusal refusal = reader_.refusal();
-  verdict_.category = state_ == State::kBody ? verdict_.category : RequestCounters::kOther;
+  verdict_.category = state_ == State::kBody ? verdict_.category : RequestCounters::kUnjudged;
   state_ = State::kCall;
   keep_alive_ = false;
-  const int status =
-      refusal.http_status == 413 ? worker_.backplane.settings.too_large_status : refusal.http_status;
-  answer_text({.http_status = status, .content_type = kJsonType}, error_json(refusal.text));
+  const bool is_too_large = refusal.http_status == 413;
+  answer_refusal(
+      {.http_status = is_too_large ? worker_.server.options.too_large_status : refusal.http_status},
+      refusal.text);
+}
+
+void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept {
+  std::string body = worker_.server.application.refusal_body(text, head);
+  answer_text(head, std::move(body));
 }
 
 void Connection::read() noexcept {
@@ -312,7 +324,7 @@ void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
   write_reply_head(head, version_, framing, keep_alive_, &reply_head_);
   worker_.counters.add(verdict_.category, head.http_status);
-  expect_by(worker_.backplane.settings.idle_timeout_ns);
+  expect_by(worker_.server.options.idle_timeout_ns);
   parts_.clear();
   part_ = 0;
   parts_.push_back(to_iovec(reply_head_));
@@ -376,7 +388,7 @@ void Connection::queue_stream() {
   }
   for (const std::string& bytes : stream_out_) parts_.push_back(to_iovec(bytes));
   if (stream_chunked_) parts_.push_back(to_iovec("\r\n"));
-  expect_by(worker_.backplane.settings.idle_timeout_ns);
+  expect_by(worker_.server.options.idle_timeout_ns);
 }
 
 void Connection::write() noexcept {

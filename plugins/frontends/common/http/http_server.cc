@@ -1,4 +1,4 @@
-#include "http_server.h"
+#include "frontends/common/http/http_server.h"
 
 #include <boost/asio/post.hpp>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/tcp_listener.h"
+#include "frontends/common/tcp_listener.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -22,30 +22,36 @@ constexpr auto kDescriptorPause = std::chrono::milliseconds(100);
 
 HttpServer::~HttpServer() { stop(); }
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(Backplane& backplane, int* bound_port) noexcept {
+HttpServer::HttpServer(ServerContext context)
+    : context_(std::move(context)),
+      limit_(ConnectionLimit::make(context_.options.max_connections, context_.options.descriptor_share,
+                                   context_.host.log())),
+      connections_([this] { context_.application.close(); }) {}
+
+Result<int> HttpServer::start() noexcept {
+  const ServerOptions& options = context_.options;
   try {
-    std::unique_ptr<HttpServer> server(new HttpServer(backplane));
-    const Settings& settings = backplane.settings;
-    for (uint32_t i = 0; i < settings.threads; ++i) {
-      server->workers_.push_back(std::make_unique<Worker>(backplane, server->connections_));
+    for (uint32_t i = 0; i < options.threads; ++i) {
+      workers_.push_back(std::make_unique<Worker>(context_, connections_));
     }
-    ATOLL_RETURN_IF_ERROR(server->listen(bound_port));
-    for (size_t i = 0; i < server->workers_.size(); ++i) server->workers_[i]->start(cat("http-", i));
-    server->accept();
-    return server;
+    int bound_port = 0;
+    ATOLL_RETURN_IF_ERROR(listen(&bound_port));
+    for (size_t i = 0; i < workers_.size(); ++i) workers_[i]->start(cat(options.thread_name, i));
+    accept();
+    return bound_port;
   } catch (const std::system_error& error) {
-    return make_status(Code::kResourceExhausted, "can not start the HTTP server: ", error.what());
+    return make_status(Code::kResourceExhausted, "can not start ", options.name, ": ", error.what());
   } catch (const std::exception& error) {
-    return internal_error("can not start the HTTP server: ", error.what());
+    return internal_error("can not start ", options.name, ": ", error.what());
   }
 }
 
 Status HttpServer::listen(int* bound_port) {
   asio::io_context& io = workers_.front()->io();
   auto acceptor = std::make_unique<tcp::acceptor>(io);
-  const ListenOptions options{.take_over = backplane_.host.replaces_running_instance(), .backlog = kBacklog};
+  const ListenOptions options{.take_over = context_.host.replaces_running_instance(), .backlog = kBacklog};
   ATOLL_RETURN_IF_ERROR(
-      open_listener(backplane_.settings.address, options, "HTTP", acceptor.get(), bound_port));
+      open_listener(context_.options.address, options, context_.options.name, acceptor.get(), bound_port));
   acceptor_ = std::move(acceptor);
   accept_timer_ = std::make_unique<asio::steady_timer>(io);
   return {};
@@ -85,7 +91,8 @@ void HttpServer::take(tcp::socket socket) {
 
 void HttpServer::wait_for_descriptors(const boost::system::error_code& reason) {
   if (!std::exchange(paused_, true)) {
-    backplane_.host.log().warning("HTTP can not take connections for now: ", reason.message());
+    context_.host.log().warning(context_.options.name,
+                                " can not take connections for now: ", reason.message());
   }
   accept_timer_->expires_after(kDescriptorPause);
   accept_timer_->async_wait([this](const boost::system::error_code& error) {
@@ -102,9 +109,15 @@ void HttpServer::close_listener() {
   });
 }
 
+uint64_t HttpServer::requests(uint32_t category, uint32_t status_class) const noexcept {
+  uint64_t sum = 0;
+  for (const auto& worker : workers_) sum += worker->counters.count(category, status_class);
+  return sum;
+}
+
 void HttpServer::drain(int64_t deadline_ns, bool exiting) {
   if (exiting) {
-    backplane_.calls.close();
+    context_.application.close();
   } else {
     close_listener();
   }
@@ -112,12 +125,12 @@ void HttpServer::drain(int64_t deadline_ns, bool exiting) {
 }
 
 void HttpServer::stop() {
-  backplane_.calls.close();
+  context_.application.close();
   if (acceptor_ != nullptr) {
     close_listener();
     for (auto& worker : workers_) worker->close_connections();
     auto busy = [this] {
-      if (backplane_.calls.calls() > 0) return true;
+      if (context_.application.calls() > 0) return true;
       for (auto& worker : workers_) {
         if (!worker->closed() || !worker->nobody_posts()) return true;
       }

@@ -1,9 +1,9 @@
-#include "request_reader.h"
+#include "frontends/common/http/request_reader.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "http_messages.h"
+#include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
 namespace {

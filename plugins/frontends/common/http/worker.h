@@ -12,18 +12,22 @@
 #include <thread>
 #include <vector>
 
-#include "connection_count.h"
-#include "thread_context.h"
+#include "frontends/common/http/application.h"
+#include "frontends/common/http/connection_count.h"
+#include "frontends/common/http/server_options.h"
+#include "frontends/common/http/server_thread.h"
 
 namespace atl::frontends::http {
 
 class Connection;
 
-class Worker final : public ThreadContext {
+class Worker final : public ServerThread {
  public:
   /// \param count  of all workers' connections; those that end here are taken from it
-  Worker(Backplane& backplane, ConnectionCount& count);
+  Worker(const ServerContext& server, ConnectionCount& count);
   ~Worker() override;
+
+  const ServerContext& server;
 
   /// [control] Starts the thread. May throw std::system_error.
   void start(const std::string& thread_name);
@@ -47,6 +51,7 @@ class Worker final : public ThreadContext {
   void adopt_over_limit(boost::asio::ip::tcp::socket socket, std::function<void()> decided);
 
   // --- the worker's own thread ---
+  Handler& handler() noexcept { return *handler_; }
   void remove(Connection& connection) noexcept;
   /// Whether this server ends because all of the process does.
   bool exiting() const noexcept { return stage_ == Stage::kExiting; }
@@ -70,6 +75,7 @@ class Worker final : public ThreadContext {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
   ConnectionCount& count_;
+  const std::unique_ptr<Handler> handler_;
   std::vector<std::shared_ptr<Connection>> connections_;
   Stage stage_ = Stage::kServing;
   int64_t leave_by_ns_ = 0;

@@ -1,4 +1,4 @@
-#include "worker.h"
+#include "frontends/common/http/worker.h"
 
 #include <pthread.h>
 #include <sys/socket.h>
@@ -8,9 +8,8 @@
 #include <chrono>
 #include <utility>
 
-#include "codec/error_json.h"
-#include "connection.h"
-#include "reply_head.h"
+#include "frontends/common/http/connection.h"
+#include "frontends/common/http/reply_head.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -19,22 +18,26 @@ namespace asio = boost::asio;
 
 /// Connections are looked at so many times within the shortest of their timeouts, and each second at least.
 constexpr int64_t kTicksPerTimeout = 8;
-/// How long a server that is replaced waits for requests on connections that are idle.
-constexpr int64_t kLeaveGraceNs = 5 * kNsPerSecond;
 
-void refuse(asio::ip::tcp::socket& socket) {
-  const std::string body = error_json("the server has as many connections as it may have");
+void refuse(const Application& application, asio::ip::tcp::socket& socket) {
+  ReplyHead reply{.http_status = 503};
+  const std::string body =
+      application.refusal_body("the server has as many connections as it may have", reply);
+  reply.content_length = body.size();
   std::string head;
-  write_reply_head({.http_status = 503, .content_type = kJsonType, .content_length = body.size()}, 11,
-                   Framing::kLength, false, &head);
+  write_reply_head(reply, 11, Framing::kLength, false, &head);
   head += body;
   (void)::send(socket.native_handle(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
 
-Worker::Worker(Backplane& shared, ConnectionCount& count)
-    : ThreadContext(shared), work_(asio::make_work_guard(io_)), timer_(io_), count_(count) {}
+Worker::Worker(const ServerContext& shared, ConnectionCount& count)
+    : server(shared),
+      work_(asio::make_work_guard(io_)),
+      timer_(io_),
+      count_(count),
+      handler_(shared.application.make_handler(*this)) {}
 
 Worker::~Worker() { stop(); }
 
@@ -59,13 +62,14 @@ void Worker::drain(int64_t deadline_ns, bool exiting) {
   asio::post(io_, [this, deadline_ns, exiting] {
     stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
     drain_deadline_ns_ = deadline_ns;
-    leave_by_ns_ = std::min(backplane.host.clock().now_ns() + kLeaveGraceNs, deadline_ns);
+    leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
     for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->drain();
     start_tick();
   });
 }
 
 void Worker::close_connections() {
+  if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   asio::post(io_, [this] {
     stage_ = Stage::kExiting;
     for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->close();
@@ -83,7 +87,7 @@ void Worker::adopt_over_limit(asio::ip::tcp::socket socket, std::function<void()
       take(std::move(owned));
     } else {
       boost::system::error_code ignored;
-      refuse(owned);
+      refuse(server.application, owned);
       owned.close(ignored);
       count_.refuse();
     }
@@ -103,7 +107,7 @@ bool Worker::close_longest_idle() {
   Connection* longest = nullptr;
   for (const auto& connection : connections_) {
     if (longest != nullptr && connection->deadline_ns() >= longest->deadline_ns()) continue;
-    if (connection->idle()) longest = connection.get();
+    if (connection->may_make_room()) longest = connection.get();
   }
   if (longest != nullptr) longest->close();
   return longest != nullptr;
@@ -123,11 +127,11 @@ void Worker::wake() noexcept {
 }
 
 void Worker::start_tick() {
-  const Settings& settings = backplane.settings;
-  int64_t interval = std::min(settings.header_timeout_ns, settings.idle_timeout_ns) / kTicksPerTimeout;
+  const ServerOptions& options = server.options;
+  int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
   if (stage_ != Stage::kServing) {
-    const int64_t left = drain_deadline_ns_ - backplane.host.clock().now_ns();
+    const int64_t left = drain_deadline_ns_ - server.host.clock().now_ns();
     interval = std::clamp<int64_t>(left, kNsPerMs, interval);
   }
   timer_.expires_after(std::chrono::nanoseconds(interval));
@@ -137,7 +141,7 @@ void Worker::start_tick() {
 }
 
 void Worker::tick() {
-  const int64_t now = backplane.host.clock().now_ns();
+  const int64_t now = server.host.clock().now_ns();
   const bool over = stage_ != Stage::kServing && now >= drain_deadline_ns_;
   for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) {
     if (over) {

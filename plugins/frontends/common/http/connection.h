@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "call.h"
-#include "dispatch.h"
-#include "request_reader.h"
+#include "frontends/common/http/application.h"
+#include "frontends/common/http/call.h"
+#include "frontends/common/http/request_reader.h"
 
 namespace atl::frontends::http {
 
@@ -30,8 +30,8 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   size_t worker_index = 0;
 
   void start() noexcept;
-  /// Nothing of a request is there.
-  bool idle() noexcept { return state_ == State::kHead && !head_begun_ && !next_is_here(); }
+  /// Whether it may be closed for a newer one: nothing of a request is there, or nothing is being answered.
+  bool may_make_room() noexcept;
   /// When the time for what it waits for is over.
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
   /// Closes the connection if the time for what it waits for is over.
@@ -53,6 +53,7 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   void begin_stream(const ReplyHead& head) noexcept override;
   void stream(std::string bytes) noexcept override;
   void end_stream() noexcept override;
+  void cut() noexcept override { close(); }
 
  private:
   enum class State { kHead, kBody, kCall, kLinger, kClosed };
@@ -67,6 +68,7 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   void drop_body(const Status& reason) noexcept;
   void start_call();
   void refuse();
+  void answer_refusal(ReplyHead head, std::string_view text) noexcept;
   void read() noexcept;
   void on_readable() noexcept;
   /// \returns bytes received; 0: none are there, or ever will be; -1: the connection is closed.

@@ -1,4 +1,4 @@
-#include "request_parser.h"
+#include "frontends/common/http/request_parser.h"
 
 #include <boost/beast/http/basic_parser.hpp>
 #include <limits>
@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "atoll/text.h"
-#include "head_scanner.h"
-#include "http_messages.h"
+#include "frontends/common/http/head_scanner.h"
+#include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "compression.h"
+#include "frontends/common/http/compression.h"
 
 namespace atl::frontends::http {
 
@@ -21,6 +21,7 @@ struct ReplyHead {
   std::optional<size_t> json_bytes{};  ///< Inference-Header-Content-Length
   std::string_view extra{};            ///< further complete header lines
   uint32_t retry_after_ms = 0;         ///< Retry-After, in whole seconds; 0: no such header
+  std::string_view reason{};           ///< empty: reason_phrase()
 };
 
 /// How the body's end is told.

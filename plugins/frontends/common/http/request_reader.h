@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <span>
 
-#include "body_buffer.h"
-#include "head_scanner.h"
-#include "input_buffer.h"
-#include "request_head.h"
-#include "request_parser.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/head_scanner.h"
+#include "frontends/common/http/input_buffer.h"
+#include "frontends/common/http/request_head.h"
+#include "frontends/common/http/request_parser.h"
 
 namespace atl::frontends::http {
 
@@ -21,7 +21,8 @@ class RequestReader {
   using Step = RequestParser::Step;
 
   /// \param limit  most bytes of a body
-  explicit RequestReader(uint64_t limit) : limit_(limit) {}
+  explicit RequestReader(uint64_t limit, const HeadLimits& head_limits = {})
+      : limit_(limit), scanner_(head_limits) {}
 
   // --- bytes in ---
   /// Where received bytes belong now: in the body itself if its length is known and nothing is before them.

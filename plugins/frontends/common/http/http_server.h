@@ -5,21 +5,23 @@
 #include <memory>
 #include <vector>
 
-#include "backplane.h"
-#include "common/connection_limit.h"
-#include "connection_count.h"
-#include "worker.h"
+#include "frontends/common/connection_limit.h"
+#include "frontends/common/http/connection_count.h"
+#include "frontends/common/http/server_options.h"
+#include "frontends/common/http/worker.h"
 
 namespace atl::frontends::http {
 
-/// Everything of the network that this frontend has; gone with stop(). All functions [control] unless they
-/// say otherwise.
+/// Everything of the network that a frontend has; gone with stop(). All functions [control] unless they say
+/// otherwise.
 class HttpServer {
  public:
-  /// Binds the address and starts the threads. \returns the server and, through bound_port, its port.
-  /// Errors: as check_address_is_free(); RESOURCE_EXHAUSTED no thread or descriptor.
-  static Result<std::unique_ptr<HttpServer>> start(Backplane& backplane, int* bound_port) noexcept;
+  explicit HttpServer(ServerContext context);
   ~HttpServer();
+
+  /// Binds the address and starts the threads. Once. \returns the bound port.
+  /// Errors: as check_address_is_free(); RESOURCE_EXHAUSTED no thread or descriptor.
+  Result<int> start() noexcept;
 
   /// Calls in flight may go on until the deadline (the host's clock), then their connections are closed.
   /// \param exiting  the server as a whole ends: new calls are refused, and the listener stays, so that
@@ -27,20 +29,16 @@ class HttpServer {
   /// clients have sent already, or send within a grace period on connections they have, is still answered.
   /// Returns at once.
   void drain(int64_t deadline_ns, bool exiting);
-  /// Ends everything and waits for calls that still hold the gate.
+  /// Ends everything and waits for calls that are under way.
   void stop();
 
   // --- [any] ---
   int64_t open_connections() const noexcept { return connections_.open(); }
   uint64_t refused_connections() const noexcept { return connections_.refused(); }
-  const std::vector<std::unique_ptr<Worker>>& workers() const noexcept { return workers_; }
+  /// Requests that were answered. \param category  of RequestCounters. \param status_class  0: 1xx
+  uint64_t requests(uint32_t category, uint32_t status_class) const noexcept;
 
  private:
-  explicit HttpServer(Backplane& backplane)
-      : backplane_(backplane),
-        limit_(
-            ConnectionLimit::make(backplane.settings.max_connections, kRequestShare, backplane.host.log())),
-        connections_([&backplane] { backplane.calls.close(); }) {}
   Status listen(int* bound_port);
   // The listener's functions run on the first worker's thread.
   void accept();
@@ -49,7 +47,7 @@ class HttpServer {
   void wait_for_descriptors(const boost::system::error_code& reason);
   void close_listener();
 
-  Backplane& backplane_;
+  const ServerContext context_;
   const ConnectionLimit limit_;
   ConnectionCount connections_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,25 +1,27 @@
-#include "head_scanner.h"
+#include "frontends/common/http/head_scanner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "atoll/text.h"
-#include "http_messages.h"
+#include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {
 
 HeadScanner::Result HeadScanner::scan(std::string_view bytes) {
   while (position_ < bytes.size()) {
     const auto byte = static_cast<unsigned char>(bytes[position_]);
-    if (position_ >= kMaxHeadBytes) {
-      return refuse(431, cat("the request's headers take more than ", kMaxHeadBytes, " bytes"));
+    if (position_ >= most_bytes_) {
+      return refuse(431, cat("the request's headers take more than ", most_bytes_, " bytes"));
     }
     if (byte == '\n') {
       if (!after_cr_) return refuse(400, "a line of the request's head does not end with CR LF");
       ++position_;
       const bool empty = position_ - line_start_ == 2;
       if (empty) return end_line();
-      if (lines_ > kMaxHeaders)
-        return refuse(431, cat("the request has more than ", kMaxHeaders, " headers"));
+      if (lines_ > limits_.headers)
+        return refuse(431, cat("the request has more than ", limits_.headers, " headers"));
+      if (lines_ == 0) most_bytes_ = std::min(most_bytes_, position_ + limits_.fields_bytes);
       ++lines_;
       line_start_ = position_;
       after_cr_ = false;
@@ -49,9 +51,9 @@ bool HeadScanner::check(unsigned char byte) {
   }
   if (lines_ == 0) {
     space_seen_ = space_seen_ || byte == ' ';
-    if (position_ - line_start_ >= kMaxRequestLineBytes) {
+    if (position_ - line_start_ >= limits_.line_bytes) {
       if (space_seen_) {
-        refuse(414, cat("the request line takes more than ", kMaxRequestLineBytes, " bytes"));
+        refuse(414, cat("the request line takes more than ", limits_.line_bytes, " bytes"));
       } else {
         refuse(405, std::string(messages::kMethodNotAllowed));
       }
@@ -70,6 +72,7 @@ HeadScanner::Result HeadScanner::refuse(int http_status, std::string text) {
 }
 
 void HeadScanner::reset() noexcept {
+  most_bytes_ = limits_.head_bytes;
   position_ = line_start_ = lines_ = 0;
   after_cr_ = space_seen_ = false;
   refusal_.http_status = 0;

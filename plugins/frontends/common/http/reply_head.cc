@@ -1,4 +1,4 @@
-#include "reply_head.h"
+#include "frontends/common/http/reply_head.h"
 
 #include <charconv>
 
@@ -56,7 +56,7 @@ void write_reply_head(const ReplyHead& head, int version, Framing framing, bool 
   *to = version == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
   append_number(static_cast<uint64_t>(head.http_status), to);
   *to += ' ';
-  *to += reason_phrase(head.http_status);
+  *to += head.reason.empty() ? reason_phrase(head.http_status) : head.reason;
   *to += "\r\n";
   if (!head.content_type.empty()) {
     *to += "Content-Type: ";
