@@ -23,7 +23,8 @@ LoadCall::Done with_names(std::vector<std::string> models,
 Catalog::Catalog(Host& host, CatalogOptions options)
     : options_(std::move(options)),
       admission_(host),
-      serving_{shards_, host.workers(), {host.clock(), admission_}},
+      cache_(host),
+      serving_{shards_, host.workers(), {host.clock(), admission_, cache_}},
       table_(shards_),
       lifecycle_(host, table_),
       host_(host) {
@@ -35,6 +36,9 @@ void Catalog::start(Repository& repository, ModelConfigs& configs) {
   loader_.emplace(host_, repository, configs, serving_, *this, options_.loader);
   lifecycle_.use(&*loader_);
   follow_admission();
+  if (Status status = cache_.open(); !status.ok()) {
+    host_.log().error("no response cache is used: ", status.text());
+  }
   phase_.store(ServerPhase::kServing, std::memory_order_release);
 }
 
@@ -42,6 +46,7 @@ void Catalog::drain() {
   phase_.store(ServerPhase::kEnded, std::memory_order_release);
   lifecycle_.end();
   admission_.leave();
+  cache_.close();
 }
 
 void Catalog::service_changed(const ServiceChanged& event) {

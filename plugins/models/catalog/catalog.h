@@ -77,6 +77,7 @@ class Catalog final : public ModelCatalog {
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<bool> startup_complete_{false};
   AdmissionPoint admission_;
+  Followed<ResponseCache> cache_;
   ServingContext serving_;
   mutable ServingTable table_;
   Lifecycle lifecycle_;

@@ -45,7 +45,7 @@ ATOLL_PLUGIN(CatalogPlugin,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
               .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
-                        many<ExecutionAdmission>(), optional<FaultNotes>()},
+                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>()},
               .options = kOptions});
 
 }  // namespace atl::models

@@ -1,4 +1,4 @@
-#include "dynamic_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/scheduling_config.h"
-#include "custom/custom_batching.h"
 #include "model_config.pb.h"
+#include "schedulers/common/scheduling_config.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 namespace atl::schedulers {
 namespace {

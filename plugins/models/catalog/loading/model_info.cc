@@ -44,6 +44,7 @@ Result<ModelInfo> make_model_info(const inference::ModelConfig& config, std::str
   ModelDescription model = proto::describe_model(config);
   info.max_batch_size = model.max_batch_size;
   info.decoupled = model.decoupled;
+  info.response_cache = config.response_cache().enable();
   info.inputs = std::move(model.inputs);
   info.outputs = std::move(model.outputs);
   for (const TensorSpec& input : info.inputs) info.required_inputs += input.optional ? 0 : 1;

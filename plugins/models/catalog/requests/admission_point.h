@@ -1,16 +1,15 @@
 /// Where requests find the services that admit them, which may come and go while they run.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
+#include <cstddef>
+#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "atoll/gate.h"
 #include "atoll/host.h"
 #include "atoll/registry.h"
+#include "atoll/replaceable.h"
 #include "atoll/request_admission.h"
 
 namespace atl::models {
@@ -30,10 +29,10 @@ class AdmissionPoint {
   /// Errors: RESOURCE_EXHAUSTED more than kAdmissionsMax; then those of the highest ranks are asked.
   Status follow();
   /// Nobody is asked any more. [control]
-  void leave();
+  void leave() noexcept { admissions_.replace(std::nullopt); }
 
   /// False: nobody is to be asked. [request]
-  bool asks() const noexcept { return current_.load(std::memory_order_acquire) != nullptr; }
+  bool asks() const noexcept { return admissions_.has_value(); }
 
   /// A request's hold on the providers, in the order in which they are asked. `gate` null: nobody is to be
   /// asked. Else gate->leave() is owed, after the last use of a service.
@@ -44,23 +43,14 @@ class AdmissionPoint {
   Hold hold() noexcept;
 
  private:
-  enum class State { kFree, kOpen, kDraining, kReleasing };
-  struct Slot {
-    Gate gate{&AdmissionPoint::on_empty, this};
+  struct Admissions {
     std::vector<Service<RequestAdmission>> held;
     std::vector<RequestAdmission*> services;  ///< those of `held`
-    Pass pass;                                ///< into the plugin's gate: it waits for the last request
-    std::atomic<State> state{State::kFree};
   };
-  static void on_empty(void* context);
   std::vector<Service<RequestAdmission>> find_active();
-  Slot* open(std::vector<Service<RequestAdmission>> found);
-  void close(Slot& slot);
-  Slot& free_slot();
 
   Host& host_;
-  std::vector<std::unique_ptr<Slot>> slots_;  ///< as many as sets were held at a time
-  std::atomic<Slot*> current_{nullptr};
+  Replaceable<Admissions> admissions_;
 };
 
 }  // namespace atl::models

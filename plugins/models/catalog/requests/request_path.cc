@@ -22,9 +22,8 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
 
 Status RequestPath::infer(Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(validate(request));
-  if (answer_from_cache(request)) return {};
-  if (AdmissionPoint::Hold hold = find_admission(request); hold.gate != nullptr) return admit(request, hold);
-  return hand_over(request, request.times.start_ns);
+  if (info_.response_cache && answer_from_cache(request)) return {};
+  return admit(request, request.times.start_ns);
 }
 
 Status RequestPath::validate(Request& request) noexcept {
@@ -35,9 +34,23 @@ Status RequestPath::validate(Request& request) noexcept {
   return {};
 }
 
-/// Before admission: what costs nothing has to wait for nobody. No service provides answers, so none is
-/// there.
-bool RequestPath::answer_from_cache(Request&) noexcept { return false; }
+/// Before admission: what costs nothing has to wait for nobody. \returns whether the request is the cache's,
+/// for good or until resume().
+bool RequestPath::answer_from_cache(Request& request) noexcept {
+  if ((request.call_flags & kIsStep) != 0) return false;
+  auto cache = context_.cache.hold();
+  if (!cache) return false;
+  const ResponseSink* const sink = request.sink;
+  if (cache->look_up(request, *this) != CacheOutcome::kMiss) return true;
+  if (request.sink == sink) return false;
+  // Who stands before the sink now has to see the answer, be it a refusal.
+  resume(request);
+  return true;
+}
+
+void RequestPath::resume(Request& request) noexcept {
+  if (Status status = admit(request, 0); !status.ok()) fail_request(request, std::move(status));
+}
 
 AdmissionPoint::Hold RequestPath::find_admission(const Request& request) noexcept {
   // The steps of a request that was admitted are.
@@ -46,7 +59,9 @@ AdmissionPoint::Hold RequestPath::find_admission(const Request& request) noexcep
 }
 
 /// Hands over, too, if the request may go on at once.
-Status RequestPath::admit(Request& request, AdmissionPoint::Hold hold) noexcept {
+Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
+  const AdmissionPoint::Hold hold = find_admission(request);
+  if (hold.gate == nullptr) return hand_over(request, now_ns);
   AdmittedRequest& admitted = AdmittedRequest::make(request, hold, priority_of(request), *this);
   Result<bool> all = admitted.ask(request);
   if (!all.ok()) {
@@ -55,7 +70,7 @@ Status RequestPath::admit(Request& request, AdmissionPoint::Hold hold) noexcept 
     return std::move(all).status();
   }
   if (!all.value()) return {};
-  Status status = hand_over(request, request.times.start_ns);
+  Status status = hand_over(request, now_ns);
   if (!status.ok()) {
     admitted.withdraw(request);
     admitted.end();

@@ -6,7 +6,9 @@
 
 #include "atoll/clock.h"
 #include "atoll/fault_notes.h"
+#include "atoll/followed_service.h"
 #include "atoll/model.h"
+#include "atoll/response_cache.h"
 #include "atoll/scheduler.h"
 #include "atoll/statistics.h"
 #include "models/catalog/requests/admission_point.h"
@@ -19,12 +21,13 @@ namespace atl::models {
 struct RequestContext {
   Clock& clock;
   AdmissionPoint& admission;
+  const Followed<ResponseCache>& cache;
   FaultNotes* fault_notes = nullptr;
 };
 
 /// Validation, cache, admission, hand-over: infer() goes through them, and what had to wait goes on from
 /// where it was. [request]
-class RequestPath final : private AfterAdmission {
+class RequestPath final : private AfterAdmission, private CacheWaiter {
  public:
   /// All that is borrowed outlives the requests.
   RequestPath(const RequestContext& context, const ModelInfo& info, CorrelationControl correlation,
@@ -38,9 +41,10 @@ class RequestPath final : private AfterAdmission {
   Status validate(Request& request) noexcept;
   bool answer_from_cache(Request& request) noexcept;
   AdmissionPoint::Hold find_admission(const Request& request) noexcept;
-  Status admit(Request& request, AdmissionPoint::Hold hold) noexcept;
+  Status admit(Request& request, int64_t now_ns) noexcept;
   Status hand_over(Request& request, int64_t now_ns) noexcept;
 
+  void resume(Request& request) noexcept override;
   void on_admitted(Request& request) noexcept override;
   void on_refused(Request& request, Status reason) noexcept override;
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "atoll/backend.h"
@@ -17,7 +19,8 @@ namespace atl::models {
 
 /// Costs an uncontended lock, two relaxed stores and a note a batch, and a look at each request's trace.
 /// Without it nobody could tell queued requests from executing ones. Two schedulers have the instance while
-/// one of them takes the other's place; they take turns then, so neither waits longer than for one batch.
+/// one of them takes the other's place; they take turns then, so neither waits longer than for one batch, or,
+/// where the other one was quicker to use the instance's room, until there is room again.
 class CountedInstance final : public BackendInstance {
  public:
   /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
@@ -30,11 +33,21 @@ class CountedInstance final : public BackendInstance {
     for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     FaultNote note(notes_, doing_.c_str());
+    if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
     Status status = instance_->execute(batch);
     executing_.store(0, std::memory_order_relaxed);
     return status;
   }
   bool ready() const noexcept override { return instance_->ready(); }
+  uint32_t room() const noexcept override { return instance_->room(); }
+  bool add_room_listener(RoomListener& listener) noexcept override {
+    const bool added = instance_->add_room_listener(listener);
+    has_room_.store(added, std::memory_order_relaxed);
+    return added;
+  }
+  void remove_room_listener(RoomListener& listener) noexcept override {
+    instance_->remove_room_listener(listener);
+  }
 
   /// Requests of the batch that runs. [any]
   uint32_t executing() const noexcept { return executing_.load(std::memory_order_relaxed); }
@@ -55,6 +68,12 @@ class CountedInstance final : public BackendInstance {
     std::unique_lock<std::mutex> lock_;
   };
 
+  /// A scheduler gives no more than there is room for, but does not see what another one gives.
+  void wait_for_room(uint32_t weight) const noexcept {
+    while (instance_->room() < weight) std::this_thread::sleep_for(kRoomInterval);
+  }
+
+  static constexpr std::chrono::milliseconds kRoomInterval{1};
   std::unique_ptr<BackendInstance> instance_;
   FaultNotes* const notes_;
   const std::string doing_;
@@ -62,6 +81,7 @@ class CountedInstance final : public BackendInstance {
   std::mutex next_;
   std::atomic<uint32_t> waiting_{0};
   std::atomic<uint32_t> executing_{0};
+  std::atomic<bool> has_room_{false};  // and says how much
 };
 
 }  // namespace atl::models

@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/backend/room.h"
+
 namespace atl::models {
 namespace {
 
@@ -46,6 +48,54 @@ TEST(CountedInstance, TwoSchedulersTakeTurns) {
   size_t changes = 0;
   for (size_t i = 1; i < order.size(); ++i) changes += order[i] != order[i - 1];
   EXPECT_GT(changes, size_t{kBatches} / 10);
+}
+
+/// Takes two requests at a time and answers them on another thread.
+class Slow final : public BackendInstance {
+ public:
+  ~Slow() override { answers_.join(); }
+  Status execute(const Batch& batch) noexcept override {
+    EXPECT_LE(batch.total_batch_size, room_.left());
+    room_.take(batch.total_batch_size);
+    if (answers_.joinable()) answers_.join();
+    answers_ = std::thread([this, weight = batch.total_batch_size] { room_.give_back(weight); });
+    return {};
+  }
+  uint32_t room() const noexcept override { return room_.left(); }
+  bool add_room_listener(RoomListener& listener) noexcept override { return room_.add_listener(listener); }
+  void remove_room_listener(RoomListener& listener) noexcept override { room_.remove_listener(listener); }
+
+ private:
+  backends::Room room_{2};
+  std::thread answers_;
+};
+
+struct CountingListener final : RoomListener {
+  void on_room() noexcept override { ++told; }
+  std::atomic<int> told{0};
+};
+
+TEST(CountedInstance, SchedulersThatDoNotSeeEachOtherKeepToItsRoom) {
+  constexpr int kBatches = 100;
+  CountingListener first, second;
+  {
+    CountedInstance instance(std::make_unique<Slow>());
+    EXPECT_TRUE(instance.add_room_listener(first));
+    EXPECT_TRUE(instance.add_room_listener(second));
+    EXPECT_EQ(instance.room(), 2u);
+    auto run = [&] {
+      Batch batch;
+      batch.total_batch_size = 2;
+      for (int i = 0; i < kBatches; ++i) EXPECT_TRUE(instance.execute(batch).ok());
+    };
+    std::thread other(run);
+    run();
+    other.join();
+    while (instance.room() != 2) std::this_thread::yield();
+    instance.remove_room_listener(second);
+    instance.remove_room_listener(first);
+  }
+  EXPECT_GE(first.told, 2 * kBatches - 1);
 }
 
 }  // namespace

@@ -71,7 +71,6 @@ class TextConfigs final : public ModelConfigs {
     return invalid_argument("at least one version must be available under the version policy of model '",
                             model.entry.name, "'");
   }
-  Result<std::string> to_json(std::string_view) noexcept override { return std::string("{}"); }
   /// Takes text format for JSON.
   Result<std::string> read_json(const RepositoryModel& model, std::string_view json,
                                 bool strict) noexcept override {
