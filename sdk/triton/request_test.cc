@@ -199,7 +199,7 @@ TEST_F(CRequest, BuffersOfAnInput) {
 
 TEST_F(CRequest, AttributesOfABuffer) {
   request.add_raw_input("A", DataType::kInt16, {2, 3}, "abcdefghijkl", {4});
-  atl::Buffer device_buffer{nullptr, 64, atl::MemoryKind::kGpu, 0, 3};
+  atl::Buffer device_buffer{nullptr, 64, atl::MemoryKind::kGpu, 3};
   request->inputs[0].buffers = {&device_buffer, 1};
   const void* data = nullptr;
   TRITONSERVER_BufferAttributes* attributes = nullptr;

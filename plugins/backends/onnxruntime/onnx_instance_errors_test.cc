@@ -26,7 +26,7 @@ class PlacingSink final : public ResponseSink {
   }
   Status allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind,
                   int64_t) noexcept override {
-    output.buffer = Buffer{memory_ + offset_, size_bytes, kind, 0, 0};
+    output.buffer = Buffer{memory_ + offset_, size_bytes, kind};
     return {};
   }
   void send(Response* response, uint32_t flags) noexcept override { to_.send(response, flags); }

@@ -179,15 +179,14 @@ void Demand::begin() {
   for (const std::string& name : std::set<std::string>(starting_)) load(name);
   watch_use();
   if (options_.interval_ns == 0) return;
-  executor_->post_at(host_.clock().now_ns() + options_.interval_ns,
-                     make_task([this] { look_at_repository(); }));
+  executor_->post_at(host_.clock().now_ns() + options_.interval_ns, make_task([this] { poll_repository(); }));
 }
 
-void Demand::look_at_repository() {
+void Demand::poll_repository() {
   Pass pass(host_.gate());
   if (!pass) return;
   const int64_t next_ns = list() ? options_.interval_ns : std::min(options_.interval_ns, kListRetryNs);
-  executor_->post_at(host_.clock().now_ns() + next_ns, make_task([this] { look_at_repository(); }));
+  executor_->post_at(host_.clock().now_ns() + next_ns, make_task([this] { poll_repository(); }));
 }
 
 /// \returns false if the repository can not be listed: what is known stays.
@@ -264,7 +263,7 @@ void Demand::loaded(const std::string& name, ModelLoadOutcome outcome) {
       entry.retry_at_ns = entry.last_used_ns + (options_.retry_after_ns << doublings);
     }
   }
-  tell(name, outcome.status);
+  notify(name, outcome.status);
   if (starting_.erase(name) != 0) {
     started_.push_back({name, std::move(outcome.status)});
     if (starting_.empty()) complete_startup();
@@ -274,7 +273,7 @@ void Demand::loaded(const std::string& name, ModelLoadOutcome outcome) {
 }
 
 /// Everybody who waits for the model, in the order they came.
-void Demand::tell(const std::string& name, const Status& failure) {
+void Demand::notify(const std::string& name, const Status& failure) {
   std::vector<std::pair<uint64_t, int64_t>> ids;
   {
     std::scoped_lock lock(mutex_);
@@ -301,7 +300,7 @@ void Demand::complete_startup() {
 // --- unloads ---
 
 /// Brings up to date what is loaded and when it was last at work.
-void Demand::look_at_use() {
+void Demand::check_use() {
   Result<std::vector<ModelStatistics>> all = catalog_->statistics({}, ModelCatalog::kLatest);
   if (!all.ok()) return;
   struct Use {
@@ -350,7 +349,7 @@ void Demand::look_at_use() {
 void Demand::watch_use() {
   Pass pass(host_.gate());
   if (!pass || options_.unload_after_ns == 0) return;
-  look_at_use();
+  check_use();
   unload(choose_idle(loaded_models(), options_.unload_after_ns));
   const int64_t interval_ns =
       std::clamp(options_.unload_after_ns / kLooksPerUnloadAfter, kLookLeastNs, kLookMostNs);
@@ -359,7 +358,7 @@ void Demand::watch_use() {
 
 void Demand::make_room(const std::string& newcomer) {
   if (options_.memory_budget_bytes == 0) return;
-  look_at_use();
+  check_use();
   uint64_t coming_bytes = 0;
   for (const auto& [name, load] : loads_) coming_bytes += load.file_bytes;
   unload(choose_for_room(loaded_models(), options_.memory_budget_bytes, coming_bytes, newcomer));

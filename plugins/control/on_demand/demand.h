@@ -81,13 +81,13 @@ class Demand final : public ModelDemand, private CancelListener {
 
   // All of these on the executor.
   void begin();
-  void look_at_repository();
+  void poll_repository();
   bool list();
   void load(const std::string& name);
   void loaded(const std::string& name, ModelLoadOutcome outcome);
-  void tell(const std::string& name, const Status& failure);
+  void notify(const std::string& name, const Status& failure);
   void end_waiting(uint64_t id, Result<ModelRef> result);
-  void look_at_use();
+  void check_use();
   void watch_use();
   void unload(const std::vector<UnloadChoice>& choices);
   void make_room(const std::string& newcomer);

@@ -2,7 +2,7 @@
 
 namespace atl::control {
 
-Decision ModelWatch::look(const Sights& sights, int64_t now_ns, bool retry) {
+Decision ModelWatch::decide(const Sights& sights, int64_t now_ns, bool retry) {
   Decision decision;
   for (const auto& [name, sight] : sights) models_.try_emplace(name);
   for (auto entry = models_.begin(); entry != models_.end();) {

@@ -36,8 +36,8 @@ class ModelWatch {
   explicit ModelWatch(int64_t settle_ns) : settle_ns_(settle_ns) {}
 
   /// \param retry  models whose load failed are to be loaded although nothing changed
-  Decision look(const Sights& sights, int64_t now_ns, bool retry);
-  /// How a load that look() decided on ended.
+  Decision decide(const Sights& sights, int64_t now_ns, bool retry);
+  /// How a load that decide() decided on ended.
   void loaded(const std::string& model, bool well);
 
  private:

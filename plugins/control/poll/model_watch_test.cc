@@ -18,9 +18,9 @@ class ModelWatchTest : public ::testing::Test {
   }
   void break_it(const std::string& model, const std::string& problem) { sights_[model] = {{}, problem}; }
   /// "load a, unload b, wait for c, disturbed d", after so many seconds.
-  std::string look(int64_t after_s, bool retry = kPoll, bool loads_go_well = true) {
+  std::string decide(int64_t after_s, bool retry = kPoll, bool loads_go_well = true) {
     now_ns_ += after_s * kNsPerSecond;
-    Decision decision = watch_.look(sights_, now_ns_, retry);
+    Decision decision = watch_.decide(sights_, now_ns_, retry);
     std::string text;
     auto add = [&](const char* what, const auto& names) {
       for (const std::string& name : names) text += (text.empty() ? "" : ", ") + std::string(what) + name;
@@ -41,111 +41,111 @@ class ModelWatchTest : public ::testing::Test {
 TEST_F(ModelWatchTest, WhatIsThereAtFirstIsLoadedAtOnceAndOnce) {
   put("a", 1);
   put("b", 1);
-  EXPECT_EQ(look(0), "load a, load b");
-  EXPECT_EQ(look(15), "");
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(0), "load a, load b");
+  EXPECT_EQ(decide(15), "");
+  EXPECT_EQ(decide(15), "");
 }
 
 TEST_F(ModelWatchTest, AChangeIsFollowedWhenItHasSettled) {
   put("a", 1);
-  look(0);
+  decide(0);
   put("a", 2);
   put("new", 1);
-  EXPECT_EQ(look(15), "wait for a, wait for new");
-  EXPECT_EQ(look(9, kBetween), "wait for a, wait for new");
-  EXPECT_EQ(look(1, kBetween), "load a, load new");
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(15), "wait for a, wait for new");
+  EXPECT_EQ(decide(9, kBetween), "wait for a, wait for new");
+  EXPECT_EQ(decide(1, kBetween), "load a, load new");
+  EXPECT_EQ(decide(15), "");
 }
 
 TEST_F(ModelWatchTest, WhatKeepsChangingIsNotLoaded) {
   put("a", 1);
-  look(0);
+  decide(0);
   for (uint64_t value = 2; value < 50; ++value) {
     put("new", value);
-    EXPECT_EQ(look(9, kBetween), "wait for new");
+    EXPECT_EQ(decide(9, kBetween), "wait for new");
   }
-  EXPECT_EQ(look(10, kBetween), "load new");
+  EXPECT_EQ(decide(10, kBetween), "load new");
 }
 
 TEST_F(ModelWatchTest, WhatGoesIsUnloadedWhenItStaysAway) {
   put("a", 1);
-  look(0);
+  decide(0);
   sights_.clear();
-  EXPECT_EQ(look(15), "wait for a");
-  EXPECT_EQ(look(10, kBetween), "unload a");
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(15), "wait for a");
+  EXPECT_EQ(decide(10, kBetween), "unload a");
+  EXPECT_EQ(decide(15), "");
   put("a", 1);
-  EXPECT_EQ(look(15), "wait for a");
-  EXPECT_EQ(look(15), "load a");
+  EXPECT_EQ(decide(15), "wait for a");
+  EXPECT_EQ(decide(15), "load a");
 }
 
 TEST_F(ModelWatchTest, WhatIsExchangedStays) {
   put("a", 1);
-  look(0);
+  decide(0);
   sights_.clear();
-  EXPECT_EQ(look(15), "wait for a");
+  EXPECT_EQ(decide(15), "wait for a");
   put("a", 2);
-  EXPECT_EQ(look(5, kBetween), "wait for a");
-  EXPECT_EQ(look(10, kBetween), "load a");
+  EXPECT_EQ(decide(5, kBetween), "wait for a");
+  EXPECT_EQ(decide(10, kBetween), "load a");
   sights_.clear();
-  EXPECT_EQ(look(15), "wait for a");
+  EXPECT_EQ(decide(15), "wait for a");
   put("a", 2);
-  EXPECT_EQ(look(5, kBetween), "") << "as it was";
+  EXPECT_EQ(decide(5, kBetween), "") << "as it was";
 }
 
 TEST_F(ModelWatchTest, WhatCameAndWentMeanwhileIsForgotten) {
-  look(0);
+  decide(0);
   put("a", 1);
-  EXPECT_EQ(look(15), "wait for a");
+  EXPECT_EQ(decide(15), "wait for a");
   sights_.clear();
-  EXPECT_EQ(look(5, kBetween), "");
+  EXPECT_EQ(decide(5, kBetween), "");
 }
 
 TEST_F(ModelWatchTest, FailuresAreTriedAgainAtEveryPoll) {
   put("a", 1);
-  EXPECT_EQ(look(0, kPoll, false), "load a");
-  EXPECT_EQ(look(10, kBetween, false), "");
-  EXPECT_EQ(look(5, kPoll, false), "load a");
-  EXPECT_EQ(look(15, kPoll, true), "load a");
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(0, kPoll, false), "load a");
+  EXPECT_EQ(decide(10, kBetween, false), "");
+  EXPECT_EQ(decide(5, kPoll, false), "load a");
+  EXPECT_EQ(decide(15, kPoll, true), "load a");
+  EXPECT_EQ(decide(15), "");
   put("a", 2);
-  look(15);
-  EXPECT_EQ(look(10, kBetween, false), "load a") << "a change that fails to load";
-  EXPECT_EQ(look(15, kPoll, false), "load a");
+  decide(15);
+  EXPECT_EQ(decide(10, kBetween, false), "load a") << "a change that fails to load";
+  EXPECT_EQ(decide(15, kPoll, false), "load a");
   put("a", 3);
-  EXPECT_EQ(look(15), "wait for a") << "no retry of what changes";
+  EXPECT_EQ(decide(15), "wait for a") << "no retry of what changes";
   sights_.clear();
-  look(15);
-  EXPECT_EQ(look(15), "unload a");
+  decide(15);
+  EXPECT_EQ(decide(15), "unload a");
 }
 
 TEST_F(ModelWatchTest, AProblemLeavesWhatServesAlone) {
   put("a", 1);
-  look(0);
+  decide(0);
   break_it("a", "a FIFO");
-  EXPECT_EQ(look(15), "disturbed a") << "said once";
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(15), "disturbed a") << "said once";
+  EXPECT_EQ(decide(15), "");
   put("a", 1);
-  EXPECT_EQ(look(15), "");
+  EXPECT_EQ(decide(15), "");
   break_it("a", "a FIFO");
-  EXPECT_EQ(look(15), "disturbed a");
+  EXPECT_EQ(decide(15), "disturbed a");
   put("a", 2);
-  EXPECT_EQ(look(15), "wait for a");
-  EXPECT_EQ(look(15), "load a");
+  EXPECT_EQ(decide(15), "wait for a");
+  EXPECT_EQ(decide(15), "load a");
   break_it("a", "a FIFO");
-  look(15);
+  decide(15);
   sights_.clear();
-  look(15);
-  EXPECT_EQ(look(15), "unload a");
+  decide(15);
+  EXPECT_EQ(decide(15), "unload a");
 }
 
 TEST_F(ModelWatchTest, AProblemOfWhatDoesNotServeIsTheCatalogsToTell) {
   break_it("a", "twice");
-  EXPECT_EQ(look(0, kPoll, false), "load a");
-  EXPECT_EQ(look(15, kPoll, false), "load a");
+  EXPECT_EQ(decide(0, kPoll, false), "load a");
+  EXPECT_EQ(decide(15, kPoll, false), "load a");
   put("a", 1);
-  EXPECT_EQ(look(15), "wait for a");
-  EXPECT_EQ(look(15), "load a");
+  EXPECT_EQ(decide(15), "wait for a");
+  EXPECT_EQ(decide(15), "load a");
 }
 
 TEST_F(ModelWatchTest, ResultsOfWhatHasGoneAreIgnored) { watch_.loaded("ghost", true); }

@@ -42,7 +42,7 @@ void Poller::poll() {
   // Between polls only what is unsettled or new is looked at: others may be many.
   bool all = now_ns >= next_poll_ns_;
   Sights sights;
-  if (Status status = look(all, &sights); !status.ok()) {
+  if (Status status = scan(all, &sights); !status.ok()) {
     std::string text = status.text();
     if (std::exchange(list_failure_, text) != text) {
       host_.log().error("failed to poll the model repositories: ", text, "; what is loaded keeps serving");
@@ -51,7 +51,7 @@ void Poller::poll() {
     return finish(all);
   }
   list_failure_.clear();
-  Decision decision = watch_.look(sights, now_ns, all);
+  Decision decision = watch_.decide(sights, now_ns, all);
   sights_ = std::move(sights);
   unsettled_ = std::move(decision.unsettled);
   report(decision);
@@ -72,7 +72,7 @@ void Poller::loaded(const std::vector<ModelLoadResult>& results) {
   catalog_->set_startup_complete();
 }
 
-Status Poller::look(bool all, Sights* sights) {
+Status Poller::scan(bool all, Sights* sights) {
   Result<std::vector<RepositoryEntry>> entries = repository_->list();
   if (!entries.ok()) return std::move(entries).status();
   for (size_t i = 0; i < entries->size(); ++i) {
@@ -81,12 +81,12 @@ Status Poller::look(bool all, Sights* sights) {
     bool twice = i + 1 < entries->size() && entries.value()[i + 1].name == name;
     auto before = sights_.find(name);
     bool anew = all || before == sights_.end() || unsettled_.contains(name);
-    sights->emplace(name, anew ? look_at(name, twice) : before->second);
+    sights->emplace(name, anew ? scan_model(name, twice) : before->second);
   }
   return {};
 }
 
-Sight Poller::look_at(const std::string& model, bool twice) {
+Sight Poller::scan_model(const std::string& model, bool twice) {
   Sight sight;
   if (twice) {
     sight.problem = "not unique across all model repositories";

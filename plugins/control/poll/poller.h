@@ -33,8 +33,8 @@ class Poller {
  private:
   // All of these on the executor.
   void poll();
-  Status look(bool all, Sights* sights);
-  Sight look_at(const std::string& model, bool twice);
+  Status scan(bool all, Sights* sights);
+  Sight scan_model(const std::string& model, bool twice);
   void report(const Decision& decision);
   void loaded(const std::vector<ModelLoadResult>& results);
   void finish(bool all);

@@ -41,7 +41,7 @@ TEST(Admission, AStepOfAnAdmittedRequestIsNotAskedFor) {
   OneAdmission bench;
   bench.admission.refuses = true;
   TestRequest request;
-  request->set_caller(*TestRequest());
+  request->set_parent(*TestRequest());
   EXPECT_EQ(bench.infer(request).text(), "OK");
   EXPECT_EQ(bench.admission.asked, 0U);
 }

@@ -184,7 +184,7 @@ TEST_F(DefaultAdmission, AModelThatIsCalledByOneThatHoldsResourcesDoesNotWait) {
   admission.close(1);
   TestRequest inner("inner");
   caller.behavior.on_execute = [&](const Batch& batch) {
-    inner->set_caller(*batch.requests[0]);
+    inner->set_parent(*batch.requests[0]);
     ASSERT_TRUE(inner.enqueue(*called.scheduler).ok());
     called.host.run_until_idle();  // its threads, while this one waits
     EXPECT_TRUE(inner.done());
@@ -208,7 +208,7 @@ TEST_F(DefaultAdmission, NorDoThoseBeforeItInTheLine) {
   TestRequest inner("inner");
   caller.behavior.on_execute = [&](const Batch& batch) {
     EXPECT_TRUE(admission.waits(0));
-    inner->set_caller(*batch.requests[0]);
+    inner->set_parent(*batch.requests[0]);
     ASSERT_TRUE(inner.enqueue(*called.scheduler).ok());
     called.enqueue();
     called.host.run_until_idle();
@@ -226,9 +226,9 @@ TEST_F(DefaultAdmission, NorDoThoseBeforeItInTheLine) {
 TEST_F(DefaultAdmission, ACallOfACallDoesNotWaitEither) {
   Request outer, middle, inner, free_caller, free_called;
   outer.call_flags |= kHoldsResources;
-  middle.set_caller(outer);
-  inner.set_caller(middle);
-  free_called.set_caller(free_caller);
+  middle.set_parent(outer);
+  inner.set_parent(middle);
+  free_called.set_parent(free_caller);
   EXPECT_EQ(inner.call_flags, kCallerHoldsResources | kIsStep);
   EXPECT_EQ(free_called.call_flags, uint32_t{kIsStep}) << "its caller holds nothing";
   inner.reset();

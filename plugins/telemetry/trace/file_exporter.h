@@ -21,10 +21,10 @@ class FileExporter final : public BackgroundExporter {
   /// How late a trace may appear in the one file.
   static constexpr int64_t kAppendDelayNs = kNsPerSecond;
 
-  FileExporter(const Config& config, bool go_on, const Clock& clock, Log& log, ExportCounts& counts)
+  FileExporter(const Config& config, bool continues, const Clock& clock, Log& log, ExportCounts& counts)
       : BackgroundExporter(clock, log, counts),
         pending_bytes_max_(config.pending_bytes_max),
-        file_(config.file, go_on) {}
+        file_(config.file, continues) {}
   virtual ~FileExporter() = default;
 
  private:

@@ -62,8 +62,8 @@ class TraceBench : public ::testing::Test {
   }
   ~TraceBench() override { stop(); }
 
-  void start(bool go_on = false) {
-    exporter_ = std::make_unique<FileExporter>(config_, go_on, host_.clock(), host_.log(), counts_);
+  void start(bool continues = false) {
+    exporter_ = std::make_unique<FileExporter>(config_, continues, host_.clock(), host_.log(), counts_);
     ASSERT_TRUE(exporter_->start(host_.executors()).ok());
     service_ =
         std::make_unique<TracingService>(config_, *exporter_, counts_, host_.clock(), host_.gate(), ids_);

@@ -13,11 +13,12 @@ namespace atl::tracing {
 /// Files are opened for each write, so one that is moved away is begun anew. By one thread.
 class TraceFile {
  public:
-  /// \param go_on  there is a file that another holder of this path, whose place is taken, may still write
-  /// to:
+  /// \param continues  there is a file that another holder of this path, whose place is taken, may still
+  /// write to:
   ///               it is appended to, and numbered files that exist are passed over. Otherwise what an
   ///               earlier run has left is replaced.
-  TraceFile(std::string path, bool go_on) : path_(std::move(path)), fresh_(!go_on), skip_existing_(go_on) {}
+  TraceFile(std::string path, bool continues)
+      : path_(std::move(path)), fresh_(!continues), skip_existing_(continues) {}
 
   /// Adds elements to the array in <path>. On failure the file is as it was.
   /// Errors: INTERNAL the path and the system's reason.

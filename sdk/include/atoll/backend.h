@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,6 +35,18 @@ struct Batch {
 };
 static_assert(sizeof(Batch) == 32);  // see ATOLL_SDK_LAYOUT
 
+class BackendInstance;
+
+/// Told that an instance whose room() was 0 takes requests again. Must not block, nor enter the instance.
+/// [any]
+class RoomListener {
+ public:
+  virtual void on_room(BackendInstance& instance) noexcept = 0;
+
+ protected:
+  ~RoomListener() = default;
+};
+
 /// Runs one batch at a time on one model instance.
 class BackendInstance {
  public:
@@ -53,6 +66,15 @@ class BackendInstance {
 
   /// [any] False when the instance can no longer serve (a dead child process).
   virtual bool ready() const noexcept { return true; }
+
+  /// For an instance that takes requests while it answers earlier ones (continuous batching): how much it
+  /// takes by the next execute(), as the sum of batch weights. Grows by itself, shrinks by execute() alone.
+  /// [instance]
+  virtual uint32_t room() const noexcept { return std::numeric_limits<uint32_t>::max(); }
+  /// Who is told when room() has become more than 0; null: nobody any more. When it returns the listener
+  /// before is not being called and will not be. False: room() is never less than a whole batch, and nobody
+  /// is told anything. [instance]
+  virtual bool set_room_listener(RoomListener* /*listener*/) noexcept { return false; }
 };
 
 /// What an instance is made for.

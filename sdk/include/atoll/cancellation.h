@@ -1,4 +1,5 @@
-/// Cancellation of one request: a flag that anybody may poll and one listener that is told at once.
+/// Cancellation of one request: a flag that anybody may poll, one listener that is told at once, and the
+/// requests that are cancelled with it.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,15 @@ class CancelListener {
   ~CancelListener() = default;
 };
 
+class Cancellation;
+
+/// That one request is cancelled with another: an ensemble's step with the ensemble's request. Owned by who
+/// made the step.
+struct CancelLink {
+  Cancellation* child = nullptr;
+  CancelLink* next = nullptr;
+};
+
 /// [any] A client's going away (gRPC cancel, deadline, HTTP disconnect) calls cancel(); whoever queues the
 /// request listens while it is queued; backends poll cancelled(). cancel() touches the object until it
 /// returns: its caller keeps the request's context from being reused meanwhile.
@@ -33,6 +43,7 @@ class Cancellation {
       return;
     }
     if ((before & kListening) != 0) listener_->on_cancel(context_);
+    if ((before & kLinked) != 0) cancel_linked();
     state_.fetch_and(~kCalling, std::memory_order_release);
   }
 
@@ -52,14 +63,46 @@ class Cancellation {
     while ((state_.load(std::memory_order_acquire) & kCalling) != 0) std::this_thread::yield();
   }
 
-  /// Ready for the next request. Only when nobody else can reach this object.
+  /// link.child is cancelled with this one, at once if this one is cancelled already. The listener of a
+  /// child must neither link nor unlink.
+  void link(CancelLink& link) noexcept {
+    lock();
+    link.next = links_;
+    links_ = &link;
+    const bool late = (state_.fetch_or(kLinked, std::memory_order_acq_rel) & kCancelled) != 0;
+    unlock();
+    if (late) link.child->cancel();
+  }
+
+  /// When it returns the child is not being cancelled by this one and will not be. A link that was added.
+  void unlink(CancelLink& link) noexcept {
+    lock();
+    CancelLink** place = &links_;
+    while (*place != &link) place = &(*place)->next;
+    *place = link.next;
+    unlock();
+  }
+
+  /// Ready for the next request. Only when nobody else can reach this object, and nothing is linked.
   void reset() noexcept { state_.store(0, std::memory_order_relaxed); }
 
  private:
-  static constexpr uint32_t kCancelled = 1, kListening = 2, kCalling = 4;
+  static constexpr uint32_t kCancelled = 1, kListening = 2, kCalling = 4, kLinked = 8, kLocked = 16;
+
+  void cancel_linked() noexcept {
+    lock();
+    for (const CancelLink* link = links_; link != nullptr; link = link->next) link->child->cancel();
+    unlock();
+  }
+  void lock() noexcept {
+    while ((state_.fetch_or(kLocked, std::memory_order_acquire) & kLocked) != 0) std::this_thread::yield();
+  }
+  void unlock() noexcept { state_.fetch_and(~kLocked, std::memory_order_release); }
+
   std::atomic<uint32_t> state_{0};
   CancelListener* listener_ = nullptr;
   void* context_ = nullptr;
+  CancelLink* links_ = nullptr;  ///< under kLocked
 };
 
 }  // namespace atl

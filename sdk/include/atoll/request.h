@@ -39,8 +39,8 @@ enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
 /// models.
 enum CallFlags : uint32_t {
   kHoldsResources = 1,        ///< its execution does; set by the scheduler that executes it
-  kCallerHoldsResources = 2,  ///< set by set_caller()
-  kIsStep = 4,                ///< made on behalf of another request, which was admitted; set by set_caller()
+  kCallerHoldsResources = 2,  ///< set by set_parent()
+  kIsStep = 4,                ///< made on behalf of another request, which was admitted; set by set_parent()
   kShadow = 8  ///< a copy of a client's request, whose responses nobody sees: no statistics count it
 };
 
@@ -153,6 +153,7 @@ class Request {
   uint64_t priority = 0;        ///< 0: the model's default level
   uint64_t timeout_us = 0;      ///< 0: none; a queue policy decides whether it counts
   std::string_view tenant;      ///< from a header or key; empty: none
+  std::string_view caller;      ///< who asks, as access control found (atoll/access.h); empty: not known
   ArenaList<InputTensor> inputs;
   ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
   ArenaList<Parameter> parameters;
@@ -202,9 +203,9 @@ class Request {
 
   /// For a request that is made by the execution of another one, which does not end before this one is
   /// answered: it is not made to wait for what its caller holds, nor asked for admission again.
-  void set_caller(const Request& caller) noexcept {
+  void set_parent(const Request& parent) noexcept {
     call_flags |= kIsStep;
-    if ((caller.call_flags & (kHoldsResources | kCallerHoldsResources)) != 0)
+    if ((parent.call_flags & (kHoldsResources | kCallerHoldsResources)) != 0)
       call_flags |= kCallerHoldsResources;
   }
 
@@ -229,7 +230,7 @@ class Request {
     sequence = {};
     sequence_flags = call_flags = 0;
     priority = timeout_us = 0;
-    tenant = {};
+    tenant = caller = {};
     inputs.clear();
     outputs.clear();
     parameters.clear();
@@ -248,7 +249,7 @@ class Request {
   Arena arena_;
 };
 
-static_assert(sizeof(Request) == 312);  // see ATOLL_SDK_LAYOUT
+static_assert(sizeof(Request) == 336);  // see ATOLL_SDK_LAYOUT
 
 /// One response being built and sent. [instance], by one thread at a time.
 ///

@@ -43,6 +43,7 @@
 #include "atoll/clock.h"
 #include "atoll/execution_admission.h"
 #include "atoll/executor.h"
+#include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
 
@@ -52,6 +53,18 @@ namespace atl {
 struct ScheduledInstance {
   BackendInstance* backend = nullptr;
   const InstanceSpec* spec = nullptr;
+};
+
+/// A model that steps of an ensemble call. [request]
+class MemberModel {
+ public:
+  /// The version that serves now. A request keeps to what its first step of this model got, so that a reload
+  /// moves an ensemble between requests.
+  /// Errors: as ModelCatalog::acquire().
+  virtual Result<ModelRef> acquire() noexcept = 0;
+
+ protected:
+  ~MemberModel() = default;
 };
 
 /// What a scheduler works with; everything outlives the scheduler. Time and threads come from here, so the
@@ -68,6 +81,9 @@ struct SchedulerContext {
   ExecutorFactory* executors = nullptr;
   /// Of each of the instances, in their order; empty: every execution is admitted, and nobody is to be asked.
   std::span<AdmittedInstance* const> admissions;
+  /// Of each step of `ensemble_scheduling`, in their order; the same model has the same object. Empty: the
+  /// model is not an ensemble.
+  std::span<MemberModel* const> members;
 };
 
 /// [request] unless said otherwise.

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "atoll/arena.h"
+#include "atoll/status.h"
 
 namespace atl {
 
@@ -72,15 +73,30 @@ constexpr std::optional<int64_t> element_count(std::span<const int64_t> shape) n
 /// Where bytes are. Numbers of the Triton C ABI. Only kCpu and kCpuPinned may be read and written by a CPU.
 enum class MemoryKind : uint32_t { kCpu = 0, kCpuPinned = 1, kGpu = 2 };
 
-/// Borrowed bytes. For kGpu, device_id is the CUDA ordinal and data a device pointer. Null is allowed with
-/// size 0. Bytes of inputs are not written by anybody but their maker; those of shared memory the client may
-/// change at any time, so what was checked has to be checked on a copy.
+/// The point in a device's work from which on a buffer's bytes may be used. Owned by the memory provider
+/// or the backend that filled the buffer; lives as long as the buffer. [any]
+class DeviceEvent {
+ public:
+  /// Whether it has been reached.
+  virtual bool is_reached() noexcept = 0;
+  /// Blocks until it has. Errors: INTERNAL the device failed; the bytes are lost.
+  virtual Status wait() noexcept = 0;
+  /// The device library's own event (a CUevent), for work on the same device that is to run after it without
+  /// the host having to wait; null: there is none.
+  virtual void* native_handle() noexcept = 0;
+
+ protected:
+  ~DeviceEvent() = default;
+};
+
+/// Borrowed bytes. Null is allowed with size 0. Bytes of inputs are not written by anybody but their maker;
+/// those of shared memory the client may change at any time, so what was checked has to be checked on a copy.
 struct Buffer {
-  void* data = nullptr;
+  void* data = nullptr;  ///< for kGpu a device pointer, which the CPU may not follow
   uint64_t size_bytes = 0;
   MemoryKind kind = MemoryKind::kCpu;
-  uint32_t reserved = 0;
-  int64_t device_id = 0;
+  int32_t device_id = 0;               ///< for kGpu the CUDA ordinal
+  DeviceEvent* ready_after = nullptr;  ///< before it the bytes must not be used; null: they may be
 };
 static_assert(sizeof(Buffer) == 32);
 

@@ -113,5 +113,60 @@ TEST(Cancellation, WhoListensAndStaysIsAlwaysTold) {
   for (int i = 0; i < kRounds; ++i) EXPECT_EQ(listeners[i].calls, listened[i]);
 }
 
+TEST(Cancellation, LinkedOnesAreCancelledWithIt) {
+  Cancellation parent, first, second, gone;
+  CountingListener listener;
+  CancelLink to_first{&first}, to_second{&second}, to_gone{&gone};
+  ASSERT_TRUE(first.listen(&listener, nullptr));
+  parent.link(to_first);
+  parent.link(to_gone);
+  parent.link(to_second);
+  parent.unlink(to_gone);
+  first.stop_listening();
+  ASSERT_TRUE(first.listen(&listener, &parent));
+
+  parent.cancel();
+  EXPECT_TRUE(first.cancelled());
+  EXPECT_TRUE(second.cancelled());
+  EXPECT_FALSE(gone.cancelled());
+  EXPECT_EQ(listener.calls, 1u);
+  EXPECT_EQ(listener.last, &parent);
+  parent.unlink(to_second);
+  parent.unlink(to_first);
+}
+
+TEST(Cancellation, AChildOfACancelledOneIsCancelledAtOnce) {
+  Cancellation parent, child;
+  parent.cancel();
+  CancelLink link{&child};
+  parent.link(link);
+  EXPECT_TRUE(child.cancelled());
+  parent.unlink(link);
+}
+
+TEST(Cancellation, LinksComeAndGoWhileItIsCancelled) {
+  constexpr int kRounds = 2000;
+  std::vector<Cancellation> parents(kRounds), stay(kRounds), go(kRounds);
+  std::barrier together(2);
+  std::thread canceller([&] {
+    for (Cancellation& parent : parents) {
+      together.arrive_and_wait();
+      parent.cancel();
+    }
+  });
+  for (int i = 0; i < kRounds; ++i) {
+    CancelLink to_stay{&stay[i]}, to_go{&go[i]};
+    parents[i].link(to_go);
+    together.arrive_and_wait();
+    parents[i].link(to_stay);
+    parents[i].unlink(to_go);
+    go[i].reset();  // nobody else reaches it: after unlink() it stays as it is
+    while (!stay[i].cancelled()) std::this_thread::yield();
+    parents[i].unlink(to_stay);
+  }
+  canceller.join();
+  for (int i = 0; i < kRounds; ++i) EXPECT_FALSE(go[i].cancelled()) << "cancelled after unlink()";
+}
+
 }  // namespace
 }  // namespace atl

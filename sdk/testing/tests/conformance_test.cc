@@ -35,7 +35,7 @@ class TestMemory final : public Memory {
     } while (!used_bytes_.compare_exchange_weak(used, used + size_bytes));
     void* data = ::operator new(size_bytes + 128, std::align_val_t(64));
     if (fault_ == Fault::kMisaligned) data = static_cast<char*>(data) + 8;
-    return Buffer{data, size_bytes, MemoryKind::kCpu, 0, device_id};
+    return Buffer{data, size_bytes, MemoryKind::kCpu, static_cast<int32_t>(device_id)};
   }
   void free(const Buffer& buffer) noexcept override {
     void* data = fault_ == Fault::kMisaligned ? static_cast<char*>(buffer.data) - 8 : buffer.data;

@@ -17,7 +17,7 @@ TEST(Request, ResetForgetsEverything) {
   request.add_parameter().key = "k";
   request.sequence.number = 7;
   request.sequence_flags = kSequenceStart;
-  request.set_caller(request);
+  request.set_parent(request);
   request.retry_after_ms = 4;
   request.batch_size = 3;
   request.times.deadline_ns = 5;

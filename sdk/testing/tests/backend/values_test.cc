@@ -12,7 +12,7 @@ namespace atl::backends {
 namespace {
 
 Buffer buffer(std::string& bytes, MemoryKind kind = MemoryKind::kCpu) {
-  return {.data = bytes.data(), .size_bytes = bytes.size(), .kind = kind, .reserved = 0, .device_id = 0};
+  return {.data = bytes.data(), .size_bytes = bytes.size(), .kind = kind, .device_id = 0};
 }
 const Buffer kNothing{};
 
@@ -59,7 +59,7 @@ TEST(Gather, GpuMemoryIsRefusedOnBothSides) {
 
 TEST(Contiguous, OneAlignedBufferIsUsedAsItIs) {
   alignas(64) char bytes[16] = "0123456789";
-  Buffer one{.data = bytes, .size_bytes = 10, .kind = MemoryKind::kCpu, .reserved = 0, .device_id = 0};
+  Buffer one{.data = bytes, .size_bytes = 10, .kind = MemoryKind::kCpu, .device_id = 0};
   InputTensor input;
   input.buffers = {&one, 1};
   Arena arena;
@@ -90,7 +90,7 @@ TEST(Contiguous, PiecesAndMisalignedBuffersAreCopied) {
 }
 
 TEST(Contiguous, GpuMemoryIsRefused) {
-  Buffer one{.data = nullptr, .size_bytes = 4, .kind = MemoryKind::kGpu, .reserved = 0, .device_id = 2};
+  Buffer one{.data = nullptr, .size_bytes = 4, .kind = MemoryKind::kGpu, .device_id = 2};
   InputTensor input;
   input.name = "x";
   input.buffers = {&one, 1};
