@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <random>
 
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {
