@@ -1,27 +1,15 @@
 // How one load goes: read, built beside what serves, swapped in.
 #include <algorithm>
-#include <exception>
 #include <set>
 #include <utility>
 
+#include "atoll/guarded.h"
 #include "models/catalog/loading/failure_text.h"
 #include "models/catalog/loading/parallel_for.h"
 #include "models/catalog/states/lifecycle.h"
 
 namespace atl::models {
 namespace {
-
-/// Building is our code, the backends' and libraries'; what throws there fails that load and nothing else.
-template <class Function>
-auto guarded(Function&& function) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const std::exception& error) {
-    return internal_error("loading threw: ", error.what());
-  } catch (...) {
-    return internal_error("loading threw something that is not a std::exception");
-  }
-}
 
 bool loses_instances(const ModelParts& before, const ModelParts& after) {
   return std::any_of(before.instances.begin(), before.instances.end(), [&](const auto& instance) {
@@ -40,7 +28,7 @@ void Lifecycle::prepare(const AttemptPtr& attempt) {
     attempt->prepared = loaded;
     return loaded->ensemble ? await_members(attempt) : build(attempt);
   }
-  Result<PreparedModel> prepared = guarded([&]() -> Result<PreparedModel> {
+  Result<PreparedModel> prepared = guarded("loading", [&]() -> Result<PreparedModel> {
     return loader_->prepare(attempt->model, attempt->order, loaded.get(), &progress);
   });
   attempt->was_read = progress.was_read;
@@ -121,7 +109,7 @@ std::vector<Lifecycle::VersionFailure> Lifecycle::build_versions(const Attempt& 
     outcomes[i].version = version.version;
     // What is published is made by the loader.
     auto* base = static_cast<ServedModel*>(attempt.bases[i].get());
-    BuiltOne one = guarded([&]() -> BuiltOne {
+    BuiltOne one = guarded("loading", [&]() -> BuiltOne {
       if (base != nullptr) return loader_->build_on(*base, attempt.prepared, &outcomes[i].missing);
       return loader_->build(attempt.prepared, version, &outcomes[i].missing);
     });
