@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "models/catalog/loading/load_failure.h"
 #include "models/catalog/loading/load_order.h"
 #include "models/catalog/loading/loader_options.h"
 #include "models/catalog/loading/model_reader.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "atoll/proto/model_description.h"
-#include "model_config.pb.h"
+#include "atoll/proto/parse_model_config.h"
 #include "models/catalog/loading/label_file.h"
 
 namespace atl::models {
@@ -23,7 +23,7 @@ Status check_names(const std::vector<TensorSpec>& specs, std::string_view what, 
 }  // namespace
 
 Status parse_config(std::string_view bytes, inference::ModelConfig* config) {
-  if (bytes.size() > INT32_MAX || !config->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (!proto::parse_model_config(bytes, config)) {
     return internal_error("the model configuration's ", bytes.size(),
                           " bytes are no serialized inference.ModelConfig");
   }

@@ -3,18 +3,44 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "atoll/host.h"
 #include "atoll/model_config.h"
 #include "atoll/repository.h"
-#include "models/catalog/loading/completed_config.h"
+#include "model_config.pb.h"
 #include "models/catalog/loading/instance_takeover.h"
-#include "models/catalog/loading/load_failure.h"
 #include "models/catalog/loading/loader_options.h"
+#include "models/catalog/loading/model_info.h"
 #include "models/catalog/serving/served_model.h"
 
 namespace atl::models {
+
+/// Why a version could not be built.
+struct LoadFailure {
+  LoadFailure() noexcept = default;
+  LoadFailure(Status why, Want what = {}) noexcept : status(std::move(why)), want(std::move(what)) {}
+  bool ok() const noexcept { return status.ok(); }
+
+  Status status;  ///< OK: there is none
+  Want want;      ///< the service for want of which it failed, if that is the reason
+};
+
+/// The configuration that a version is built with. Completed and checked; parsed once.
+struct CompletedConfig {
+  std::string bytes;
+  inference::ModelConfig message;
+
+  /// Errors: those of parse_config(), and the one that the bytes stand for.
+  static Result<CompletedConfig> from(Result<std::string> bytes) {
+    if (!bytes.ok()) return std::move(bytes).status();
+    CompletedConfig config{std::move(bytes).value(), {}};
+    ATOLL_RETURN_IF_ERROR(parse_config(config.bytes, &config.message));
+    return config;
+  }
+};
 
 /// What all builds share; outlives them.
 struct BuildContext {

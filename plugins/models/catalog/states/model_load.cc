@@ -1,27 +1,15 @@
 #include "models/catalog/states/model_load.h"
 
 #include <algorithm>
-#include <exception>
 #include <set>
 #include <utility>
 
+#include "atoll/guarded.h"
 #include "models/catalog/loading/failure_text.h"
 #include "models/catalog/loading/parallel_for.h"
 
 namespace atl::models {
 namespace {
-
-/// Building is our code, the backends' and libraries'; what throws there fails that load and nothing else.
-template <class Outcome, class Function>
-Outcome guarded(Function&& function) {
-  try {
-    return function();
-  } catch (const std::exception& error) {
-    return internal_error("loading threw: ", error.what());
-  } catch (...) {
-    return internal_error("loading threw something that is not a std::exception");
-  }
-}
 
 bool loses_instances(const ModelParts& before, const ModelParts& after) {
   return std::any_of(before.instances.begin(), before.instances.end(), [&](const auto& instance) {
@@ -101,8 +89,9 @@ void ModelLoad::prepare() {
     prepared_ = std::move(loaded);
   } else {
     PrepareProgress progress;
-    auto prepared = guarded<Result<PreparedModel>>(
-        [&] { return state_.loader->prepare(model_, order_, loaded.get(), &progress); });
+    auto prepared = guarded("loading", [&]() -> Result<PreparedModel> {
+      return state_.loader->prepare(model_, order_, loaded.get(), &progress);
+    });
     was_read_ = progress.was_read;
     if (!prepared.ok()) return fail_prepare(std::move(prepared).status(), progress.exists);
     prepared_ = std::make_shared<const PreparedModel>(std::move(prepared).value());
@@ -241,7 +230,7 @@ std::vector<ModelLoad::VersionFailure> ModelLoad::build_versions(Built& built) {
     // What is published is made by the loader.
     auto* base = static_cast<ServedModel*>(bases_[i].get());
     outcomes[i].version = needed_[i].version;
-    outcomes[i].failure = guarded<LoadFailure>([&] {
+    outcomes[i].failure = guarded("loading", [&]() -> LoadFailure {
       if (base != nullptr) return state_.loader->build_on(*base, prepared_, &built[i]);
       return state_.loader->build(prepared_, needed_[i], &built[i]);
     });

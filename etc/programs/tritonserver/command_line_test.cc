@@ -6,7 +6,7 @@
 #include <set>
 
 #include "flag_table.h"
-#include "launcher_fixture.h"
+#include "testing/launcher_fixture.h"
 
 namespace atl::tritonserver {
 namespace {

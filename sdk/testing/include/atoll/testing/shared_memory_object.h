@@ -14,8 +14,9 @@
 
 #include "atoll/text.h"
 
-namespace atl::memory {
+namespace atl::test {
 
+/// Bytes of a page of memory.
 inline uint64_t page() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
 /// Mapped by the test, removed at its end.
@@ -58,4 +59,4 @@ class TestObject {
   void* data_ = nullptr;
 };
 
-}  // namespace atl::memory
+}  // namespace atl::test

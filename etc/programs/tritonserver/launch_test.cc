@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "launcher_fixture.h"
+#include "testing/launcher_fixture.h"
 
 namespace atl::tritonserver {
 namespace {

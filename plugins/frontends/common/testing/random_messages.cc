@@ -1,4 +1,4 @@
-#include "common/random_messages.h"
+#include "common/testing/random_messages.h"
 
 #include <iterator>
 #include <utility>

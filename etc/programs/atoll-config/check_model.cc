@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "advice.h"
-#include "check_values.h"
-#include "derive.h"
-#include "findings.h"
-#include "instance_groups.h"
 #include "model_files.h"
-#include "normalise.h"
-#include "parse_text.h"
-#include "pbtxt_model_configs.h"
-#include "validate.h"
-#include "versions.h"
+#include "pbtxt/check_values.h"
+#include "pbtxt/derive.h"
+#include "pbtxt/findings.h"
+#include "pbtxt/instance_groups.h"
+#include "pbtxt/normalise.h"
+#include "pbtxt/parse_text.h"
+#include "pbtxt/pbtxt_model_configs.h"
+#include "pbtxt/validate.h"
+#include "pbtxt/versions.h"
 
 namespace atl::config {
 namespace {
