@@ -25,12 +25,6 @@ struct RequestContext {
   FaultNotes* fault_notes = nullptr;
 };
 
-/// The levels of a scheduler's queue.
-struct PriorityLevels {
-  uint64_t count = 0;     ///< 0: it has none
-  uint64_t standard = 0;  ///< of requests that name none
-};
-
 /// Validation, cache, admission, hand-over: infer() goes through them, and what had to wait goes on from
 /// where it was. [request]
 class RequestPath final : private AfterAdmission, private CacheWaiter {
