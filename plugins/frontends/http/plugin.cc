@@ -16,7 +16,7 @@ ATOLL_PLUGIN(HttpFrontend,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>()},
+                        optional<LogControl>(), optional<RequestMemory>(), many<Memory>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http
