@@ -35,6 +35,7 @@ class CatalogPlugin final : public Plugin {
   Service<Repository> repository_;
   Service<ModelConfigs> configs_;
   Service<FaultNotes> fault_notes_;
+  DeviceInputs device_inputs_{host_};
   Catalog catalog_;
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};

@@ -16,7 +16,6 @@
 namespace atl::models {
 namespace {
 
-constexpr int32_t kGpusMax = 64;
 constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
 
 std::vector<EnsembleMember> members_of(const inference::ModelConfig& config) {
@@ -303,7 +302,9 @@ Status Loader::create_instances(const PreparedModel& model, ModelParts& parts) {
       parts.instances[i] = std::make_shared<CountedInstance>(
           std::move(instance).value(), serving_.fault_notes,
           cat("executing a batch of model '", parts.info->name, "' version ", parts.info->version,
-              " on instance '", parts.specs[i]->name, "'"));
+              " on instance '", parts.specs[i]->name, "'"),
+          parts.specs[i]->kind == InstanceKind::kGpu ? nullptr : serving_.device_inputs,
+          parts.specs[i]->reporter);
     }
   };
   if ((*parts.backend)->traits().parallel_instances) {
@@ -385,22 +386,8 @@ Status Loader::create_scheduler(const PreparedModel& model, const inference::Mod
 }
 
 std::vector<int32_t> Loader::usable_gpus() {
-  std::vector<int32_t> gpus;
-  for (const ServiceInfo& info : host_.registry().list(Memory::kInterfaceId)) {
-    auto memory = host_.registry().find<Memory>(info.instance);
-    if (!memory.ok() || (*memory)->kind() != MemoryKind::kGpu) continue;
-    for (int32_t gpu = 0; gpu < kGpusMax; ++gpu) {
-      Result<Buffer> probe = (*memory)->allocate(0, gpu);
-      if (!probe.ok()) {
-        if (probe.status().code() == Code::kInvalidArgument) break;
-        continue;
-      }
-      (*memory)->free(probe.value());
-      gpus.push_back(gpu);
-    }
-    break;
-  }
-  return gpus;
+  auto memory = memory_of(host_.registry(), MemoryKind::kGpu, Memory::kDevicesMinor);
+  return memory.ok() ? (*memory)->devices() : std::vector<int32_t>();
 }
 
 }  // namespace atl::models

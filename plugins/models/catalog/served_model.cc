@@ -27,7 +27,8 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
     : context_(context),
       parts_(std::move(parts)),
       info_(*parts_.info),
-      validator_(info_, std::move(correlation)),
+      validator_(info_, std::move(correlation),
+                 context.device_inputs == nullptr ? nullptr : &context.device_inputs->devices()),
       reshapes_outputs_(has_reshape(info_.outputs)),
       enqueueing_(cat("enqueueing a request for model '", info_.name, "' version ", info_.version)) {}
 

@@ -32,6 +32,7 @@ struct ServingContext {
   WorkerPool& workers;
   AdmissionPoint& admission;
   FaultNotes* fault_notes = nullptr;
+  const DeviceInputs* device_inputs = nullptr;  ///< null: no memory of devices is reached
 };
 
 /// Everything a version is made of. Members end in the reverse order of their declaration. What is shared is
