@@ -127,8 +127,7 @@ TEST_F(ManifestTest, SaysWhatIsWrong) {
       {"atoll = { 'levle' = 1 }\n", "m.toml:1:11: unknown key 'levle' in [atoll]"},
       {"[log]\nlevel = \"warnin\"\n",
        "m.toml:2:9: log.level: found string \"warnin\", expected one of trace|debug|info|warning|error, did "
-       "you mean "
-       "'warning'?"},
+       "you mean 'warning'?"},
       {"[log]\nformat = 5\n", "m.toml:2:10: log.format: found integer 5, expected one of text|json"},
       {"[log]\nfile = 2001-02-03\n", "m.toml:2:8: log.file: found date or time 2001-02-03, expected string"},
       {"atoll = 5\n", "m.toml:1:9: atoll: found integer 5, expected table [atoll]"},

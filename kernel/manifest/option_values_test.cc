@@ -100,8 +100,7 @@ TEST(CheckOptionsTest, SaysWhatIsWrong) {
        "most 1h"},
       {"message_bytes_max = 'lots'",
        "etc/atoll.toml:1:21: plugin.grpc.message_bytes_max: found string \"lots\", expected bytes "
-       "(\"64MiB\"), "
-       "4KiB..2GiB"},
+       "(\"64MiB\"), 4KiB..2GiB"},
       {"message_bytes_max = -1",
        "etc/atoll.toml:1:21: plugin.grpc.message_bytes_max: found integer -1, expected bytes (\"64MiB\"), "
        "4KiB..2GiB"},

@@ -204,8 +204,7 @@ TEST(CheckAgainstModelTest, RefusesAnotherShape) {
               batching()),
       "tensor 'x': the model expects 3 dimensions (shape [-1,3,-1]) but the model configuration specifies 3 "
       "dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor "
-      "shape, "
-      "making complete shape [-1,4,-1])");
+      "shape, making complete shape [-1,4,-1])");
   EXPECT_EQ(
       checked(cat("input { name: 'x' data_type: TYPE_FP32 dims: [3, -1] } ", kFlag), batching()),
       "tensor 'x': the model expects 3 dimensions (shape [-1,3,-1]) but the model configuration specifies 2 "
@@ -216,8 +215,7 @@ TEST(CheckAgainstModelTest, BatchingNeedsAVariableFirstDimension) {
   Signature fixed = signature({tensor("x", DataType::kFp32, {2, 3})}, {});
   EXPECT_EQ(checked("max_batch_size: 8 input { name: 'x' data_type: TYPE_FP32 dims: 3 }", fixed),
             "tensor 'x': for the model to support batching the shape should have at least 1 dimension and "
-            "the first "
-            "dimension must be -1; but shape expected by the model is [2,3]");
+            "the first dimension must be -1; but shape expected by the model is [2,3]");
 }
 
 /// A model for ragged batches: x is flat, n grows with the requests, s has a row for each item.

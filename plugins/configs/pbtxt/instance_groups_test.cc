@@ -1,6 +1,6 @@
 #include "instance_groups.h"
 
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {
@@ -84,24 +84,20 @@ TEST(InstanceGroups, EveryRule) {
       {"instance_group { kind: KIND_GPU gpus: [ 0, 99 ] }",
        {0, 1},
        "instance group m_0 of model m specifies invalid or unsupported gpu id 99. GPUs with at least the "
-       "minimum "
-       "required CUDA compute compatibility of 7.500000 are: 0, 1"},
+       "minimum required CUDA compute compatibility of 7.500000 are: 0, 1"},
       {"instance_group { kind: KIND_GPU gpus: [ -1 ] }",
        {0},
        "instance group m_0 of model m specifies invalid or unsupported gpu id -1. GPUs with at least the "
-       "minimum "
-       "required CUDA compute compatibility of 7.500000 are: 0"},
+       "minimum required CUDA compute compatibility of 7.500000 are: 0"},
       {"platform: 'p' instance_group { profile: '0' }",
        {},
        "instance group m_0 of model m and platform pspecifies profile field which is only supported for "
-       "TensorRT "
-       "models"},
+       "TensorRT models"},
       {"platform: 'tensorrt_plan' instance_group { profile: [ '0', '12' ] }", {}, "OK"},
       {"platform: 'tensorrt_plan' instance_group { profile: '-1' }",
        {},
        "instance group m_0 of model m and platform tensorrt_plan specifies invalid profile -1. The field "
-       "should "
-       "contain the string representation of a non-negative integer."},
+       "should contain the string representation of a non-negative integer."},
       {"platform: 'tensorrt_plan' instance_group { profile: 'x' }", {}, "unable to parse 'x': stoi"},
       {"platform: 'tensorrt_plan' instance_group { profile: '99999999999' }",
        {},
@@ -118,8 +114,7 @@ TEST(InstanceGroups, EveryRule) {
       {"sequence_batching { state { input_name: 's' use_growable_memory: true } }",
        {},
        "'use_growable_memory' can only work with KIND_GPU model instances right now. Please either change "
-       "the "
-       "instance type to KIND_GPU or set 'use_growable_memory' to false for state input 's'."},
+       "the instance type to KIND_GPU or set 'use_growable_memory' to false for state input 's'."},
       {"platform: 'ensemble'", {}, "OK"},
   };
   for (const Case& c : cases) EXPECT_EQ(refusal(c.text, c.gpus), c.message) << c.text;

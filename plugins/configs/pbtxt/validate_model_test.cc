@@ -1,4 +1,4 @@
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 #include "validate.h"
 
 namespace atl::pbtxt {
@@ -104,16 +104,13 @@ TEST(ValidateLimits, TimesOfSequences) {
         "most 9223372036854775"},
        {"sequence_batching { max_sequence_idle_microseconds: 18446744073709551615 }",
         "'sequence_batching.max_sequence_idle_microseconds' of model 'm' is 18446744073709551615, expected "
-        "at "
-        "most 9223372036854775"},
+        "at most 9223372036854775"},
        {"sequence_batching { direct { max_queue_delay_microseconds: 18446744073709551615 } }",
         "'sequence_batching.direct.max_queue_delay_microseconds' of model 'm' is 18446744073709551615, "
-        "expected "
-        "at most 9223372036854775"},
+        "expected at most 9223372036854775"},
        {"sequence_batching { oldest { max_queue_delay_microseconds: 18446744073709551615 } }",
         "'sequence_batching.oldest.max_queue_delay_microseconds' of model 'm' is 18446744073709551615, "
-        "expected "
-        "at most 9223372036854775"}});
+        "expected at most 9223372036854775"}});
 }
 
 TEST(ValidateRateLimiter, EveryRule) {
@@ -123,8 +120,7 @@ TEST(ValidateRateLimiter, EveryRule) {
        {"{ count: 1 } } }", "rate limiter resource must have a name for m"},
        {"{ name: 'R' } } }", "rate limiter resource 'R' has 'count' 0, expected at least 1 for m"},
        {"{ name: 'R' count: 1 } } } instance_group { rate_limiter { resources { name: 'R' count: 1 global: "
-        "true "
-        "} } }",
+        "true } } }",
         "Resource \"R\" is present as both global and device-specific resource in the model "
         "configuration."}});
 }

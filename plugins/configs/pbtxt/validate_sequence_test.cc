@@ -1,4 +1,4 @@
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {
@@ -13,35 +13,29 @@ TEST(ValidateSequence, Controls) {
       {{"sequence_batching { }", "OK"},
        {"response_cache { enable: true } sequence_batching { }",
         "Response Cache does not currently support model m with sequence batching scheduler. Please disable "
-        "the "
-        "response cache."},
+        "the response cache."},
        {"sequence_batching { control_input { } }", "sequence batching control tensor must have a name for m"},
        {"sequence_batching { control_input { name: 'c' } control_input { name: 'c' } }",
         "sequence batching control tensor 'c' is specified for multiple control kinds for m"},
        {"sequence_batching { control_input { name: 'c' control { kind: CONTROL_SEQUENCE_END bool_false_true: "
-        "[ "
-        "false, true ] } } control_input { name: 'd' control { kind: CONTROL_SEQUENCE_END bool_false_true: [ "
-        "false, true ] } } }",
+        "[ false, true ] } } control_input { name: 'd' control { kind: CONTROL_SEQUENCE_END bool_false_true: "
+        "[ false, true ] } } }",
         "sequence batching specifies multiple CONTROL_SEQUENCE_END tensors for m"},
        {control("kind: CONTROL_SEQUENCE_START"),
         "sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' "
-        "for "
-        "CONTROL_SEQUENCE_START for m"},
+        "for CONTROL_SEQUENCE_START for m"},
        {control("kind: CONTROL_SEQUENCE_READY int32_false_true: [ 0, 1 ] fp32_false_true: [ 0, 1 ]"),
         "sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and "
         "'bool_false_true' for CONTROL_SEQUENCE_READY for m"},
        {control("kind: CONTROL_SEQUENCE_START int32_false_true: [ 0 ]"),
         "sequence batching control 'int32_false_true' must have exactly 2 entries for CONTROL_SEQUENCE_START "
-        "for "
-        "m"},
+        "for m"},
        {control("kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1, 2 ]"),
         "sequence batching control 'fp32_false_true' must have exactly 2 entries for CONTROL_SEQUENCE_START "
-        "for "
-        "m"},
+        "for m"},
        {control("kind: CONTROL_SEQUENCE_START bool_false_true: [ true ]"),
         "sequence batching control 'bool_false_true' must have exactly 2 entries for CONTROL_SEQUENCE_START "
-        "for "
-        "m"},
+        "for m"},
        {control("kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ]"), "OK"},
        {control("kind: CONTROL_SEQUENCE_CORRID int32_false_true: [ 0, 1 ] data_type: TYPE_UINT64"),
         "sequence batching must not specify either 'int32_false_true', 'fp32_false_true' or "
@@ -99,8 +93,7 @@ TEST(ValidateSequence, States) {
        {state("", ""), "sequence batching state 'i' must specify 'dims' for m"},
        {state("", "dims: 0"),
         "sequence batching state 'i' dimension must be integer >= 1, or -1 to indicate a variable-size "
-        "dimension "
-        "for m"},
+        "dimension for m"},
        {state("", "dims: [ 4611686018427387904, 4611686018427387904 ]"),
         "element count for tensor 'i' exceeds maximum size of 9223372036854775807"},
        {state("use_growable_memory: true"),
@@ -162,8 +155,7 @@ TEST(ValidateSequence, InitialStates) {
         "Field 'name' must be set when using initial_state for state input 'i'."},
        {initial("name: 'n' data_type: TYPE_FP32 dims: 2 zero_data: true"),
         "Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state "
-        "input "
-        "'i'. 1 != 2"},
+        "input 'i'. 1 != 2"},
        {initial("name: 'n' data_type: TYPE_FP32 dims: [ 2, -1 ] zero_data: true"),
         "'initial_state' field for state input name 'i' contains variable dimensions."},
        {initial("name: 'n' data_type: TYPE_FP32 dims: [ 2, -2 ] zero_data: true"),

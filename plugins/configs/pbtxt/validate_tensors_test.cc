@@ -1,4 +1,4 @@
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {
@@ -119,8 +119,7 @@ TEST(ValidateTensors, OnlyInStrictModeAndWhenFinished) {
 TEST(ValidateBatchTensors, EveryRule) {
   const std::string tensors =
       "backend: 'b' input { name: 'i' data_type: TYPE_FP32 dims: 1 } output { name: 'o' data_type: TYPE_FP32 "
-      "dims: 1 "
-      "} ";
+      "dims: 1 } ";
   expect_messages(
       tensors,
       {{"batch_input { kind: BATCH_ITEM_SHAPE source_input: 'i' data_type: TYPE_INT32 target_name: 't' }",

@@ -2,11 +2,11 @@
 /// atl::Request, without protobuf objects.
 ///
 ///     V2InferRequest message;
-///     ATOLL_RETURN_IF_ERROR(message.parse(slices, request.arena()));   // structure; names of model and
-///     version
+///     // Structure, and the names of model and version.
+///     ATOLL_RETURN_IF_ERROR(message.parse(slices, request.arena()));
 ///     ... find the model, so that an unknown one is reported before anything else ...
-///     ATOLL_RETURN_IF_ERROR(message.fill(request, regions));           // meaning; parameters, inputs,
-///     outputs
+///     // Meaning: parameters, inputs, outputs.
+///     ATOLL_RETURN_IF_ERROR(message.fill(request, regions));
 ///
 /// Texts are copied into the request's arena. Entries of raw_input_contents are not copied: they become
 /// borrowed buffers that point into the slices, several if the tensor crosses slices, so the slices must live

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "common/codec_test_support.h"
+#include "common/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {
@@ -62,8 +62,7 @@ TEST(V2InferRequest, RefusesParametersWithTheProtocolsTexts) {
   constexpr Code kInvalid = Code::kInvalidArgument;
   const char* reserved =
       "parameter keys starting with 'triton_' are reserved for Triton usage. Only the following keys "
-      "starting "
-      "with 'triton_' are allowed: triton_enable_empty_final_response";
+      "starting with 'triton_' are allowed: triton_enable_empty_final_response";
   using M = ModelInferRequest;
   expect_refusals(
       {{"sequence_id", [](M& m) { parameter(m, "sequence_id").set_bool_param(true); }, kInvalid,

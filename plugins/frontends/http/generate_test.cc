@@ -70,8 +70,7 @@ TEST_F(GenerateTest, OneResponseAndAnEmptyEnd) {
 TEST_F(GenerateTest, OtherNumbersOfResponsesAreAnError) {
   const std::string text =
       "generate expects model to produce exactly 1 response, use generate stream for model that generates "
-      "various "
-      "number of responses";
+      "various number of responses";
   int count = 0;
   model_->respond = [&](Request& request) {
     for (int i = 0; i < count; ++i) send_number(request, i, 0);

@@ -35,12 +35,12 @@ inline constexpr OptionTable kOptions{
     option_int("max_connections", 64)
         .range(1, 10000)
         .help("Connections open at a time. At the limit the one that has waited longest for a request makes "
-              "room; "
-              "if all are being answered, further ones get 503 and are closed."),
+              "room; if all are being answered, further ones get 503 and are closed."),
     option_duration("idle_timeout", "75s")
         .range("1ms", "86400s")
-        .help("Time in which a client has to send a whole request, or to take a whole answer, before it is "
-              "disconnected."),
+        .help(
+            "Time without a request, and in which a client has to send the head of one, its body, or to take "
+            "a whole answer, before it is disconnected."),
 };
 
 }  // namespace atl::frontends::metrics

@@ -6,7 +6,7 @@
 #include "atoll/memory.h"
 #include "atoll/request_admission.h"
 #include "atoll/request_memory.h"
-#include "catalog_plugin.h"
+#include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {
 namespace {
@@ -46,7 +46,8 @@ ATOLL_PLUGIN(CatalogPlugin,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
               .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
-                        many<ExecutionAdmission>(), optional<FaultNotes>(), optional<RequestMemory>()},
+                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
+                        optional<RequestMemory>()},
               .options = kOptions});
 
 }  // namespace atl::models

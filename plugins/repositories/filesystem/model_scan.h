@@ -23,8 +23,8 @@ using OnEntry = std::function<void(std::string_view path, const struct stat& inf
 
 /// Checks every file below `model`. Links that stay in the repository are followed, each directory once;
 /// links out of it are errors, or, where the repository follows links, looked at but not entered.
-/// \param files_max bounds the entries looked at. \param on_entry  may be empty, which saves looking at
-/// regular files
+/// \param files_max  bounds the entries looked at
+/// \param on_entry   may be empty, which saves looking at regular files
 /// Errors: INVALID_ARGUMENT a FIFO, socket or device; a link that leads out of the repository or in a circle;
 /// nesting beyond kScanDepthMax; more than files_max entries. UNAVAILABLE the system's reason.
 Status scan_model_directory(const Containment& repository, const Found& model,

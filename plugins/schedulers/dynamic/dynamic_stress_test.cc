@@ -1,8 +1,8 @@
 /// The dynamic scheduler under real threads, with every kind of timer and order at work.
 #include "atoll/testing/fake_log.h"
-#include "common/testing/scheduler_stress.h"
-#include "dynamic_provider.h"
-#include "test_config.h"
+#include "schedulers/common/testing/scheduler_stress.h"
+#include "schedulers/dynamic/dynamic_provider.h"
+#include "schedulers/dynamic/test_config.h"
 
 namespace atl::schedulers {
 namespace {
@@ -11,8 +11,7 @@ constexpr const char* kConfigs[] = {
     "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 2, 4 ] max_queue_delay_microseconds: 50 }",
     "max_batch_size: 4 dynamic_batching { preserve_ordering: true max_queue_delay_microseconds: 20 }",
     "max_batch_size: 8 dynamic_batching { priority_levels: 3 default_priority_level: 2 default_queue_policy "
-    "{ "
-    "default_timeout_microseconds: 200 } priority_queue_policy { key: 3 value { timeout_action: DELAY "
+    "{ default_timeout_microseconds: 200 } priority_queue_policy { key: 3 value { timeout_action: DELAY "
     "default_timeout_microseconds: 50 max_queue_size: 20 } } }",
     "max_batch_size: 8 dynamic_batching { } parameters { key: 'latency_target_microseconds' value { "
     "string_value: '500' } }",

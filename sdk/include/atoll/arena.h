@@ -1,5 +1,5 @@
 /// Arena: memory for the many small parts of one request, given back all at once and reused by the next
-/// request.
+/// request. Request and Response have one each: whatever they point to that nobody else keeps is put there.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,25 @@
 
 namespace atl {
 
-/// Bump allocator over a chain of blocks. Destructors are not run: only trivially destructible things may
-/// live here. Growth is the caller's to bound: everything placed here stems from a request whose size a
-/// frontend has limited. Not thread safe; one owner at a time.
+/// Bump allocator over a chain of blocks. What it gives stays where it is until reset() or the arena's end,
+/// whatever is allocated after it. Destructors are not run: only trivially destructible things may live here.
+/// Growth is the caller's to bound: everything placed here stems from a request whose size a frontend has
+/// limited. Nothing fails: when memory is gone the process ends, as by operator new in a noexcept function.
+///
+/// Not thread safe: it is used by whoever holds the request or builds the response at the moment, and goes
+/// from thread to thread with it.
 class Arena {
  public:
-  /// \param first_block_bytes  of the block that is kept over reset(); a typical request should fit.
+  /// Takes no memory before the first allocation.
+  /// \param first_block_bytes  size of the block that is kept over reset(): with one that a typical request
+  ///                           fits into, the requests after the first one allocate nothing
   explicit Arena(size_t first_block_bytes = 4096) noexcept : first_block_bytes_(first_block_bytes) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena() { free_blocks(nullptr); }
 
-  /// Never null; ends the process when memory is gone, as operator new does in a noexcept function.
+  /// Uninitialised bytes; never null. What does not fit into the rest of the block starts a new one.
+  /// \param alignment  a power of two
   void* allocate(size_t size_bytes, size_t alignment = alignof(std::max_align_t)) noexcept {
     auto at = (cursor_ + alignment - 1) & ~(alignment - 1);
     if (head_ == nullptr || at + size_bytes > end_) {
@@ -36,12 +43,14 @@ class Arena {
     cursor_ = at + size_bytes;
     return reinterpret_cast<void*>(at);
   }
+  /// One T, made of the arguments. Never null.
   template <class T, class... Args>
   T* make(Args&&... args) noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
     return new (allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
   }
-  /// Uninitialised for trivial T, else value-initialised. Null for count 0.
+  /// Value-initialised: zeros, if T is trivial. Null for count 0.
+  /// \param count  sizeof(T) * count must not overflow: check numbers that a client sent before
   template <class T>
   T* make_array(size_t count) noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -50,6 +59,7 @@ class Arena {
     for (size_t i = 0; i < count; ++i) new (items + i) T();
     return items;
   }
+  /// A copy that may be written; empty, with null as data, for no items.
   template <class T>
   std::span<T> copy(std::span<const T> items) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -65,7 +75,8 @@ class Arena {
     to[text.size()] = '\0';
     return {to, text.size()};
   }
-  /// Forgets everything allocated; keeps one block of the first size.
+  /// Forgets everything allocated: every pointer into the arena is dangling from here on. One block of the
+  /// first size is kept for what comes next, the others are given back.
   void reset() noexcept {
     if (head_ == nullptr) return;
     Block* keep = nullptr;
@@ -111,13 +122,17 @@ class Arena {
   size_t first_block_bytes_;
 };
 
-/// A growable list of trivial items inside an arena. add() may move the items: a reference from an earlier
-/// add() then points to memory that is still valid but no longer part of the list.
+/// A growable list of trivial items inside an arena, which it is given by each add(): always the same one.
+/// add() may move the items: a reference from an earlier add() then points to memory that is still valid but
+/// no longer part of the list. Copying the list copies where the items are, not the items. Threads: as the
+/// arena.
 template <class T>
 class ArenaList {
  public:
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
+  /// A value-initialised item at the end. Places that the items grew out of stay in the arena: one list takes
+  /// less than four times the memory of its items.
   T& add(Arena& arena) noexcept {
     if (size_ == capacity_) {
       capacity_ = capacity_ == 0 ? 4 : capacity_ * 2;
@@ -128,6 +143,7 @@ class ArenaList {
     items_[size_] = T();
     return items_[size_++];
   }
+  /// Indices are not checked.
   uint32_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   T& operator[](size_t i) noexcept { return items_[i]; }

@@ -68,8 +68,7 @@ class Registry {
  public:
   /// \param interface_id  "atoll.backend/1"
   /// \param instance      the provider's instance name; empty: the one bound to this instance by the
-  /// manifest's
-  ///                      `needs`, else the only one, else the one with the highest rank.
+  ///                      manifest's `needs`, else the only one, else the one with the highest rank.
   /// Errors: NOT_FOUND names the interface and, if given, the instance and those that exist;
   /// FAILED_PRECONDITION two providers of the same highest rank; UNAVAILABLE the provider is draining.
   virtual Result<ServiceLease> acquire(std::string_view interface_id, std::string_view instance) noexcept = 0;

@@ -29,8 +29,11 @@ class Model;
 class Request;
 class Response;
 
+/// Of a response that is sent: kFinal, it is the last one of its request.
 enum ResponseFlags : uint32_t { kFinal = 1 };
+/// What happens to a request that its holder is done with: it goes back to its maker, or to its scheduler.
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
+/// The request is the first, the last or, with both, the only one of its sequence.
 enum SequenceFlags : uint32_t { kSequenceStart = 1, kSequenceEnd = 2 };
 /// What admission (atoll/execution_admission.h, atoll/request_admission.h) has to know of models that call
 /// models.
@@ -42,6 +45,7 @@ enum CallFlags : uint32_t {
 };
 
 /// Correlation id: none, a number other than 0, or a text of 1..128 bytes. 7 and "7" are different sequences.
+/// The text is borrowed, as every name in a request.
 struct SequenceId {
   uint64_t number = 0;
   std::string_view text;
@@ -53,7 +57,7 @@ inline bool is_same_name(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && (a.data() == b.data() || a == b);
 }
 
-/// An output the client asked for.
+/// An output the client asked for or, if it named none, one of the model's.
 struct RequestedOutput {
   std::string_view name;
   int32_t spec_index = -1;      ///< position in ModelInfo::outputs; set by validation
@@ -62,14 +66,18 @@ struct RequestedOutput {
 };
 static_assert(sizeof(RequestedOutput) == 56);  // see ATOLL_SDK_LAYOUT
 
+/// Draft: no scheduler of the tree provides it yet, and it may change with the first that does.
 /// Implicit state of a sequence; null in requests of models without it. [instance]
 class SequenceState {
  public:
-  /// Gives a buffer for the new value of state `name`. The shape is copied.
+  /// Gives a buffer for the new value of state `name`, valid until it is committed. The shape is copied.
+  /// \param buffer  of at least size_bytes, of the preferred kind if there is such memory
+  /// Errors: INVALID_ARGUMENT the model has no such state, or another type or shape; RESOURCE_EXHAUSTED.
   virtual Status output(std::string_view name, DataType datatype, std::span<const int64_t> shape,
                         uint64_t size_bytes, MemoryKind preferred_kind, int64_t preferred_device_id,
                         Buffer* buffer) noexcept = 0;
   /// The buffer of `name` is complete: it is the input of the sequence's next request.
+  /// Errors: INVALID_ARGUMENT no buffer was given for it.
   virtual Status commit(std::string_view name) noexcept = 0;
 
  protected:
@@ -100,9 +108,11 @@ class ResponseSink {
   ~ResponseSink() = default;
 };
 
+/// Draft: no scheduler of the tree provides it yet, and it may change with the first that does.
 /// Told by release(kReleaseReschedule): the scheduler of an iterative sequence takes the request back.
 class Rescheduler {
  public:
+  /// [instance] Takes the request over again. On failure the caller still owns it.
   virtual Status reschedule(Request& request) noexcept = 0;
 
  protected:
@@ -127,6 +137,9 @@ struct SchedulerLinks {
   void* scheduler_data = nullptr;  ///< free for what else a scheduler has to note
 };
 
+/// One inference. Used by one holder at a time, on any thread; only its cancellation may be used beside that.
+/// The structs of its lists, and whatever they point to that is not borrowed from the model or from buffers of
+/// the frontend's, are in its arena and valid until released() was called and the maker resets it.
 class Request {
  public:
   Request() noexcept = default;
@@ -134,8 +147,8 @@ class Request {
   Request& operator=(const Request&) = delete;
 
   // --- set by the maker; names and ids are NUL-terminated ---
-  std::string_view id;
-  Model* model = nullptr;
+  std::string_view id;     ///< the client's; empty: none
+  Model* model = nullptr;  ///< of the maker's ModelRef
   SequenceId sequence;
   uint32_t sequence_flags = 0;  ///< SequenceFlags
   uint32_t call_flags = 0;      ///< CallFlags
@@ -146,9 +159,9 @@ class Request {
   ArenaList<InputTensor> inputs;
   ArenaList<RequestedOutput> outputs;  ///< empty until validation: all of the model's
   ArenaList<Parameter> parameters;
-  ResponseSink* sink = nullptr;
-  Trace* trace = nullptr;
-  Cancellation cancellation;
+  ResponseSink* sink = nullptr;  ///< who gets the responses; outlives the request until kFinal
+  Trace* trace = nullptr;        ///< null: not traced
+  Cancellation cancellation;     ///< cancelled by the frontend when the client goes away
 
   // --- set on the way ---
   uint32_t batch_size = 0;  ///< the first dimension of the inputs if the model batches, else 0
@@ -156,16 +169,19 @@ class Request {
   /// before the failure is returned or sent; valid as long as the request. Frontends tell it as Retry-After.
   uint32_t retry_after_ms = 0;
   RequestTimes times;
-  SequenceState* state = nullptr;
-  Rescheduler* rescheduler = nullptr;
-  Request* next = nullptr;  ///< link for whoever queues the request
+  SequenceState* state = nullptr;      ///< set by the scheduler of a model with implicit state
+  Rescheduler* rescheduler = nullptr;  ///< set by the scheduler of an iterative sequence
+  Request* next = nullptr;             ///< link for whoever queues the request
   SchedulerLinks links;
 
   /// Size in a batch: at least 1.
   uint32_t batch_weight() const noexcept { return batch_size == 0 ? 1 : batch_size; }
+  /// [any]
   bool cancelled() const noexcept { return cancellation.cancelled(); }
+  /// For what lives as long as the request.
   Arena& arena() noexcept { return arena_; }
 
+  /// The input of this name; null if there is none.
   const InputTensor* find_input(std::string_view name) const noexcept {
     for (const InputTensor& input : inputs) {
       if (input.name == name) return &input;
@@ -181,6 +197,8 @@ class Request {
     }
     return nullptr;
   }
+  /// For the maker, which fills them in. The reference holds until the next of its kind is added; limits are
+  /// the maker's to keep.
   InputTensor& add_input() noexcept { return inputs.add(arena_); }
   RequestedOutput& add_output() noexcept { return outputs.add(arena_); }
   Parameter& add_parameter() noexcept { return parameters.add(arena_); }
@@ -246,12 +264,13 @@ class Response {
   Response(const Response&) = delete;
   Response& operator=(const Response&) = delete;
 
-  ArenaList<OutputTensor> outputs;
+  ArenaList<OutputTensor> outputs;  ///< added by add_output()
   ArenaList<Parameter> parameters;
   Status error;                  ///< not OK: an error response, without outputs
   ResponseSink* sink = nullptr;  ///< set by the sink that made it
   Response* next = nullptr;      ///< link for whoever queues the response
 
+  /// For what lives as long as the response: until it is sent or discarded.
   Arena& arena() noexcept { return arena_; }
 
   /// Adds an output that was asked for, one of Request::outputs; the shape is copied. Then allocate() its
@@ -284,10 +303,12 @@ class Response {
   }
   /// Gives the response away; do not touch it afterwards.
   void send(uint32_t flags = kFinal) noexcept { sink->send(this, flags); }
+  /// The same, as an answer that the request has failed; outputs are not looked at.
   void send_error(Status failure, uint32_t flags = kFinal) noexcept {
     error = std::move(failure);
     sink->send(this, flags);
   }
+  /// Ready for the next response. Only by the sink that made it.
   void reset() noexcept {
     outputs.clear();
     parameters.clear();

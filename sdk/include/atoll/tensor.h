@@ -1,4 +1,9 @@
 /// Tensors as they travel from socket to backend and back: borrowed bytes in one or several buffers.
+///
+/// These structs own nothing and are copied as values. Names, shapes, lists of buffers and the bytes they point
+/// to belong to whoever made the tensor: the maker of the request for inputs, the response and its sink for
+/// outputs. Elements are in row-major order, little-endian, without padding; an element of BYTES is a uint32
+/// with its length and then its bytes. Shapes count elements, sizes bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +37,7 @@ enum class DataType : uint32_t {
 };
 inline constexpr uint32_t kDataTypeCount = 15;
 
-/// The name on the wire: "FP32"; "<invalid>" for kInvalid and unknown numbers.
+/// The name on the wire: "FP32"; "<invalid>" for kInvalid and unknown numbers. NUL-terminated.
 constexpr std::string_view data_type_name(DataType type) noexcept {
   constexpr std::string_view kNames[] = {"<invalid>", "BOOL", "UINT8", "UINT16", "UINT32",
                                          "UINT64",    "INT8", "INT16", "INT32",  "INT64",
@@ -47,7 +52,7 @@ constexpr DataType data_type_from_name(std::string_view name) noexcept {
   }
   return DataType::kInvalid;
 }
-/// Bytes an element takes; 0 for BYTES (variable) and kInvalid.
+/// Bytes an element takes; 0 for BYTES (variable), kInvalid and unknown numbers.
 constexpr uint32_t data_type_size_bytes(DataType type) noexcept {
   constexpr uint8_t kSizes[] = {0, 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 0, 2};
   auto index = static_cast<uint32_t>(type);
@@ -65,7 +70,7 @@ constexpr std::optional<int64_t> element_count(std::span<const int64_t> shape) n
   return count;
 }
 
-/// Where bytes are. Numbers of the Triton C ABI.
+/// Where bytes are. Numbers of the Triton C ABI. Only kCpu and kCpuPinned may be read and written by a CPU.
 enum class MemoryKind : uint32_t { kCpu = 0, kCpuPinned = 1, kGpu = 2 };
 
 /// The point in a device's work from which on a buffer's bytes may be used. Owned by the memory provider
@@ -84,7 +89,8 @@ class DeviceEvent {
   ~DeviceEvent() = default;
 };
 
-/// Borrowed bytes.
+/// Borrowed bytes. Null is allowed with size 0. Bytes of inputs are not written by anybody but their maker;
+/// those of shared memory the client may change at any time, so what was checked has to be checked on a copy.
 struct Buffer {
   void* data = nullptr;  ///< for kGpu a device pointer, which the CPU may not follow
   uint64_t size_bytes = 0;
@@ -104,9 +110,9 @@ struct InputTensor {
     kAddedByScheduler = 1,  ///< control and state tensors: not from the client, not validated against it
     kRaw = 2,               ///< came without name, type and shape: to be deduced from the configuration
   };
-  std::string_view name;
+  std::string_view name;  ///< NUL-terminated; empty if kRaw, until it is deduced
   DataType datatype = DataType::kInvalid;
-  uint32_t flags = 0;
+  uint32_t flags = 0;  ///< Flags
   /// With the batch dimension if the model batches. What the client sent until validation; then what the
   /// backend sees (configured reshape applied).
   std::span<const int64_t> shape;
@@ -117,13 +123,14 @@ struct InputTensor {
 };
 static_assert(sizeof(InputTensor) == 72);
 
-/// One output of a response. Which requested output it is, and so where its bytes go, is told by its name.
+/// One output of a response, made by Response::add_output(). Which requested output it is, and so where its
+/// bytes go, is told by its name.
 struct OutputTensor {
-  std::string_view name;
+  std::string_view name;  ///< NUL-terminated; lives as long as the response
   DataType datatype = DataType::kInvalid;
   uint32_t reserved = 0;
   std::span<const int64_t> shape;  ///< with the batch dimension if the model batches
-  Buffer buffer;                   ///< set by Response::allocate
+  Buffer buffer;                   ///< set by Response::allocate; the backend fills it before it sends
   uint64_t sink_data = 0;          ///< free for the response sink that allocated the buffer
 };
 static_assert(sizeof(OutputTensor) == 80);
@@ -131,6 +138,8 @@ static_assert(sizeof(OutputTensor) == 80);
 /// Parameter values, with the numbers of the Triton C ABI.
 enum class ParameterType : uint32_t { kString = 0, kInt = 1, kBool = 2, kDouble = 3, kBytes = 4 };
 
+/// A named value that goes with a request or a response, and means something to the model only. Which member
+/// holds the value is said by `type`; the others are empty.
 struct Parameter {
   std::string_view key;  ///< NUL-terminated
   ParameterType type = ParameterType::kString;

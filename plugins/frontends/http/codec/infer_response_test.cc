@@ -129,8 +129,7 @@ TEST_F(InferResponse, Texts) {
             "[\"\",\"a\\\"\\\\\\n\",\"\\u0000\xC3\xA9\"]");
   EXPECT_EQ(data(DataType::kBytes, {2}, packed_texts({"ok", "\xff"})),
             "output 'O': BYTES element 1 is not UTF-8 and can not be sent as JSON. Please use the binary "
-            "data format "
-            "for output");
+            "data format for output");
   EXPECT_EQ(code_, Code::kInvalidArgument);
 }
 

@@ -64,8 +64,8 @@ extern "C" {
 #define ATOLL_TAG_LAYOUT "/layout=" /* the layout's number is last */
 
 /* Flags of a plugin. */
-#define ATOLL_PLUGIN_RESIDENT \
-  1u /* stopped and destroyed, never unmapped (it links a library that cannot be) */
+/* Stopped and destroyed, never unmapped (it links a library that cannot be). */
+#define ATOLL_PLUGIN_RESIDENT 1u
 #define ATOLL_PLUGIN_SINGLETON 2u /* at most one enabled instance a server */
 
 /* One interface that a plugin provides: "atoll.backend/1". The number after the slash is the major. */
@@ -77,9 +77,9 @@ typedef struct atoll_provided_v1 {
 
 /* Flags of a need. */
 #define ATOLL_NEED_OPTIONAL 1u /* bring-up goes on without a provider */
-#define ATOLL_NEED_MANY                                                                   \
-  2u /* any number of providers that come and go while the plugin runs; implies OPTIONAL. \
-        A changed provider does not rebuild the holder: it watches ServiceChanged. */
+/* Any number of providers that come and go while the plugin runs; implies OPTIONAL. A changed provider does
+   not rebuild the holder: it watches ServiceChanged. */
+#define ATOLL_NEED_MANY 2u
 
 typedef struct atoll_need_v1 {
   const char* id;
