@@ -17,7 +17,8 @@ ATOLL_PLUGIN(HttpFrontend,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>(), many<HttpRoutes>()},
+                        optional<LogControl>(), optional<RequestMemory>(), many<Memory>(),
+                        many<HttpRoutes>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http

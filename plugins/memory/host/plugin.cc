@@ -65,12 +65,13 @@ constexpr OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(HostMemoryPlugin, {.name = "memory/host",
-                                .version = "1.1.0",
-                                .license = "Apache-2.0",
-                                .help = "Gives out CPU memory, and bounds what requests take of it.",
-                                .provides = {provide<Memory, &HostMemoryPlugin::memory>(),
-                                             provide<RequestMemory>(), provide<MetricSource>()},
-                                .options = kOptions});
+ATOLL_PLUGIN(HostMemoryPlugin,
+             {.name = "memory/host",
+              .version = "1.1.0",
+              .license = "Apache-2.0",
+              .help = "Gives out CPU memory, and bounds what requests take of it.",
+              .provides = {provide<Memory, &HostMemoryPlugin::memory>().minor(Memory::kDevicesMinor),
+                           provide<RequestMemory>(), provide<MetricSource>()},
+              .options = kOptions});
 
 }  // namespace atl::memory

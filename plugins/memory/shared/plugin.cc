@@ -30,6 +30,7 @@ ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
                                   .flags = ATOLL_PLUGIN_SINGLETON,
                                   .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
                                                provide<MetricSource, &SharedMemoryPlugin::regions>()},
+                                  .needs = {many<Memory>()},
                                   .options = kOptions});
 
 }  // namespace atl::memory
