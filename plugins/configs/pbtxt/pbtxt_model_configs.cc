@@ -120,14 +120,4 @@ Result<std::vector<RepositoryVersion>> PbtxtModelConfigs::select_versions(
   });
 }
 
-Result<std::string> PbtxtModelConfigs::to_json(std::string_view bytes) noexcept {
-  return guarded("reading the model configuration", [&]() -> Result<std::string> {
-    auto config = from_bytes(bytes);
-    if (!config.ok()) return std::move(config).status();
-    auto ordered = serialize(*config);
-    if (!ordered.ok()) return ordered;
-    return proto::model_config_json(*ordered);
-  });
-}
-
 }  // namespace atl::pbtxt

@@ -123,7 +123,7 @@ void GenerateCall::hand_over(Status status) noexcept {
   }
   final_seen_here_ = true;
   if (channel_ != nullptr) {
-    channel_->answer_error(status, request.retry_after_ms);
+    http::answer_error(*channel_, status, request.retry_after_ms);
   } else {
     end_if_over();
   }

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "atoll/gate.h"
-#include "body_buffer.h"
-#include "call.h"
 #include "codec/json_output.h"
 #include "codec/reply_form.h"
 #include "common/infer_context.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/call.h"
 #include "route_table.h"
 #include "thread_context.h"
 

@@ -1,4 +1,4 @@
-#include "catalog.h"
+#include "models/catalog/catalog.h"
 
 #include <algorithm>
 #include <map>
@@ -32,7 +32,8 @@ void show_names(std::vector<ModelIndexEntry>* entries) {
 Catalog::Catalog(Host& host, CatalogOptions options)
     : options_(std::move(options)),
       admission_(host),
-      serving_{shards_, host.clock(), host.workers(), admission_},
+      cache_(host),
+      serving_{shards_, host.workers(), {host.clock(), admission_, cache_}},
       table_(shards_),
       lifecycle_(host, serving_, table_),
       host_(host) {
@@ -44,6 +45,9 @@ void Catalog::start(Repository& repository, ModelConfigs& configs) {
   loader_.emplace(host_, repository, configs, serving_, table_, options_.loader);
   lifecycle_.use(&*loader_);
   follow_admission();
+  if (Status status = cache_.open(); !status.ok()) {
+    host_.log().error("no response cache is used: ", status.text());
+  }
   phase_.store(ServerPhase::kServing, std::memory_order_release);
 }
 
@@ -51,6 +55,7 @@ void Catalog::drain() {
   phase_.store(ServerPhase::kEnded, std::memory_order_release);
   lifecycle_.end();
   admission_.leave();
+  cache_.close();
 }
 
 void Catalog::service_changed(const ServiceChanged& event) {

@@ -12,8 +12,8 @@
 #include "atoll/host.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
-#include "lifecycle.h"
-#include "serving_table.h"
+#include "models/catalog/serving/serving_table.h"
+#include "models/catalog/states/lifecycle.h"
 
 namespace atl::models {
 
@@ -33,7 +33,7 @@ class Catalog final : public ModelCatalog {
   /// \param repository, configs  outlive the catalog's use, until stop()
   void start(Repository& repository, ModelConfigs& configs);
   /// Before start(). \param notes  told what threads do inside backends and schedulers; outlives stop()
-  void note_faults(FaultNotes& notes) noexcept { serving_.fault_notes = &notes; }
+  void note_faults(FaultNotes& notes) noexcept { serving_.requests.fault_notes = &notes; }
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);
@@ -75,6 +75,7 @@ class Catalog final : public ModelCatalog {
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<bool> startup_complete_{false};
   AdmissionPoint admission_;
+  Followed<ResponseCache> cache_;
   ServingContext serving_;
   mutable ServingTable table_;
   Lifecycle lifecycle_;

@@ -1,4 +1,4 @@
-#include "catalog_plugin.h"
+#include "models/catalog/catalog_plugin.h"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/plugin.h"
-#include "catalog.h"
+#include "models/catalog/catalog.h"
 
 namespace atl::models {
 

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "atoll/testing/conformance/model_catalog.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "atoll/model_identifier.h"
-#include "catalog.h"
+#include "models/catalog/catalog.h"
 
 namespace atl::models {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/model_identifier.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "dynamic_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "atoll/proto/parse_model_config.h"
-#include "common/scheduling_config.h"
-#include "custom/custom_batching.h"
+#include "schedulers/common/scheduling_config.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 namespace atl::schedulers {
 namespace {

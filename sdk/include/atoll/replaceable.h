@@ -48,6 +48,12 @@ class Replaceable {
     void reset() noexcept {
       if (Seat* seat = std::exchange(seat_, nullptr)) seat->gate.leave();
     }
+    /// The gate whose leave() ends this hold from now on, for a hold that is kept where no destructor runs; null:
+    /// there is no value.
+    Gate* detach() noexcept {
+      Seat* seat = std::exchange(seat_, nullptr);
+      return seat == nullptr ? nullptr : &seat->gate;
+    }
 
    private:
     friend class Replaceable;

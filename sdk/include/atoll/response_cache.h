@@ -4,7 +4,8 @@
 /// The model catalog asks the provider of the highest rank, before admission, for each valid request of a
 /// model whose configuration has `response_cache { enable: true }`, unless it is part of a sequence or a step
 /// of another request. What is a hit, how answers are kept and what is never kept (errors, answers of several
-/// responses) is the provider's business; it sees answers by standing before the request's sink.
+/// responses) is the provider's business. It sees answers by standing before the request's sink, and holds a
+/// pass of its gate until such a request, or one that waits, has ended: it is replaced while requests run.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/gate.h"
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/response_cache.h"
@@ -60,8 +61,11 @@ std::string inputs_of(const atl::Request& request) {
 /// Keeps a request's answer as it goes by; deletes itself.
 class Keeper final : public atl::SinkInterposer {
  public:
-  Keeper(LastAnswers& answers, const atl::Request& request, std::string inputs)
-      : answers_(answers), model_(request.model->info().name), inputs_(std::move(inputs)) {}
+  Keeper(LastAnswers& answers, const atl::Request& request, std::string inputs, atl::Pass pass)
+      : pass_(std::move(pass)),
+        answers_(answers),
+        model_(request.model->info().name),
+        inputs_(std::move(inputs)) {}
   virtual ~Keeper() = default;
 
   void send(atl::Response* response, uint32_t flags) noexcept override {
@@ -69,18 +73,22 @@ class Keeper final : public atl::SinkInterposer {
     atl::ResponseSink& sink = next();
     const bool last = (flags & atl::kFinal) != 0 && parts_.done(kFinalPart);
     send_to(sink, response, flags);
-    if (last) delete this;
+    if (last) end();
   }
   void released(atl::Request& request) noexcept override {
     atl::ResponseSink& sink = next();
     const bool last = parts_.done(kReleasePart);
     release_to(sink, request);
-    if (last) delete this;
+    if (last) end();
   }
 
  private:
   enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2 };
 
+  void end() {
+    const atl::Pass pass = std::move(pass_);  // with it the plugin may be stopped and unmapped
+    delete this;
+  }
   void keep(const atl::Response& response) {
     Entry entry{std::move(inputs_), {}};
     for (const atl::OutputTensor& output : response.outputs) {
@@ -92,6 +100,7 @@ class Keeper final : public atl::SinkInterposer {
     answers_.keep(model_, std::move(entry));
   }
 
+  atl::Pass pass_;
   LastAnswers& answers_;
   const std::string model_;
   std::string inputs_;
@@ -100,7 +109,7 @@ class Keeper final : public atl::SinkInterposer {
 
 class Cache final : public atl::Plugin, public atl::ResponseCache {
  public:
-  explicit Cache(atl::Host&) {}
+  explicit Cache(atl::Host& host) : host_(host) {}
 
   atl::CacheOutcome look_up(atl::Request& request, atl::CacheWaiter&) noexcept override {
     std::string inputs = inputs_of(request);
@@ -108,7 +117,8 @@ class Cache final : public atl::Plugin, public atl::ResponseCache {
       answer(request, *outputs);
       return atl::CacheOutcome::kHit;
     }
-    (new Keeper(answers_, request, std::move(inputs)))->interpose(request);
+    atl::Pass pass(host_.gate());
+    if (pass) (new Keeper(answers_, request, std::move(inputs), std::move(pass)))->interpose(request);
     return atl::CacheOutcome::kMiss;
   }
 
@@ -131,6 +141,7 @@ class Cache final : public atl::Plugin, public atl::ResponseCache {
     (void)request.release().ok();
   }
 
+  atl::Host& host_;
   LastAnswers answers_;
 };
 
