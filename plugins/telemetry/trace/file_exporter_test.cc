@@ -2,7 +2,7 @@
 #include "file_exporter.h"
 
 #include "atoll/testing/tensor_bytes.h"
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {
