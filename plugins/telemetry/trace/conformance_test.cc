@@ -2,7 +2,7 @@
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/tracing.h"
 #include "otlp_exporter.h"
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::test {
 namespace {

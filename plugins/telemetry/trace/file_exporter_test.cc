@@ -3,7 +3,7 @@
 
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/tensor_bytes.h"
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

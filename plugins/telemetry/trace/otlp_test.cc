@@ -1,8 +1,8 @@
 /// Mode opentelemetry: what is sent, when, and what happens if it can not be.
-#include "collector.h"
 #include "otlp_exporter.h"
 #include "otlp_text.h"
-#include "trace_bench.h"
+#include "testing/collector.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

@@ -1,6 +1,6 @@
 #include "settings.h"
 
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

@@ -5,7 +5,7 @@
 #include "file_text.h"
 #include "json_text.h"
 #include "tensor_text.h"
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

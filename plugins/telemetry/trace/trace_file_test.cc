@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

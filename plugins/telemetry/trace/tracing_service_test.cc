@@ -1,7 +1,7 @@
 /// Sampling and settings.
 #include <thread>
 
-#include "trace_bench.h"
+#include "testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {
