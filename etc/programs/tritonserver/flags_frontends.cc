@@ -32,13 +32,13 @@ Status read_address(FlagUse& use, std::string* address) {
   return {};
 }
 
-Status allow_http(FlagUse& use) { return read_on(use, &use.launch_options.http.allowed); }
+Status allow_http(FlagUse& use) { return read_on(use, &use.options.http.allowed); }
 Status allow_grpc(FlagUse& use) { return read_on(use, &use.options.grpc.allowed); }
 Status allow_metrics(FlagUse& use) { return read_on(use, &use.options.metrics.allowed); }
-Status http_port(FlagUse& use) { return read_port(use, &use.launch_options.http.port); }
+Status http_port(FlagUse& use) { return read_port(use, &use.options.http.port); }
 Status grpc_port(FlagUse& use) { return read_port(use, &use.options.grpc.port); }
 Status metrics_port(FlagUse& use) { return read_port(use, &use.options.metrics.port); }
-Status http_address(FlagUse& use) { return read_address(use, &use.launch_options.http.address); }
+Status http_address(FlagUse& use) { return read_address(use, &use.options.http.address); }
 Status grpc_address(FlagUse& use) { return read_address(use, &use.options.grpc.address); }
 Status metrics_address(FlagUse& use) { return read_address(use, &use.options.metrics.address); }
 

@@ -44,8 +44,8 @@ Status check_endpoint(const Named& named) {
 }
 
 Status set_endpoints(LaunchOptions& options) {
-  if (options.metrics.address.empty()) options.metrics.address = launch_options.http.address;
-  const Named all[] = {{"HTTP", "http", &launch_options.http},
+  if (options.metrics.address.empty()) options.metrics.address = options.http.address;
+  const Named all[] = {{"HTTP", "http", &options.http},
                        {"GRPC", "grpc", &options.grpc},
                        {"metrics", "metrics", &options.metrics}};
   for (const Named* a = std::begin(all); a != std::end(all); ++a) {
