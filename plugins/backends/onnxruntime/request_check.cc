@@ -1,9 +1,9 @@
-#include "request_check.h"
+#include "backends/onnxruntime/request_check.h"
 
 #include <algorithm>
 
 #include "atoll/backend/values.h"
-#include "string_tensor.h"
+#include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {
 namespace {

@@ -4,9 +4,9 @@
 #include "atoll/metrics.h"
 #include "atoll/request_memory.h"
 #include "atoll/resident_memory.h"
-#include "budget_option.h"
-#include "host_memory.h"
-#include "usable_memory.h"
+#include "memory/host/budget_option.h"
+#include "memory/host/host_memory.h"
+#include "memory/host/usable_memory.h"
 
 namespace atl::memory {
 namespace {

@@ -1,4 +1,6 @@
 // CUDA regions by whoever provides memory of GPUs.
+#include ""
+
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -8,9 +10,8 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "regions.h"
-#include "shared_memory_plugin.h"
-#include "test_object.h"
+#include "memory/shared/regions.h"
+#include "memory/shared/shared_memory_plugin.h"
 
 namespace atl::memory {
 namespace {

@@ -1,5 +1,5 @@
 // The plugin "memory/shared": memory that clients share with the server.
-#include "shared_memory_plugin.h"
+#include "memory/shared/shared_memory_plugin.h"
 
 namespace atl::memory {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "atoll/shared_memory.h"
-#include "device_mapping.h"
-#include "shared_object.h"
+#include "memory/shared/device_mapping.h"
+#include "memory/shared/shared_object.h"
 
 namespace atl::memory {
 

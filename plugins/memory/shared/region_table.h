@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "region.h"
+#include "memory/shared/region.h"
 
 namespace atl::memory {
 

@@ -12,7 +12,7 @@
 #include "atoll/clock.h"
 #include "atoll/metrics.h"
 #include "atoll/shared_memory.h"
-#include "region_table.h"
+#include "memory/shared/region_table.h"
 
 namespace atl::memory {
 

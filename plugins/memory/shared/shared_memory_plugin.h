@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "atoll/plugin.h"
-#include "regions.h"
+#include "memory/shared/regions.h"
 
 namespace atl::memory {
 

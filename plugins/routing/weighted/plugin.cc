@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "option_table.h"
-#include "weighted_router.h"
+#include "routing/weighted/option_table.h"
+#include "routing/weighted/weighted_router.h"
 
 namespace atl::routing {
 namespace {

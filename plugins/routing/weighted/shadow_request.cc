@@ -1,4 +1,4 @@
-#include "shadow_request.h"
+#include "routing/weighted/shadow_request.h"
 
 #include <cstdlib>
 #include <utility>

@@ -10,7 +10,7 @@
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/request.h"
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 namespace atl::routing {
 

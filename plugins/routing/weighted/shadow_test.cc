@@ -10,8 +10,8 @@
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "testing/test_support.h"
-#include "weighted_router.h"
+#include "routing/weighted/testing/test_support.h"
+#include "routing/weighted/weighted_router.h"
 
 namespace atl::routing {
 namespace {

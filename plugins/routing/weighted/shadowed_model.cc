@@ -1,4 +1,4 @@
-#include "shadowed_model.h"
+#include "routing/weighted/shadowed_model.h"
 
 #include <utility>
 

@@ -7,8 +7,8 @@
 #include "atoll/executor.h"
 #include "atoll/gate.h"
 #include "atoll/model.h"
-#include "route_table.h"
-#include "shadow_request.h"
+#include "routing/weighted/route_table.h"
+#include "routing/weighted/shadow_request.h"
 
 namespace atl::routing {
 

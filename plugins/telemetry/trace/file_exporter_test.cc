@@ -1,9 +1,9 @@
 /// Which trace ends up in which file, and when.
-#include "file_exporter.h"
+#include "telemetry/trace/file_exporter.h"
 
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/tensor_bytes.h"
-#include "testing/trace_bench.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

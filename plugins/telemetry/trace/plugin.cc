@@ -1,10 +1,10 @@
 /// telemetry/trace: samples requests and writes down what happened to them.
 #include "atoll/plugin.h"
 
-#include "file_exporter.h"
-#include "option_table.h"
-#include "otlp_exporter.h"
-#include "tracing_service.h"
+#include "telemetry/trace/file_exporter.h"
+#include "telemetry/trace/option_table.h"
+#include "telemetry/trace/otlp_exporter.h"
+#include "telemetry/trace/tracing_service.h"
 
 namespace atl::tracing {
 namespace {

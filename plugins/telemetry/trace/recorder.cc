@@ -1,4 +1,4 @@
-#include "recorder.h"
+#include "telemetry/trace/recorder.h"
 
 #include <algorithm>
 #include <string>

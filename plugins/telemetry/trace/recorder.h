@@ -10,7 +10,7 @@
 #include "atoll/device_memory.h"
 #include "atoll/gate.h"
 #include "atoll/trace.h"
-#include "record.h"
+#include "telemetry/trace/record.h"
 
 namespace atl::tracing {
 

@@ -8,10 +8,10 @@
 #include "atoll/gate.h"
 #include "atoll/metrics.h"
 #include "atoll/tracing.h"
-#include "background_exporter.h"
-#include "recorder.h"
-#include "scope_table.h"
-#include "settings.h"
+#include "telemetry/trace/background_exporter.h"
+#include "telemetry/trace/recorder.h"
+#include "telemetry/trace/scope_table.h"
+#include "telemetry/trace/settings.h"
 
 namespace atl::tracing {
 
