@@ -12,7 +12,8 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
                          PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter)
     : context_(context),
       info_(info),
-      validator_(info, std::move(correlation)),
+      validator_(info, std::move(correlation),
+                 context.device_inputs == nullptr ? nullptr : &context.device_inputs->devices()),
       priorities_(priorities),
       scheduler_(scheduler),
       reporter_(reporter),
