@@ -1,6 +1,4 @@
 // CUDA regions by whoever provides memory of GPUs.
-#include ""
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,6 +8,7 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/shared_memory_object.h"
 #include "memory/shared/regions.h"
 #include "memory/shared/shared_memory_plugin.h"
 
