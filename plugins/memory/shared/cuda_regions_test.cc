@@ -1,4 +1,3 @@
-// CUDA regions by whoever provides memory of GPUs.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -16,6 +15,7 @@ namespace atl::memory {
 namespace {
 
 using test::FakeDeviceMemory;
+using test::TestObject;
 
 /// A client's allocation on a device.
 class TestAllocation {
