@@ -10,6 +10,10 @@
 #include "services.h"
 #include "stream_list.h"
 
+namespace atl::frontends {
+struct ModelSource;
+}
+
 namespace atl::frontends::grpc_frontend {
 
 class InferCall;
@@ -24,6 +28,8 @@ struct InferQueue {
   int64_t trace_time_ns() const noexcept {
     return backplane.server.tracing->is_present() ? backplane.host.clock().now_ns() : 0;
   }
+
+  ModelSource models() const noexcept;
 
   Backplane& backplane;
   InferenceService& service;
