@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "atoll/testing/thread_executor.h"
-#include "default_provider.h"
 #include "rate_limiter.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

@@ -18,9 +18,9 @@
 
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/thread_executor.h"
-#include "default_provider.h"
-#include "dynamic_provider.h"
 #include "model_config.pb.h"
+#include "schedulers/default/default_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 namespace atl::schedulers {
 namespace {

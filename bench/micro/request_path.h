@@ -11,9 +11,9 @@
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "common/request_budgets.h"
-#include "default_provider.h"
 #include "identity_backend.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::bench {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "atoll/runtime/escape.h"
+#include "atoll/utf8.h"
 
 namespace atl::kernel {
 namespace {
@@ -15,7 +15,7 @@ constexpr size_t kBracketBytesMax = 64 * 1024;
 /// What is wrong at `at`; empty: nothing, and `at` is the end.
 std::string encoding_defect(std::string_view text, size_t& at) {
   while (at < text.size()) {
-    size_t length = runtime::utf8_sequence_length(text.substr(at));
+    size_t length = utf8_sequence_length(text.substr(at));
     if (length == 0) return "found a byte that is not UTF-8, expected TOML in UTF-8";
     if (text[at] == '\0') return "found a NUL byte, expected TOML in UTF-8";
     at += length;

@@ -9,9 +9,32 @@
 #   hidden visibility    calls inside the plugin stay inside the plugin
 # A build without CMAKE_BUILD_TYPE would be without optimisation; plugins are then built with -O2.
 # Target name: atoll_plugin_ROLE_NAME. LIBRARIES are linked PRIVATE.
+#
+# atoll_add_parts(TARGET SOURCES file... [LIBRARIES target...] [PRIVATE_LIBRARIES target...])
+#
+# A plugin's parts as a static library, for the plugin and its unit tests to link. Whoever links it finds the headers of the
+# calling folder. LIBRARIES are linked PUBLIC.
+#
+# atoll_compile_as_plugin(TARGET): the compiler's flags of the above, for any other library that becomes part of a plugin.
 # Only GCC makes unique symbols, and only GCC knows the option against them.
 set(ATOLL_NO_GNU_UNIQUE $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
 set(ATOLL_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/atoll_plugin.map)
+
+function(atoll_compile_as_plugin target)
+  target_compile_options(${target} PRIVATE ${ATOLL_NO_GNU_UNIQUE} -fvisibility=hidden -fvisibility-inlines-hidden)
+endfunction()
+
+function(atoll_add_parts target)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;PRIVATE_LIBRARIES" ${ARGN})
+  add_library(${target} STATIC ${arg_SOURCES})
+  atoll_compile_as_plugin(${target})
+  target_include_directories(${target} INTERFACE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC atoll::sdk ${arg_LIBRARIES} PRIVATE ${arg_PRIVATE_LIBRARIES})
+  if(TARGET atoll_warnings)
+    target_link_libraries(${target} PRIVATE atoll_warnings)
+  endif()
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endfunction()
 
 function(atoll_add_plugin role name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
@@ -24,7 +47,7 @@ function(atoll_add_plugin role name)
   endif()
   add_library(${target} MODULE ${arg_SOURCES})
   target_compile_features(${target} PRIVATE cxx_std_20)
-  target_compile_options(${target} PRIVATE ${ATOLL_NO_GNU_UNIQUE} -fvisibility=hidden -fvisibility-inlines-hidden)
+  atoll_compile_as_plugin(${target})
   if(NOT CMAKE_CXX_FLAGS MATCHES "-O")
     target_compile_options(${target} PRIVATE $<$<CONFIG:>:-O2>)
   endif()

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "atoll/utf8.h"
+
 namespace atl::runtime {
 namespace {
 
@@ -40,24 +42,6 @@ char short_escape(uint32_t code_point) {
 }
 
 }  // namespace
-
-size_t utf8_sequence_length(std::string_view text) noexcept {
-  if (text.empty()) return 0;
-  auto lead = static_cast<unsigned char>(text[0]);
-  size_t length = lead < 0x80                   ? 1
-                  : lead >= 0xc2 && lead < 0xe0 ? 2
-                  : (lead & 0xf0) == 0xe0       ? 3
-                  : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((static_cast<unsigned char>(text[i]) & 0xc0u) != 0x80u) return 0;
-  }
-  uint32_t code_point = decode(text.substr(0, length));
-  bool overlong = (length == 3 && code_point < 0x800) || (length == 4 && code_point < 0x10000);
-  bool surrogate = code_point >= 0xd800 && code_point < 0xe000;
-  return overlong || surrogate || code_point > 0x10ffff ? 0 : length;
-}
 
 void append_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {

@@ -45,16 +45,5 @@ TEST(EscapeTest, EveryKindOfCharacter) {
   }
 }
 
-TEST(EscapeTest, SequenceLengths) {
-  EXPECT_EQ(utf8_sequence_length(""), 0u);
-  EXPECT_EQ(utf8_sequence_length("a"), 1u);
-  EXPECT_EQ(utf8_sequence_length("\xc3\xbc"), 2u);
-  EXPECT_EQ(utf8_sequence_length("\xe2\x82\xac!"), 3u);
-  EXPECT_EQ(utf8_sequence_length("\xf4\x8f\xbf\xbf"), 4u);
-  EXPECT_EQ(utf8_sequence_length("\xf4\x90\x80\x80"), 0u);
-  EXPECT_EQ(utf8_sequence_length("\xf0\x80\x80\x8a"), 0u);
-  EXPECT_EQ(utf8_sequence_length("\x80"), 0u);
-}
-
 }  // namespace
 }  // namespace atl::runtime

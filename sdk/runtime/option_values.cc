@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "atoll/moved_option.h"
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {
@@ -40,14 +41,23 @@ void read_value(std::string_view section, const atoll_option_v1& row, const RawV
                expected_text(row), text == nullptr ? "" : suggestion(*text, choices_of(row)));
 }
 
+bool is_moved(const atoll_option_v1& row) { return (row.flags & ATOLL_OPTION_MOVED) != 0; }
+
 void add_unknown_key(std::string_view section, const RawValue::Member& option,
                      std::span<const atoll_option_v1> table, std::span<const atoll_option_v1> other_keys,
                      Problems& problems) {
   std::vector<std::string_view> known;
   for (const auto& row : other_keys) known.push_back(row.key);
-  for (const auto& row : table) known.push_back(row.key);
-  problems.add(option.where, "unknown key '", option.key, "' in [", section, "]",
-               suggestion(option.key, known));
+  std::string hint;
+  for (const auto& row : table) {
+    if (!is_moved(row)) {
+      known.push_back(row.key);
+    } else if (option.key == row.key) {
+      hint = cat(", it is an option of ", row.help, " now");
+    }
+  }
+  if (hint.empty()) hint = suggestion(option.key, known);
+  problems.add(option.where, "unknown key '", option.key, "' in [", section, "]", hint);
 }
 
 }  // namespace
@@ -113,7 +123,7 @@ std::unique_ptr<OptionValues> read_options(std::string_view section, const Sourc
   }
   for (const auto& option : options) {
     auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return option.key == r.key; });
-    if (row == table.end()) {
+    if (row == table.end() || is_moved(*row)) {
       add_unknown_key(section, option, table, other_keys, problems);
     } else {
       read_value(section, *row, option.value, values[row->key], problems);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "atoll/moved_option.h"
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {
@@ -12,6 +13,7 @@ constexpr atoll_option_v1 kTable[] = {
     {"flag", ATOLL_OPTION_BOOL, 0, "true", nullptr, nullptr, nullptr, "A flag."},
     {"count", ATOLL_OPTION_INT, 0, "3", "-2", "10", nullptr, "A number."},
     {"mode", ATOLL_OPTION_STRING, 0, "fast", nullptr, nullptr, "fast|slow", "How."},
+    {"rate", ATOLL_OPTION_STRING, ATOLL_OPTION_MOVED, nullptr, nullptr, nullptr, nullptr, "role/other"},
     {"paths", ATOLL_OPTION_STRING_LIST, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr, "Which."},
 };
 
@@ -49,6 +51,10 @@ TEST(ReadOptionsTest, SaysWhatIsWrong) {
             "m:1:1: unknown key 'flg' in [plugin.a], did you mean 'flag'?");
   EXPECT_EQ(problems_of({paths, member("enable", "true")}),
             "m:1:1: unknown key 'enable' in [plugin.a], did you mean 'enabled'?");
+  EXPECT_EQ(problems_of({paths, member("rate", "7")}),
+            "m:1:1: unknown key 'rate' in [plugin.a], it is an option of role/other now");
+  EXPECT_EQ(problems_of({paths, member("rats", "7")}), "m:1:1: unknown key 'rats' in [plugin.a]")
+      << "what is not to be had is not suggested";
 }
 
 TEST(ReadOptionsTest, WrongValuesKeepTheirDefault) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "atoll/moved_option.h"
 #include "atoll/runtime/escape.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/text.h"
@@ -77,7 +78,9 @@ class Writer {
   void options(std::span<const atoll_option_v1> options) {
     if (options.empty()) return;
     std::vector<Row> rows = {{"key", "type", "default", "range", "meaning"}};
-    for (const auto& option : options) rows.push_back(option_row(option));
+    for (const auto& option : options) {
+      if ((option.flags & ATOLL_OPTION_MOVED) == 0) rows.push_back(option_row(option));
+    }
     if (markdown_) {
       if (!out_.ends_with("\n\n")) out_.push_back('\n');
       rows.insert(rows.begin() + 1, Row(5, "---"));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "atoll/moved_option.h"
+
 namespace atl::runtime {
 namespace {
 
@@ -13,7 +15,8 @@ constexpr atoll_need_v1 kNeeds[] = {{"atoll.models/1", 2, 0},
 constexpr atoll_option_v1 kOptions[] = {
     {"address", ATOLL_OPTION_STRING, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr,
      "Where | to listen."},
-    {"bytes_max", ATOLL_OPTION_BYTES, 0, "64MiB", "4KiB", "2GiB", nullptr, "Largest\nmessage."}};
+    {"bytes_max", ATOLL_OPTION_BYTES, 0, "64MiB", "4KiB", "2GiB", nullptr, "Largest\nmessage."},
+    {"gone", ATOLL_OPTION_STRING, ATOLL_OPTION_MOVED, nullptr, nullptr, nullptr, nullptr, "not shown"}};
 
 atoll_plugin_v1_t plugin() {
   atoll_plugin_v1_t plugin{};
@@ -26,7 +29,7 @@ atoll_plugin_v1_t plugin() {
   plugin.needs = kNeeds;
   plugin.needs_count = 3;
   plugin.options = kOptions;
-  plugin.options_count = 2;
+  plugin.options_count = 3;
   return plugin;
 }
 

@@ -27,8 +27,8 @@ def write_models(root):
 @contextlib.contextmanager
 def serving(repository, *options):
     """A server with these options of the plugin, whose clients name their tenant in x-tenant."""
-    settings = ['plugin.rate_limiter.use="admission/rate_limiter"', 'plugin.grpc.tenant_header="x-tenant"',
-                'plugin.http.tenant_header="x-tenant"', *(f"plugin.rate_limiter.{option}" for option in options)]
+    settings = ['plugin.quotas.use="admission/quotas"', 'plugin.grpc.tenant_header="x-tenant"',
+                'plugin.http.tenant_header="x-tenant"', *(f"plugin.quotas.{option}" for option in options)]
     with Server(repository, *settings) as server:
         yield server.wait_ready()
 

@@ -1,9 +1,6 @@
 #include "atoll/testing/conformance/execution_admission.h"
-#include "atoll/testing/conformance/request_admission.h"
 #include "atoll/testing/thread_executor.h"
 #include "rate_limiter.h"
-#include "requests/control_bench.h"
-#include "requests/request_gate.h"
 
 namespace atl::test {
 namespace {
@@ -26,25 +23,6 @@ INSTANTIATE_TEST_SUITE_P(
                           "explicit copies",
                           [] { return make_limiter(admission::ResourceLimits::parse({"R:1"}).value()); },
                           {}}));
-
-struct StartedGate {
-  explicit StartedGate(admission::requests::AdmissionSettings settings)
-      : gate(std::move(settings), true, threads.clock()) {
-    EXPECT_TRUE(is_ok(gate.start(threads, 2)));
-  }
-  ~StartedGate() { gate.stop(); }
-  ThreadExecutors threads;
-  admission::requests::RequestGate gate;
-};
-
-std::shared_ptr<RequestAdmission> make_gate(uint32_t waiting) {
-  using admission::requests::settings_with;
-  auto made = std::make_shared<StartedGate>(settings_with({}, cat("concurrency=1,queue=", waiting)));
-  return {made, &made->gate};
-}
-
-INSTANTIATE_TEST_SUITE_P(RequestGate, RequestAdmissionConformance,
-                         ::testing::Values(RequestAdmissionProvider{"quota of a tenant", make_gate, {}}));
 
 }  // namespace
 }  // namespace atl::test

@@ -2,7 +2,6 @@
 
 #include "atoll/execution_admission.h"
 #include "atoll/metrics.h"
-#include "atoll/request_admission.h"
 #include "atoll/testing/plugin_runner.h"
 
 namespace atl::admission {
@@ -16,8 +15,6 @@ TEST(RateLimiterPlugin, ProvidesAdmissionAndMetrics) {
   ASSERT_TRUE(status.ok()) << status.text();
   EXPECT_NE(plugin.query<ExecutionAdmission>(), nullptr);
   EXPECT_NE(plugin.query<MetricSource>(), nullptr);
-  ASSERT_NE(plugin.query<RequestAdmission>(), nullptr);
-  EXPECT_FALSE(plugin.query<RequestAdmission>()->active()) << "off by default";
 
   ExecutionDemand demand;
   demand.resources = {{"R1", 3, false}};
@@ -32,24 +29,6 @@ TEST(RateLimiterPlugin, ABadOptionIsRefused) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.text().find("option 'resources'"), std::string::npos) << status.text();
-}
-
-TEST(RateLimiterPlugin, ABadQuotaIsRefused) {
-  test::FakeHost host;
-  host.options().set_strings("tenants", {"team-a:weight=none"});
-  test::PluginRunner plugin(host);
-  Status status = plugin.create();
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_NE(status.text().find("option 'tenants'"), std::string::npos) << status.text();
-}
-
-TEST(RateLimiterPlugin, AQuotaMakesItActive) {
-  test::FakeHost host;
-  host.options().set_strings("tenants", {"team-a:weight=2"});
-  test::PluginRunner plugin(host);
-  Status status = plugin.create_and_start();
-  ASSERT_TRUE(status.ok()) << status.text();
-  EXPECT_TRUE(plugin.query<RequestAdmission>()->active());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 #include "identity_backend.h"
-#include "identity_test_models.h"
+#include "testing/identity_test_models.h"
 
 namespace atl::identity {
 namespace {

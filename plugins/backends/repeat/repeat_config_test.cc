@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "repeat_test_models.h"
+#include "testing/repeat_test_models.h"
 
 namespace atl::repeat {
 namespace {

@@ -7,7 +7,7 @@
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 #include "repeat_backend.h"
-#include "repeat_test_models.h"
+#include "testing/repeat_test_models.h"
 
 namespace atl::repeat {
 namespace {

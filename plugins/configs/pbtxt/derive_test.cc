@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "atoll/testing/temporary_directory.h"
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,6 +1,6 @@
 #include "findings.h"
 
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 #include "validate.h"
 
 namespace atl::pbtxt {

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <random>
 
-#include "config_fixture.h"
+#include "atoll/proto/model_config_json.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {
@@ -107,7 +108,7 @@ class Mutator {
 
 /// What read() accepted must go through everything that follows, and be stable.
 void follow(PbtxtModelConfigs& configs, const RepositoryModel& model, const std::string& bytes) {
-  auto json = configs.to_json(bytes);
+  auto json = proto::model_config_json(bytes);
   EXPECT_TRUE(json.ok()) << model.config_text;
   std::vector<std::string> warnings;
   (void)configs.select_versions(bytes, model, &warnings).ok();
@@ -150,7 +151,7 @@ TEST(Fuzz, MutatedJson) {
   PbtxtModelConfigs configs({}, nullptr);
   std::vector<std::string> seeds;
   for (const char* text : kSeeds) {
-    seeds.push_back(configs.to_json(configs.read(model_with(text), false).value()).value());
+    seeds.push_back(proto::model_config_json(configs.read(model_with(text), false).value()).value());
   }
   int accepted = 0, refused = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -178,7 +179,7 @@ TEST(Fuzz, MutatedBytes) {
     if (finished.ok()) {
       follow(configs, model_with("", {{1, "/models/m/1"}}), *finished);
     }
-    (void)configs.to_json(bytes).ok();
+    (void)proto::model_config_json(bytes).ok();
     (void)configs.finish_instance_groups(bytes, {}, {}).ok();
   }
 }

@@ -1,6 +1,6 @@
 #include "normalise.h"
 
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "config_fixture.h"
 #include "nearest.h"
+#include "testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,9 +1,8 @@
 #include "pbtxt_model_configs.h"
 
-#include <exception>
-#include <limits>
-
+#include "atoll/guarded.h"
 #include "atoll/proto/model_config_json.h"
+#include "atoll/proto/parse_model_config.h"
 #include "check_values.h"
 #include "derive.h"
 #include "instance_groups.h"
@@ -18,20 +17,9 @@ namespace {
 
 using inference::ModelConfig;
 
-/// Runs a step that may throw for want of memory.
-template <class T, class Step>
-Result<T> guarded(Step&& step) noexcept {
-  try {
-    return step();
-  } catch (const std::exception& error) {
-    return internal_error("model configuration: ", error.what());
-  }
-}
-
 Result<ModelConfig> from_bytes(std::string_view bytes) {
   ModelConfig config;
-  bool fits = bytes.size() <= std::numeric_limits<int32_t>::max();
-  if (!fits || !config.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (!proto::parse_model_config(bytes, &config)) {
     return invalid_argument("the configuration is not a serialized inference.ModelConfig");
   }
   return config;
@@ -71,7 +59,7 @@ Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, Pa
 }
 
 Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool strict) noexcept {
-  return guarded<std::string>([&]() -> Result<std::string> {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
     auto parsed = parse(model, strict);
     if (!parsed.ok()) return std::move(parsed).status();
     if (log_ != nullptr) {
@@ -83,7 +71,7 @@ Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool s
 
 Result<std::string> PbtxtModelConfigs::read_json(const RepositoryModel& model, std::string_view json,
                                                  bool strict) noexcept {
-  return guarded<std::string>([&]() -> Result<std::string> {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
     auto bytes = proto::model_config_from_json(json);
     if (!bytes.ok()) return invalid_argument("Invalid config override: ", bytes.status().message());
     auto config = from_bytes(*bytes);
@@ -96,7 +84,7 @@ Result<std::string> PbtxtModelConfigs::read_json(const RepositoryModel& model, s
 }
 
 Result<std::string> PbtxtModelConfigs::finish(std::string_view bytes) noexcept {
-  return guarded<std::string>([&]() -> Result<std::string> {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
     auto config = from_bytes(bytes);
     if (!config.ok()) return std::move(config).status();
     const SourceMap nowhere;
@@ -111,7 +99,7 @@ Result<std::string> PbtxtModelConfigs::finish(std::string_view bytes) noexcept {
 Result<std::string> PbtxtModelConfigs::finish_instance_groups(std::string_view bytes,
                                                               const BackendTraits& traits,
                                                               std::span<const int32_t> usable_gpus) noexcept {
-  return guarded<std::string>([&]() -> Result<std::string> {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
     auto config = from_bytes(bytes);
     if (!config.ok()) return std::move(config).status();
     if (config->platform() == "ensemble") return std::string(bytes);
@@ -125,20 +113,10 @@ Result<std::string> PbtxtModelConfigs::finish_instance_groups(std::string_view b
 Result<std::vector<RepositoryVersion>> PbtxtModelConfigs::select_versions(
     std::string_view bytes, const RepositoryModel& model, std::vector<std::string>* warnings) noexcept {
   using Versions = std::vector<RepositoryVersion>;
-  return guarded<Versions>([&]() -> Result<Versions> {
+  return guarded("reading the model configuration", [&]() -> Result<Versions> {
     auto config = from_bytes(bytes);
     if (!config.ok()) return std::move(config).status();
     return pbtxt::select_versions(*config, model.versions, warnings);
-  });
-}
-
-Result<std::string> PbtxtModelConfigs::to_json(std::string_view bytes) noexcept {
-  return guarded<std::string>([&]() -> Result<std::string> {
-    auto config = from_bytes(bytes);
-    if (!config.ok()) return std::move(config).status();
-    auto ordered = serialize(*config);
-    if (!ordered.ok()) return ordered;
-    return proto::model_config_json(*ordered);
   });
 }
 

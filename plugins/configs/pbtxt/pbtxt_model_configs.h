@@ -32,7 +32,6 @@ class PbtxtModelConfigs final : public ModelConfigs {
   Result<std::vector<RepositoryVersion>> select_versions(
       std::string_view config, const RepositoryModel& model,
       std::vector<std::string>* warnings) noexcept override;
-  Result<std::string> to_json(std::string_view config) noexcept override;
   Result<std::string> read_json(const RepositoryModel& model, std::string_view json,
                                 bool strict) noexcept override;
 

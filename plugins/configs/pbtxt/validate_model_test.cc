@@ -1,4 +1,4 @@
-#include "config_fixture.h"
+#include "testing/config_fixture.h"
 #include "validate.h"
 
 namespace atl::pbtxt {

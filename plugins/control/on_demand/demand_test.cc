@@ -1,17 +1,21 @@
+#include <gtest/gtest.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
 
-#include "atoll/testing/conformance/model_control.h"
+#include "atoll/testing/fake_catalog.h"
+#include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/temporary_directory.h"
 #include "on_demand_plugin.h"
 
 namespace atl::control {
+namespace {
 
-static void set_options(test::FakeHost& host) {
+void set_options(test::FakeHost& host) {
   host.options()
       .set_duration_ns("unload_after", 0)
       .set_bytes("memory_budget", 0)
@@ -21,58 +25,6 @@ static void set_options(test::FakeHost& host) {
       .set_duration_ns("retry_after", kNsPerSecond)
       .set_duration_ns("interval", 0);
 }
-
-namespace {
-
-/// The fake catalog, with loads that end when the test says so.
-class SlowCatalog final : public ModelCatalog {
- public:
-  virtual ~SlowCatalog() = default;
-  test::FakeModelCatalog fake;
-  bool slow = false;
-
-  void end_loads() {
-    for (auto& [request, done] : std::exchange(held_, {}))
-      fake.load_model(std::move(request), std::move(done));
-  }
-
-  Result<ModelRef> acquire(std::string_view name, int64_t version) noexcept override {
-    return fake.acquire(name, version);
-  }
-  bool live() const noexcept override { return fake.live(); }
-  bool ready() const noexcept override { return fake.ready(); }
-  bool exiting() const noexcept override { return fake.exiting(); }
-  Result<std::vector<int64_t>> ready_versions(std::string_view name) const noexcept override {
-    return fake.ready_versions(name);
-  }
-  Result<std::vector<ModelStatistics>> statistics(std::string_view name,
-                                                  int64_t version) const noexcept override {
-    return fake.statistics(name, version);
-  }
-  Result<std::vector<ModelIndexEntry>> index(bool ready_only) noexcept override {
-    return fake.index(ready_only);
-  }
-  void load(std::vector<std::string> models,
-            std::function<void(std::vector<ModelLoadResult>)> done) noexcept override {
-    fake.load(std::move(models), std::move(done));
-  }
-  void unload(std::vector<std::string> models,
-              std::function<void(std::vector<ModelLoadResult>)> done) noexcept override {
-    fake.unload(std::move(models), std::move(done));
-  }
-  void set_startup_complete() noexcept override { fake.set_startup_complete(); }
-  void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override {
-    if (!slow) return fake.load_model(std::move(request), std::move(done));
-    held_.emplace_back(std::move(request), std::move(done));
-  }
-  void unload_model(std::string model, bool with_members,
-                    std::function<void(Status)> done) noexcept override {
-    fake.unload_model(std::move(model), with_members, std::move(done));
-  }
-
- private:
-  std::vector<std::pair<ModelLoadRequest, std::function<void(ModelLoadOutcome)>>> held_;
-};
 
 struct Waiter final : ModelWaiter {
   void on_model(Result<ModelRef> model) noexcept override {
@@ -104,9 +56,9 @@ class OnDemandTest : public ::testing::Test {
   }
   test::FakeServedModel& put(const std::string& model, int64_t version = 1) {
     repository_.put(model, {version});
-    test::FakeServedModel& served = catalog_.fake.add_identity(model, DataType::kFp32, 0, version);
-    catalog_.fake.unload({model}, [](const auto&) {});
-    seen_ = catalog_.fake.calls().size();
+    test::FakeServedModel& served = catalog_.add_identity(model, DataType::kFp32, 0, version);
+    catalog_.unload({model}, [](const auto&) {});
+    seen_ = catalog_.calls().size();
     return served;
   }
   void start() {
@@ -130,7 +82,7 @@ class OnDemandTest : public ::testing::Test {
   }
   /// What was asked of the catalog since the last time.
   std::vector<std::string> calls() {
-    std::vector<std::string> calls = catalog_.fake.calls();
+    std::vector<std::string> calls = catalog_.calls();
     calls.erase(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(seen_));
     seen_ += calls.size();
     return calls;
@@ -147,7 +99,7 @@ class OnDemandTest : public ::testing::Test {
 
   using Calls = std::vector<std::string>;
   test::FakeHost host_;
-  SlowCatalog catalog_;
+  test::FakeModelCatalog catalog_;
   test::FakeRepository repository_;
   std::unique_ptr<OnDemandPlugin> plugin_;
   size_t seen_ = 0;
@@ -156,7 +108,7 @@ class OnDemandTest : public ::testing::Test {
 TEST_F(OnDemandTest, NothingIsLoadedAtStart) {
   start();
   EXPECT_EQ(calls(), Calls{});
-  EXPECT_TRUE(catalog_.fake.startup_complete);
+  EXPECT_TRUE(catalog_.startup_complete);
   EXPECT_EQ(demand().unloaded_reason("a"), "loaded on demand");
   EXPECT_EQ(demand().unloaded_reason("nobody"), "");
 }
@@ -190,7 +142,7 @@ TEST_F(OnDemandTest, AVersionThatIsNotThereLoadsOnce) {
 }
 
 TEST_F(OnDemandTest, AFailureIsToldAndNotRepeatedInAStorm) {
-  catalog_.fake.decide = [](bool load, const std::string&) {
+  catalog_.decide = [](bool load, const std::string&) {
     return load ? internal_error("no weights") : Status();
   };
   start();
@@ -211,14 +163,14 @@ TEST_F(OnDemandTest, AFailureIsToldAndNotRepeatedInAStorm) {
   host_.run_for(kNsPerSecond);
   EXPECT_EQ(ask("a")->answer, "refused " + text) << "the pause grows";
   host_.run_for(kNsPerSecond);
-  catalog_.fake.decide = nullptr;
+  catalog_.decide = nullptr;
   EXPECT_EQ(answer("a"), "version 1");
   EXPECT_EQ(demand().unloaded_reason("a"), "loaded on demand");
 }
 
 TEST_F(OnDemandTest, WaitingIsBounded) {
   host_.options().set_int("max_waiting", 2);
-  catalog_.slow = true;
+  catalog_.holds_loads = true;
   start();
   auto one = ask("a");
   auto two = ask("b");
@@ -233,7 +185,7 @@ TEST_F(OnDemandTest, WaitingIsBounded) {
 }
 
 TEST_F(OnDemandTest, WaitingEndsAtTheDeadlineOrAfterMaxWait) {
-  catalog_.slow = true;
+  catalog_.holds_loads = true;
   start();
   auto late = ask("a");
   auto soon = ask("a", ModelCatalog::kLatest, host_.clock().now_ns() + 5 * kNsPerMs);
@@ -252,7 +204,7 @@ TEST_F(OnDemandTest, WaitingEndsAtTheDeadlineOrAfterMaxWait) {
 }
 
 TEST_F(OnDemandTest, ACancelledRequestDoesNotWait) {
-  catalog_.slow = true;
+  catalog_.holds_loads = true;
   start();
   auto waiter = ask("a");
   waiter->cancellation.cancel();
@@ -292,7 +244,7 @@ TEST_F(OnDemandTest, PinnedModelsAreLoadedAtStartAndTheCatalogKeepsTheirFailures
   host_.options().set_strings("pinned", {"a", "nobody"});
   start();
   EXPECT_EQ(calls(), (Calls{"load a", "load nobody"}));
-  EXPECT_TRUE(catalog_.fake.startup_complete);
+  EXPECT_TRUE(catalog_.startup_complete);
   EXPECT_TRUE(host_.log().contains("start-up: 1 models loaded, 1 failed: nobody"));
 }
 
@@ -319,15 +271,15 @@ TEST_F(OnDemandTest, TheRepositoryIsLookedAtAgain) {
 TEST_F(OnDemandTest, ARepositoryThatIsNotThereAtStartIsWaitedFor) {
   repository_.fail(Code::kUnavailable, "/srv: No such file or directory");
   start();
-  EXPECT_FALSE(catalog_.fake.startup_complete);
+  EXPECT_FALSE(catalog_.startup_complete);
   repository_.fail(Code::kOk);
   host_.run_for(kNsPerSecond);
-  EXPECT_TRUE(catalog_.fake.startup_complete);
+  EXPECT_TRUE(catalog_.startup_complete);
   EXPECT_EQ(answer("a"), "version 1");
 }
 
 TEST_F(OnDemandTest, WhatAnotherControlLoadedIsTakenOver) {
-  catalog_.fake.load({"a"}, [](const auto&) {});
+  catalog_.load({"a"}, [](const auto&) {});
   host_.options().set_duration_ns("unload_after", 10 * kNsPerSecond);
   start();
   EXPECT_EQ(calls(), Calls{"load a"});
@@ -338,13 +290,13 @@ TEST_F(OnDemandTest, WhatAnotherControlLoadedIsTakenOver) {
 TEST_F(OnDemandTest, WhatWentAwayOtherwiseIsLoadedAgain) {
   start();
   EXPECT_EQ(answer("a"), "version 1");
-  catalog_.fake.unload({"a"}, [](const auto&) {});
+  catalog_.unload({"a"}, [](const auto&) {});
   EXPECT_EQ(answer("a"), "version 1");
   EXPECT_EQ(calls(), (Calls{"load a", "unload a", "load a"}));
 }
 
 TEST_F(OnDemandTest, ADrainTellsThoseThatWait) {
-  catalog_.slow = true;
+  catalog_.holds_loads = true;
   start();
   auto waiter = ask("a");
   host_.run_ready();
@@ -452,37 +404,3 @@ TEST_F(MemoryBudgetTest, TheLeastRecentlyUsedMakeRoom) {
 
 }  // namespace
 }  // namespace atl::control
-
-namespace atl::test {
-namespace {
-
-/// A started plugin and the repository it works with.
-struct StartedOnDemand {
-  explicit StartedOnDemand(FakeHost& host) {
-    control::set_options(host);
-    repository.put("alpha");
-    host.registry().publish<Repository>("repository", repository);
-    plugin = std::make_unique<control::OnDemandPlugin>(host);
-    EXPECT_TRUE(is_ok(plugin->start()));
-  }
-  ~StartedOnDemand() { plugin->stop(); }
-  FakeRepository repository;
-  std::unique_ptr<control::OnDemandPlugin> plugin;
-};
-
-ModelControlProvider on_demand() {
-  ModelControlProvider provider;
-  provider.name = "on_demand";
-  provider.mode = "on_demand";
-  provider.make = [](FakeHost& host) {
-    auto started = std::make_shared<StartedOnDemand>(host);
-    auto* control = &started->plugin->control();
-    return std::shared_ptr<ModelControl>(started, control);
-  };
-  return provider;
-}
-
-INSTANTIATE_TEST_SUITE_P(OnDemand, ModelControlConformance, ::testing::Values(on_demand()));
-
-}  // namespace
-}  // namespace atl::test

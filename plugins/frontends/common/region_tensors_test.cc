@@ -5,7 +5,7 @@
 
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/tensor_bytes.h"
-#include "common/codec_test_support.h"
+#include "common/testing/codec_test_support.h"
 #include "common/v2_infer_response.h"
 #include "grpc_service.pb.h"
 

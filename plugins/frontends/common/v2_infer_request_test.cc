@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "common/codec_test_support.h"
+#include "common/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

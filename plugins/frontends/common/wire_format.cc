@@ -5,33 +5,6 @@ namespace {
 
 constexpr int kMaxVarintBytes = 10;
 
-/// Bytes of the well-formed UTF-8 character at `at`; 0 if there is none.
-size_t utf8_character(const uint8_t* at, size_t left) noexcept {
-  uint8_t lead = at[0];
-  size_t size = 0;
-  uint8_t low = 0x80;
-  uint8_t high = 0xBF;
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    size = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    size = 3;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    size = 4;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
-  } else {
-    return 0;
-  }
-  if (left < size || at[1] < low || at[1] > high) return 0;
-  for (size_t i = 2; i < size; ++i) {
-    if ((at[i] & 0xC0) != 0x80) return 0;
-  }
-  return size;
-}
-
 }  // namespace
 
 bool WireReader::read_long_varint(uint64_t* value) noexcept {
@@ -112,27 +85,6 @@ std::span<const Buffer> WireReader::borrow(Arena& arena) noexcept {
     skip(bytes.size());
   }
   return {buffers, count};
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  const auto* at = reinterpret_cast<const uint8_t*>(text.data());
-  size_t left = text.size();
-  while (left != 0) {
-    uint64_t eight = 0;
-    if (left >= sizeof eight) {
-      std::memcpy(&eight, at, sizeof eight);
-      if ((eight & 0x8080808080808080u) == 0) {
-        at += sizeof eight;
-        left -= sizeof eight;
-        continue;
-      }
-    }
-    size_t size = utf8_character(at, left);
-    if (size == 0) return false;
-    at += size;
-    left -= size;
-  }
-  return true;
 }
 
 }  // namespace atl::frontends

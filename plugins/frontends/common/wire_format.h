@@ -12,6 +12,7 @@
 
 #include "atoll/arena.h"
 #include "atoll/tensor.h"
+#include "atoll/utf8.h"
 
 namespace atl::frontends {
 
@@ -146,8 +147,5 @@ class WireWriter {
  private:
   uint8_t* at_;
 };
-
-/// As proto3 demands of `string` fields: no overlong forms, no surrogates, at most U+10FFFF.
-bool is_utf8(std::string_view text) noexcept;
 
 }  // namespace atl::frontends

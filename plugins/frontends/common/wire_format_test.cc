@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/codec_test_support.h"
+#include "common/testing/codec_test_support.h"
 
 namespace atl::frontends {
 namespace {
@@ -97,19 +97,6 @@ TEST(WireReader, BorrowsOneBufferASlice) {
   EXPECT_EQ(buffers[1].size_bytes, 2u);
   EXPECT_EQ(buffers[2].size_bytes, 3u);
   EXPECT_EQ(buffers[0].data, slices.spans()[1].data() + 1);
-}
-
-TEST(IsUtf8, KnowsWellFormedText) {
-  for (std::string_view text :
-       {"", "a", "eight by", "nine bytes and more", "\xC3\xA9", "12345678\xE2\x82\xAC", "\xF0\x9F\x98\x80",
-        "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(is_utf8(text)) << text;
-  }
-  for (std::string_view text :
-       {"\x80", "\xC3", "\xC0\xAF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80",
-        "12345678\xFF", "\xE2\x82", "\xE2\x28\xA1"}) {
-    EXPECT_FALSE(is_utf8(text));
-  }
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "codec/error_json.h"
+#include "common/error_map.h"
 #include "common/model_version.h"
 #include "common/wire_messages.h"
+#include "http_messages.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -47,6 +50,14 @@ Trace* start_trace(const Backplane& backplane, const ModelInfo& model, std::stri
 }
 
 }  // namespace
+
+void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms) noexcept {
+  ReplyHead head{.http_status = http_status(status.code()), .content_type = kJsonType};
+  if (status.message() == messages::kUnsupportedCompression)
+    head.extra = "Accept-Encoding: gzip, deflate\r\n";
+  head.retry_after_ms = retry_after_ms;
+  channel.answer_text(head, error_json(client_text(status)));
+}
 
 Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept {
   if (!route.has_version) return ModelCatalog::kLatest;

@@ -1,4 +1,4 @@
-/// What calls that run a model have in common.
+/// What calls have in common.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 #include "atoll/status.h"
 #include "backplane.h"
 #include "common/infer_context.h"
-#include "request_head.h"
+#include "frontends/common/http/call.h"
+#include "frontends/common/http/request_head.h"
 #include "route_table.h"
 
 namespace atl::frontends::http {
@@ -21,6 +22,9 @@ inline constexpr uint64_t kParsingGrowth = 3;
 /// The version a path names by number or label, or ModelCatalog::kLatest. Errors: INVALID_ARGUMENT no decimal
 /// number, too large.
 Result<int64_t> route_version(const ServerAccess& server, const Route& route) noexcept;
+
+/// {"error":"..."} with the status that goes with the code.
+void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms = 0) noexcept;
 
 /// What a request has from its headers: those that are forwarded, as parameters in place of others of their
 /// names; its tenant, and a trace if it is to have one.

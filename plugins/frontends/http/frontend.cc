@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "codec/error_json.h"
+#include "thread_context.h"
+
 namespace atl::frontends::http {
 
 namespace {
@@ -24,7 +27,7 @@ Status HttpFrontend::start() {
   Result<ServerAccess> access = ServerAccess::open(host_);
   if (!access.ok()) return std::move(access).status();
   access->server_name = settings_.server_name;
-  const ListenAddress address = settings_.address;
+  const ServerOptions options = settings_.server;
   calls_ = CallGate::open(host_.gate());
   backplane_ =
       std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value(), *calls_});
@@ -33,14 +36,29 @@ Status HttpFrontend::start() {
     stop();
     return opened;
   }
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::start(*backplane_, &bound_port_);
-  if (!server.ok()) {
+  if (opened = backplane_->routes->open(); !opened.ok()) {
     stop();
-    return std::move(server).status();
+    return opened;
   }
-  server_ = std::move(server).value();
-  host_.log().info("Started HTTPService at ", address.text(bound_port_));
+  server_ = std::make_unique<HttpServer>(
+      ServerContext{host_, *this, options, backplane_->server.request_memory.get()});
+  Result<int> port = server_->start();
+  if (!port.ok()) {
+    stop();
+    return std::move(port).status();
+  }
+  bound_port_ = port.value();
+  host_.log().info("Started HTTPService at ", options.address.text(bound_port_));
   return {};
+}
+
+std::unique_ptr<Handler> HttpFrontend::make_handler(ServerThread& thread) {
+  return std::make_unique<ThreadContext>(*backplane_, thread);
+}
+
+std::string HttpFrontend::refusal_body(std::string_view text, ReplyHead& head) const {
+  head.content_type = kJsonType;
+  return error_json(text);
 }
 
 void HttpFrontend::drain(int64_t deadline_ns) {
@@ -59,6 +77,12 @@ std::string HttpFrontend::holding() {
   return held == 0 ? std::string() : cat(held, held == 1 ? " HTTP call" : " HTTP calls");
 }
 
+std::string HttpFrontend::category_name(uint32_t category) const noexcept {
+  if (category < kApiCategoryCount) return std::string(api_category_name(static_cast<ApiCategory>(category)));
+  std::string own = backplane_->routes->counted_name(category);
+  return own.empty() ? "other" : own;
+}
+
 void HttpFrontend::collect(MetricSink& sink) const noexcept {
   if (server_ == nullptr) return;
   const std::string instance(host_.instance_name());
@@ -73,12 +97,9 @@ void HttpFrontend::collect(MetricSink& sink) const noexcept {
   constexpr std::string_view kClassNames[RequestCounters::kClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
   for (uint32_t category = 0; category < RequestCounters::kCategories; ++category) {
     for (uint32_t status = 0; status < RequestCounters::kClasses; ++status) {
-      uint64_t count = 0;
-      for (const auto& worker : server_->workers()) count += worker->counters.count(category, status);
+      const uint64_t count = server_->requests(category, status);
       if (count == 0) continue;
-      const std::string_view name = category == RequestCounters::kOther
-                                        ? std::string_view("other")
-                                        : api_category_name(static_cast<ApiCategory>(category));
+      const std::string name = category_name(category);
       const MetricLabel labels[] = {
           {"instance", instance}, {"category", name}, {"status", kClassNames[status]}};
       sink.sample(labels, static_cast<double>(count));

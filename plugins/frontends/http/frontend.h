@@ -8,11 +8,12 @@
 #include "atoll/metrics.h"
 #include "atoll/plugin.h"
 #include "backplane.h"
-#include "http_server.h"
+#include "frontends/common/http/application.h"
+#include "frontends/common/http/http_server.h"
 
 namespace atl::frontends::http {
 
-class HttpFrontend final : public Plugin, public MetricSource {
+class HttpFrontend final : public Plugin, public MetricSource, public Application {
  public:
   explicit HttpFrontend(Host& host) : host_(host) {}
   ~HttpFrontend() override;
@@ -26,14 +27,22 @@ class HttpFrontend final : public Plugin, public MetricSource {
   // --- MetricSource ---
   void collect(MetricSink& sink) const noexcept override;
 
+  // --- Application ---
+  std::unique_ptr<Handler> make_handler(ServerThread& thread) override;
+  std::string refusal_body(std::string_view text, ReplyHead& head) const override;
+  void close() noexcept override { calls_->close(); }
+  /// Calls that are being answered; 0 before start.
+  int64_t calls() const noexcept override { return calls_ == nullptr ? 0 : calls_->calls(); }
+
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }
   /// 0 before start.
   int64_t open_connections() const noexcept { return server_ == nullptr ? 0 : server_->open_connections(); }
-  /// Calls that are being answered.
-  int64_t calls() const noexcept { return calls_ == nullptr ? 0 : calls_->calls(); }
 
  private:
+  /// For the metrics.
+  std::string category_name(uint32_t category) const noexcept;
+
   Host& host_;
   Settings settings_;
   CallGate::Owner calls_;

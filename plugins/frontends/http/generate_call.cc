@@ -68,7 +68,7 @@ void GenerateCall::drop_body() noexcept {
 void GenerateCall::refuse(const Status& status) noexcept {
   drop_body();
   final_seen_here_ = true;
-  if (channel_ != nullptr) channel_->answer_error(status, request.retry_after_ms);
+  if (channel_ != nullptr) http::answer_error(*channel_, status, request.retry_after_ms);
   done(kEndPart);
 }
 

@@ -1,45 +1,27 @@
-/// The texts of this transport that clients compare, byte for byte.
+/// The texts of this frontend that clients compare, byte for byte; those of the transport are its own.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "atoll/text.h"
+#include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http::messages {
 
-inline constexpr std::string_view kMethodNotAllowed = "Method Not Allowed";
 inline constexpr std::string_view kNotFound = "Not Found";
 inline constexpr std::string_view kModelNotReady = "Model version not ready";
 inline constexpr std::string_view kDecoupled =
     "HTTP end point doesn't support models with decoupled transaction policy";
-inline constexpr std::string_view kUnsupportedCompression = "Unsupported compression type";
 inline constexpr std::string_view kOnlyIdentity =
     "Unsupported content-encoding, only 'identity' is supported.";
-inline constexpr std::string_view kNothingToDecompress = "nothing to be decompressed";
 inline constexpr std::string_view kGenerateNotOneResponse =
     "generate expects model to produce exactly 1 response, use generate stream for model that generates "
     "various number of responses";
-inline constexpr std::string_view kHowToRaise = "Use --http-max-input-size to increase the limit.";
 
 /// \param kind  "system" or "cuda"
 inline std::string region_name_needed(std::string_view kind) {
   return cat("'region name' is necessary to register ", kind, " shared memory region");
-}
-inline std::string too_many_chunks(uint32_t limit) {
-  return cat("Chunked request body exceeds maximum of ", limit,
-             " non-empty chunks. Send fewer or larger HTTP chunks.");
-}
-inline std::string decompressed_too_large(uint64_t limit) {
-  return cat("Decompressed data size exceeds the maximum allowed value of ", limit, " bytes. ", kHowToRaise);
-}
-inline std::string body_too_large(uint64_t size_bytes, uint64_t limit) {
-  return cat("request size of ", size_bytes, " bytes exceeds the maximum allowed input size of ", limit,
-             " bytes. ", kHowToRaise);
-}
-inline std::string chunked_body_too_large(uint64_t limit) {
-  return cat("chunked request exceeds the maximum allowed input size of ", limit, " bytes. ", kHowToRaise);
 }
 
 }  // namespace atl::frontends::http::messages

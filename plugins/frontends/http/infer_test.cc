@@ -1,6 +1,6 @@
 // The infer call from the client's side.
-#include "compression.h"
 #include "frontend_fixture.h"
+#include "frontends/common/http/compression.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "call_support.h"
 #include "common/error_map.h"
 #include "common/wire_messages.h"
 #include "management/repository_json.h"
@@ -117,7 +118,7 @@ void ManagementCall::answer(Status status, std::string json) noexcept {
       channel_->answer_text({.http_status = http_status(status.code())}, {});
     } else {
       const bool is_over = !charge_.refused().ok();
-      channel_->answer_error(status, is_over ? RequestCharge::kRetryAfterMs : 0);
+      answer_error(*channel_, status, is_over ? RequestCharge::kRetryAfterMs : 0);
     }
     return;
   }

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "atoll/gate.h"
-#include "call.h"
 #include "common/management/management.h"
+#include "frontends/common/http/call.h"
 #include "route_table.h"
 #include "thread_context.h"
 

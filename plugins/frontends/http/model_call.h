@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "atoll/gate.h"
-#include "body_buffer.h"
-#include "call.h"
 #include "call_support.h"
 #include "common/wire_messages.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/call.h"
 #include "route_table.h"
 #include "thread_context.h"
 

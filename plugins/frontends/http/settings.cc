@@ -21,13 +21,16 @@ Result<Settings> read_settings(const Options& options) noexcept {
   Settings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
-  settings.address = std::move(address).value();
-  settings.threads = thread_count(options.get_int("threads"), usable_cpus());
   settings.max_input_bytes = options.get_bytes("max_input_size");
-  settings.too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400;
-  settings.max_connections = number(options, "max_connections");
-  settings.header_timeout_ns = options.get_duration_ns("header_timeout");
-  settings.idle_timeout_ns = options.get_duration_ns("idle_timeout");
+  settings.server = {.name = "HTTP",
+                     .thread_name = "http-",
+                     .address = std::move(address).value(),
+                     .threads = thread_count(options.get_int("threads"), usable_cpus()),
+                     .max_connections = number(options, "max_connections"),
+                     .max_body_bytes = settings.max_input_bytes,
+                     .too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400,
+                     .header_timeout_ns = options.get_duration_ns("header_timeout"),
+                     .idle_timeout_ns = options.get_duration_ns("idle_timeout")};
   settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
   settings.server_name = options.get_string("server_name");
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
@@ -37,7 +40,7 @@ Result<Settings> read_settings(const Options& options) noexcept {
   if (!tenant.ok()) return std::move(tenant).status();
   settings.tenant = std::move(tenant).value();
   Result<RestrictedAccess> restricted =
-      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api");
+      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api", true);
   if (!restricted.ok()) return std::move(restricted).status();
   settings.restricted = std::move(restricted).value();
   return settings;

@@ -1,79 +1,50 @@
-/// What the calls of one thread share. Only post() is for other threads.
+/// What the calls of one thread share, and how the thread finds the call for a request.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "backplane.h"
-#include "body_buffer.h"
 #include "codec/generate.h"
 #include "codec/infer_request.h"
-#include "request_counters.h"
+#include "contributed_routes.h"
+#include "frontends/common/http/application.h"
+#include "frontends/common/http/server_thread.h"
 
 namespace atl::frontends::http {
 
 class InferCall;
 
-/// Something to be done on a context's thread. It is not to be posted again before on_posted() was called.
-class Posted {
+/// Only post() and is_current() are for other threads.
+class ThreadContext final : public Handler {
  public:
-  virtual void on_posted() noexcept = 0;
-
-  Posted* next_posted = nullptr;  ///< link of the context's list
-
- protected:
-  ~Posted() = default;
-};
-
-/// Bodies that wait to be used again; the last one used, whose memory is warm, comes first.
-class BufferPool {
- public:
-  /// An empty buffer, perhaps with memory.
-  BodyBuffer take() noexcept;
-  /// Keeps the buffer, unless it is large or enough are kept.
-  void give(BodyBuffer buffer) noexcept;
-
- private:
-  static constexpr size_t kLargestKept = size_t{4} << 20;
-  static constexpr size_t kMostKeptBytes = size_t{32} << 20;
-  static constexpr size_t kMostKept = 64;
-  std::vector<BodyBuffer> kept_;
-  size_t kept_bytes_ = 0;
-};
-
-class ThreadContext {
- public:
-  explicit ThreadContext(Backplane& shared);
+  ThreadContext(Backplane& shared, ServerThread& thread);
   ThreadContext(const ThreadContext&) = delete;
   ThreadContext& operator=(const ThreadContext&) = delete;
+  ~ThreadContext() override;
 
   Backplane& backplane;
   InferRequestReader infer_reader;
   GenerateRequestReader generate_reader;
-  BufferPool buffers;
+  BufferPool& buffers;
   std::vector<std::unique_ptr<InferCall>> idle_infer_calls;
-  RequestCounters counters;
 
-  /// [any] Whether the calling thread is the context's.
-  bool is_current() const noexcept { return current_ == this; }
-  /// [any] Runs item.on_posted() on the context's thread, in the order posted.
-  void post(Posted& item) noexcept;
-  /// [any] No thread is inside post() any more.
-  bool nobody_posts() const noexcept { return posting_.load(std::memory_order_acquire) == 0; }
+  /// [any] As ServerThread's.
+  bool is_current() const noexcept { return thread_.is_current(); }
+  void post(Posted& item) noexcept { thread_.post(item); }
 
- protected:
-  virtual ~ThreadContext();
-  /// [any] Has run_posted() called once on the context's thread, soon.
-  virtual void wake() noexcept = 0;
-  void run_posted() noexcept;
-  void set_current() noexcept { current_ = this; }
+  // --- Handler ---
+  /// Restriction comes before method, method before everything else.
+  void judge(const RequestHead& head, Verdict& verdict) override;
+  Call* make_call(const RequestHead& head, Verdict& verdict) override;
 
  private:
-  static thread_local const ThreadContext* current_;
-  std::atomic<Posted*> posted_{nullptr};  ///< the newest first
-  std::atomic<uint32_t> posting_{0};
+  /// Of a path that is not of the frontend's own table. \returns null: nor of another plugin's
+  const ContributedRoute* judge_contributed(const RequestHead& head, Verdict& verdict);
+  Call* make_contributed(const RequestHead& head, Verdict& verdict);
+
+  ServerThread& thread_;
+  RouteView routes_;
 };
 
 }  // namespace atl::frontends::http

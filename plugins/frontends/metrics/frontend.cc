@@ -1,6 +1,5 @@
 #include "frontend.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace atl::frontends::metrics {
@@ -23,13 +22,10 @@ Status MetricsFrontend::start() {
 Status MetricsFrontend::start_parts() {
   exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
-  const EndpointOptions endpoint{
-      .address = settings_.address,
-      .limit = ConnectionLimit::make(settings_.max_connections, kMetricsShare, host_.log()),
-      .idle_timeout_ns = settings_.idle_timeout_ns,
-      .take_over = host_.replaces_running_instance()};
-  server_ = std::make_unique<HttpServer>(
-      endpoint, host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
+  endpoint_ = std::make_unique<Endpoint>(
+      host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
+  server_ = std::make_unique<http::HttpServer>(
+      http::ServerContext{host_, *endpoint_, Endpoint::server_options(settings_)});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
@@ -43,10 +39,7 @@ Status MetricsFrontend::start_parts() {
 }
 
 void MetricsFrontend::drain(int64_t deadline_ns) {
-  if (server_ == nullptr) return;
-  const int64_t left_ns = deadline_ns - host_.clock().now_ns();
-  // At most a day: the timer behind it adds this to the present time.
-  server_->drain(std::clamp<int64_t>(left_ns, 0, 86400 * kNsPerSecond), exposition_->exiting());
+  if (server_ != nullptr) server_->drain(deadline_ns, exposition_->exiting());
 }
 
 void MetricsFrontend::stop() {
@@ -54,6 +47,7 @@ void MetricsFrontend::stop() {
   if (poller_ != nullptr) poller_->stop();
   if (exposition_ != nullptr) exposition_->close();
   server_.reset();
+  endpoint_.reset();
   poller_.reset();
   exposition_.reset();
   bound_port_ = 0;

@@ -5,8 +5,9 @@
 #include <string>
 
 #include "atoll/plugin.h"
+#include "endpoint.h"
 #include "exposition.h"
-#include "http_server.h"
+#include "frontends/common/http/http_server.h"
 #include "poller.h"
 #include "settings.h"
 
@@ -33,7 +34,8 @@ class MetricsFrontend final : public Plugin {
   Settings settings_;
   std::unique_ptr<Exposition> exposition_;
   std::unique_ptr<Poller> poller_;
-  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<http::HttpServer> server_;
   int bound_port_ = 0;
 };
 

@@ -9,7 +9,6 @@
 #include "atoll/metrics.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
-#include "http_connection.h"
 #include "metrics_test_support.h"
 
 namespace atl::frontends::metrics {
@@ -141,7 +140,7 @@ TEST_F(FrontendTest, BodiesUpToALimit) {
     return status_of(ask("POST /metrics HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
                          std::string(size, 'x')));
   };
-  constexpr size_t kLimit = HttpConnection::kMaxBodyBytes;
+  constexpr size_t kLimit = Endpoint::kMaxBodyBytes;
   EXPECT_EQ(post(kLimit - 1), "HTTP/1.1 405 Method Not Allowed");
   EXPECT_EQ(post(kLimit), "HTTP/1.1 405 Method Not Allowed");
   EXPECT_EQ(post(kLimit + 1), "HTTP/1.1 413 Payload Too Large");
@@ -155,7 +154,7 @@ TEST_F(FrontendTest, HeadsUpToALimit) {
     return status_of(
         ask("GET /metrics HTTP/1.1\r\n" + begin + std::string(size - begin.size() - end.size(), 'x') + end));
   };
-  constexpr size_t kLimit = HttpConnection::kMaxHeadBytes;
+  constexpr size_t kLimit = Endpoint::kMaxHeadBytes;
   EXPECT_EQ(with_head(kLimit - 1), "HTTP/1.1 200 OK");
   EXPECT_EQ(with_head(kLimit), "HTTP/1.1 200 OK");
   EXPECT_EQ(with_head(kLimit + 1), "HTTP/1.1 431 Request Header Fields Too Large");

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "atoll/model_identifier.h"
-#include "model_config.pb.h"
+#include "atoll/proto/parse_model_config.h"
 
 namespace atl::frontends::metrics {
 namespace {
@@ -45,7 +45,7 @@ ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_
   ModelFacts facts;
   const std::string model = utf8_text(name);
   inference::ModelConfig config;
-  if (!config.ParseFromArray(serialized.data(), static_cast<int>(serialized.size()))) {
+  if (!proto::parse_model_config(serialized, &config)) {
     log.warning("model '", model, "': its configuration can not be read; its metrics have no tags");
     config.Clear();
   }

@@ -38,8 +38,9 @@ inline constexpr OptionTable kOptions{
               "room; if all are being answered, further ones get 503 and are closed."),
     option_duration("idle_timeout", "75s")
         .range("1ms", "86400s")
-        .help("Time in which a client has to send a whole request, or to take a whole answer, before it is "
-              "disconnected."),
+        .help(
+            "Time without a request, and in which a client has to send the head of one, its body, or to take "
+            "a whole answer, before it is disconnected."),
 };
 
 }  // namespace atl::frontends::metrics

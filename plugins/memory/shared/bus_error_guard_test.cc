@@ -8,10 +8,13 @@
 #include <cstring>
 #include <vector>
 
-#include "test_object.h"
+#include "atoll/testing/shared_memory_object.h"
 
 namespace atl::memory {
 namespace {
+
+using test::page;
+using test::TestObject;
 
 /// The default action in force, whatever the runtime of a sanitizer had set.
 class BusErrorGuardTest : public ::testing::Test {

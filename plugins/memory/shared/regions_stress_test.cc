@@ -8,11 +8,14 @@
 
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/random.h"
+#include "atoll/testing/shared_memory_object.h"
 #include "regions.h"
-#include "test_object.h"
 
 namespace atl::memory {
 namespace {
+
+using test::page;
+using test::TestObject;
 
 class RegionsStressTest : public ::testing::Test {
  protected:

@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "atoll/testing/fake_clock.h"
-#include "test_object.h"
+#include "atoll/testing/shared_memory_object.h"
 
 namespace atl::memory {
 namespace {
+
+using test::page;
+using test::TestObject;
 
 constexpr const char* kDisabled =
     "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.";

@@ -6,10 +6,13 @@
 
 #include "atoll/memory.h"
 #include "atoll/testing/plugin_runner.h"
-#include "test_object.h"
+#include "atoll/testing/shared_memory_object.h"
 
 namespace atl::memory {
 namespace {
+
+using test::page;
+using test::TestObject;
 
 class SharedMemoryPluginTest : public ::testing::Test {
  protected:

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "test_object.h"
+#include "atoll/testing/shared_memory_object.h"
 
 namespace atl::memory {
 namespace {
+
+using test::page;
+using test::TestObject;
 
 std::string key_refusal(std::string_view key) {
   std::string name;

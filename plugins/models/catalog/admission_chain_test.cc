@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "admission_bench.h"
+#include "models/catalog/testing/admission_bench.h"
 
 namespace atl::models {
 namespace {

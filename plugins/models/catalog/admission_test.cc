@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "admission_bench.h"
+#include "models/catalog/testing/admission_bench.h"
 
 namespace atl::models {
 namespace {

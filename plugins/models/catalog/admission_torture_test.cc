@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "atoll/request_admission.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "catalog_plugin.h"
+#include "models/catalog/catalog_plugin.h"
 
 #include <utility>
 
@@ -22,7 +22,14 @@ CatalogOptions read_options(const Options& options) {
 
 }  // namespace
 
-CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {}
+CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {
+  if (host.options().get_bool("namespacing")) namespaced_.emplace(host, catalog_);
+}
+
+ModelCatalog& CatalogPlugin::catalog() noexcept {
+  if (namespaced_) return *namespaced_;
+  return catalog_;
+}
 
 Status CatalogPlugin::init() {
   if (auto policies = read_host_policies(host_.options().get_map("host_policies")); !policies.ok()) {

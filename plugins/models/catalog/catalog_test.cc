@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "atoll/testing/conformance/model_catalog.h"
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {
@@ -28,7 +28,7 @@ struct CatalogOnThreads final : test::CatalogUnderTest {
   test::FakeEventBus& events() override { return bench.host.events(); }
 
   bool unloading() {
-    return bench.plugin->catalog().lifecycle().look([](const ModelRecords& records) {
+    return bench.plugin->lifecycle().look([](const ModelRecords& records) {
       for (const auto& [model, record] : records.all()) {
         for (const auto& [version, state] : record.versions) {
           if (state.state == ModelState::kUnloading) return true;

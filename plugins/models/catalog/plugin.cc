@@ -5,7 +5,7 @@
 #include "atoll/fault_notes.h"
 #include "atoll/memory.h"
 #include "atoll/request_admission.h"
-#include "catalog_plugin.h"
+#include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {
 namespace {
@@ -45,7 +45,7 @@ ATOLL_PLUGIN(CatalogPlugin,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
               .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
-                        many<ExecutionAdmission>(), optional<FaultNotes>()},
+                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>()},
               .options = kOptions});
 
 }  // namespace atl::models

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "test_support.h"
+#include "models/catalog/testing/test_support.h"
 
 namespace atl::models {
 namespace {

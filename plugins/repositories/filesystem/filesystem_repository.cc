@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <exception>
 #include <optional>
 #include <system_error>
 #include <tuple>
 
+#include "atoll/guarded.h"
+#include "atoll/utf8.h"
 #include "directory_reader.h"
 #include "model_scan.h"
 #include "names.h"
@@ -21,16 +22,6 @@ namespace {
 
 /// Between repository and name, with namespacing.
 constexpr std::string_view kNamespaceEnd = "::";
-
-/// Runs a step that may throw for want of memory.
-template <class T, class Step>
-Result<T> guarded(const char* what, Step&& step) noexcept {
-  try {
-    return step();
-  } catch (const std::exception& error) {
-    return internal_error(what, ": ", error.what());
-  }
-}
 
 int64_t system_wall_ns() {
   struct timespec now;
@@ -141,7 +132,7 @@ Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots
 
 Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
   using Entries = std::vector<RepositoryEntry>;
-  return guarded<Entries>("listing the repositories", [&]() -> Result<Entries> {
+  return guarded("listing the repositories", [&]() -> Result<Entries> {
     auto roots = open_roots();
     if (!roots.ok()) return std::move(roots).status();
     Entries entries;
@@ -159,16 +150,16 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
 }
 
 Result<RepositoryModel> FilesystemRepository::open(std::string_view name) noexcept {
-  return guarded<RepositoryModel>("opening a model", [&] { return open_model(name); });
+  return guarded("opening a model", [&] { return open_model(name); });
 }
 
 Result<std::vector<RepositoryStamp>> FilesystemRepository::stamps(std::string_view name) noexcept {
-  return guarded<std::vector<RepositoryStamp>>("looking at a model", [&] { return read_stamps(name); });
+  return guarded("looking at a model", [&] { return read_stamps(name); });
 }
 
 Result<PrivateModel> FilesystemRepository::open_files(std::string_view name,
                                                       const std::vector<RepositoryFile>& files) noexcept {
-  return guarded<PrivateModel>("writing a model's files", [&] { return open_private(name, files); });
+  return guarded("writing a model's files", [&] { return open_private(name, files); });
 }
 
 /// Whether an identifier's repository is another one. Of its own, the name is left.

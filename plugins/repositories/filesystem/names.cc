@@ -2,30 +2,12 @@
 
 #include <charconv>
 
+#include "atoll/utf8.h"
+
 namespace atl::filesystem {
 
 namespace {
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  size_t i = 0;
-  while (i < text.size()) {
-    auto lead = static_cast<unsigned char>(text[i]);
-    size_t tail = lead < 0x80 ? 0 : lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
-    if (tail == 4 || text.size() - i <= tail) return false;
-    for (size_t k = 1; k <= tail; ++k) {
-      auto byte = static_cast<unsigned char>(text[i + k]);
-      unsigned low = 0x80, high = 0xBF;
-      if (k == 1 && lead == 0xE0) low = 0xA0;   // overlong
-      if (k == 1 && lead == 0xED) high = 0x9F;  // surrogates
-      if (k == 1 && lead == 0xF0) low = 0x90;   // overlong
-      if (k == 1 && lead == 0xF4) high = 0x8F;  // beyond U+10FFFF
-      if (byte < low || byte > high) return false;
-    }
-    i += tail + 1;
-  }
-  return true;
 }
 
 Status check_model_name(std::string_view name) {

@@ -17,9 +17,6 @@ inline constexpr size_t kModelNameBytesMax = 255;
 /// one (leading '.').
 Status check_model_name(std::string_view name);
 
-/// True if the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_utf8(std::string_view text) noexcept;
-
 /// A version directory's number if its name is the canonical form of a positive one: digits only, no leading
 /// zero, within int64.
 std::optional<int64_t> parse_version(std::string_view name) noexcept;

@@ -56,16 +56,5 @@ TEST(ModelName, TakesAnyOtherDirectoryName) {
   }
 }
 
-TEST(Utf8, FollowsTheStandard) {
-  for (const char* text :
-       {"", "plain", "\xc2\x80", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(is_utf8(text));
-  }
-  for (const char* text : {"\x80", "\xc0\x80", "\xc2", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\x80\x80",
-                           "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "a\xe2\x82"}) {
-    EXPECT_FALSE(is_utf8(text));
-  }
-}
-
 }  // namespace
 }  // namespace atl::filesystem

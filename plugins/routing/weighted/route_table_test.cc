@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "test_support.h"
+#include "testing/test_support.h"
 
 namespace atl::routing {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "test_support.h"
+#include "testing/test_support.h"
 #include "weighted_router.h"
 
 namespace atl::routing {

@@ -8,7 +8,7 @@
 
 #include "model_config.pb.h"
 #include "sequence_models.h"
-#include "test_support.h"
+#include "testing/test_support.h"
 
 namespace atl::routing {
 namespace {

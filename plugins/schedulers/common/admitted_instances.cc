@@ -1,4 +1,4 @@
-#include "common/admitted_instances.h"
+#include "schedulers/common/admitted_instances.h"
 
 namespace atl::schedulers {
 

@@ -1,4 +1,4 @@
-#include "common/batch_compatibility.h"
+#include "schedulers/common/batch_compatibility.h"
 
 #include <gtest/gtest.h>
 

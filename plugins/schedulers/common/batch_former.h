@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/batch_compatibility.h"
-#include "common/batch_strategy.h"
-#include "common/policy_queue.h"
+#include "schedulers/common/batch_compatibility.h"
+#include "schedulers/common/batch_strategy.h"
+#include "schedulers/common/policy_queue.h"
 
 namespace atl::schedulers {
 

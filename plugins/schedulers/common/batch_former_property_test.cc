@@ -9,7 +9,7 @@
 
 #include "atoll/testing/random.h"
 #include "atoll/testing/recording_sink.h"
-#include "common/batch_former.h"
+#include "schedulers/common/batch_former.h"
 
 namespace atl::schedulers {
 namespace {

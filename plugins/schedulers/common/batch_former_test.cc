@@ -1,4 +1,4 @@
-#include "common/batch_former.h"
+#include "schedulers/common/batch_former.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,18 +5,17 @@
 /// is formed at the last moment, when an instance is there for it, so whatever came meanwhile is in it.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 
 #include "atoll/scheduler.h"
-#include "common/answer_thread.h"
-#include "common/batch_former.h"
-#include "common/batch_tuner.h"
-#include "common/instance_dispatcher.h"
-#include "common/look_timer.h"
-#include "common/ordered_responses.h"
-#include "common/policy_queue.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/batch_former.h"
+#include "schedulers/common/batch_tuner.h"
+#include "schedulers/common/instance_dispatcher.h"
+#include "schedulers/common/ordered_responses.h"
+#include "schedulers/common/policy_queue.h"
+#include "schedulers/common/waiting_room.h"
 
 namespace atl::schedulers {
 
@@ -34,10 +33,7 @@ struct BatchSettings {
 /// A request that is cancelled while it waits leaves the queue at once and is answered CANCELLED with an
 /// empty text; so is one whose deadline has passed when its turn comes (its client has its own error for
 /// that by then). One whose queue timeout has run out is answered UNAVAILABLE. None of them is executed.
-class BatchScheduler final : public Scheduler,
-                             private BatchSource,
-                             private CancelListener,
-                             private LookListener {
+class BatchScheduler final : public Scheduler, private BatchSource, private WaitingListener {
  public:
   /// Errors: those of ExecutorFactory::create.
   static Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context, BatchSettings settings,
@@ -51,51 +47,34 @@ class BatchScheduler final : public Scheduler,
 
  private:
   enum class Admission { kTaken, kNotWanted, kStopping, kQueueFull, kTooLate };
-  /// What is to be done once the lock is free.
-  struct Work {
-    InstanceSlot* slots = nullptr;  ///< with batches, linked
-    bool post_answers = false;      ///< requests have left the line, and nobody was told to answer them yet
-  };
 
-  // --- under the lock ---
-  Admission admit(Request& request, int64_t now_ns, Work* work);
-  void run_at_once(Request& request, InstanceSlot& slot, Work* work);
+  // --- under the lock; `due`: slots that have got a batch, linked, to be run once the lock is free ---
+  Admission admit(Request& request, int64_t now_ns, InstanceSlot** due);
+  void run_at_once(Request& request, InstanceSlot& slot, InstanceSlot** due);
   BatchLoad load(int64_t now_ns) const noexcept;
-  void fill_idle_instances(int64_t now_ns, Work* work);
-  bool fill(InstanceSlot& slot, int64_t now_ns, Work* work);
-  bool drop_late(uint32_t batch_size, int64_t now_ns, Work* work) noexcept;
-  void expire(int64_t now_ns, Work* work) noexcept;
-  void arm_for_timeouts();
-  bool claim_answering() noexcept;
+  void fill_idle_instances(int64_t now_ns, InstanceSlot** due);
+  bool fill(InstanceSlot& slot, int64_t now_ns);
+  bool drop_late(uint32_t batch_size, int64_t now_ns) noexcept;
+  void expire(int64_t now_ns) noexcept;
+  void on_cancelled(Request& request) noexcept override;
 
   // --- without it ---
-  void run(const Work& work, bool here) noexcept;
+  void run(InstanceSlot* due, bool here) noexcept;
   bool drop_unwanted(InstanceSlot& slot) noexcept;
   bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
-  void on_cancel(void* request) noexcept override;
   void look() noexcept override;
-  void post_answers() noexcept;
-  void answer_refused() noexcept;
-  bool is_wanted(const Request& request) const noexcept;
-  void refuse(Request& request, FailureReason reason, Status status) noexcept;
-  Status too_late(const Request& request) const;
 
   Clock& clock_;
-  InferenceReporter* reporter_;
-  std::atomic<uint32_t> inside_{0};
-
   mutable std::mutex mutex_;  // this model's own; held for a few instructions
   PolicyQueue queue_;
   BatchSettings settings_;
   BatchFormer former_;
-  RequestQueue cancelled_, expired_, late_;  // out of the line, to be answered by the answer thread
-  uint64_t in_flight_ = 0;
+  const Refusal too_late_;  // the tuner's
+  uint64_t taken_ = 0;      // requests that are neither in the queue nor in the waiting room
   bool accepting_ = true;
-  bool answering_ = false;  // a task of the answer thread is on its way
 
   std::unique_ptr<OrderedResponses> order_;
-  AnswerThread answer_thread_;
-  LookTimer timer_;
+  WaitingRoom waiting_;
   InstanceDispatcher dispatcher_;  // last: its destructor joins threads that use the rest
 };
 

@@ -1,4 +1,4 @@
-#include "common/deadline_heap.h"
+#include "schedulers/common/deadline_heap.h"
 
 #include <gtest/gtest.h>
 

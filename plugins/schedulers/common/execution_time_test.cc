@@ -1,4 +1,4 @@
-#include "common/execution_time.h"
+#include "schedulers/common/execution_time.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/instance_dispatcher.h"
+#include "schedulers/common/instance_dispatcher.h"
 
 #include <algorithm>
 #include <utility>

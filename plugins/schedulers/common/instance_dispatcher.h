@@ -12,8 +12,8 @@
 
 #include "atoll/executor.h"
 #include "atoll/scheduler.h"
-#include "common/admitted_instances.h"
-#include "common/execution_time.h"
+#include "schedulers/common/admitted_instances.h"
+#include "schedulers/common/execution_time.h"
 
 namespace atl::schedulers {
 

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <utility>
 
-#include "common/answer_thread.h"
-#include "common/deadline_heap.h"
-#include "common/inside.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/deadline_heap.h"
+#include "schedulers/common/inside.h"
 
 namespace atl::schedulers {
 

@@ -1,4 +1,4 @@
-#include "common/look_timer.h"
+#include "schedulers/common/look_timer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "common/ordered_responses.h"
+#include "schedulers/common/ordered_responses.h"
 
 #include <utility>
 
-#include "common/inside.h"
+#include "schedulers/common/inside.h"
 
 namespace atl::schedulers {
 
@@ -36,10 +36,8 @@ void OrderedResponses::reserve(Request& request) {
   Place& place = *free_.back();
   free_.pop_back();
   place.interpose(request);
-  place.after = nullptr;
   place.final_sent = place.final_delivered = place.was_released = false;
-  (tail_ == nullptr ? head_ : tail_->after) = &place;
-  tail_ = &place;
+  order_.push_back(place);
 }
 
 /// Under the lock, by who is not inside the place's sink any more.
@@ -50,15 +48,12 @@ void OrderedResponses::give_back(Place& place) noexcept {
 void OrderedResponses::deliver() noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(delivering_, true)) return;  // that thread sees what has come
-  while (head_ != nullptr && !head_->sent.empty()) {
-    Place& place = *head_;
+  while (!order_.empty() && !order_.front()->sent.empty()) {
+    Place& place = *order_.front();
     Sent one = place.sent.front();
     place.sent.pop_front();
     bool is_last = (one.flags & kFinal) != 0;
-    if (is_last) {
-      head_ = place.after;
-      if (head_ == nullptr) tail_ = nullptr;
-    }
+    if (is_last) order_.pop_front();
     lock.unlock();
     place.deliver(one);
     lock.lock();

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/intrusive_list.h"
 #include "atoll/sink_interposer.h"
 
 namespace atl::schedulers {
@@ -70,8 +71,7 @@ class OrderedResponses {
 
   std::atomic<uint32_t> inside_{0};  // threads that may touch this object after the last answer
   std::mutex mutex_;
-  Place* head_ = nullptr;
-  Place* tail_ = nullptr;
+  IntrusiveList<Place, &Place::after> order_;
   bool delivering_ = false;
   std::vector<std::unique_ptr<Place>> places_;
   std::vector<Place*> free_;

@@ -1,4 +1,4 @@
-#include "common/ordered_responses.h"
+#include "schedulers/common/ordered_responses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 #include "atoll/testing/random.h"
 #include "atoll/testing/recording_sink.h"
-#include "common/ordered_responses.h"
+#include "schedulers/common/ordered_responses.h"
 
 namespace atl::schedulers {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "atoll/request.h"
-#include "common/deadline_heap.h"
-#include "common/queue_policy.h"
-#include "common/request_queue.h"
+#include "schedulers/common/deadline_heap.h"
+#include "schedulers/common/queue_policy.h"
+#include "schedulers/common/request_queue.h"
 
 namespace atl::schedulers {
 

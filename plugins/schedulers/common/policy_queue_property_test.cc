@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/testing/random.h"
-#include "common/policy_queue.h"
+#include "schedulers/common/policy_queue.h"
 
 namespace atl::schedulers {
 namespace {

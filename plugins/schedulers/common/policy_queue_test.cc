@@ -1,4 +1,4 @@
-#include "common/policy_queue.h"
+#include "schedulers/common/policy_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/request_queue.h"
+#include "schedulers/common/request_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What every sink owes, by the order of responses: of a request whose turn it is.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include "common/ordered_responses.h"
+#include "schedulers/common/ordered_responses.h"
 
 namespace atl::test {
 namespace {

@@ -18,7 +18,5 @@ inline Status unavailable_for(const Request& request, std::string_view text) {
   return unavailable("[request id: ", request.id.empty() ? std::string_view("<id_unknown>") : request.id,
                      "] ", text);
 }
-/// What a request gets that is cancelled, or whose deadline has passed, before it was executed.
-inline Status cancelled_in_queue() { return Status(Code::kCancelled, {}); }
 
 }  // namespace atl::schedulers

@@ -1,4 +1,4 @@
-#include "common/scheduling_config.h"
+#include "schedulers/common/scheduling_config.h"
 
 #include <algorithm>
 

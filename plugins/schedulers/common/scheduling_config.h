@@ -1,8 +1,8 @@
 /// What a ModelConfig says to schedulers, in the words of their parts.
 #pragma once
 
-#include "common/batch_compatibility.h"
-#include "common/queue_policy.h"
+#include "schedulers/common/batch_compatibility.h"
+#include "schedulers/common/queue_policy.h"
 
 namespace inference {
 class ModelConfig;

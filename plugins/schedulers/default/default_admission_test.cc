@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "atoll/testing/random.h"
-#include "common/testing/scheduler_bench.h"
-#include "default_provider.h"
+#include "schedulers/common/testing/scheduler_bench.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

@@ -1,5 +1,5 @@
 #include "atoll/testing/conformance/scheduler.h"
-#include "default_provider.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::test {
 namespace {

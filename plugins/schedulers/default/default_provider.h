@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "common/answer_thread.h"
-#include "common/batch_scheduler.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/batch_scheduler.h"
 
 namespace atl::schedulers {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/testing/scheduler_bench.h"
-#include "default_provider.h"
+#include "schedulers/common/testing/scheduler_bench.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

@@ -9,8 +9,8 @@
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/random.h"
-#include "common/testing/simulated_clients.h"
-#include "default_provider.h"
+#include "schedulers/common/testing/simulated_clients.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

@@ -1,6 +1,6 @@
 /// The default scheduler under real threads.
-#include "common/testing/scheduler_stress.h"
-#include "default_provider.h"
+#include "schedulers/common/testing/scheduler_stress.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

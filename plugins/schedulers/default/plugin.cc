@@ -2,7 +2,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/usable_cpus.h"
-#include "default_provider.h"
+#include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {
 namespace {

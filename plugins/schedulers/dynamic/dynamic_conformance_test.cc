@@ -1,7 +1,7 @@
 #include "atoll/testing/conformance/scheduler.h"
-#include "dynamic_provider.h"
 #include "model_config.pb.h"
-#include "test_config.h"
+#include "schedulers/dynamic/dynamic_provider.h"
+#include "schedulers/dynamic/test_config.h"
 
 namespace atl::test {
 namespace {

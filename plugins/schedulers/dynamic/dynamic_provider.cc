@@ -1,4 +1,4 @@
-#include "dynamic_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/scheduling_config.h"
-#include "custom/custom_batching.h"
-#include "model_config.pb.h"
+#include "atoll/proto/parse_model_config.h"
+#include "schedulers/common/scheduling_config.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 namespace atl::schedulers {
 namespace {
@@ -25,7 +25,7 @@ int64_t delay_ns(const inference::ModelDynamicBatching& batching) {
 
 Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& context) {
   inference::ModelConfig config;
-  if (!config.ParseFromArray(context.config.data(), static_cast<int>(context.config.size()))) {
+  if (!proto::parse_model_config(context.config, &config)) {
     return internal_error("the configuration of model '", context.model_name, "' can not be read");
   }
   const inference::ModelDynamicBatching& batching = config.dynamic_batching();

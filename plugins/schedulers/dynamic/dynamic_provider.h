@@ -9,9 +9,9 @@
 #include "atoll/log.h"
 #include "atoll/metrics.h"
 #include "atoll/scheduler.h"
-#include "common/answer_thread.h"
-#include "common/batch_scheduler.h"
-#include "latency_target.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/batch_scheduler.h"
+#include "schedulers/dynamic/latency_target.h"
 
 namespace inference {
 class ModelConfig;

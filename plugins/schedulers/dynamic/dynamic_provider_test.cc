@@ -1,5 +1,5 @@
 /// What the plugin makes of its options and of a model's configuration, and what it reports.
-#include "dynamic_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 
 #include "atoll/runtime/option_table.h"
 #include "atoll/testing/plugin_runner.h"
-#include "common/testing/scheduler_bench.h"
-#include "test_config.h"
+#include "schedulers/common/testing/scheduler_bench.h"
+#include "schedulers/dynamic/test_config.h"
 
 namespace atl::schedulers {
 namespace {

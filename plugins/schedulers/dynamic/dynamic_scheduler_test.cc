@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "common/testing/scheduler_bench.h"
-#include "dynamic_provider.h"
-#include "test_config.h"
+#include "schedulers/common/testing/scheduler_bench.h"
+#include "schedulers/dynamic/dynamic_provider.h"
+#include "schedulers/dynamic/test_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -7,15 +7,15 @@
 #include <set>
 #include <vector>
 
-#include "arrivals.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/sanitized.h"
-#include "common/scheduling_config.h"
-#include "common/testing/simulated_clients.h"
-#include "dynamic_provider.h"
-#include "simulated_config.h"
+#include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/testing/simulated_clients.h"
+#include "schedulers/dynamic/arrivals.h"
+#include "schedulers/dynamic/dynamic_provider.h"
+#include "schedulers/dynamic/simulated_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -1,8 +1,8 @@
 /// The dynamic scheduler under real threads, with every kind of timer and order at work.
 #include "atoll/testing/fake_log.h"
-#include "common/testing/scheduler_stress.h"
-#include "dynamic_provider.h"
-#include "test_config.h"
+#include "schedulers/common/testing/scheduler_stress.h"
+#include "schedulers/dynamic/dynamic_provider.h"
+#include "schedulers/dynamic/test_config.h"
 
 namespace atl::schedulers {
 namespace {

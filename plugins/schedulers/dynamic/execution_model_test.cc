@@ -1,4 +1,4 @@
-#include "execution_model.h"
+#include "schedulers/dynamic/execution_model.h"
 
 #include <gtest/gtest.h>
 

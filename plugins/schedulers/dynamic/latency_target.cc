@@ -1,4 +1,4 @@
-#include "latency_target.h"
+#include "schedulers/dynamic/latency_target.h"
 
 #include <algorithm>
 #include <cmath>

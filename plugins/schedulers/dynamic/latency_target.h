@@ -14,8 +14,8 @@
 #include <memory>
 #include <string>
 
-#include "common/batch_tuner.h"
-#include "execution_model.h"
+#include "schedulers/common/batch_tuner.h"
+#include "schedulers/dynamic/execution_model.h"
 
 namespace atl::schedulers {
 

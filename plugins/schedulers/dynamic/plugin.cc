@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "dynamic_provider.h"
+#include "schedulers/dynamic/dynamic_provider.h"
 
 namespace atl::schedulers {
 namespace {

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <string>
 
-#include "arrivals.h"
 #include "atoll/clock.h"
 #include "atoll/request.h"
 #include "atoll/testing/random.h"
 #include "atoll/text.h"
 #include "model_config.pb.h"
+#include "schedulers/dynamic/arrivals.h"
 
 namespace atl::schedulers {
 

@@ -12,9 +12,9 @@
 
 #include "atoll/clock.h"
 #include "atoll/testing/random.h"
-#include "common/batch_former.h"
-#include "common/policy_queue.h"
-#include "latency_target.h"
+#include "schedulers/common/batch_former.h"
+#include "schedulers/common/policy_queue.h"
+#include "schedulers/dynamic/latency_target.h"
 
 namespace atl::schedulers {
 

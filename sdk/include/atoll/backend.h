@@ -35,13 +35,10 @@ struct Batch {
 };
 static_assert(sizeof(Batch) == 32);  // see ATOLL_SDK_LAYOUT
 
-class BackendInstance;
-
-/// Told that an instance whose room() was 0 takes requests again. Must not block, nor enter the instance.
-/// [any]
+/// Told that room() of an instance has grown. Must not block, nor enter the instance. [any]
 class RoomListener {
  public:
-  virtual void on_room(BackendInstance& instance) noexcept = 0;
+  virtual void on_room() noexcept = 0;
 
  protected:
   ~RoomListener() = default;
@@ -67,14 +64,16 @@ class BackendInstance {
   /// [any] False when the instance can no longer serve (a dead child process).
   virtual bool ready() const noexcept { return true; }
 
-  /// For an instance that takes requests while it answers earlier ones (continuous batching): how much it
-  /// takes by the next execute(), as the sum of batch weights. Grows by itself, shrinks by execute() alone.
-  /// [instance]
+  /// [any] For an instance that takes requests while it answers earlier ones (continuous batching): how much
+  /// it takes by the next execute(), as the sum of batch weights. Grows by itself, shrinks by execute()
+  /// alone. One that has nothing inside takes any batch. backend/room.h does all three.
   virtual uint32_t room() const noexcept { return std::numeric_limits<uint32_t>::max(); }
-  /// Who is told when room() has become more than 0; null: nobody any more. When it returns the listener
-  /// before is not being called and will not be. False: room() is never less than a whole batch, and nobody
-  /// is told anything. [instance]
-  virtual bool set_room_listener(RoomListener* /*listener*/) noexcept { return false; }
+  /// [any] Whoever is told each time room() has grown; two while one scheduler takes another's place.
+  /// \returns false: room() is never less than a whole batch, and nobody is told anything.
+  virtual bool add_room_listener(RoomListener& /*listener*/) noexcept { return false; }
+  /// [any] One that was added. When it returns the listener is not being called and will not be. Not from
+  /// inside on_room().
+  virtual void remove_room_listener(RoomListener& /*listener*/) noexcept {}
 };
 
 /// What an instance is made for.
@@ -85,6 +84,7 @@ struct InstanceSpec {
   bool passive = false;   ///< created, never executed
   std::string host_policy;
   std::vector<std::string> profiles;
+  /// Draft: no backend of the tree reads it. Kinds and ordinals, as configured.
   std::vector<std::pair<std::string, int64_t>> secondary_devices;
   InferenceReporter* reporter = nullptr;  ///< outlives the instance
   /// Of the host policy: the cores of the thread that executes the instance; empty: all. Such an instance is
@@ -129,7 +129,6 @@ struct PreferredGroup {
 struct BackendTraits {
   std::vector<PreferredGroup> preferred_groups;  ///< best first
   bool parallel_instances = false;               ///< instances of one model may be created at the same time
-  bool device_blocking = false;                  ///< one thread serves all instances of a model on one GPU
 };
 
 /// A backend: service "atoll.backend/1", found by its instance name, which is the `backend` field of a

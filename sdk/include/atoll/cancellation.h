@@ -1,4 +1,5 @@
-/// Cancellation of one request: a flag that anybody may poll and one listener that is told at once.
+/// Cancellation of one request: a flag that anybody may poll, one listener that is told at once, and the
+/// requests that are cancelled with it.
 #pragma once
 
 #include <atomic>

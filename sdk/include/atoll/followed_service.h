@@ -9,24 +9,21 @@
 /// and not before, and no request waits for a change.
 #pragma once
 
-#include <atomic>
 #include <functional>
-#include <memory>
-#include <thread>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "atoll/events.h"
-#include "atoll/gate.h"
 #include "atoll/host.h"
+#include "atoll/replaceable.h"
 
 namespace atl {
 
-/// Without a provider a request costs the load of a pointer; with one, two additions to a counter that
-/// threads do not share. The address must stay the same between open() and close().
+/// What a hold costs, and how long it may be, is said of Replaceable. The address must stay the same between
+/// open() and close().
 template <class Interface>
 class Followed {
-  struct Seat;
+  using Seats = Replaceable<Service<Interface>>;
 
  public:
   /// One use, as short as a call or as long as a request: while it lives its provider is not stopped. Moves
@@ -35,30 +32,19 @@ class Followed {
   class Hold {
    public:
     Hold() noexcept = default;
-    Hold(Hold&& other) noexcept : seat_(std::exchange(other.seat_, nullptr)) {}
-    Hold& operator=(Hold&& other) noexcept {
-      if (this != &other) {
-        reset();
-        seat_ = std::exchange(other.seat_, nullptr);
-      }
-      return *this;
-    }
-    ~Hold() { reset(); }
     /// False: there is no provider.
-    explicit operator bool() const noexcept { return seat_ != nullptr; }
-    Interface* get() const noexcept { return seat_ == nullptr ? nullptr : seat_->service.get(); }
-    Interface* operator->() const noexcept { return seat_->service.get(); }
-    Interface& operator*() const noexcept { return *seat_->service; }
+    explicit operator bool() const noexcept { return static_cast<bool>(hold_); }
+    Interface* get() const noexcept { return hold_ ? hold_->get() : nullptr; }
+    Interface* operator->() const noexcept { return hold_->get(); }
+    Interface& operator*() const noexcept { return *hold_->get(); }
     /// The provider has gone or was replaced since: whoever keeps a hold between its uses ends it now.
-    bool is_outdated() const noexcept { return seat_ != nullptr && seat_->gate.closed(); }
-    void reset() noexcept {
-      if (Seat* seat = std::exchange(seat_, nullptr)) seat->gate.leave();
-    }
+    bool is_outdated() const noexcept { return hold_.is_outdated(); }
+    void reset() noexcept { hold_.reset(); }
 
    private:
     friend class Followed;
-    explicit Hold(Seat* seat) noexcept : seat_(seat) {}
-    Seat* seat_ = nullptr;
+    explicit Hold(typename Seats::Hold hold) noexcept : hold_(std::move(hold)) {}
+    typename Seats::Hold hold_;
   };
 
   /// Chooses the provider. An error says that there is none; other than NOT_FOUND and UNAVAILABLE it is
@@ -81,31 +67,15 @@ class Followed {
   /// Follows no more; there is no provider from here on. Returns when every Hold has ended. [control]
   void close() noexcept {
     services_changed_.reset();
-    seat({});
-    for (const auto& seat : seats_) {
-      while (seat->state.load() != State::kFree) std::this_thread::yield();
-    }
+    services_.close();
   }
 
   /// [any]
-  bool is_present() const noexcept { return current_.load(std::memory_order_acquire) != nullptr; }
+  bool is_present() const noexcept { return services_.has_value(); }
   /// [request]
-  Hold hold() const noexcept {
-    // A gate that has closed since it was read belongs to a seat that is the current one no more; one that
-    // was opened again, to a newer provider, which is as good.
-    while (Seat* seat = current_.load(std::memory_order_acquire)) {
-      if (seat->gate.enter()) return Hold(seat);
-    }
-    return {};
-  }
+  Hold hold() const noexcept { return Hold(services_.hold()); }
 
  private:
-  enum class State : uint32_t { kFree, kOpen, kDraining, kReleasing };
-  struct Seat {
-    Gate gate{&Followed::on_empty, this};
-    Service<Interface> service;
-    std::atomic<State> state{State::kFree};
-  };
   struct OnService {
     Followed& followed;
     void operator()(const ServiceChanged& event) const noexcept {
@@ -119,52 +89,17 @@ class Followed {
     if (!found.ok() && code != Code::kNotFound && code != Code::kUnavailable) {
       host_.log().warning(Interface::kInterfaceId, " is not used: ", found.status().message());
     }
-    Seat* old = current_.load(std::memory_order_relaxed);
-    const Interface* used = old == nullptr ? nullptr : old->service.get();
+    const Service<Interface>* held = services_.value();
+    const Interface* used = held == nullptr ? nullptr : held->get();
     if (found.ok() ? found.value().get() == used : used == nullptr) return;
-    seat(found.ok() ? std::move(found).value() : Service<Interface>());
+    services_.replace(found.ok() ? std::optional(std::move(found).value()) : std::nullopt);
     if (changed_) changed_();
-  }
-
-  void seat(Service<Interface> service) noexcept {
-    Seat* old = current_.load(std::memory_order_relaxed);
-    Seat* next = nullptr;
-    if (service) {
-      next = &free_seat();
-      next->service = std::move(service);
-      next->state.store(State::kOpen);
-      next->gate.open();
-    }
-    current_.store(next, std::memory_order_release);
-    if (old == nullptr) return;
-    old->state.store(State::kDraining);
-    old->gate.close();
-  }
-
-  Seat& free_seat() {
-    for (const auto& seat : seats_) {
-      if (seat->state.load() == State::kFree) return *seat;
-    }
-    seats_.push_back(std::make_unique<Seat>());
-    seats_.back()->gate.close();
-    return *seats_.back();
-  }
-
-  static void on_empty(void* context) {
-    auto& seat = *static_cast<Seat*>(context);
-    // Of a seat that is in its next use already there may still be calls that belong to the one before.
-    if (seat.state.load() != State::kDraining || !seat.gate.closed() || seat.gate.count() != 0) return;
-    State expected = State::kDraining;
-    if (!seat.state.compare_exchange_strong(expected, State::kReleasing)) return;
-    seat.service.reset();
-    seat.state.store(State::kFree);
   }
 
   Host& host_;
   const Find find_;
   const std::function<void()> changed_;
-  std::vector<std::unique_ptr<Seat>> seats_;  ///< as many as providers were held at a time
-  std::atomic<Seat*> current_{nullptr};
+  Seats services_;
   Subscription<ServiceChanged, OnService> services_changed_{OnService{*this}};
 };
 

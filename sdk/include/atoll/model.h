@@ -27,6 +27,7 @@ struct ModelInfo {
   std::string platform;      ///< of the configuration, else its backend
   uint32_t max_batch_size = 0;
   bool decoupled = false;
+  bool response_cache = false;  ///< the configuration asks for one, see atoll/response_cache.h
   uint32_t required_inputs = 0;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;

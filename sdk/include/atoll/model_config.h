@@ -40,8 +40,6 @@ class ModelConfigs {
   /// '<m>'".
   virtual Result<std::vector<RepositoryVersion>> select_versions(
       std::string_view config, const RepositoryModel& model, std::vector<std::string>* warnings) noexcept = 0;
-  /// The JSON form of the configuration endpoint.
-  virtual Result<std::string> to_json(std::string_view config) noexcept = 0;
 
   // --- since minor 1 ---
   /// As read(), from a configuration's JSON form instead of the model directory's text. Names of enum values

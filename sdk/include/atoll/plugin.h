@@ -23,13 +23,13 @@
 
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/guarded.h"
 #include "atoll/host.h"
 #include "atoll/option_table.h"
 #include "atoll/services.h"
@@ -71,18 +71,6 @@ struct PluginDescription {
 };
 
 namespace plugin_detail {
-
-/// Runs a step; what it throws becomes an INTERNAL failure.
-template <class Step>
-Status guarded(const char* what, Step&& step) noexcept {
-  try {
-    return step();
-  } catch (const std::exception& error) {
-    return internal_error(what, " threw: ", error.what());
-  } catch (...) {
-    return internal_error(what, " threw something that is not a std::exception");
-  }
-}
 
 template <class T, const PluginDescription<T>& kDescription>
 struct Shims {

@@ -32,6 +32,8 @@ enum class FailureReason : uint32_t { kRejected = 0, kCanceled = 1, kBackend = 2
 class InferenceReporter {
  public:
   /// Once for each executed request, before it is released. With success=false only the failure is counted.
+  /// Of a request that goes through several executions (kReleaseReschedule) the last one is reported; those
+  /// before it count in their batches only.
   virtual void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept = 0;
   /// Once for each executed batch. \param batch_size  sum of the requests' batch weights
   virtual void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept = 0;

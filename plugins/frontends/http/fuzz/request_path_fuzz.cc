@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "atoll/testing/random.h"
-#include "compression.h"
+#include "frontends/common/http/compression.h"
+#include "frontends/common/http/request_reader.h"
 #include "fuzz_target.h"
-#include "request_reader.h"
 #include "route_table.h"
 
 namespace {

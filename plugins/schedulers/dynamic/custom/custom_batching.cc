@@ -1,4 +1,4 @@
-#include "custom/custom_batching.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 #include <exception>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "atoll/proto/model_config_json.h"
 #include "atoll/triton/status.h"
-#include "custom/strategy_file.h"
+#include "schedulers/dynamic/custom/strategy_file.h"
 
 namespace atl::schedulers {
 namespace {

@@ -10,9 +10,9 @@
 #include "atoll/scheduler.h"
 #include "atoll/triton/host.h"
 #include "atoll/triton/model.h"
-#include "common/batch_strategy.h"
-#include "custom/failure_log.h"
 #include "model_config.pb.h"
+#include "schedulers/common/batch_strategy.h"
+#include "schedulers/dynamic/custom/failure_log.h"
 
 namespace atl::schedulers {
 

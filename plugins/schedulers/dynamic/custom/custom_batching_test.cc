@@ -1,4 +1,4 @@
-#include "custom/custom_batching.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 #include <dlfcn.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "custom/strategy_bench.h"
+#include "schedulers/dynamic/custom/strategy_bench.h"
 
 namespace atl::schedulers {
 namespace {

@@ -11,7 +11,7 @@
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/temporary_directory.h"
-#include "custom/custom_batching.h"
+#include "schedulers/dynamic/custom/custom_batching.h"
 
 namespace atl::schedulers {
 

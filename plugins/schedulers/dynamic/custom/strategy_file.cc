@@ -1,4 +1,4 @@
-#include "custom/strategy_file.h"
+#include "schedulers/dynamic/custom/strategy_file.h"
 
 #include <algorithm>
 #include <filesystem>

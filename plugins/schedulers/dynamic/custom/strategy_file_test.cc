@@ -1,8 +1,8 @@
-#include "custom/strategy_file.h"
+#include "schedulers/dynamic/custom/strategy_file.h"
 
 #include <fstream>
 
-#include "custom/strategy_bench.h"
+#include "schedulers/dynamic/custom/strategy_bench.h"
 
 namespace atl::schedulers {
 namespace {

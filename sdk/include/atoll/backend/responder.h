@@ -22,6 +22,8 @@
 ///       ... responder_.fail(i, status) or responder_.add_output(i, ...) and write the bytes
 ///     }
 ///     responder_.finish(times);
+///
+/// One whose requests take several executions says reschedule(i) of those that are not ready.
 #pragma once
 
 #include <cstdint>
@@ -71,6 +73,11 @@ class BatchResponder {
   void fail(uint32_t i, Status failure) noexcept {
     if (entries_[i].error.ok()) entries_[i].error = std::move(failure);
   }
+  /// Request i goes back to its scheduler for another execution instead of being answered (iterative
+  /// sequences). Outputs that it was given are a response of a decoupled model, and are dropped otherwise:
+  /// such a request has one response, with its last execution. A failure stays, and one it becomes if its
+  /// model is not iterative.
+  void reschedule(uint32_t i) { rescheduled_.push_back(i); }
   /// Fails every request that has not failed yet.
   inline void fail_all(const Status& failure) noexcept;
 
@@ -92,7 +99,7 @@ class BatchResponder {
   void add_texts(uint32_t i, const RequestedOutput& wanted, std::span<const int64_t> shape,
                  const Texts& texts);
 
-  /// Reports statistics, sends every response and releases every request. No request may be touched
+  /// Reports statistics, sends every response and releases or reschedules every request. None may be touched
   /// afterwards. Statistics come before the answer, so a client that has its answer finds itself counted. A
   /// batch in which every request failed does not count as an execution; CANCELLED counts as canceled, any
   /// other failure as the backend's.
@@ -109,8 +116,12 @@ class BatchResponder {
                                        std::span<const int64_t> shape, uint64_t size_bytes);
   inline void report(const Entry& entry, const ExecutionTimes& times) noexcept;
   inline void answer(Entry& entry) noexcept;
+  inline void answer_all(const ExecutionTimes& times, uint32_t executed) noexcept;
+  inline void answer_or_give_back(const ExecutionTimes& times) noexcept;
+  inline void give_back(Entry& entry, const ExecutionTimes& times) noexcept;
 
   std::vector<Entry> entries_;
+  std::vector<uint32_t> rescheduled_;
   InferenceReporter* reporter_;
   bool decoupled_;
 };
@@ -147,6 +158,7 @@ void BatchResponder::answer_each(const Batch& batch, const Clock& clock, Answer&
 
 void BatchResponder::begin(const Batch& batch) {
   entries_.clear();
+  rescheduled_.clear();
   entries_.reserve(batch.requests.size());
   for (Request* request : batch.requests) entries_.push_back({request, nullptr, {}});
 }
@@ -219,8 +231,16 @@ void BatchResponder::answer(Entry& entry) noexcept {
 }
 
 void BatchResponder::finish(const ExecutionTimes& times) noexcept {
+  if (rescheduled_.empty()) {
+    answer_all(times, 0);
+  } else {
+    answer_or_give_back(times);
+  }
+}
+
+/// \param executed  batch weights that were executed beside those of the entries
+void BatchResponder::answer_all(const ExecutionTimes& times, uint32_t executed) noexcept {
   if (reporter_ != nullptr) {
-    uint32_t executed = 0;
     for (const Entry& entry : entries_) {
       if (entry.error.ok()) executed += entry.request->batch_weight();
       report(entry, times);
@@ -229,6 +249,36 @@ void BatchResponder::finish(const ExecutionTimes& times) noexcept {
   }
   for (Entry& entry : entries_) answer(entry);
   entries_.clear();
+}
+
+void BatchResponder::answer_or_give_back(const ExecutionTimes& times) noexcept {
+  std::vector<Entry> going_back;
+  uint32_t executed = 0;
+  for (uint32_t i : rescheduled_) {
+    if (entries_[i].request == nullptr || failed(i)) continue;
+    executed += entries_[i].request->batch_weight();
+    going_back.push_back(std::move(entries_[i]));
+    entries_[i].request = nullptr;
+  }
+  std::erase_if(entries_, [](const Entry& entry) { return entry.request == nullptr; });
+  rescheduled_.clear();
+  answer_all(times, executed);
+  for (Entry& entry : going_back) give_back(entry, times);
+}
+
+void BatchResponder::give_back(Entry& entry, const ExecutionTimes& times) noexcept {
+  Request& request = *entry.request;
+  if (Response* response = std::exchange(entry.response, nullptr); response != nullptr) {
+    if (decoupled_) {
+      response->send(0);
+    } else {
+      request.sink->discard(response);
+    }
+  }
+  entry.error = request.release(kReleaseReschedule);
+  if (entry.error.ok()) return;
+  if (reporter_ != nullptr) report(entry, times);
+  answer(entry);
 }
 
 }  // namespace atl::backends

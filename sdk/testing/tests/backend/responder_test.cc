@@ -151,6 +151,79 @@ TEST_F(BatchResponderTest, WhatWasForgottenIsAnsweredAllTheSame) {
   for (auto& request : requests_) EXPECT_EQ(request->response().code, Code::kInternal);
 }
 
+/// Takes requests back, or does not.
+struct Taker final : Rescheduler {
+  Status reschedule(Request& request) noexcept override {
+    if (refuses) return unavailable("stopped");
+    taken.push_back(&request);
+    return {};
+  }
+  bool refuses = false;
+  std::vector<Request*> taken;
+};
+
+TEST_F(BatchResponderTest, ARequestMayTakeSeveralExecutions) {
+  BatchResponder responder(&reporter_);
+  Taker taker;
+  Batch two = batch(2);
+  for (Request* request : pointers_) request->rescheduler = &taker;
+  responder.begin(two);
+  write(responder, 0, "dropped");
+  responder.reschedule(0);
+  write(responder, 1, "ready");
+  responder.finish({});
+  EXPECT_EQ(taker.taken, std::vector{pointers_[0]});
+  EXPECT_FALSE(requests_[0]->got_final() || requests_[0]->got_release());
+  EXPECT_EQ(reporter_.of("r0").total(), 0u) << "counted when it is answered";
+  EXPECT_TRUE(requests_[1]->done());
+  EXPECT_EQ(reporter_.batches(), std::vector<uint32_t>{4}) << "it was executed all the same";
+  responder.begin({.requests = std::span(pointers_).first(1), .total_batch_size = 2});
+  write(responder, 0, "ready");
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(requests_[0]->responses().size(), 1u);
+  EXPECT_EQ(requests_[0]->response().find("OUTPUT0")->bytes, "ready");
+  EXPECT_EQ(reporter_.of("r0").succeeded, 1u);
+}
+
+TEST_F(BatchResponderTest, ADecoupledRequestAnswersAtEachExecution) {
+  BatchResponder responder(&reporter_, true);
+  Taker taker;
+  Batch one = batch(1);
+  pointers_[0]->rescheduler = &taker;
+  for (int round = 0; round < 3; ++round) {
+    responder.begin(one);
+    if (round != 1) write(responder, 0, cat("part ", round));
+    if (round != 2) responder.reschedule(0);
+    responder.finish({});
+  }
+  expect_done();
+  std::vector<test::ReceivedResponse> responses = requests_[0]->responses();
+  ASSERT_EQ(responses.size(), 3u);
+  EXPECT_EQ(responses[0].find("OUTPUT0")->bytes, "part 0");
+  EXPECT_EQ(responses[1].find("OUTPUT0")->bytes, "part 2");
+  EXPECT_FALSE(responses[0].final() || responses[1].final());
+  EXPECT_TRUE(responses[2].final() && responses[2].empty);
+  EXPECT_EQ(taker.taken.size(), 2u);
+}
+
+TEST_F(BatchResponderTest, WhoCanNotGoBackIsAnswered) {
+  BatchResponder responder(&reporter_);
+  Taker taker;
+  taker.refuses = true;
+  Batch three = batch(3);
+  pointers_[1]->rescheduler = pointers_[2]->rescheduler = &taker;
+  responder.begin(three);
+  for (uint32_t i = 0; i < 3; ++i) responder.reschedule(i);
+  responder.fail(2, invalid_argument("failed on its way"));
+  responder.finish({});
+  expect_done();
+  EXPECT_EQ(requests_[0]->response().code, Code::kInvalidArgument) << "its model is not iterative";
+  EXPECT_EQ(requests_[1]->response().message, "stopped");
+  EXPECT_EQ(requests_[2]->response().message, "failed on its way");
+  EXPECT_EQ(reporter_.all().failed, 3u);
+}
+
 TEST_F(BatchResponderTest, ValuesAndTextsAreWritten) {
   BatchResponder responder(&reporter_);
   responder.begin(batch(2));

@@ -14,7 +14,7 @@
 #include "atoll/testing/followed_fake.h"
 #include "codec/generate.h"
 #include "codec/infer_request.h"
-#include "common/codec_test_support.h"
+#include "common/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 

@@ -13,7 +13,4 @@ void append_escaped(std::string& out, std::string_view text);
 /// Appends the inside of a JSON string; bytes that are not UTF-8 become U+FFFD.
 void append_json_escaped(std::string& out, std::string_view text);
 
-/// Length of the well-formed UTF-8 sequence that begins `text`, 1 to 4; 0: none begins there.
-size_t utf8_sequence_length(std::string_view text) noexcept;
-
 }  // namespace atl::runtime

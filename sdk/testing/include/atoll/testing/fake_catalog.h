@@ -186,6 +186,11 @@ class FakeModelCatalog final : public ModelCatalog {
   }
   void set_startup_complete() noexcept override { startup_complete = true; }
   void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override {
+    if (holds_loads) {
+      std::lock_guard lock(mutex_);
+      held_.emplace_back(std::move(request), std::move(done));
+      return;
+    }
     Status status = std::move(set_available({request.model}, true)[0].status);
     {
       std::lock_guard lock(mutex_);
@@ -205,6 +210,17 @@ class FakeModelCatalog final : public ModelCatalog {
   }
 
   void set_exiting(bool exiting) noexcept { exiting_ = exiting; }
+  /// What load_model() was asked for while `holds_loads`, in order. Further ones are held as long as that says.
+  void end_loads() {
+    std::vector<HeldLoad> ended;
+    {
+      std::lock_guard lock(mutex_);
+      ended.swap(held_);
+    }
+    const bool holds = holds_loads.exchange(false);
+    for (auto& [request, done] : ended) load_model(std::move(request), std::move(done));
+    holds_loads = holds;
+  }
   /// Names given to load() and unload(), in order, as "load a" and "unload b".
   std::vector<std::string> calls() const {
     std::lock_guard lock(mutex_);
@@ -220,12 +236,15 @@ class FakeModelCatalog final : public ModelCatalog {
   std::atomic<bool> is_live{true};
   std::atomic<bool> is_ready{true};
   std::atomic<bool> startup_complete{false};
+  /// Loads of load_model() end when end_loads() says so.
+  std::atomic<bool> holds_loads{false};
   /// Decides how a load or unload of one model ends; empty: known models succeed. Set before the calls.
   std::function<Status(bool load, const std::string& model)> decide;
   /// Decides whether a load_model() that ended so came beyond reading; empty: if it went well.
   std::function<bool(const Status&)> read;
 
  private:
+  using HeldLoad = std::pair<ModelLoadRequest, std::function<void(ModelLoadOutcome)>>;
   struct Entry {
     std::unique_ptr<FakeServedModel> model;
     bool available = false;
@@ -260,6 +279,7 @@ class FakeModelCatalog final : public ModelCatalog {
   std::vector<std::unique_ptr<FakeServedModel>> replaced_;
   std::vector<std::string> calls_;
   std::vector<ModelLoadRequest> requests_;
+  std::vector<HeldLoad> held_;
   std::atomic<bool> exiting_{false};
 };
 

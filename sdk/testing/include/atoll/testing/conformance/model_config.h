@@ -173,16 +173,6 @@ TEST_P(ModelConfigConformance, NoVersionIsAnError) {
   });
 }
 
-TEST_P(ModelConfigConformance, TheJsonFormIsAnObjectWithTheName) {
-  check([&] {
-    auto json = configs_->to_json(finished(kComplete));
-    ASSERT_TRUE(is_ok(json));
-    EXPECT_EQ(json->front(), '{');
-    EXPECT_EQ(json->back(), '}');
-    EXPECT_NE(json->find("\"max_batch_size\""), std::string::npos) << json.value();
-  });
-}
-
 TEST_P(ModelConfigConformance, TheJsonFormIsReadAsTheTextIs) {
   check([&] {
     auto text = configs_->read(model(kComplete), true);
@@ -209,7 +199,6 @@ TEST_P(ModelConfigConformance, BytesThatAreNoConfigurationAreRefused) {
     EXPECT_FALSE(configs_->finish(garbage).ok());
     EXPECT_FALSE(configs_->finish_instance_groups(garbage, {}, {}).ok());
     EXPECT_FALSE(configs_->select_versions(garbage, model(""), &warnings).ok());
-    EXPECT_FALSE(configs_->to_json(garbage).ok());
   });
 }
 

@@ -1,0 +1,189 @@
+#include "check_model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "advice.h"
+#include "model_files.h"
+#include "pbtxt/check_values.h"
+#include "pbtxt/derive.h"
+#include "pbtxt/findings.h"
+#include "pbtxt/instance_groups.h"
+#include "pbtxt/normalise.h"
+#include "pbtxt/parse_text.h"
+#include "pbtxt/pbtxt_model_configs.h"
+#include "pbtxt/validate.h"
+#include "pbtxt/versions.h"
+
+namespace atl::config {
+namespace {
+
+using inference::ModelConfig;
+using pbtxt::Findings;
+
+constexpr size_t kTextErrorsMax = 1000;
+
+/// Backends that may replace lists of inputs and outputs that were written.
+bool replaces_tensors(const std::string& backend) {
+  return backend == "python" || backend == "tensorrt" || backend == "openvino";
+}
+
+class ModelCheck {
+ public:
+  ModelCheck(const RepositoryModel& model, const CheckOptions& options) : model_(model), options_(options) {
+    report_.name = model.entry.name;
+    report_.path = model.entry.path;
+    report_.config_path = model.config_path;
+  }
+
+  ModelReport run() && {
+    for (const std::string& ignored : model_.ignored) tell(Severity::kWarning, {}, "", ignored);
+    bool given = !model_.config_path.empty();
+    if (!given && options_.strict) {
+      tell(Severity::kError, {}, "",
+           cat("model configuration is not provided for model '", model_.entry.name, "'"));
+    } else if (!given || read()) {
+      check();
+    }
+    // Of the whole file first, then in the order of the text; what was not looked at last.
+    auto order = [](const Problem& problem) {
+      bool last = problem.severity == Severity::kNote && problem.line == 0;
+      return std::tuple(last, problem.line, problem.column);
+    };
+    std::stable_sort(report_.problems.begin(), report_.problems.end(),
+                     [&](const Problem& a, const Problem& b) { return order(a) < order(b); });
+    return std::move(report_);
+  }
+
+ private:
+  void tell(Severity severity, pbtxt::SourceMap::Place place, std::string field, std::string text) {
+    const std::string& file = model_.config_path.empty() ? model_.entry.path : model_.config_path;
+    report_.problems.push_back({severity, file, place.line, place.column, std::move(field), std::move(text)});
+  }
+  void tell_at(Severity severity, const std::string& field, std::string text) {
+    tell(severity, reading_.source.find(field), field, std::move(text));
+  }
+  void tell(Severity severity, const Findings& findings) {
+    for (const auto& finding : findings.list()) {
+      tell(severity, finding.place, finding.field, std::string(finding.status.message()));
+    }
+    if (findings.count() > findings.list().size()) {
+      tell(severity, {}, "", cat("and ", findings.count() - findings.list().size(), " more of this kind"));
+    }
+  }
+  bool has_errors() const { return count(report_, Severity::kError) != 0; }
+
+  /// \returns whether the text holds a configuration, if perhaps a wrong one.
+  bool read() {
+    reading_ = pbtxt::read_text(model_.config_path, model_.config_text, pbtxt::UnknownFields::kRefuse,
+                                kTextErrorsMax);
+    for (const pbtxt::TextError& error : reading_.errors) {
+      tell(Severity::kError, {error.line + 1, error.column + 1}, error.field, error.reason);
+    }
+    return reading_.complete;
+  }
+
+  void check() {
+    ModelConfig& config = reading_.config;
+    Findings findings(reading_.source);
+    bool readable = reading_.errors.empty();
+    pbtxt::check_values(config, findings);
+    Status derived = pbtxt::derive(model_, reading_.source, &config);
+    pbtxt::normalise(&config);
+    // Without a backend the rules would say a second time that there is none.
+    ModelConfig named = config;
+    if (!derived.ok()) {
+      findings.add("backend", std::move(derived));
+      named.set_backend("unknown");
+    }
+    pbtxt::validate_model(named, findings);
+    pbtxt::validate_instance_counts(named, settings_.instances_max, findings);
+    tell(Severity::kError, findings);
+    check_tensors(named);
+    check_groups(named);
+    check_versions(named);
+    advise(named, options_.siblings, [&](const std::string& field, const std::string& text) {
+      tell_at(Severity::kWarning, field, text);
+    });
+    if (readable && !has_errors()) ask_the_server();
+    if (!has_errors()) report_.config = config;
+  }
+
+  /// Inputs, outputs and what refers to them; a backend may complete them first.
+  void check_tensors(const ModelConfig& config) {
+    Findings findings(reading_.source);
+    pbtxt::validate_complete(config, findings);
+    bool may_complete = !options_.strict && !config.has_ensemble_scheduling();
+    bool lenient = may_complete && replaces_tensors(config.backend());
+    tell(lenient ? Severity::kWarning : Severity::kError, findings);
+    if (!may_complete || config.backend() == "unknown") return;
+    bool incomplete = config.input().empty() || config.output().empty() || lenient;
+    if (!incomplete) return;
+    tell(Severity::kNote, {}, "",
+         cat("backend '", config.backend(),
+             "' may complete max_batch_size, input, output and the scheduler from "
+             "the model's files; it is not asked here"));
+  }
+
+  /// Every GPU that is named is taken to be there.
+  void check_groups(ModelConfig config) {
+    if (config.platform() == "ensemble" || config.has_ensemble_scheduling()) return;
+    pbtxt::GpuSet gpus = {0};
+    bool on_gpus = false;
+    for (auto& group : *config.mutable_instance_group()) {
+      // Counts out of range are told of already.
+      group.set_count(std::clamp(group.count(), 0, static_cast<int32_t>(settings_.instances_max)));
+      on_gpus |= group.kind() == inference::ModelInstanceGroup::KIND_GPU || !group.gpus().empty();
+      for (int32_t gpu : group.gpus()) {
+        if (gpu >= 0) gpus.insert(gpu);
+      }
+    }
+    pbtxt::normalise_instance_groups({}, gpus, &config);
+    Findings findings(reading_.source);
+    pbtxt::validate_instance_groups(config, gpus, settings_.instances_max, findings);
+    tell(Severity::kError, findings);
+    if (on_gpus)
+      tell_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");
+  }
+
+  void check_versions(const ModelConfig& config) {
+    std::vector<std::string> warnings;
+    auto versions = pbtxt::select_versions(config, model_.versions, &warnings);
+    for (std::string& warning : warnings) tell_at(Severity::kWarning, "version_policy", std::move(warning));
+    if (!versions.ok()) {
+      tell_at(Severity::kError, "version_policy", std::string(versions.status().message()));
+      versions = std::vector<RepositoryVersion>();
+    }
+    check_model_files(config, model_, *versions, [&](const std::string& field, const std::string& text) {
+      tell_at(Severity::kError, field, text);
+    });
+  }
+
+  /// What the server reads is what counts; it may know a rule that is checked nowhere above.
+  void ask_the_server() {
+    pbtxt::PbtxtModelConfigs configs(settings_, nullptr);
+    auto bytes = configs.read(model_, options_.strict);
+    if (bytes.ok()) return;
+    // The rule that is left: the name of the model and of its directory.
+    std::string_view message = bytes.status().message();
+    tell_at(Severity::kError, message.starts_with("unexpected directory name") ? "name" : "",
+            std::string(message));
+  }
+
+  const RepositoryModel& model_;
+  const CheckOptions& options_;
+  const pbtxt::Settings settings_;
+  pbtxt::TextReading reading_;
+  ModelReport report_;
+};
+
+}  // namespace
+
+ModelReport check_model(const RepositoryModel& model, const CheckOptions& options) {
+  return ModelCheck(model, options).run();
+}
+
+}  // namespace atl::config

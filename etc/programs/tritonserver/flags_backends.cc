@@ -1,0 +1,187 @@
+#include <string>
+
+#include "flag.h"
+#include "values.h"
+
+namespace atl::tritonserver {
+namespace {
+
+/// Settings of a backend go through the catalog, as "<backend>.<setting>".
+Status read_backend_config(FlagUse& use) {
+  auto setting = parse_setting(use.value, "backend-config", "backend name");
+  if (!setting.ok()) return std::move(setting).status();
+  if (setting->scoped && setting->scope.empty()) {
+    return invalid_argument(
+        "No backend specified. --backend-config option format is <backend name>,<setting>=<value> or "
+        "<setting>=<value>. Got ",
+        use.value);
+  }
+  bool ambiguous = setting->scoped ? setting->scope.find('.') != std::string::npos
+                                   : setting->name.find('.') != std::string::npos;
+  if (ambiguous) {
+    return invalid_argument("found '", setting->scoped ? setting->scope : setting->name,
+                            "', expected a name without a dot");
+  }
+  use.options.keys.put("plugin.models.backend_settings",
+                       setting->scoped ? cat(setting->scope, ".", setting->name) : setting->name,
+                       setting->value);
+  return {};
+}
+
+Status check_cache_config(FlagUse& use) {
+  auto setting = parse_setting(use.value, "cache-config", "cache name");
+  if (!setting.ok()) return std::move(setting).status();
+  if (!setting->scope.empty()) return {};
+  return invalid_argument(
+      "No cache specified. --cache-config option format is <cache name>,<setting>=<value>. Got ", use.value);
+}
+
+Status read_old_cache_size(FlagUse& use) {
+  ATOLL_RETURN_IF_ERROR(
+      parse_integer(use.value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max())
+          .status()
+          .clone());
+  use.options.warn("--response-cache-byte-size is deprecated, use --cache-config local,size=<value> instead");
+  return {};
+}
+
+Status read_rate_limit(FlagUse& use) {
+  std::string mode = lower(use.value);
+  if (mode != "off" && mode != "execution_count")
+    return invalid_argument("invalid argument for --rate-limit");
+  use.options.rate_limit = mode != "off";
+  return {};
+}
+
+Status read_resource(FlagUse& use) {
+  auto parts = split(use.value, ':');
+  if (parts.size() < 2 || parts.size() > 3) {
+    return invalid_argument(
+        "--rate-limit-resource option format is '<resource_name>:<count>:<device>' or "
+        "'<resource_name>:<count>'. Got ",
+        use.value);
+  }
+  std::string resource(parts[0]);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    auto number = parse_integer(parts[i]);
+    if (!number.ok()) return std::move(number).status();
+    resource += cat(":", *number);
+  }
+  use.options.rate_limit_resources.push_back(std::move(resource));
+  return {};
+}
+
+Status check_gpu_bytes(FlagUse& use) {
+  auto pair = parse_pair(use.value);
+  if (!pair.ok()) return std::move(pair).status();
+  auto gpu = parse_integer(pair->first);
+  if (!gpu.ok()) return std::move(gpu).status();
+  auto bytes = parse_integer(pair->second, 0, std::numeric_limits<int64_t>::max());
+  if (!bytes.ok()) return std::move(bytes).status();
+  use.options.warn("--", use.name, " has no effect: no tensors are kept in GPU memory");
+  return {};
+}
+
+Status read_host_policy(FlagUse& use) {
+  auto setting = parse_setting(use.value, "host-policy", "policy name");
+  if (!setting.ok()) return std::move(setting).status();
+  if (setting->scope.empty()) {
+    return invalid_argument("--host-policy option format is '<policy name>,<setting>=<value>'. Got ",
+                            use.value);
+  }
+  if (setting->name == "numa-node" || setting->name == "cpu-cores") {
+    use.options.keys.put("plugin.models.host_policies", cat(setting->scope, ".", setting->name),
+                         setting->value);
+    return {};
+  }
+  return invalid_argument("Unsupported host policy setting '", setting->name,
+                          "' is specified, supported settings are 'numa-node', 'cpu-cores'");
+}
+
+Status check_gpu_limit(FlagUse& use) {
+  auto pair = parse_pair(use.value);
+  if (!pair.ok()) return std::move(pair).status();
+  auto gpu = parse_integer(pair->first);
+  if (!gpu.ok()) return std::move(gpu).status();
+  auto fraction = parse_number(pair->second);
+  if (!fraction.ok()) return std::move(fraction).status();
+  if (*fraction < 0.0 || *fraction > 1.0) {
+    return invalid_argument("expects limit fraction to be in range [0.0, 1.0], got ", *fraction);
+  }
+  if (*gpu < 0) return invalid_argument("expects device ID >= 0, got ", *gpu);
+  return {};
+}
+
+Status check_agent_directory(FlagUse& use) {
+  if (use.value.empty()) return invalid_argument("Invalid argument - --repoagent-directory can not be empty");
+  return {};
+}
+
+constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
+constexpr std::string_view kNoCache = "responses are not cached; put a cache before the server";
+
+constexpr Flag kBackendFlags[] = {
+    {Group::kBackend, "backend-directory", "<string>",
+     "Directory of Triton backends: of each backend's folder in it the batching strategy, batchstrategy.so, "
+     "is used. Backends themselves are Atoll's plugins, of role backends, found in its plugin folder and in "
+     "ATOLL__ATOLL__PLUGIN_PATH.",
+     sets("plugin.dynamic.backend_directory", ValueType::kText)},
+    {Group::kBackend, "backend-config", "<string>,<string>=<string>",
+     "A setting of a backend, <backend>,<setting>=<value>, or of all, <setting>=<value>; "
+     "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "
+     "May be given more than once.",
+     read_by(read_backend_config, "plugin.models.backend_settings")},
+
+    {Group::kAgent, "repoagent-directory", "<string>", "Directory of repository agents.",
+     refused("there are no repository agents; check or prepare the models before the server starts",
+             ValueType::kText, check_agent_directory)},
+
+    {Group::kCache, "cache-config", "<string>,<string>=<string>",
+     "A setting of the response cache, <cache>,<setting>=<value>.",
+     refused(kNoCache, ValueType::kText, check_cache_config)},
+    {Group::kCache, "cache-directory", "<string>", "Directory of response caches.", refused(kNoCache)},
+
+    {Group::kRateLimiter, "rate-limit", "<string>",
+     "off or execution_count: whether models' instances wait for the resources that their configurations "
+     "name. Default: off.",
+     read_by(read_rate_limit, "plugin.rate_limiter.use")},
+    {Group::kRateLimiter, "rate-limit-resource", "<string>:<integer>:<integer>",
+     "How much there is of a resource, <name>:<count> on every device or <name>:<count>:<device>; counts "
+     "only with --rate-limit=execution_count. May be given more than once. Default: what the neediest "
+     "instance needs.",
+     read_by(read_resource, "plugin.rate_limiter.resources")},
+
+    {Group::kMemory, "pinned-memory-pool-byte-size", "<integer>",
+     "Bytes of pinned memory. Default: 268435456.", has_no_effect(ValueType::kBytes, kNoGpuMemory)},
+    {Group::kMemory, "cuda-memory-pool-byte-size", "<integer>:<integer>",
+     "Bytes of memory of a GPU, <gpu>:<bytes>. No effect: no tensors are kept in GPU memory.",
+     read_by(check_gpu_bytes, "")},
+    {Group::kMemory, "cuda-virtual-address-size", "<integer>:<integer>",
+     "Bytes that the growable state of a sequence may take on a GPU, <gpu>:<bytes>. No effect: no tensors "
+     "are kept in GPU memory.",
+     read_by(check_gpu_bytes, "")},
+    {Group::kMemory, "min-supported-compute-capability", "<number>", "GPUs below it are not used.",
+     has_no_effect(ValueType::kNumber, "no models run on GPUs")},
+    {Group::kMemory, "buffer-manager-thread-count", "<integer>", "Threads that copy tensors. Default: 0.",
+     has_no_effect(ValueType::kInteger, "tensors are used where they were received")},
+    {Group::kMemory, "host-policy", "<string>,<string>=<string>",
+     "NUMA node or cores of models' instances, <policy>,numa-node=<integer> or "
+     "<policy>,cpu-cores=<integer>-<integer>.",
+     read_by(read_host_policy, "plugin.models.host_policies")},
+    {Group::kMemory, "model-load-gpu-limit", "<integer>:<number>",
+     "Fraction of a GPU's memory beyond which no model is loaded, <gpu>:<fraction>.",
+     refused("GPU memory is not watched", ValueType::kText, check_gpu_limit)},
+
+    {Group::kSharedMemory, "allow-client-shm", "<boolean>",
+     "Whether clients may register shared memory. Default: false.",
+     sets("plugin.shared.allow_client_shm", ValueType::kBool)},
+
+    {Group::kDeprecated, "response-cache-byte-size", "<integer>", "As --cache-config local,size.",
+     refused(kNoCache, ValueType::kBytes, read_old_cache_size)},
+};
+
+}  // namespace
+
+std::span<const Flag> backend_flags() { return kBackendFlags; }
+
+}  // namespace atl::tritonserver

@@ -1,0 +1,257 @@
+#include "launch.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <utility>
+
+#include "atoll/runtime/escape.h"
+#include "values.h"
+
+namespace atl::tritonserver {
+namespace {
+
+/// A failure that is told as it is, without the words for its code.
+Status plain(std::string message) { return Status(Code::kFailedPrecondition, std::move(message)); }
+
+std::string address_text(const Endpoint& endpoint) {
+  bool bare_ipv6 = endpoint.address.find(':') != std::string::npos && !endpoint.address.starts_with('[');
+  return bare_ipv6 ? cat("[", endpoint.address, "]:", endpoint.port)
+                   : cat(endpoint.address, ":", endpoint.port);
+}
+
+/// An endpoint, its name in messages and that in flags and in the manifest.
+struct Named {
+  const char* word;
+  const char* instance;
+  const Endpoint* endpoint;
+};
+
+Status check_endpoint(const Named& named) {
+  constexpr int64_t kPortMax = 65'535;
+  const Endpoint& endpoint = *named.endpoint;
+  if (endpoint.port < 0 || endpoint.port > kPortMax) {
+    return invalid_argument("--", named.instance, "-port: found ", endpoint.port,
+                            ", expected a port from 0 to ", kPortMax);
+  }
+  if (endpoint.address.empty()) {
+    return invalid_argument("--", named.instance,
+                            "-address: found nothing, expected an address to listen on");
+  }
+  return {};
+}
+
+Status set_endpoints(LaunchOptions& options) {
+  if (options.metrics.address.empty()) options.metrics.address = launch_options.http.address;
+  const Named all[] = {{"HTTP", "http", &launch_options.http},
+                       {"GRPC", "grpc", &options.grpc},
+                       {"metrics", "metrics", &options.metrics}};
+  for (const Named* a = std::begin(all); a != std::end(all); ++a) {
+    const Endpoint& first = *a->endpoint;
+    options.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
+    if (!first.allowed) continue;
+    ATOLL_RETURN_IF_ERROR(check_endpoint(*a));
+    for (const Named* b = a + 1; b != std::end(all); ++b) {
+      const Endpoint& second = *b->endpoint;
+      bool same =
+          second.allowed && first.port != 0 && first.port == second.port && first.address == second.address;
+      if (!same) continue;
+      return plain(cat("The server cannot listen to ", a->word, " requests and ", b->word,
+                       " requests at the same address and port ", first.address, ":", first.port));
+    }
+    options.keys.set(cat("plugin.", a->instance, ".address"), address_text(first));
+  }
+  return {};
+}
+
+void set_log_level(LaunchOptions& options) {
+  bool verbose = options.log_verbose > 0;
+  if (!options.log_warning && (options.log_info || verbose)) {
+    options.refuse(
+        "--log-warning=false is not served beside informational records: the log has one level from which on "
+        "records are written; add --log-info=false");
+  } else if (!options.log_info && verbose) {
+    options.refuse(
+        "--log-info=false is not served beside --log-verbose: the log has one level from which on records "
+        "are written; leave one of the two out");
+  }
+  const char* level = !options.log_warning ? "error" : !options.log_info ? "warning" : "info";
+  if (verbose) level = options.log_verbose == 1 ? "debug" : "trace";
+  options.keys.set("log.level", level);
+}
+
+/// Notes that a flag needs a plugin which is not there.
+void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
+                 const std::string& plugin) {
+  std::error_code ignored;
+  if (std::filesystem::exists(context.plugins / (plugin + ".so"), ignored)) return;
+  options.refuse(flag, " is not served: it needs the plugin ", plugin, ", which is not in ",
+                 context.plugins.string());
+}
+
+Status set_control(LaunchOptions& options, const LaunchContext& context) {
+  if (!options.load_models.empty() && options.control_mode != "explicit") {
+    return plain("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
+  }
+  if (options.control_mode == "none") return {};
+  need_plugin(options, context, cat("--model-control-mode=", options.control_mode),
+              cat("control/", options.control_mode));
+  options.keys.set("plugin.control.use", cat("control/", options.control_mode));
+  if (options.control_mode == "poll") {
+    options.keys.set("plugin.control.interval", cat(options.poll_seconds, "s"));
+  }
+  const auto& models = options.load_models;
+  bool all = std::find(models.begin(), models.end(), "*") != models.end();
+  if (all && models.size() > 1) {
+    return invalid_argument("Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  }
+  for (const std::string& model : models) options.keys.add("plugin.control.load_model", model);
+  return {};
+}
+
+void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
+  if (!options.rate_limit) {
+    if (!options.rate_limit_resources.empty()) {
+      options.warn("--rate-limit-resource has no effect without --rate-limit=execution_count");
+    }
+    return;
+  }
+  need_plugin(options, context, "--rate-limit=execution_count", "admission/rate_limiter");
+  options.keys.set("plugin.rate_limiter.use", "admission/rate_limiter");
+  for (const std::string& resource : options.rate_limit_resources) {
+    options.keys.add("plugin.rate_limiter.resources", resource);
+  }
+}
+
+/// What --trace-config did not say may come from the deprecated flags, or from the environment.
+TraceOptions merged_trace(const LaunchOptions& options) {
+  TraceOptions trace = options.trace;
+  if (trace.level.empty()) trace.level = options.deprecated_trace.level;
+  for (const TraceOptions* other : {&options.deprecated_trace, &options.environment_trace}) {
+    trace.texts.insert(other->texts.begin(), other->texts.end());
+    trace.numbers.insert(other->numbers.begin(), other->numbers.end());
+  }
+  return trace;
+}
+
+void set_trace(LaunchOptions& options) {
+  TraceOptions trace = merged_trace(options);
+  bool to_file = !trace.texts.contains("mode") || trace.texts["mode"] == "triton";
+  if (!trace.level.empty() && to_file && trace.texts["trace_file"].empty()) {
+    options.warn("nothing is traced: --trace-config level has no effect without --trace-config triton,file");
+    trace.level.clear();
+  }
+  if (trace.texts["trace_file"].empty()) trace.texts.erase("trace_file");
+  constexpr std::string_view kServiceName = "service.name=";
+  bool named = std::any_of(trace.resource.begin(), trace.resource.end(),
+                           [&](const std::string& text) { return text.starts_with(kServiceName); });
+  if (!trace.resource.empty() && !named) {
+    trace.resource.insert(trace.resource.begin(), cat(kServiceName, "triton-inference-server"));
+  }
+  if (!trace.level.empty()) options.keys.set("plugin.trace.level", trace.level);
+  if (!trace.resource.empty()) options.keys.set("plugin.trace.resource", trace.resource);
+  for (const auto& [key, text] : trace.texts) options.keys.set(cat("plugin.trace.", key), text);
+  for (const auto& [key, number] : trace.numbers) options.keys.set(cat("plugin.trace.", key), number);
+}
+
+void check_vertex(LaunchOptions& options, const LaunchContext& context) {
+  const char* mode = context.environment("AIP_MODE");
+  bool predicts = mode != nullptr && std::string_view(mode) == "PREDICTION";
+  if (!options.vertex_ai.value_or(predicts)) return;
+  options.refuse(
+      options.vertex_ai ? "--allow-vertex-ai=true" : "AIP_MODE=PREDICTION",
+      " is not served: there is no Vertex AI endpoint; put a proxy before HTTP that maps its health "
+      "and predict routes, and give --allow-vertex-ai=false");
+}
+
+void refuse_remote(LaunchOptions& options) {
+  for (const std::string& path : options.repositories) {
+    for (std::string_view scheme : {"s3://", "gs://", "as://"}) {
+      if (!path.starts_with(scheme)) continue;
+      options.refuse("--model-repository=", path,
+                     " is not served: repositories are directories of this machine; mount or copy it");
+    }
+  }
+}
+
+Status set_repositories(LaunchOptions& options) {
+  if (options.repositories.empty()) return invalid_argument("--model-repository must be specified");
+  if (!options.exit_on_error) options.keys.set("plugin.repository.allow_missing_paths", true);
+  for (const std::string& path : options.repositories) {
+    options.keys.add("plugin.repository.paths", path);
+    if (!options.exit_on_error) continue;
+    struct stat info = {};
+    if (::stat(path.c_str(), &info) != 0) return internal_error("failed to stat file ", path);
+    if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
+  }
+  return {};
+}
+
+/// How Triton's messages call a code.
+std::string_view code_words(Code code) noexcept {
+  switch (code) {
+    case Code::kInvalidArgument:
+      return "Invalid argument";
+    case Code::kInternal:
+      return "Internal";
+    case Code::kNotFound:
+      return "Not found";
+    case Code::kUnavailable:
+      return "Unavailable";
+    case Code::kUnimplemented:
+      return "Unsupported";
+    case Code::kAlreadyExists:
+      return "Already exists";
+    default:
+      return "Unknown";
+  }
+}
+
+}  // namespace
+
+LaunchContext launch_context_of(const std::filesystem::path& launcher) {
+  std::filesystem::path bin = launcher.parent_path();
+  std::filesystem::path root = bin.parent_path();
+  return {.atoll = bin / "atoll",
+          .manifest = root / "etc/atoll/atoll.toml",
+          .plugins = root / "lib/atoll/plugins",
+          .environment = [](const char* name) -> const char* { return ::getenv(name); }};
+}
+
+Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context) {
+  ATOLL_RETURN_IF_ERROR(set_endpoints(options));
+  ATOLL_RETURN_IF_ERROR(set_control(options, context));
+  set_log_level(options);
+  set_rate_limiter(options, context);
+  set_trace(options);
+  check_vertex(options, context);
+  refuse_remote(options);
+  if (!options.refusals.empty()) {
+    std::string lines;
+    for (const std::string& refusal : options.refusals) lines += cat(lines.empty() ? "" : "\n", refusal);
+    return unimplemented(lines);
+  }
+  ATOLL_RETURN_IF_ERROR(set_repositories(options));
+  std::vector<std::string> arguments = {context.atoll.string(), "--manifest", context.manifest.string()};
+  for (std::string& setting : options.keys.overrides()) {
+    arguments.emplace_back("--set");
+    arguments.push_back(std::move(setting));
+  }
+  return arguments;
+}
+
+std::string failure_text(const Status& failure) {
+  std::string out;
+  for (std::string_view line : split(failure.message(), '\n')) {
+    if (failure.code() != Code::kFailedPrecondition) {
+      out += cat("error: creating server: ", code_words(failure.code()), " - ");
+    }
+    runtime::append_escaped(out, line);
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace atl::tritonserver

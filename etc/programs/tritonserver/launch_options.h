@@ -1,0 +1,79 @@
+/// What a command line asks for, as far as it has been read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/text.h"
+#include "manifest_keys.h"
+
+namespace atl::tritonserver {
+
+/// One endpoint's address, which three flags make together.
+struct Endpoint {
+  bool allowed = true;
+  std::string address;
+  int64_t port = 0;
+};
+
+struct TraceOptions {
+  std::vector<std::string> level;
+  /// Keys of telemetry/trace that the flags gave, as they are written into the manifest.
+  std::map<std::string, std::string, std::less<>> texts;
+  std::map<std::string, int64_t, std::less<>> numbers;
+  std::vector<std::string> resource;
+};
+
+/// A variable of the environment; null: there is none.
+using Environment = std::function<const char*(const char*)>;
+
+/// Filled flag by flag (flag.h), then judged and turned into atoll's arguments (launch.h). What one flag says
+/// alone is in `keys` already; the rest waits here for the others.
+struct LaunchOptions {
+  ManifestKeys keys;
+  std::vector<std::string> warnings;
+  std::vector<std::string> refusals;  ///< flags that are not served, each with the reason
+
+  std::vector<std::string> repositories;
+  bool exit_on_error = true;
+  std::string control_mode = "none";
+  int64_t poll_seconds = 15;
+  std::vector<std::string> load_models;
+
+  int64_t log_verbose = 0;
+  bool log_info = true;
+  bool log_warning = true;
+
+  Endpoint http{true, "127.0.0.1", 8000};
+  Endpoint grpc{true, "127.0.0.1", 8001};
+  Endpoint metrics{true, "", 8002};  ///< empty address: that of HTTP
+
+  std::set<std::string, std::less<>> restricted_apis;       ///< categories that need a header
+  std::set<std::string, std::less<>> restricted_protocols;  ///< and metadata
+
+  bool rate_limit = false;
+  std::vector<std::string> rate_limit_resources;
+
+  TraceOptions trace;
+  TraceOptions deprecated_trace;   ///< of the deprecated flags, which --trace-config overrides
+  TraceOptions environment_trace;  ///< of the environment, which both override
+
+  std::optional<bool> vertex_ai;
+
+  template <class... Parts>
+  void warn(const Parts&... parts) {
+    warnings.push_back(cat(parts...));
+  }
+  template <class... Parts>
+  void refuse(const Parts&... parts) {
+    refusals.push_back(cat(parts...));
+  }
+};
+
+}  // namespace atl::tritonserver

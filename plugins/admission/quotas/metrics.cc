@@ -1,0 +1,55 @@
+#include "quotas/metrics.h"
+
+#include <functional>
+
+#include "atoll/clock.h"
+
+namespace atl::quotas {
+namespace {
+
+using Value = double (*)(const TenantCounts&);
+
+void write_family(const std::deque<TenantCounts>& all, std::string_view name, std::string_view help,
+                  MetricKind kind, Value value, MetricSink& sink) noexcept {
+  sink.family(name, help, kind);
+  for (const TenantCounts& one : all) {
+    const MetricLabel tenant{"tenant", one.label};
+    sink.sample({&tenant, 1}, value(one));
+  }
+}
+
+}  // namespace
+
+void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, MetricSink& sink) noexcept {
+  write_family(
+      counts, "atoll_admission_requests_total", "Requests that were admitted.", MetricKind::kCounter,
+      [](const TenantCounts& one) { return static_cast<double>(one.admitted); }, sink);
+  write_family(
+      counts, "atoll_admission_waited_total", "Requests that had to wait for their turn.",
+      MetricKind::kCounter, [](const TenantCounts& one) { return static_cast<double>(one.waited); }, sink);
+  write_family(
+      counts, "atoll_admission_wait_seconds_total", "Time that requests waited for their turn.",
+      MetricKind::kCounter,
+      [](const TenantCounts& one) {
+        return static_cast<double>(one.wait_ns) / static_cast<double>(kNsPerSecond);
+      },
+      sink);
+  write_family(
+      counts, "atoll_admission_running", "Requests that are admitted and have not ended.", MetricKind::kGauge,
+      [](const TenantCounts& one) { return static_cast<double>(one.running); }, sink);
+  write_family(
+      counts, "atoll_admission_waiting", "Requests that wait for their turn.", MetricKind::kGauge,
+      [](const TenantCounts& one) { return static_cast<double>(one.waiting); }, sink);
+  sink.family("atoll_admission_refused_total", "Requests that were not admitted.", MetricKind::kCounter);
+  for (const TenantCounts& one : counts) {
+    for (size_t reason = 0; reason < kReasons; ++reason) {
+      const MetricLabel labels[] = {{"tenant", one.label}, {"reason", kReasonNames[reason]}};
+      sink.sample(labels, static_cast<double>(one.refused[reason]));
+    }
+  }
+  sink.family("atoll_admission_overloaded", "1 while requests are shed because the queue is too slow.",
+              MetricKind::kGauge);
+  sink.sample({}, overloaded ? 1 : 0);
+}
+
+}  // namespace atl::quotas

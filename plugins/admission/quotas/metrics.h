@@ -1,0 +1,13 @@
+/// What is counted, for Prometheus.
+#pragma once
+
+#include <deque>
+
+#include "atoll/metrics.h"
+#include "quotas/tenant.h"
+
+namespace atl::quotas {
+
+void write_metrics(const std::deque<TenantCounts>& counts, bool overloaded, MetricSink& sink) noexcept;
+
+}  // namespace atl::quotas

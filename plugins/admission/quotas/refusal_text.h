@@ -1,0 +1,13 @@
+/// What a client is told whose request was not admitted.
+#pragma once
+
+#include "atoll/status.h"
+#include "quotas/admission_control.h"
+
+namespace atl::quotas {
+
+/// RESOURCE_EXHAUSTED for what is its tenant's, UNAVAILABLE for what is the server's, DEADLINE_EXCEEDED, or
+/// CANCELLED without a text. Of a waiter that is refused.
+Status refusal_status(const Waiter& waiter, const AdmissionSettings& settings);
+
+}  // namespace atl::quotas

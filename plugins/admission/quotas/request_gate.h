@@ -1,0 +1,56 @@
+/// Requests' admission as a service: the policy with a lock, threads and a timer around it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "atoll/cancellation.h"
+#include "atoll/clock.h"
+#include "atoll/executor.h"
+#include "atoll/metrics.h"
+#include "atoll/request_admission.h"
+#include "quotas/admission_control.h"
+
+namespace atl::quotas {
+
+/// One lock, held for a few set operations. Waiting requests go on, or are answered, on threads of its own;
+/// those of a tenant all on the same one, so that they keep their order.
+class RequestGate final : public RequestAdmission, private CancelListener {
+ public:
+  /// \param is_active  false: nobody is asked for and no thread is started
+  RequestGate(AdmissionSettings settings, bool is_active, Clock& clock);
+  virtual ~RequestGate() = default;
+
+  /// \param threads  that resume requests. Errors: those of ExecutorFactory::create().
+  Status start(ExecutorFactory& executors, uint32_t threads);
+  /// Nobody holds the service any more, so nothing waits.
+  void stop();
+  /// What is counted, since the start.
+  void collect(MetricSink& sink) const noexcept;
+  uint64_t in_flight() const;
+
+  // --- RequestAdmission ---
+  bool active() const noexcept override { return is_active_; }
+  Result<AdmissionOutcome> ask(Request& request, uint64_t priority, AdmissionWaiter& waiter,
+                               AdmissionTicket* ticket) noexcept override;
+  void ended(const AdmissionTicket& ticket) noexcept override;
+
+ private:
+  void on_cancel(void* context) noexcept override;
+  void on_timer() noexcept;
+  void set_timer_locked() noexcept;
+  void post(const DecidedList& decided) noexcept;
+  static void resume(void* waiter) noexcept;
+  static AdmissionTicket ticket_of(const Waiter& waiter) noexcept;
+
+  const bool is_active_;
+  Clock& clock_;
+  std::vector<SerialExecutorPtr> executors_;  ///< the first has the timer
+  mutable std::mutex mutex_;                  // guards everything below
+  AdmissionControl control_;
+  TimerId timer_ = 0;
+  int64_t timer_ns_ = 0;  ///< 0: no timer is set
+};
+
+}  // namespace atl::quotas

@@ -1,0 +1,34 @@
+#include "quotas/settings.h"
+
+#include <utility>
+
+namespace atl::quotas {
+
+Result<RequestOptions> read_options(const Options& options) {
+  RequestOptions read;
+  AdmissionSettings& settings = read.settings;
+  Result<std::vector<TenantQuota>> named = parse_tenants(options.get_strings("tenants"));
+  if (!named.ok()) return std::move(named).status();
+  settings.tenants.named = std::move(named).value();
+  const std::string& others = options.get_string("default_tenant");
+  Result<Quota> quota = parse_quota("default_tenant", others);
+  if (!quota.ok()) return std::move(quota).status();
+  settings.tenants.others = quota.value();
+  settings.tenants.others_apart = options.get_string("unknown_tenants") == "separate";
+  settings.tenants.max_others = static_cast<uint64_t>(options.get_int("max_unknown_tenants"));
+  settings.concurrency = static_cast<uint64_t>(options.get_int("request_concurrency"));
+  settings.max_wait_ns = options.get_duration_ns("max_request_wait");
+  settings.in_flight_limit = static_cast<uint64_t>(options.get_int("overload_in_flight"));
+  settings.queue_delay_ns = options.get_duration_ns("overload_queue_delay");
+  settings.queue_interval_ns = options.get_duration_ns("overload_interval");
+  if (settings.queue_delay_ns != 0 && settings.concurrency == 0) {
+    return invalid_argument(
+        "option 'overload_queue_delay' is set and 'request_concurrency' is 0, expected a "
+        "number of requests that run at a time, for without one none waits");
+  }
+  read.active = !settings.tenants.named.empty() || !others.empty() || settings.concurrency != 0 ||
+                settings.in_flight_limit != 0;
+  return read;
+}
+
+}  // namespace atl::quotas

@@ -1,0 +1,18 @@
+/// The plugin's options about requests, read.
+#pragma once
+
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "quotas/admission_control.h"
+
+namespace atl::quotas {
+
+struct RequestOptions {
+  AdmissionSettings settings;
+  bool active = false;  ///< something is limited
+};
+
+/// Errors: INVALID_ARGUMENT a quota, or options that need another one.
+Result<RequestOptions> read_options(const Options& options);
+
+}  // namespace atl::quotas

@@ -1,0 +1,92 @@
+/// What answers the requests of an HttpServer: the one interface between the transport and what is served over
+/// it. Nothing here is paid for more than once a request: a verdict is filled in place, and no thread shares
+/// anything with another one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "frontends/common/http/call.h"
+#include "frontends/common/http/reply_head.h"
+#include "frontends/common/http/request_counters.h"
+#include "frontends/common/http/request_head.h"
+
+namespace atl::frontends::http {
+
+class ServerThread;
+
+/// What a request's head alone decides. Kept by its connection until the request has been answered.
+class Verdict {
+ public:
+  int http_status = 0;  ///< 0: make_call() gives the call that answers; else the answer, with `text`
+  std::string text;     ///< of the refusal
+  std::string extra;    ///< of the refusal: complete header lines
+  uint32_t category = RequestCounters::kUnjudged;  ///< as RequestCounters counts it
+  std::vector<char> names;  ///< for views of the route that the head itself does not have
+
+  /// The request is not to have a call.
+  void refuse(int status, std::string_view why) {
+    http_status = status;
+    text = why;
+  }
+
+  /// Where the request goes, in the application's own terms: a plain struct, which may have views into the
+  /// head and into `names`; those hold as long as the head.
+  template <class Route>
+  Route& emplace_route() noexcept {
+    static_assert(std::is_trivially_copyable_v<Route> && sizeof(Route) <= sizeof route_);
+    return *::new (route_) Route();
+  }
+  /// What emplace_route() made.
+  template <class Route>
+  const Route& route() const noexcept {
+    return *std::launder(reinterpret_cast<const Route*>(route_));
+  }
+
+  /// Ready for the next request; keeps memory.
+  void reset() noexcept {
+    http_status = 0;
+    text.clear();
+    extra.clear();
+    category = RequestCounters::kUnjudged;
+  }
+
+ private:
+  alignas(8) std::byte route_[96];
+};
+
+/// What one thread of a server answers with. Everything but its construction and its end runs on that thread.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  /// The head of a request is there. \param verdict  as after reset()
+  virtual void judge(const RequestHead& head, Verdict& verdict) = 0;
+  /// The request is complete. \param verdict  what judge() made of it; its body may have come long after
+  /// \returns the call, which owns itself; null: there is none any more, and the verdict was made a refusal
+  virtual Call* make_call(const RequestHead& head, Verdict& verdict) = 0;
+};
+
+/// Outlives its server.
+class Application {
+ public:
+  /// [control] One for each thread, before it runs. Ended on [control] when the thread has ended.
+  virtual std::unique_ptr<Handler> make_handler(ServerThread& thread) = 0;
+  /// [any] Body of an answer that no call gives: a request that can not be read, a verdict that refuses, a
+  /// connection too many. \param head  status and extra lines are set; may be changed
+  virtual std::string refusal_body(std::string_view text, ReplyHead& head) const = 0;
+  /// [any] No connection will bring a further call, or none is to be answered. May be called again.
+  virtual void close() noexcept = 0;
+  /// [any] Calls under way, for which stop() waits.
+  virtual int64_t calls() const noexcept = 0;
+
+ protected:
+  ~Application() = default;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,483 @@
+#include "frontends/common/http/connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "frontends/common/error_map.h"
+#include "frontends/common/http/worker.h"
+
+namespace atl::frontends::http {
+namespace {
+
+namespace asio = boost::asio;
+
+/// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
+constexpr int64_t kLingerNs = 2 * kNsPerSecond;
+constexpr size_t kDropBytes = 16 * 1024;
+/// A body is charged in steps of so many bytes, as it arrives: a client that announces much and sends little
+/// keeps nobody out.
+constexpr uint64_t kChargeStepBytes = 64 * 1024;
+/// How long a call runs after the end of the client's bytes before the client is probed.
+constexpr int64_t kProbeAfterNs = kNsPerSecond;
+constexpr int kReadings = 8;                      ///< of one connection before others get their turn
+constexpr size_t kStreamBatchBytes = 256 * 1024;  ///< of a stream in one writing
+constexpr size_t kMostParts = 256;                ///< of one sendmsg; the system's limit is 1,024
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
+
+Connection::Connection(Worker& worker, Socket socket)
+    : worker_(worker),
+      socket_(std::move(socket)),
+      reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
+  const RequestBudgets* memory = worker.server.request_memory;
+  if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);
+}
+
+Connection::~Connection() = default;
+
+int64_t Connection::now_ns() const noexcept { return worker_.server.host.clock().now_ns(); }
+
+void Connection::expect_by(int64_t timeout_ns) noexcept {
+  const int64_t now = now_ns();
+  deadline_ns_ = timeout_ns > kNever - now ? kNever : now + timeout_ns;
+  progress_bytes_ = 0;
+}
+
+void Connection::progress(size_t bytes) noexcept {
+  progress_bytes_ += bytes;
+  const ServerOptions& options = worker_.server.options;
+  if (progress_bytes_ >= options.progress_bytes) expect_by(options.idle_timeout_ns);
+}
+
+int64_t Connection::idle_allowance_ns() const noexcept {
+  const int64_t timeout_ns = worker_.server.options.idle_timeout_ns;
+  return worker_.leaving() ? std::min(timeout_ns, worker_.leave_by_ns() - now_ns()) : timeout_ns;
+}
+
+void Connection::start() noexcept {
+  expect_by(idle_allowance_ns());
+  advance();
+}
+
+bool Connection::may_make_room() noexcept {
+  if (worker_.server.options.unfinished_make_room) return state_ != State::kCall;
+  return state_ == State::kHead && !head_begun_ && !next_is_here();
+}
+
+void Connection::tick(int64_t now_ns) noexcept {
+  if (now_ns < deadline_ns_) return;
+  if (state_ == State::kCall && !answering_) {
+    (void)probe();
+  } else if (state_ != State::kHead || head_begun_) {
+    close();
+  } else if (!next_is_here()) {
+    linger();
+  }
+}
+
+void Connection::drain() noexcept {
+  if (worker_.leaving() && worker_.server.options.leave_grace_ns != 0) {
+    if (state_ == State::kHead && !head_begun_) expect_by(idle_allowance_ns());
+    return;
+  }
+  keep_alive_ = false;
+  if (state_ == State::kHead || state_ == State::kBody) close();
+}
+
+void Connection::close() noexcept {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  std::shared_ptr<Connection> self = shared_from_this();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
+  worker_.buffers.give(std::move(reader_.body()));
+  charge_.release();
+  worker_.remove(*this);
+}
+
+// --- reading ---
+
+void Connection::advance() noexcept {
+  if (advancing_) return;
+  advancing_ = true;
+  bool go_on = true;
+  while (go_on) {
+    switch (state_) {
+      case State::kHead:
+        go_on = advance_head();
+        break;
+      case State::kBody:
+        go_on = advance_body();
+        break;
+      default:
+        go_on = false;
+    }
+  }
+  advancing_ = false;
+  if (state_ == State::kClosed) return;
+  const bool wants_more = state_ == State::kHead || state_ == State::kBody;
+  if (input_ended_ && wants_more) {
+    close();
+  } else {
+    read();
+  }
+}
+
+bool Connection::advance_head() {
+  if (!reader_.idle() && !head_begun_) {
+    head_begun_ = true;
+    expect_by(worker_.server.options.header_timeout_ns);
+    first_byte_ns_ = now_ns();
+  }
+  if (!head_begun_) return false;
+  const RequestReader::Step step = reader_.read_head();
+  if (step == RequestReader::Step::kNeedMore) return false;
+  const RequestHead& head = reader_.head();
+  version_ = head.version;
+  no_body_ = head.method == "HEAD";
+  keep_alive_ = head.keep_alive && !worker_.exiting();
+  if (step == RequestReader::Step::kRefused) {
+    refuse();
+    return false;
+  }
+  verdict_.reset();
+  worker_.handler().judge(head, verdict_);
+  if (verdict_.http_status == 0 && head.content_length > kUncountedBodyBytes) {
+    if (Status status = charge_.check(head.content_length); !status.ok()) drop_body(status);
+  }
+  const bool awaited =
+      head.expects_continue && head.version == 11 && reader_.wants_body() && !reader_.has_body_bytes();
+  if (awaited && verdict_.http_status != 0) {
+    // The client waits to hear whether it is to send the body, and need not send it after this.
+    keep_alive_ = false;
+    start_call();
+    return false;
+  }
+  if (awaited) {
+    (void)::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  expect_by(worker_.server.options.idle_timeout_ns);
+  state_ = State::kBody;
+  if (verdict_.http_status == 0) reader_.body() = worker_.buffers.take();
+  return true;
+}
+
+bool Connection::advance_body() {
+  switch (reader_.read_body(verdict_.http_status == 0)) {
+    case RequestReader::Step::kNeedMore:
+      return !count_body();  // dropped: the reader is told at once
+    case RequestReader::Step::kRefused:
+      refuse();
+      return false;
+    default:
+      start_call();
+      return state_ == State::kHead;
+  }
+}
+
+bool Connection::count_body() noexcept {
+  const uint64_t bytes = reader_.body().size();
+  if (verdict_.http_status != 0 || bytes <= kUncountedBodyBytes) return true;
+  const uint64_t rounded = (bytes + kChargeStepBytes - 1) / kChargeStepBytes * kChargeStepBytes;
+  Status status = charge_.cover(rounded);
+  if (!status.ok()) drop_body(status);
+  return status.ok();
+}
+
+void Connection::drop_body(const Status& reason) noexcept {
+  verdict_.http_status = http_status(reason.code());
+  verdict_.text = reason.message();
+  verdict_.extra = cat("Retry-After: ", RequestCharge::kRetryAfterMs / 1000, "\r\n");
+  reader_.body() = {};
+  charge_.release();
+}
+
+void Connection::start_call() {
+  state_ = State::kCall;
+  last_byte_ns_ = now_ns();
+  deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
+  probed_ = false;
+  if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
+  if (call_ == nullptr) {
+    answer_refusal({.http_status = verdict_.http_status, .extra = verdict_.extra}, verdict_.text);
+    return;
+  }
+  keeps_head_ = false;
+  call_->run(*this);
+  if (state_ == State::kCall && !keeps_head_) reader_.release_head();
+}
+
+void Connection::refuse() {
+  const Refusal refusal = reader_.refusal();
+  verdict_.category = state_ == State::kBody ? verdict_.category : RequestCounters::kUnjudged;
+  state_ = State::kCall;
+  keep_alive_ = false;
+  const bool is_too_large = refusal.http_status == 413;
+  answer_refusal(
+      {.http_status = is_too_large ? worker_.server.options.too_large_status : refusal.http_status},
+      refusal.text);
+}
+
+void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept {
+  std::string body = worker_.server.application.refusal_body(text, head);
+  answer_text(head, std::move(body));
+}
+
+void Connection::read() noexcept {
+  if (input_ended_) return watch();
+  if (reading_ || (state_ != State::kLinger && reader_.space().empty())) return;
+  reading_ = true;
+  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+    self->reading_ = false;
+    if (self->state_ == State::kClosed) return;
+    if (error) {
+      self->close();
+    } else {
+      self->on_readable();
+    }
+  });
+}
+
+void Connection::on_readable() noexcept {
+  if (state_ == State::kLinger) {
+    char dropped[kDropBytes];
+    if (receive({dropped, sizeof dropped}) >= 0) read();
+    return;
+  }
+  for (int i = 0; i < kReadings; ++i) {
+    const std::span<char> space = reader_.space();
+    if (space.empty()) break;
+    const ssize_t count = receive(space);
+    if (count < 0) return;
+    if (count == 0) break;  // also: nothing more will come
+    reader_.received(static_cast<size_t>(count));
+    if (state_ == State::kBody) progress(static_cast<size_t>(count));
+    advance();
+    if (state_ != State::kBody || static_cast<size_t>(count) < space.size()) return;
+  }
+  advance();
+}
+
+ssize_t Connection::receive(std::span<char> space) noexcept {
+  while (true) {
+    const ssize_t count = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+    if (count > 0) return count;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+    if (count == 0 && state_ != State::kLinger) {
+      input_ended_ = true;
+      if (state_ == State::kCall && !answering_) deadline_ns_ = now_ns() + kProbeAfterNs;
+      return 0;
+    }
+    close();
+    return -1;
+  }
+}
+
+void Connection::watch() noexcept {
+  if (watching_) return;
+  watching_ = true;
+  socket_.async_wait(Socket::wait_error, [self = shared_from_this()](const boost::system::error_code&) {
+    self->watching_ = false;
+    if (self->state_ != State::kClosed) self->close();
+  });
+}
+
+bool Connection::probe() noexcept {
+  deadline_ns_ = kNever;
+  if (probed_ || version_ != 11) return true;
+  probed_ = true;
+  // Whoever closed the whole connection answers this with a reset, which watch() sees.
+  const ssize_t sent =
+      ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent == static_cast<ssize_t>(kContinue.size())) return true;
+  close();
+  return false;
+}
+
+bool Connection::next_is_here() noexcept {
+  if (!reader_.idle() || input_ended_) return !reader_.idle();
+  char first = 0;
+  return ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+// --- writing ---
+
+BodyBuffer Connection::take_body() noexcept { return std::move(reader_.body()); }
+
+void Connection::begin_answer(const ReplyHead& head, Framing framing) {
+  answering_ = true;
+  if (worker_.exiting() || framing == Framing::kUntilClosed) keep_alive_ = false;
+  if (input_ended_) keep_alive_ = keep_alive_ && !reader_.idle();
+  // What was sent without waiting for this answer is answered too.
+  if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
+  write_reply_head(head, version_, framing, keep_alive_, &reply_head_);
+  worker_.counters.add(verdict_.category, head.http_status);
+  expect_by(worker_.server.options.idle_timeout_ns);
+  parts_.clear();
+  part_ = 0;
+  parts_.push_back(to_iovec(reply_head_));
+}
+
+void Connection::answer(const ReplyHead& head, std::span<const iovec> body) noexcept {
+  if (state_ != State::kCall) return;
+  begin_answer(head, Framing::kLength);
+  if (!no_body_) parts_.insert(parts_.end(), body.begin(), body.end());
+  write();
+}
+
+void Connection::answer_text(ReplyHead head, std::string body) noexcept {
+  if (state_ != State::kCall) return;
+  own_body_ = std::move(body);
+  head.content_length = own_body_.size();
+  begin_answer(head, Framing::kLength);
+  if (!no_body_ && !own_body_.empty()) parts_.push_back(to_iovec(own_body_));
+  write();
+}
+
+void Connection::begin_stream(const ReplyHead& head) noexcept {
+  if (state_ != State::kCall) return;
+  streaming_ = true;
+  stream_ended_ = false;
+  stream_chunked_ = version_ == 11;
+  begin_answer(head, stream_chunked_ ? Framing::kChunked : Framing::kUntilClosed);
+  write();
+}
+
+void Connection::stream(std::string bytes) noexcept {
+  if (state_ != State::kCall || bytes.empty()) return;
+  stream_next_.push_back(std::move(bytes));
+  if (!waiting_to_write_) write();
+}
+
+void Connection::end_stream() noexcept {
+  if (state_ != State::kCall) return;
+  stream_ended_ = true;
+  if (!waiting_to_write_) write();
+}
+
+/// Some of what waits becomes what is written.
+void Connection::queue_stream() {
+  stream_out_.clear();
+  stream_data_bytes_ = 0;
+  own_body_.clear();  // the heads of the chunks
+  parts_.clear();
+  part_ = 0;
+  while (!stream_next_.empty() && stream_data_bytes_ < kStreamBatchBytes) {
+    stream_data_bytes_ += stream_next_.front().size();
+    stream_out_.push_back(std::move(stream_next_.front()));
+    stream_next_.pop_front();
+  }
+  if (stream_out_.empty()) return;
+  if (stream_chunked_) {
+    char size[24];
+    const int length = std::snprintf(size, sizeof size, "%zx\r\n", stream_data_bytes_);
+    own_body_.assign(size, static_cast<size_t>(length));
+    parts_.push_back(to_iovec(own_body_));
+  }
+  for (const std::string& bytes : stream_out_) parts_.push_back(to_iovec(bytes));
+  if (stream_chunked_) parts_.push_back(to_iovec("\r\n"));
+  expect_by(worker_.server.options.idle_timeout_ns);
+}
+
+void Connection::write() noexcept {
+  if (waiting_to_write_) return;
+  while (write_parts()) {
+    if (!streaming_) {
+      finish_answer();
+      return;
+    }
+    if (stream_data_bytes_ != 0 && call_ != nullptr) {
+      call_->on_stream_written(std::exchange(stream_data_bytes_, 0));
+      if (state_ != State::kCall) return;
+    }
+    const bool more = !stream_next_.empty();
+    queue_stream();
+    if (more) continue;
+    if (!stream_ended_) {
+      deadline_ns_ = kNever;  // the model's turn
+      return;
+    }
+    streaming_ = false;
+    if (!stream_chunked_) {
+      finish_answer();
+      return;
+    }
+    parts_.push_back(to_iovec(kLastChunk));
+  }
+}
+
+bool Connection::write_parts() noexcept {
+  while (part_ < parts_.size()) {
+    msghdr message{};
+    message.msg_iov = &parts_[part_];
+    message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
+    const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) {
+        close();
+        return false;
+      }
+      waiting_to_write_ = true;
+      socket_.async_wait(Socket::wait_write,
+                         [self = shared_from_this()](const boost::system::error_code& error) {
+                           self->waiting_to_write_ = false;
+                           if (self->state_ == State::kClosed) return;
+                           if (error) {
+                             self->close();
+                           } else {
+                             self->write();
+                           }
+                         });
+      return false;
+    }
+    auto left = static_cast<size_t>(sent);
+    progress(left);
+    while (part_ < parts_.size() && left >= parts_[part_].iov_len) left -= parts_[part_++].iov_len;
+    if (left != 0) {
+      parts_[part_].iov_base = static_cast<char*>(parts_[part_].iov_base) + left;
+      parts_[part_].iov_len -= left;
+    }
+  }
+  return true;
+}
+
+void Connection::finish_answer() noexcept {
+  std::shared_ptr<Connection> self = shared_from_this();
+  answering_ = streaming_ = false;
+  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_written();
+  worker_.buffers.give(std::move(reader_.body()));
+  charge_.release();
+  if (!keep_alive_) {
+    linger();
+    return;
+  }
+  reader_.next();
+  head_begun_ = false;
+  state_ = State::kHead;
+  expect_by(idle_allowance_ns());
+  advance();
+}
+
+void Connection::linger() noexcept {
+  if (input_ended_) return close();  // nothing can come that a reset would answer
+  state_ = State::kLinger;
+  expect_by(kLingerNs);
+  boost::system::error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  read();
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,64 @@
+/// The way of a request through a version that serves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "atoll/clock.h"
+#include "atoll/fault_notes.h"
+#include "atoll/followed_service.h"
+#include "atoll/model.h"
+#include "atoll/response_cache.h"
+#include "atoll/scheduler.h"
+#include "atoll/statistics.h"
+#include "models/catalog/requests/admission_point.h"
+#include "models/catalog/requests/admitted_request.h"
+#include "models/catalog/requests/validate.h"
+
+namespace atl::models {
+
+/// What the requests of all versions share; outlives them.
+struct RequestContext {
+  Clock& clock;
+  AdmissionPoint& admission;
+  const Followed<ResponseCache>& cache;
+  FaultNotes* fault_notes = nullptr;
+};
+
+/// Validation, cache, admission, hand-over: infer() goes through them, and what had to wait goes on from
+/// where it was. [request]
+class RequestPath final : private AfterAdmission, private CacheWaiter {
+ public:
+  /// All that is borrowed outlives the requests.
+  RequestPath(const RequestContext& context, const ModelInfo& info, CorrelationControl correlation,
+              PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter);
+
+  /// As Model::infer().
+  Status infer(Request& request) noexcept;
+  const Validator& validator() const noexcept { return validator_; }
+
+ private:
+  Status validate(Request& request) noexcept;
+  bool answer_from_cache(Request& request) noexcept;
+  AdmissionPoint::Hold find_admission(const Request& request) noexcept;
+  Status admit(Request& request, int64_t now_ns) noexcept;
+  Status hand_over(Request& request, int64_t now_ns) noexcept;
+
+  void resume(Request& request) noexcept override;
+  void on_admitted(Request& request) noexcept override;
+  void on_refused(Request& request, Status reason) noexcept override;
+
+  uint64_t priority_of(const Request& request) const noexcept;
+  void report_not_admitted(const Request& request, const Status& reason) noexcept;
+
+  const RequestContext& context_;
+  const ModelInfo& info_;
+  const Validator validator_;
+  const PriorityLevels priorities_;
+  Scheduler& scheduler_;
+  InferenceReporter& reporter_;
+  const bool reshapes_outputs_;
+  const std::string enqueueing_;  ///< what a thread does then
+};
+
+}  // namespace atl::models

@@ -1,0 +1,87 @@
+/// A backend's instance as schedulers see it: passes batches on, one at a time, and knows how much it is
+/// executing.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "atoll/backend.h"
+#include "atoll/fault_notes.h"
+#include "models/catalog/requests/trace_inputs.h"
+
+namespace atl::models {
+
+/// Costs an uncontended lock, two relaxed stores and a note a batch, and a look at each request's trace.
+/// Without it nobody could tell queued requests from executing ones. Two schedulers have the instance while
+/// one of them takes the other's place; they take turns then, so neither waits longer than for one batch, or,
+/// where the other one was quicker to use the instance's room, until there is room again.
+class CountedInstance final : public BackendInstance {
+ public:
+  /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
+  explicit CountedInstance(std::unique_ptr<BackendInstance> instance, FaultNotes* notes = nullptr,
+                           std::string doing = {}) noexcept
+      : instance_(std::move(instance)), notes_(notes), doing_(std::move(doing)) {}
+
+  Status execute(const Batch& batch) noexcept override {
+    Turn turn(*this);
+    for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
+    executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
+    FaultNote note(notes_, doing_.c_str());
+    if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
+    Status status = instance_->execute(batch);
+    executing_.store(0, std::memory_order_relaxed);
+    return status;
+  }
+  bool ready() const noexcept override { return instance_->ready(); }
+  uint32_t room() const noexcept override { return instance_->room(); }
+  bool add_room_listener(RoomListener& listener) noexcept override {
+    const bool added = instance_->add_room_listener(listener);
+    has_room_.store(added, std::memory_order_relaxed);
+    return added;
+  }
+  void remove_room_listener(RoomListener& listener) noexcept override {
+    instance_->remove_room_listener(listener);
+  }
+
+  /// Requests of the batch that runs. [any]
+  uint32_t executing() const noexcept { return executing_.load(std::memory_order_relaxed); }
+
+ private:
+  class Turn {
+   public:
+    explicit Turn(CountedInstance& instance) noexcept : lock_(instance.executes_, std::defer_lock) {
+      if (instance.waiting_.load(std::memory_order_relaxed) == 0 && lock_.try_lock()) return;
+      // Who waits here is the next one: nobody passes it by as long as it is counted.
+      std::scoped_lock next(instance.next_);
+      instance.waiting_.fetch_add(1, std::memory_order_relaxed);
+      lock_.lock();
+      instance.waiting_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  /// A scheduler gives no more than there is room for, but does not see what another one gives.
+  void wait_for_room(uint32_t weight) const noexcept {
+    while (instance_->room() < weight) std::this_thread::sleep_for(kRoomInterval);
+  }
+
+  static constexpr std::chrono::milliseconds kRoomInterval{1};
+  std::unique_ptr<BackendInstance> instance_;
+  FaultNotes* const notes_;
+  const std::string doing_;
+  std::mutex executes_;
+  std::mutex next_;
+  std::atomic<uint32_t> waiting_{0};
+  std::atomic<uint32_t> executing_{0};
+  std::atomic<bool> has_room_{false};  // and says how much
+};
+
+}  // namespace atl::models

@@ -1,0 +1,115 @@
+#include "models/catalog/serving/served_model.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace atl::models {
+namespace {
+
+/// How often a worker looks whether a scheduler has finished with requests that were released already.
+constexpr auto kSettleInterval = std::chrono::microseconds(100);
+
+}  // namespace
+
+ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationControl correlation)
+    : context_(context),
+      parts_(std::move(parts)),
+      info_(*parts_.info),
+      path_(context.requests, info_, std::move(correlation), parts_.priorities, *parts_.scheduler,
+            *parts_.statistics) {}
+
+ServedModel::~ServedModel() {
+  // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
+  parts_.scheduler.reset();
+  parts_.admission.reset();
+  parts_.instances.clear();
+  parts_.backend_model.reset();
+  parts_.scheduler_provider.reset();
+  parts_.backend.reset();
+}
+
+ModelStatistics ServedModel::statistics() const noexcept {
+  ModelStatistics statistics = parts_.statistics->snapshot();
+  statistics.name = info_.name;
+  statistics.version = info_.version;
+  statistics.load_duration_ns = load_duration_ns_;
+  uint64_t executing = 0;
+  for (const auto& instance : parts_.instances) executing += instance->executing();
+  uint64_t in_flight = parts_.scheduler->in_flight();
+  statistics.pending = in_flight > executing ? in_flight - executing : 0;
+  if (parts_.backend_model != nullptr) statistics.memory = parts_.backend_model->memory_usage();
+  return statistics;
+}
+
+bool ServedModel::ready() const noexcept {
+  for (const auto& instance : parts_.instances) {
+    if (!instance->ready()) return false;
+  }
+  return true;
+}
+
+void ServedModel::add_reference() noexcept {
+  ReaderShards::Read lock(context_.shards);
+  if (retired_) {
+    remaining_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    add_reference(lock);
+  }
+}
+
+void ServedModel::drop_reference() noexcept {
+  bool last = false;
+  {
+    // The lock is the catalog's, so letting go of it is safe even if this object is gone by then.
+    ReaderShards::Read lock(context_.shards);
+    if (retired_) {
+      last = remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    } else {
+      --counts_[lock.shard()].references;
+    }
+  }
+  if (last) destroy_later();
+}
+
+uint64_t ServedModel::holders() const noexcept {
+  ReaderShards::Write lock(context_.shards);
+  int64_t sum = remaining_.load(std::memory_order_relaxed);
+  if (!retired_) {
+    for (const Count& count : counts_) sum += count.references;
+  }
+  return sum > 0 ? static_cast<uint64_t>(sum) : 0;
+}
+
+bool ServedModel::retire(const ReaderShards::Write&) noexcept {
+  int64_t sum = 0;
+  for (const Count& count : counts_) sum += count.references;
+  remaining_.store(sum, std::memory_order_relaxed);
+  retired_ = true;
+  return sum == 0;
+}
+
+void ServedModel::destroy_later() noexcept {
+  parts_.scheduler->stop_accepting();
+  context_.workers.run(Task{[](void* argument) {
+                              auto* model = static_cast<ServedModel*>(argument);
+                              if (!model->destroy_now()) model->destroy_later();
+                            },
+                            this, [](void* argument) { delete static_cast<ServedModel*>(argument); }});
+}
+
+bool ServedModel::destroy_now() noexcept {
+  if (parts_.scheduler->in_flight() != 0) {
+    // A request is released before the scheduler's own bookkeeping for it ends.
+    std::this_thread::sleep_for(kSettleInterval);
+    return false;
+  }
+  Pass pass = std::move(parts_.pass);
+  OnDestroyed told = std::move(on_destroyed_);
+  if (told) told(false);
+  delete this;
+  if (told) told(true);
+  return true;
+}
+
+}  // namespace atl::models

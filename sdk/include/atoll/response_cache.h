@@ -1,0 +1,48 @@
+/// Answers that were given before. Service "atoll.response_cache/1"; models are served without one. A draft:
+/// its first provider may still change it.
+///
+/// The model catalog asks the provider of the highest rank, before admission, for each valid request of a
+/// model whose configuration has `response_cache { enable: true }`, unless it is part of a sequence or a step
+/// of another request. What is a hit, how answers are kept and what is never kept (errors, answers of several
+/// responses) is the provider's business. It sees answers by standing before the request's sink, and holds a
+/// pass of its gate until such a request, or one that waits, has ended: it is replaced while requests run.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "atoll/request.h"
+
+namespace atl {
+
+enum class CacheOutcome : uint32_t {
+  kMiss = 0,   ///< the request goes on; if it is interposed (atoll/sink_interposer.h) its answer can be kept
+  kHit = 1,    ///< the request is answered and released, or will be: the caller does not touch it again
+  kWaits = 2,  ///< it is not known yet: the waiter is told
+};
+
+/// Who has asked for one request.
+class CacheWaiter {
+ public:
+  /// It was a miss after all; a hit is answered by the provider. Once for a request that waits and is no hit,
+  /// on a thread of the provider's with no lock held. A cancelled request is a miss: who comes next answers.
+  virtual void resume(Request& request) noexcept = 0;
+
+ protected:
+  ~CacheWaiter() = default;
+};
+
+class ResponseCache {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.response_cache/1";
+
+  /// Never fails: a provider that can not look is a provider that does not have it. Until it answers or the
+  /// waiter is told the request belongs to the provider, which may use its arena and `links`. [request]
+  /// \param waiter  lives as long as the request
+  virtual CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept = 0;
+
+ protected:
+  ~ResponseCache() = default;
+};
+
+}  // namespace atl

@@ -1,0 +1,64 @@
+/// What a metric source tells in one scrape.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/metrics.h"
+#include "atoll/text.h"
+
+namespace atl::test {
+
+struct RecordedSample {
+  std::vector<std::pair<std::string, std::string>> labels;  ///< as they came
+  double value = 0;
+};
+
+struct RecordedFamily {
+  std::string name;
+  std::string help;
+  MetricKind kind = MetricKind::kGauge;
+  std::vector<RecordedSample> samples;
+};
+
+class RecordedMetrics final : public MetricSink {
+ public:
+  explicit RecordedMetrics(const MetricSource& source) { source.collect(*this); }
+  virtual ~RecordedMetrics() = default;
+
+  void family(std::string_view name, std::string_view help, MetricKind kind) noexcept override {
+    families_.push_back({std::string(name), std::string(help), kind, {}});
+  }
+  void sample(std::span<const MetricLabel> labels, double value) noexcept override {
+    if (families_.empty()) families_.emplace_back();  // one without a name: there was none before
+    RecordedSample& taken = families_.back().samples.emplace_back();
+    for (const MetricLabel& label : labels) taken.labels.emplace_back(label.name, label.value);
+    taken.value = value;
+  }
+
+  /// In the order they came.
+  const std::vector<RecordedFamily>& families() const noexcept { return families_; }
+  /// Every sample by its name: "atoll_traces_started_total", "atoll_shadow_failures_total{model=m,version=2}".
+  std::map<std::string, double> values() const {
+    std::map<std::string, double> values;
+    for (const RecordedFamily& family : families_) {
+      for (const RecordedSample& sample : family.samples) values[name_of(family, sample)] = sample.value;
+    }
+    return values;
+  }
+  static std::string name_of(const RecordedFamily& family, const RecordedSample& sample) {
+    std::string labels;
+    for (const auto& [name, value] : sample.labels)
+      labels += cat(labels.empty() ? "" : ",", name, "=", value);
+    return labels.empty() ? family.name : cat(family.name, "{", labels, "}");
+  }
+
+ private:
+  std::vector<RecordedFamily> families_;
+};
+
+}  // namespace atl::test
