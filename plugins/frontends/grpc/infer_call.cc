@@ -74,7 +74,8 @@ bool InferCall::find(Status read) noexcept {
   if (!read.ok()) return refuse_call(read);
   const Backplane& backplane = queue_.backplane;
   request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
-  return begin_call(queue_.models(), received_.message().model_name(), received_.version(backplane.server));
+  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+                    received_.message().model_name(), received_.version(backplane.server));
 }
 
 Result<bool> InferCall::parse_request() noexcept {

@@ -22,10 +22,6 @@ InferQueue::InferQueue(Backplane& shared, InferenceService& inference_service,
 
 InferQueue::~InferQueue() = default;
 
-ModelSource InferQueue::models() const noexcept {
-  return {*backplane.server.router, *backplane.server.catalog, backplane.host.registry()};
-}
-
 void StreamList::add(std::shared_ptr<InferStream> stream) {
   std::lock_guard lock(mutex_);
   streams_.insert(std::move(stream));

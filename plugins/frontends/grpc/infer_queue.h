@@ -10,10 +10,6 @@
 #include "services.h"
 #include "stream_list.h"
 
-namespace atl::frontends {
-struct ModelSource;
-}
-
 namespace atl::frontends::grpc_frontend {
 
 class InferCall;
@@ -28,8 +24,6 @@ struct InferQueue {
   int64_t trace_time_ns() const noexcept {
     return backplane.server.tracing->is_present() ? backplane.host.clock().now_ns() : 0;
   }
-
-  ModelSource models() const noexcept;
 
   Backplane& backplane;
   InferenceService& service;

@@ -72,8 +72,9 @@ bool StreamRequest::find(Status opened) noexcept {
   if (!pass_) return refuse_call(unavailable(messages::kGrpcShuttingDown));
   if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
   request.times.deadline_ns = stream_->deadline_ns();
-  return begin_call(queue_.models(), received_.message().model_name(),
-                    received_.version(queue_.backplane.server));
+  const Backplane& backplane = queue_.backplane;
+  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+                    received_.message().model_name(), received_.version(backplane.server));
 }
 
 void StreamRequest::about_to_wait() noexcept {

@@ -2,7 +2,7 @@
 #include "atoll/testing/conformance/response_sink.h"
 
 #include "shadow_request.h"
-#include "test_support.h"
+#include "testing/test_support.h"
 
 namespace atl::test {
 namespace {
