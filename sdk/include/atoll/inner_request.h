@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "atoll/memory.h"
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/request.h"
