@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/region_tensors.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends {
@@ -13,6 +14,7 @@ InferContext::~InferContext() {
 void InferContext::begin(uint32_t transport_parts) noexcept {
   final_seen_ = false;
   responded_ = false;
+  output_bytes_ = 0;
   parts_.open(kFinalPart | kReleasePart | kSubmitPart | transport_parts);
 }
 
@@ -26,30 +28,82 @@ Status InferContext::refused() noexcept {
   return memory.refused();
 }
 
-Result<bool> InferContext::find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
-                                      std::string_view name, int64_t version) noexcept {
-  Result<ModelRef> found = router.route(catalog, name, version);
+bool InferContext::begin_call(const ModelSource& models, std::string_view name,
+                              Result<int64_t> version) noexcept {
+  if (!version.ok()) return refuse_call(version.status());
+  Result<bool> found = find_model(models, name, version.value());
+  if (found.ok() && !found.value()) return false;
+  return on_found(std::move(found).status());
+}
+
+Result<bool> InferContext::find_model(const ModelSource& models, std::string_view name,
+                                      int64_t version) noexcept {
+  Result<ModelRef> found = models.router.route(models.catalog, name, version);
   if (found.ok()) {
     model = std::move(found).value();
     return true;
   }
   // Of this moment: another control plugin may take its place while the server runs.
-  Result<Service<ModelDemand>> demand = registry.find<ModelDemand>();
+  Result<Service<ModelDemand>> demand = models.registry.find<ModelDemand>();
   if (!demand.ok()) return std::move(found).status();
-  about_to_wait();
-  ATOLL_RETURN_IF_ERROR(
-      (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this));
-  return false;
+  wait(&InferContext::on_found);
+  Status waits = (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this);
+  if (waits.ok()) return false;
+  next_ = nullptr;
+  return waits;
 }
 
 void InferContext::on_model(Result<ModelRef> found) noexcept {
-  Status status;
-  if (found.ok()) {
-    model = std::move(found).value();
-  } else {
-    status = std::move(found).status();
-  }
-  model_came(std::move(status));
+  if (found.ok()) model = std::move(found).value();
+  end_wait(std::move(found).status());
+}
+
+bool InferContext::on_found(Status status) noexcept {
+  if (!status.ok()) return refuse_call(status);
+  Result<bool> parsed = parse_request();
+  if (parsed.ok() && !parsed.value()) return false;
+  return hand_over(std::move(parsed).status());
+}
+
+bool InferContext::hand_over(Status read) noexcept {
+  if (read.ok()) read = read_head();
+  if (!read.ok()) return refuse_call(read);
+  if (Status status = submit(); !status.ok()) refuse(status);
+  return true;
+}
+
+bool InferContext::refuse_call(const Status& status) noexcept {
+  abandon();
+  refuse(status);
+  return true;
+}
+
+void InferContext::wait(Next next) noexcept {
+  next_ = next;
+  about_to_wait();
+}
+
+void InferContext::end_wait(Status status) noexcept {
+  ended_ = std::move(status);
+  to_own_thread();
+}
+
+Task InferContext::reading(Next next) noexcept {
+  wait(next);
+  return {[](void* self) {
+            auto& call = *static_cast<InferContext*>(self);
+            const bool is_wanted = !call.request.cancellation.cancelled();
+            call.end_wait(is_wanted ? call.reason(call.read_large()) : Status(Code::kCancelled, {}));
+          },
+          this, nullptr};
+}
+
+Result<bool> InferContext::read_elsewhere(LargeWork& work, Next next) noexcept {
+  Status status = work.try_post(reading(next));
+  if (status.ok()) return false;
+  next_ = nullptr;
+  request.retry_after_ms = LargeWork::kRetryAfterMs;
+  return status;
 }
 
 Status InferContext::submit() noexcept {
@@ -92,8 +146,8 @@ Response* InferContext::new_response() noexcept {
   return response;
 }
 
-Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind,
-                              int64_t) noexcept {
+Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
+                              MemoryKind preferred_kind, int64_t) noexcept {
   const RequestedOutput* wanted = request.find_output(output.name, response.outputs.size() - 1);
   if (wanted == nullptr || wanted->placement.data == nullptr) {
     return allocate_output(response, output, size_bytes);
@@ -102,9 +156,22 @@ Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t
   if (size_bytes > placement.size_bytes) {
     return Status(Code::kInternal, messages::region_too_small(output.name, placement.size_bytes, size_bytes));
   }
+  // Who writes with the CPU gets memory for that; settle() takes the bytes to their place.
+  if (placement.kind == MemoryKind::kGpu && preferred_kind != MemoryKind::kGpu) {
+    return allocate_output(response, output, size_bytes);
+  }
   output.buffer = placement;
   output.buffer.size_bytes = size_bytes;
   return {};
+}
+
+Status InferContext::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
+  if (size_bytes > kInlineBytes) {
+    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
+    output_bytes_ += size_bytes;
+    ATOLL_RETURN_IF_ERROR(check_output(output, size_bytes));
+  }
+  return give_output_memory(response, output, size_bytes);
 }
 
 void InferContext::send(Response* response, uint32_t flags) noexcept {
@@ -131,16 +198,26 @@ void InferContext::send(Response* response, uint32_t flags) noexcept {
 }
 
 void InferContext::keep_requested(Response& response) noexcept {
-  // Without validation nothing is asked for, and nothing has a place.
-  if (!response.error.ok() || request.outputs.empty()) return;
+  if (!response.error.ok()) return;
+  if (request.outputs.empty()) {  // without validation nothing is asked for, and nothing has a place
+    for (OutputTensor& output : response.outputs) {
+      if (!is_host_ready(output.buffer) && response.error.ok())
+        response.error = settle(response, output, nullptr);
+    }
+    return;
+  }
   uint32_t kept = 0;
   size_t expected = 0;
   bool is_ascending = true;  // then no output can be there twice
   for (OutputTensor& output : response.outputs) {
     const RequestedOutput* wanted = request.find_output(output.name, expected);
     if (wanted == nullptr) {
+      (void)wait_until_ready(output.buffer).ok();
       drop_output(output);
       continue;
+    }
+    if (!is_host_ready(output.buffer) || wanted->placement.kind == MemoryKind::kGpu) [[unlikely]] {
+      if (Status status = settle(response, output, wanted); !status.ok()) response.error = std::move(status);
     }
     const auto position = static_cast<size_t>(wanted - request.outputs.begin());
     is_ascending = is_ascending && position >= expected;
@@ -150,6 +227,28 @@ void InferContext::keep_requested(Response& response) noexcept {
   }
   response.outputs.truncate(kept);
   if (!is_ascending) refuse_repeated(response);
+}
+
+Status InferContext::settle(Response& response, OutputTensor& output,
+                            const RequestedOutput* wanted) noexcept {
+  ATOLL_RETURN_IF_ERROR(wait_until_ready(output.buffer));
+  output.buffer.ready_after = nullptr;
+  if (is_placed(wanted, output)) return {};
+  const Buffer from = output.buffer;
+  if (wanted != nullptr && wanted->placement.kind == MemoryKind::kGpu) {
+    Buffer to = wanted->placement;
+    to.size_bytes = from.size_bytes;
+    Status status = regions.copy(to, from);
+    drop_output(output);
+    output.buffer = to;
+    return status;
+  }
+  if (from.kind != MemoryKind::kGpu || from.size_bytes == 0) return {};
+  if (!regions.reaches_devices()) {
+    return internal_error("output '", output.name, "' is in GPU memory, expected CPU memory");
+  }
+  ATOLL_RETURN_IF_ERROR(allocate_output(response, output, from.size_bytes));
+  return regions.copy(output.buffer, from);
 }
 
 void InferContext::refuse_repeated(Response& response) noexcept {
@@ -173,6 +272,7 @@ void InferContext::trace_outputs(const Response& response) noexcept {
 }
 
 void InferContext::discard(Response* response) noexcept {
+  wait_for_outputs(*response);
   drop_outputs(*response);
   reclaim(response);
 }

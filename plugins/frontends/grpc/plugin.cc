@@ -13,7 +13,7 @@ ATOLL_PLUGIN(GrpcFrontend, {.name = "frontends/grpc",
                             .flags = ATOLL_PLUGIN_RESIDENT,
                             .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                                       optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                                      optional<LogControl>(), optional<RequestMemory>()},
+                                      optional<LogControl>(), optional<RequestMemory>(), many<Memory>()},
                             .options = kOptions});
 
 }  // namespace atl::frontends::grpc_frontend

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/device_memory.h"
 #include "atoll/executor.h"
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
@@ -35,6 +36,7 @@ struct ServerAccess {
   // What comes and goes while the server runs; none of the pointers is null.
   std::unique_ptr<RouterSlot> router;  ///< labels and routes
   std::unique_ptr<Followed<SharedMemory>> shared_memory;
+  std::unique_ptr<DeviceMemory> device_memory;
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
   std::unique_ptr<RequestBudgets> request_memory;
