@@ -1,6 +1,3 @@
-// CUDA regions by whoever provides memory of GPUs.
-#include ""
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,6 +7,7 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/shared_memory_object.h"
 #include "memory/shared/regions.h"
 #include "memory/shared/shared_memory_plugin.h"
 
@@ -17,6 +15,7 @@ namespace atl::memory {
 namespace {
 
 using test::FakeDeviceMemory;
+using test::TestObject;
 
 /// A client's allocation on a device.
 class TestAllocation {

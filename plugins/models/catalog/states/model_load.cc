@@ -287,8 +287,8 @@ bool ModelLoad::adopt(Built& built) {
   std::vector<ServedModel*> serving = kept_;
   for (auto& one : built) {
     serving.push_back(one.get());
-    VersionRecord& version = record.versions[one->info().version];
-    publish(version, std::move(one));
+    const int64_t version = one->info().version;  // before it is given away
+    publish(record.versions[version], std::move(one));
   }
   std::sort(serving.begin(), serving.end(),
             [](const ServedModel* a, const ServedModel* b) { return a->info().version < b->info().version; });
