@@ -9,6 +9,8 @@ constexpr std::string_view kNames[kApiCategoryCount] = {"health",        "metada
                                                         "shared-memory", "model-config", "model-repository",
                                                         "statistics",    "trace",        "logging"};
 
+constexpr size_t kMostCategoryBytes = 64;
+
 /// Reads every byte of what was presented, whatever the first ones are.
 bool equal_in_constant_time(std::string_view expected, std::string_view presented) noexcept {
   unsigned difference = expected.size() == presented.size() ? 0 : 1;
@@ -37,8 +39,19 @@ std::string_view api_category_name(ApiCategory category) noexcept {
   return kNames[static_cast<uint32_t>(category)];
 }
 
+bool is_own_category(std::string_view name) noexcept {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || dot == 0 || name.back() == '.') return false;
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '.', '-');
+  if (std::find(std::begin(kNames), std::end(kNames), dashed) != std::end(kNames)) return false;
+  return name.size() <= kMostCategoryBytes && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+         });
+}
+
 Result<RestrictedAccess> RestrictedAccess::parse(const std::vector<std::string>& entries,
-                                                 std::string_view word) noexcept {
+                                                 std::string_view word, bool takes_own) noexcept {
   RestrictedAccess access;
   for (std::string_view entry : entries) {
     const size_t colon = entry.find(':');
@@ -53,8 +66,12 @@ Result<RestrictedAccess> RestrictedAccess::parse(const std::vector<std::string>&
       const size_t comma = categories.find(',');
       const std::string_view name = categories.substr(0, comma);
       const auto* found = std::find(std::begin(kNames), std::end(kNames), name);
-      if (found == std::end(kNames)) return invalid_argument("unknown restricted ", word, " '", name, "' ");
-      Group& group = access.groups_[static_cast<size_t>(found - std::begin(kNames))];
+      const bool is_own = takes_own && is_own_category(name);
+      if (found == std::end(kNames) && !is_own) {
+        return invalid_argument("unknown restricted ", word, " '", name, "' ");
+      }
+      Group& group = is_own ? access.own_groups_[std::string(name)]
+                            : access.groups_[static_cast<size_t>(found - std::begin(kNames))];
       if (!group.key.empty()) {
         return invalid_argument("restricted ", word, " '", name,
                                 "' can not be specified in multiple config groups");
@@ -70,7 +87,16 @@ Result<RestrictedAccess> RestrictedAccess::parse(const std::vector<std::string>&
 
 bool RestrictedAccess::allows(ApiCategory category,
                               std::span<const std::string_view> presented) const noexcept {
-  const Group& group = groups_[static_cast<uint32_t>(category)];
+  return allows(groups_[static_cast<uint32_t>(category)], presented);
+}
+
+bool RestrictedAccess::allows(std::string_view own_category,
+                              std::span<const std::string_view> presented) const noexcept {
+  const auto group = own_groups_.find(own_category);
+  return group == own_groups_.end() || allows(group->second, presented);
+}
+
+bool RestrictedAccess::allows(const Group& group, std::span<const std::string_view> presented) noexcept {
   if (group.key.empty()) return true;
   return presented.size() == 1 && equal_in_constant_time(group.value, presented[0]);
 }

@@ -62,6 +62,24 @@ TEST(RestrictedAccess, OnlyTheExactValueAloneIsAllowed) {
   EXPECT_FALSE(allows({"secret", "secret"}));
 }
 
+TEST(RestrictedAccess, CategoriesThatPluginsBring) {
+  Result<RestrictedAccess> access =
+      RestrictedAccess::parse({"openai.chat,health:k=one", "x.y:l=two"}, "api", true);
+  ASSERT_TRUE(access.ok()) << access.status().text();
+  EXPECT_EQ(*access->key_of("openai.chat"), "k");
+  EXPECT_EQ(*access->key_of(ApiCategory::kHealth), "k");
+  EXPECT_EQ(access->key_of("openai.other"), nullptr);
+  EXPECT_TRUE(access->allows("openai.chat", Values{"one"}));
+  EXPECT_FALSE(access->allows("openai.chat", Values{"two"}));
+  EXPECT_FALSE(access->allows("x.y", Values{}));
+  EXPECT_TRUE(access->allows("openai.other", Values{}));
+  for (const char* entry :
+       {"openai.chat,openai.chat:k=v", "model.config:k=v", ".a:k=v", "a.:k=v", "A.b:k=v", "a b.c:k=v"}) {
+    EXPECT_FALSE(RestrictedAccess::parse({entry}, "api", true).ok()) << entry;
+  }
+  EXPECT_FALSE(RestrictedAccess::parse({"openai.chat:k=v"}, "protocol").ok());
+}
+
 TEST(RestrictedAccess, RefusesWhatItCanNotRead) {
   auto refusal = [](const std::vector<std::string>& entries, std::string_view word) {
     Result<RestrictedAccess> access = RestrictedAccess::parse(entries, word);

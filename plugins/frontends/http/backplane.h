@@ -7,6 +7,7 @@
 #include "common/call_gate.h"
 #include "common/large_work.h"
 #include "common/management/management.h"
+#include "contributed_routes.h"
 #include "settings.h"
 
 namespace atl::frontends::http {
@@ -17,6 +18,7 @@ struct Backplane {
   ServerAccess server;
   CallGate& calls;
   std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
+  std::unique_ptr<ContributedRoutes> routes = std::make_unique<ContributedRoutes>(host);
 };
 
 }  // namespace atl::frontends::http

@@ -36,6 +36,10 @@ Status HttpFrontend::start() {
     stop();
     return opened;
   }
+  if (opened = backplane_->routes->open(); !opened.ok()) {
+    stop();
+    return opened;
+  }
   server_ = std::make_unique<HttpServer>(
       ServerContext{host_, *this, options, backplane_->server.request_memory.get()});
   Result<int> port = server_->start();
@@ -73,6 +77,12 @@ std::string HttpFrontend::holding() {
   return held == 0 ? std::string() : cat(held, held == 1 ? " HTTP call" : " HTTP calls");
 }
 
+std::string HttpFrontend::category_name(uint32_t category) const noexcept {
+  if (category < kApiCategoryCount) return std::string(api_category_name(static_cast<ApiCategory>(category)));
+  std::string own = backplane_->routes->counted_name(category);
+  return own.empty() ? "other" : own;
+}
+
 void HttpFrontend::collect(MetricSink& sink) const noexcept {
   if (server_ == nullptr) return;
   const std::string instance(host_.instance_name());
@@ -89,9 +99,7 @@ void HttpFrontend::collect(MetricSink& sink) const noexcept {
     for (uint32_t status = 0; status < RequestCounters::kClasses; ++status) {
       const uint64_t count = server_->requests(category, status);
       if (count == 0) continue;
-      const std::string_view name = category >= kApiCategoryCount
-                                        ? std::string_view("other")
-                                        : api_category_name(static_cast<ApiCategory>(category));
+      const std::string name = category_name(category);
       const MetricLabel labels[] = {
           {"instance", instance}, {"category", name}, {"status", kClassNames[status]}};
       sink.sample(labels, static_cast<double>(count));

@@ -40,6 +40,9 @@ class HttpFrontend final : public Plugin, public MetricSource, public Applicatio
   int64_t open_connections() const noexcept { return server_ == nullptr ? 0 : server_->open_connections(); }
 
  private:
+  /// For the metrics.
+  std::string category_name(uint32_t category) const noexcept;
+
   Host& host_;
   Settings settings_;
   CallGate::Owner calls_;

@@ -1,5 +1,6 @@
 #include "atoll/plugin.h"
 
+#include "atoll/http_routes.h"
 #include "atoll/model_demand.h"
 #include "frontend.h"
 #include "option_table.h"
@@ -16,7 +17,7 @@ ATOLL_PLUGIN(HttpFrontend,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>()},
+                        optional<LogControl>(), optional<RequestMemory>(), many<HttpRoutes>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http

@@ -30,7 +30,8 @@ enum class Endpoint : uint8_t {
   kCudaRegionRegister,
   kCudaRegionUnregister,
   kTraceSetting,
-  kLogging
+  kLogging,
+  kContributed  ///< another plugin's; no path of this table
 };
 
 /// A path's call and the names in it, which are views into the path or into what it was decoded to.

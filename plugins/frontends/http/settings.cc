@@ -40,7 +40,7 @@ Result<Settings> read_settings(const Options& options) noexcept {
   if (!tenant.ok()) return std::move(tenant).status();
   settings.tenant = std::move(tenant).value();
   Result<RestrictedAccess> restricted =
-      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api");
+      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api", true);
   if (!restricted.ok()) return std::move(restricted).status();
   settings.restricted = std::move(restricted).value();
   return settings;

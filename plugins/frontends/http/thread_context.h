@@ -7,6 +7,7 @@
 #include "backplane.h"
 #include "codec/generate.h"
 #include "codec/infer_request.h"
+#include "contributed_routes.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_thread.h"
 
@@ -38,7 +39,12 @@ class ThreadContext final : public Handler {
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
 
  private:
+  /// Of a path that is not of the frontend's own table. \returns null: nor of another plugin's
+  const ContributedRoute* judge_contributed(const RequestHead& head, Verdict& verdict);
+  Call* make_contributed(const RequestHead& head, Verdict& verdict);
+
   ServerThread& thread_;
+  RouteView routes_;
 };
 
 }  // namespace atl::frontends::http

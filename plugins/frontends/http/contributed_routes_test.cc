@@ -1,0 +1,231 @@
+/// Routes of other plugins, as a provider in this process brings them.
+#include "contributed_routes.h"
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "atoll/testing/fake_request_memory.h"
+#include "frontend_fixture.h"
+
+namespace atl::frontends::http {
+namespace {
+
+using Paths = std::vector<HttpRoute>;
+
+class Provider final : public HttpRoutes {
+ public:
+  virtual ~Provider() = default;
+  explicit Provider(Paths routes) : routes_(std::move(routes)) {}
+  std::vector<HttpRoute> routes() const noexcept override { return routes_; }
+  void handle(std::string_view route, HttpExchange& exchange) noexcept override { answer(route, exchange); }
+
+  /// What it says to every request.
+  std::function<void(std::string_view route, HttpExchange& exchange)> answer = [](std::string_view route,
+                                                                                  HttpExchange& exchange) {
+    exchange.answer({.content_type = "text/plain"},
+                    cat(exchange.method(), " ", route, " ", exchange.query()));
+  };
+
+ private:
+  const Paths routes_;
+};
+
+class ContributedRoutesTest : public FrontendTest {
+ protected:
+  ContributedRoutesTest() { catalog_.add_identity("probe"); }
+  void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
+    host_.registry().publish<HttpRoutes>(instance, provider, rank);
+    changed(instance);
+  }
+  void take_away(const std::string& instance) {
+    host_.registry().withdraw(std::string(HttpRoutes::kInterfaceId), instance);
+    changed(instance);
+  }
+  void changed(const std::string& instance) {
+    ServiceChanged event;
+    event.interface_id = std::string(HttpRoutes::kInterfaceId);
+    event.instance = instance;
+    event.key_text = cat(HttpRoutes::kInterfaceId, " ", instance);
+    host_.events().publish(event);
+    host_.events().deliver();
+  }
+  Reply ask(const std::string& method, const std::string& path, const std::string& headers = "") {
+    return client().ask(request(method, path, "", headers));
+  }
+};
+
+TEST_F(ContributedRoutesTest, WholePathsAndPrefixes) {
+  Provider provider({{"/a", kHttpGet | kHttpPost, "metadata"},
+                     {"/ui/*", kHttpGet, "x.ui"},
+                     {"/ui/deep/*", kHttpGet, "x.ui"},
+                     {"/ui/deep/leaf", kHttpGet | kHttpDelete, "x.ui"}});
+  start();
+  EXPECT_EQ(get("/a").status, 404);
+  bring("other", provider);
+  EXPECT_EQ(get("/a").body, "GET /a ");
+  EXPECT_EQ(get("/a?b=%20&c").body, "GET /a b=%20&c");
+  EXPECT_EQ(post("/a").body, "POST /a ");
+  EXPECT_EQ(get("/ui/").body, "GET /ui/* ");
+  EXPECT_EQ(get("/ui/x/y").body, "GET /ui/* ");
+  EXPECT_EQ(get("/ui/deep/x").body, "GET /ui/deep/* ");
+  EXPECT_EQ(get("/ui/deep/leaf").body, "GET /ui/deep/leaf ");
+  EXPECT_EQ(ask("DELETE", "/ui/deep/leaf").body, "DELETE /ui/deep/leaf ");
+  const Reply refused = ask("PUT", "/ui/deep/leaf");
+  expect_error(refused, 405, "Method Not Allowed");
+  EXPECT_EQ(refused.header("allow"), "GET, DELETE");
+  for (const char* path : {"/", "/a/", "/ui", "/b", "/v3"}) expect_error(get(path), 404, "Not Found");
+  expect_error(get("/ui/%2e%2e/x"), 400, "the path has a percent code that no name can have");
+  take_away("other");
+  expect_error(get("/a"), 404, "Not Found");
+  expect_alive();
+}
+
+TEST_F(ContributedRoutesTest, WhoHasARouteAndWhatIsNone) {
+  Provider low({{"/same", kHttpGet, "low.calls"}, {"/v2/health/live", kHttpGet, "health"}});
+  Provider high({{"/same", kHttpGet, "metadata"},
+                 {"no-slash", kHttpGet, "metadata"},
+                 {"/*/a", kHttpGet, "metadata"},
+                 {"/none", 0, "metadata"},
+                 {"/unknown", kHttpGet, "unknown"},
+                 {"/twice", kHttpGet, "metadata"},
+                 {"/twice", kHttpPost, "metadata"}});
+  high.answer = [](std::string_view, HttpExchange& exchange) { exchange.answer({}, "high"); };
+  bring("a-low", low);
+  start();
+  bring("b-high", high, 5);
+  EXPECT_EQ(get("/same").body, "high");
+  EXPECT_EQ(get("/v2/health/live").body, "");
+  const auto is_logged = [&](std::string_view text) { return host_.log().contains(std::string(text)); };
+  EXPECT_TRUE(is_logged("the route '/same' of 'a-low' is not served: 'b-high' has it already"));
+  EXPECT_TRUE(is_logged("the route '/v2/health/live' of 'a-low' is not served: the path is this frontend's"));
+  EXPECT_TRUE(is_logged("the route 'no-slash' of 'b-high' is not served: its path does not begin with '/'"));
+  EXPECT_TRUE(is_logged("the route '/*/a' of 'b-high' is not served: '*' is not at its path's end"));
+  EXPECT_TRUE(is_logged("the route '/none' of 'b-high' is not served: it has no method"));
+  EXPECT_TRUE(is_logged("its category 'unknown' is none of the frontend's"));
+  EXPECT_TRUE(is_logged("the route '/twice' of 'b-high' is not served: it is listed twice"));
+  take_away("b-high");
+  EXPECT_EQ(get("/same").body, "GET /same ");
+}
+
+TEST_F(ContributedRoutesTest, HeadersOfRequestAndAnswer) {
+  Provider provider({{"/a", kHttpPost | kHttpHead, "metadata"}});
+  provider.answer = [](std::string_view, HttpExchange& exchange) {
+    std::string seen;
+    for (uint32_t i = 0; i < exchange.header_count(); ++i) {
+      seen += cat(exchange.header(i).name, "=", exchange.header(i).value, ";");
+    }
+    const HttpHeader headers[] = {{"X-One", "1"}, {"bad name", "2"}, {"X-Bad", "3\r\nX-Evil: 4"}, {"", "5"}};
+    exchange.answer({.status = 201, .content_type = "text/plain", .headers = headers}, seen);
+  };
+  start();
+  bring("other", provider);
+  const Reply reply = post("/a", "", "x-case: Yes\r\n");
+  EXPECT_EQ(reply.status, 201);
+  EXPECT_EQ(reply.body, "Host=test;x-case=Yes;Content-Length=0;");
+  EXPECT_EQ(reply.header("x-one"), "1");
+  EXPECT_EQ(reply.header("x-bad"), "");
+  EXPECT_EQ(reply.header("x-evil"), "");
+  EXPECT_EQ(reply.header("content-type"), "text/plain");
+}
+
+TEST_F(ContributedRoutesTest, KeysHoldForOwnCategoriesAndTheFrontends) {
+  host_.options().set_strings("restricted_apis", {"x.closed,metadata:key=secret"});
+  Provider provider(
+      {{"/own", kHttpGet, "x.closed"}, {"/open", kHttpGet, "x.open"}, {"/meta", kHttpGet, "metadata"}});
+  start();
+  bring("other", provider);
+  EXPECT_EQ(get("/open").status, 200);
+  for (const char* path : {"/own", "/meta"}) {
+    EXPECT_EQ(get(path).status, 403) << path;
+    EXPECT_EQ(ask("GET", path, "key: wrong\r\n").status, 403);
+    EXPECT_EQ(ask("GET", path, "Key: secret\r\n").status, 200);
+    EXPECT_EQ(ask("GET", path, "key: secret\r\nkey: secret\r\n").status, 403);
+    EXPECT_EQ(ask("PUT", path).status, 403) << "before the method is judged";
+  }
+}
+
+TEST_F(ContributedRoutesTest, AProviderIsHeldUntilItsExchangeEnds) {
+  Provider first({{"/held", kHttpGet, "x.held"}});
+  HttpExchange* held = nullptr;
+  first.answer = [&](std::string_view, HttpExchange& exchange) { held = &exchange; };
+  Provider second({{"/held", kHttpGet, "x.held"}});
+  start();
+  bring("other", first);
+  const size_t idle_holders = host_.registry().holders();
+  HttpClient waiting = client();
+  waiting.send(request("GET", "/held"));
+  ASSERT_TRUE(eventually([&] { return calls() == 1; }));
+  bring("other", second);
+  EXPECT_EQ(get("/held").body, "GET /held ") << "the next request is the new one's";
+  EXPECT_EQ(host_.registry().holders(), idle_holders + 1) << "the old one has a request";
+  std::thread([&] {
+    held->begin({.content_type = "text/plain"});
+    EXPECT_TRUE(held->write("one ").ok());
+    EXPECT_TRUE(held->write("two").ok());
+    held->end();
+  }).join();
+  const Reply reply = waiting.receive();
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "one two");
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && host_.registry().holders() == idle_holders; }));
+}
+
+TEST_F(ContributedRoutesTest, AClientThatGoesCancels) {
+  Provider provider({{"/held", kHttpGet, "x.held"}});
+  HttpExchange* held = nullptr;
+  provider.answer = [&](std::string_view, HttpExchange& exchange) { held = &exchange; };
+  start();
+  bring("other", provider);
+  {
+    HttpClient waiting = client();
+    waiting.send(request("GET", "/held"));
+    ASSERT_TRUE(eventually([&] { return calls() == 1; }));
+    waiting.reset();
+  }
+  EXPECT_TRUE(eventually([&] { return held->cancellation().cancelled(); }));
+  held->begin({});
+  EXPECT_EQ(held->write("x").code(), Code::kCancelled);
+  held->end();
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+  expect_alive();
+}
+
+TEST_F(ContributedRoutesTest, MemoryOfAllRequestsHolds) {
+  test::FakeRequestMemory memory(200000);
+  host_.registry().publish<RequestMemory>("memory", memory);
+  Provider provider({{"/a", kHttpPost, "x.calls"}});
+  provider.answer = [](std::string_view, HttpExchange& exchange) {
+    exchange.answer({}, std::string(exchange.body().size() + 150000, 'x'));
+  };
+  start();
+  bring("other", provider);
+  EXPECT_EQ(post("/a", std::string(10, 'x')).body.size(), 150010u);
+  for (size_t size : {150000, 300000}) {
+    const Reply reply = post("/a", std::string(size, 'x'));
+    EXPECT_EQ(reply.status, 503) << size;
+    EXPECT_EQ(reply.header("retry-after"), "1");
+  }
+  EXPECT_TRUE(eventually([&] { return memory.used_bytes() == 0; }));
+}
+
+TEST_F(ContributedRoutesTest, WhatIsCounted) {
+  struct Sink final : MetricSink {
+    virtual ~Sink() = default;
+    void family(std::string_view, std::string_view, MetricKind) noexcept override {}
+    void sample(std::span<const MetricLabel> labels, double value) noexcept override {
+      if (labels.size() == 3)
+        text += cat(labels[1].value, "/", labels[2].value, "=", static_cast<int>(value), " ");
+    }
+    std::string text;
+  } sink;
+  Provider provider({{"/a", kHttpGet, "x.calls"}, {"/b", kHttpGet, "metadata"}});
+  start();
+  bring("other", provider);
+  for (const char* path : {"/a", "/a", "/b", "/none"}) get(path);
+  frontend_->collect(sink);
+  EXPECT_EQ(sink.text, "metadata/2xx=1 x.calls/2xx=2 other/4xx=1 ");
+}
+
+}  // namespace
+}  // namespace atl::frontends::http

@@ -1,0 +1,198 @@
+#include "route_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/error_json.h"
+#include "common/error_map.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends::http {
+namespace {
+
+bool is_token(std::string_view name) noexcept {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kOthers.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_field_value(std::string_view value) noexcept {
+  return std::all_of(value.begin(), value.end(), [](char c) {
+    return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) || c == '\t';
+  });
+}
+
+}  // namespace
+
+RouteCall::RouteCall(ThreadContext& context, Followed<HttpRoutes>::Hold provider, std::string_view route)
+    : context_(context), provider_(std::move(provider)), route_(route) {
+  charge_.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+}
+
+void RouteCall::run(Channel& channel) noexcept {
+  channel_ = &channel;
+  no_body_ = channel.head().method == "HEAD";
+  body_ = channel.take_body();
+  charge_ = channel.take_charge();
+  pass_ = context_.backplane.calls.enter();
+  if (pass_) {
+    provider_->handle(route_, *this);
+  } else {
+    provider_.reset();
+    answer_error(unavailable(frontends::messages::kServerExiting), 0);
+  }
+  done(kHandling);
+}
+
+std::string_view RouteCall::query() const noexcept {
+  const std::string_view target = channel_->head().target;
+  const size_t mark = target.find('?');
+  return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+}
+
+uint32_t RouteCall::header_count() const noexcept {
+  return static_cast<uint32_t>(channel_->head().fields.size());
+}
+
+HttpHeader RouteCall::header(uint32_t index) const noexcept {
+  const HeaderField& field = channel_->head().fields[index];
+  return {field.name, field.value};
+}
+
+// --- the answer, on the provider's thread ---
+
+void RouteCall::set_head(const HttpReply& reply) noexcept {
+  http_status_ = reply.status >= 200 && reply.status <= 599 ? reply.status : 500;
+  if (is_field_value(reply.content_type)) content_type_ = reply.content_type;
+  for (const HttpHeader& header : reply.headers) {
+    if (!is_token(header.name) || !is_field_value(header.value)) continue;
+    headers_ += cat(header.name, ": ", header.value, "\r\n");
+  }
+}
+
+void RouteCall::answer(const HttpReply& reply, std::string body) noexcept {
+  if (body.size() > kUncountedBodyBytes) {
+    if (Status status = charge_.add(body.size()); !status.ok()) {
+      return answer_error(status, RequestCharge::kRetryAfterMs);
+    }
+  }
+  set_head(reply);
+  deliver(std::move(body), true);
+}
+
+void RouteCall::answer_error(const Status& status, uint32_t retry_after_ms) noexcept {
+  http_status_ = http_status(status.code());
+  content_type_ = kJsonType;
+  retry_after_ms_ = retry_after_ms;
+  deliver(error_json(client_text(status)), true);
+}
+
+void RouteCall::begin(const HttpReply& reply) noexcept {
+  set_head(reply);
+  streams_ = true;
+  deliver({}, false);
+}
+
+Status RouteCall::write(std::string piece) noexcept {
+  if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
+  if (piece.empty()) return {};
+  const uint64_t most = context_.backplane.settings.max_stream_backlog_bytes;
+  const uint64_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
+  // A single piece may be larger than the limit if nothing else waits.
+  if (waiting != 0 && waiting + piece.size() > most) {
+    cut_.store(true, std::memory_order_relaxed);
+    deliver({}, false);
+    return make_status(Code::kResourceExhausted, "the client takes its stream too slowly: more than ", most,
+                       " bytes wait for it");
+  }
+  waiting_bytes_.fetch_add(piece.size(), std::memory_order_relaxed);
+  deliver(std::move(piece), false);
+  return {};
+}
+
+uint64_t RouteCall::waiting_bytes() const noexcept { return waiting_bytes_.load(std::memory_order_relaxed); }
+
+void RouteCall::end() noexcept { deliver({}, true); }
+
+void RouteCall::deliver(std::string piece, bool end) noexcept {
+  ThreadContext& context = context_;
+  {
+    // As soon as this is unlocked the connection's thread may see the end, and free the object.
+    std::lock_guard lock(mutex_);
+    if (!piece.empty()) pieces_.push_back(std::move(piece));
+    ended_ = ended_ || end;
+    if (posted_) return;
+    posted_ = true;
+  }
+  if (context.is_current()) {
+    flush();
+  } else {
+    context.post(*this);
+  }
+}
+
+// --- on the connection's thread ---
+
+void RouteCall::flush() noexcept {
+  std::vector<std::string> pieces;
+  bool ended = false;
+  {
+    std::lock_guard lock(mutex_);
+    pieces.swap(pieces_);
+    ended = ended_;
+    posted_ = false;
+  }
+  if (channel_ != nullptr && cut_.load(std::memory_order_relaxed)) {
+    channel_->cut();
+  } else if (channel_ != nullptr && streams_ && !no_body_) {
+    send_pieces(std::move(pieces), ended);
+  } else if (channel_ != nullptr && !std::exchange(answered_, true)) {
+    // Whole, or to HEAD, which gets nothing of the pieces.
+    const bool is_whole = !streams_ && !pieces.empty();
+    channel_->answer_text(reply_head(), is_whole ? std::move(pieces.front()) : std::string());
+  }
+  if (ended) done(kAnswering);
+}
+
+void RouteCall::send_pieces(std::vector<std::string> pieces, bool ended) noexcept {
+  if (!std::exchange(answered_, true)) channel_->begin_stream(reply_head());
+  for (std::string& piece : pieces) {
+    if (channel_ != nullptr) channel_->stream(std::move(piece));
+  }
+  if (ended && channel_ != nullptr) channel_->end_stream();
+}
+
+ReplyHead RouteCall::reply_head() const noexcept {
+  return {.http_status = http_status_,
+          .content_type = content_type_,
+          .extra = headers_,
+          .retry_after_ms = retry_after_ms_};
+}
+
+void RouteCall::on_stream_written(size_t bytes) noexcept {
+  waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+void RouteCall::on_written() noexcept {
+  channel_ = nullptr;
+  done(kExchange);
+}
+
+void RouteCall::on_gone() noexcept {
+  channel_ = nullptr;
+  if ((open_parts_ & kAnswering) != 0) cancellation_.cancel();
+  done(kExchange);
+}
+
+void RouteCall::done(uint32_t part) noexcept {
+  open_parts_ &= ~part;
+  if (open_parts_ != 0) return;
+  // The provider goes before the pass: with that the instance may be stopped, and this thread with it.
+  Pass pass = std::move(pass_);
+  context_.buffers.give(std::move(body_));
+  delete this;
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,96 @@
+/// One request that another plugin answers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/followed_service.h"
+#include "atoll/gate.h"
+#include "atoll/http_routes.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/call.h"
+#include "thread_context.h"
+
+namespace atl::frontends::http {
+
+/// What the provider says is taken on its thread and brought to the connection's; only there the call ends:
+/// when handle() has returned, the provider has ended the exchange, and the connection needs nothing more.
+class RouteCall final : public HttpExchange, public Call, public Posted {
+ public:
+  RouteCall(ThreadContext& context, Followed<HttpRoutes>::Hold provider, std::string_view route);
+
+  // --- Call ---
+  void run(Channel& channel) noexcept override;
+  void on_written() noexcept override;
+  void on_gone() noexcept override;
+  void on_stream_written(size_t bytes) noexcept override;
+
+  // --- Posted ---
+  void on_posted() noexcept override { flush(); }
+
+  // --- HttpExchange ---
+  std::string_view method() const noexcept override { return channel_->head().method; }
+  std::string_view path() const noexcept override { return channel_->head().path; }
+  std::string_view query() const noexcept override;
+  uint32_t header_count() const noexcept override;
+  HttpHeader header(uint32_t index) const noexcept override;
+  std::span<const std::byte> body() const noexcept override { return std::as_bytes(body_.bytes()); }
+  Cancellation& cancellation() noexcept override { return cancellation_; }
+  void answer(const HttpReply& reply, std::string body) noexcept override;
+  void begin(const HttpReply& reply) noexcept override;
+  Status write(std::string piece) noexcept override;
+  uint64_t waiting_bytes() const noexcept override;
+  void end() noexcept override;
+
+ private:
+  /// What is still to happen before this object may be freed.
+  enum Part : uint32_t { kHandling = 1, kAnswering = 2, kExchange = 4 };
+
+  ~RouteCall() = default;
+
+  void answer_error(const Status& status, uint32_t retry_after_ms) noexcept;
+  void set_head(const HttpReply& reply) noexcept;
+  /// Brings the piece, and what was set before, to the connection's thread. \param end  of the exchange
+  void deliver(std::string piece, bool end) noexcept;
+  /// Gives it to the connection. [connection]
+  void flush() noexcept;
+  void send_pieces(std::vector<std::string> pieces, bool ended) noexcept;
+  ReplyHead reply_head() const noexcept;
+  void done(uint32_t part) noexcept;
+
+  ThreadContext& context_;
+  Pass pass_;
+  Followed<HttpRoutes>::Hold provider_;  ///< ends before the pass
+  const std::string_view route_;         ///< while handle() runs
+
+  // Of the connection's thread.
+  uint32_t open_parts_ = kHandling | kAnswering | kExchange;
+  Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
+  bool answered_ = false;       ///< or the first piece was
+  bool no_body_ = false;        ///< it is HEAD
+  BodyBuffer body_;
+  RequestCharge charge_;  ///< while nobody has answered, of the thread that does
+
+  Cancellation cancellation_;
+  std::atomic<uint64_t> waiting_bytes_{0};
+
+  // Written before the first deliver().
+  int http_status_ = 200;
+  std::string content_type_;
+  std::string headers_;
+  uint32_t retry_after_ms_ = 0;
+  bool streams_ = false;
+  std::atomic<bool> cut_{false};
+
+  std::mutex mutex_;  ///< guards what follows
+  std::vector<std::string> pieces_;
+  bool ended_ = false;
+  bool posted_ = false;
+};
+
+}  // namespace atl::frontends::http
