@@ -58,3 +58,20 @@ def test_a_response_cache(tmp_path, protocol):
             assert infer(client, "kept", 2) == ([2.0] * 4, True)
             for _ in range(2):
                 assert infer(client, "plain", 1) == ([1.0] * 4, False), "its configuration does not ask for a cache"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_access_that_is_decided_later(tmp_path, protocol):
+    repository = tmp_path / "models"
+    write_model(repository, "any", identity_config("any", dims=(4,)))
+    with serve(tmp_path, repository, {"access": 'use = "tests/access"\ntokens = { "t1" = "alice" }'}) as server:
+        server.wait_ready("any")
+        with Control(server, protocol) as control:
+            for _ in range(20):
+                assert control.infer("any", headers={"x-token": "t1"}) == ("1", 1.0)
+            with pytest.raises(InferenceServerException, match="nobody has this token"):
+                control.infer("any", headers={"x-token": "t2"})
+            with pytest.raises(InferenceServerException, match="one x-token is expected, found 0"):
+                control.client.get_server_metadata()
+            assert control.client.get_server_metadata(headers={"x-token": "t1"})
+            assert control.client.is_server_live()

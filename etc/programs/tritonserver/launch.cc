@@ -125,6 +125,13 @@ void set_rate_limiter(Wishes& wishes, const Surroundings& surroundings) {
   }
 }
 
+void set_keys(Wishes& wishes, const Surroundings& surroundings) {
+  if (wishes.restricted_apis.empty() && wishes.restricted_protocols.empty()) return;
+  const char* flag = wishes.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
+  need_plugin(wishes, surroundings, flag, "security/keys");
+  wishes.keys.set("plugin.keys.use", "security/keys");
+}
+
 /// What --trace-config did not say may come from the deprecated flags, or from the environment.
 TraceWishes merged_trace(const Wishes& wishes) {
   TraceWishes trace = wishes.trace;
@@ -225,6 +232,7 @@ Result<std::vector<std::string>> plan_launch(Wishes& wishes, const Surroundings&
   ATOLL_RETURN_IF_ERROR(set_control(wishes, surroundings));
   set_log_level(wishes);
   set_rate_limiter(wishes, surroundings);
+  set_keys(wishes, surroundings);
   set_trace(wishes);
   check_vertex(wishes, surroundings);
   refuse_remote(wishes);

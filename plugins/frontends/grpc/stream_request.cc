@@ -120,6 +120,7 @@ Result<bool> StreamRequest::find() noexcept {
   const Backplane& backplane = queue_.backplane;
   if (!pass_) return unavailable(messages::kGrpcShuttingDown);
   ATOLL_RETURN_IF_ERROR(std::move(parsed_));
+  request.caller = stream_->caller();
   Result<int64_t> version = received_.version(backplane.server);
   if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = stream_->deadline_ns();

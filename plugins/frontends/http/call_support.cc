@@ -29,6 +29,7 @@ void answer_error(Channel& channel, const Status& status, uint32_t retry_after_m
 }
 
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept {
+  if (!head.caller.empty()) request.caller = request.arena().copy_text(head.caller);
   if (!tenant.active()) return {};
   bool found = false;
   for (const HeaderField& field : head.fields) {

@@ -29,7 +29,7 @@ Result<int64_t> route_version(const ServerAccess& server, const Route& route) no
 /// {"error":"..."} with the status that goes with the code.
 void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms = 0) noexcept;
 
-/// The tenant that the request's headers name. Errors: INVALID_ARGUMENT several.
+/// Who sent the request, and the tenant that its headers name. Errors: INVALID_ARGUMENT several.
 Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept;
 
 /// Null unless the request is to be traced.

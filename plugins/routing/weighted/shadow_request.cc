@@ -67,6 +67,7 @@ bool ShadowRequest::copy(const Request& request) noexcept {
   request_.priority = request.priority;
   request_.timeout_us = request.timeout_us;
   request_.tenant = arena.copy_text(request.tenant);
+  request_.caller = arena.copy_text(request.caller);
   request_.times.deadline_ns = request.times.deadline_ns;
   for (const RequestedOutput& output : request.outputs) {
     request_.add_output().name = arena.copy_text(output.name);
