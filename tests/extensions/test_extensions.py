@@ -61,6 +61,23 @@ def test_a_response_cache(tmp_path, protocol):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_scheduler(tmp_path, protocol):
+    repository = tmp_path / "models"
+    ration = 'parameters { key: "ration" value { string_value: "2" } }'
+    write_model(repository, "rationed", identity_config("rationed", dims=(4,), extra=ration))
+    write_model(repository, "plain", identity_config("plain", dims=(4,)))
+    with serve(tmp_path, repository, {"rationed": 'use = "tests/rationed"'}) as server:
+        server.wait_ready("rationed").wait_ready("plain")
+        with Control(server, protocol) as client:
+            for value in range(2):
+                assert infer(client, "rationed", value)[0] == [value] * 4
+            with pytest.raises(InferenceServerException, match="the ration is used up"):
+                infer(client, "rationed", 2)
+            for value in range(3):
+                assert infer(client, "plain", value)[0] == [value] * 4, "its configuration asks for no ration"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_access_that_is_decided_later(tmp_path, protocol):
     repository = tmp_path / "models"
     write_model(repository, "any", identity_config("any", dims=(4,)))

@@ -43,18 +43,18 @@ void complain_of(std::ostream& err, std::string_view option, const Status& statu
 
 }  // namespace
 
-std::optional<Wishes> read_command_line(int argc, char** argv, const Environment& environment,
-                                        std::ostream& err) {
-  const std::vector<option> options = getopt_table();
-  Wishes wishes;
+std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Environment& environment,
+                                               std::ostream& err) {
+  const std::vector<option> flags = getopt_table();
+  LaunchOptions options;
   optind = 0;  // glibc: begin anew
-  for (int found; (found = getopt_long(argc, argv, "", options.data(), nullptr)) != -1;) {
+  for (int found; (found = getopt_long(argc, argv, "", flags.data(), nullptr)) != -1;) {
     if (found < kFirstFlag) {  // --help, or getopt has said what it did not understand
       err << usage() << std::flush;
       return std::nullopt;
     }
     const Flag& flag = flag_table()[static_cast<size_t>(found - kFirstFlag)];
-    FlagUse use{std::string(flag.name), optarg == nullptr ? "" : optarg, wishes};
+    FlagUse use{std::string(flag.name), optarg == nullptr ? "" : optarg, options};
     if (Status status = apply(flag, use); !status.ok()) {
       complain_of(err, cat("--", use.name), status);
       return std::nullopt;
@@ -65,12 +65,12 @@ std::optional<Wishes> read_command_line(int argc, char** argv, const Environment
     complain(err, cat("Unexpected argument: ", argv[optind]));
     return std::nullopt;
   }
-  FlagUse use{"", "", wishes};
+  FlagUse use{"", "", options};
   if (Status status = read_trace_environment(environment, use); !status.ok()) {
     complain_of(err, use.name, status);
     return std::nullopt;
   }
-  return wishes;
+  return options;
 }
 
 }  // namespace atl::tritonserver

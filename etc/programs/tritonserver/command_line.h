@@ -1,10 +1,10 @@
-/// From arguments to wishes.
+/// From arguments to options.
 #pragma once
 
 #include <iosfwd>
 #include <optional>
 
-#include "wishes.h"
+#include "launch_options.h"
 
 namespace atl::tritonserver {
 
@@ -16,7 +16,7 @@ inline constexpr int kExitFailure = 1;
 /// list. \param err  gets the usage and what is wrong, as Triton writes them; getopt's own lines go to
 /// standard error. \param environment  sets what flags leave open. \returns null if something is wrong or the
 /// usage was asked for: the process ends with kExitFailure. Uses getopt's global state: one call at a time.
-std::optional<Wishes> read_command_line(int argc, char** argv, const Environment& environment,
-                                        std::ostream& err);
+std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Environment& environment,
+                                               std::ostream& err);
 
 }  // namespace atl::tritonserver

@@ -37,11 +37,11 @@ Status set_integer(const Effect& effect, FlagUse& use) {
     return invalid_argument("found ", *value, ", expected ", effect.minimum, " to ", effect.maximum);
   }
   if (effect.type == ValueType::kSeconds) {
-    use.wishes.keys.set(effect.key, cat(*value, "s"));
+    use.options.keys.set(effect.key, cat(*value, "s"));
   } else if (effect.type == ValueType::kMilliseconds) {
-    use.wishes.keys.set(effect.key, cat(*value, "ms"));
+    use.options.keys.set(effect.key, cat(*value, "ms"));
   } else {
-    use.wishes.keys.set(effect.key, *value);
+    use.options.keys.set(effect.key, *value);
   }
   return {};
 }
@@ -51,9 +51,9 @@ Status set_key(const Effect& effect, FlagUse& use) {
   if (effect.type == ValueType::kBool) {
     auto value = parse_bool(use.value);
     if (!value.ok()) return std::move(value).status();
-    use.wishes.keys.set(effect.key, *value);
+    use.options.keys.set(effect.key, *value);
   } else {
-    use.wishes.keys.set(effect.key, use.value);
+    use.options.keys.set(effect.key, use.value);
   }
   return {};
 }
@@ -66,24 +66,24 @@ Status apply(const Flag& flag, FlagUse& use) {
     case Effect::Kind::kKey:
       return set_key(effect, use);
     case Effect::Kind::kList:
-      use.wishes.keys.add(effect.key, use.value);
+      use.options.keys.add(effect.key, use.value);
       return {};
     case Effect::Kind::kOwn:
       return effect.read(use);
     case Effect::Kind::kNothing:
       ATOLL_RETURN_IF_ERROR(check_value(effect.type, use.value));
-      use.wishes.warn("--", flag.name, " has no effect: ", effect.why);
+      use.options.warn("--", flag.name, " has no effect: ", effect.why);
       return {};
     case Effect::Kind::kRefused:
       ATOLL_RETURN_IF_ERROR(effect.read != nullptr ? effect.read(use) : check_value(effect.type, use.value));
-      use.wishes.refuse("--", flag.name, " is not served: ", effect.why);
+      use.options.refuse("--", flag.name, " is not served: ", effect.why);
       return {};
     case Effect::Kind::kMustBeOff:
       break;
   }
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  if (*on) use.wishes.refuse("--", flag.name, "=true is not served: ", effect.why);
+  if (*on) use.options.refuse("--", flag.name, "=true is not served: ", effect.why);
   return {};
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "wishes.h"
+#include "launch_options.h"
 
 namespace atl::tritonserver {
 
@@ -37,7 +37,7 @@ inline constexpr uint32_t kGroupCount = 16;
 struct FlagUse {
   std::string name;  ///< "http-port"; a reader may make it more precise for the message: "trace-config level"
   std::string_view value;
-  Wishes& wishes;
+  LaunchOptions& options;
 };
 /// Reads a value. Errors: INVALID_ARGUMENT what is wrong with it, without the flag's name.
 using Reader = Status (*)(FlagUse& use);
@@ -93,7 +93,7 @@ struct Flag {
   Effect effect;
 };
 
-/// Takes one use of a flag into the wishes. Errors: as a Reader.
+/// Takes one use of a flag into the options. Errors: as a Reader.
 Status apply(const Flag& flag, FlagUse& use);
 
 /// What the environment says about traces, once the flags are read. \param use  its name becomes the

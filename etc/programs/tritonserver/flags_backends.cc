@@ -22,9 +22,9 @@ Status read_backend_config(FlagUse& use) {
     return invalid_argument("found '", setting->scoped ? setting->scope : setting->name,
                             "', expected a name without a dot");
   }
-  use.wishes.keys.put("plugin.models.backend_settings",
-                      setting->scoped ? cat(setting->scope, ".", setting->name) : setting->name,
-                      setting->value);
+  use.options.keys.put("plugin.models.backend_settings",
+                       setting->scoped ? cat(setting->scope, ".", setting->name) : setting->name,
+                       setting->value);
   return {};
 }
 
@@ -41,7 +41,7 @@ Status read_old_cache_size(FlagUse& use) {
       parse_integer(use.value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max())
           .status()
           .clone());
-  use.wishes.warn("--response-cache-byte-size is deprecated, use --cache-config local,size=<value> instead");
+  use.options.warn("--response-cache-byte-size is deprecated, use --cache-config local,size=<value> instead");
   return {};
 }
 
@@ -49,7 +49,7 @@ Status read_rate_limit(FlagUse& use) {
   std::string mode = lower(use.value);
   if (mode != "off" && mode != "execution_count")
     return invalid_argument("invalid argument for --rate-limit");
-  use.wishes.rate_limit = mode != "off";
+  use.options.rate_limit = mode != "off";
   return {};
 }
 
@@ -67,7 +67,7 @@ Status read_resource(FlagUse& use) {
     if (!number.ok()) return std::move(number).status();
     resource += cat(":", *number);
   }
-  use.wishes.rate_limit_resources.push_back(std::move(resource));
+  use.options.rate_limit_resources.push_back(std::move(resource));
   return {};
 }
 
@@ -78,7 +78,7 @@ Status check_gpu_bytes(FlagUse& use) {
   if (!gpu.ok()) return std::move(gpu).status();
   auto bytes = parse_integer(pair->second, 0, std::numeric_limits<int64_t>::max());
   if (!bytes.ok()) return std::move(bytes).status();
-  use.wishes.warn("--", use.name, " has no effect: no tensors are kept in GPU memory");
+  use.options.warn("--", use.name, " has no effect: no tensors are kept in GPU memory");
   return {};
 }
 
@@ -90,8 +90,8 @@ Status read_host_policy(FlagUse& use) {
                             use.value);
   }
   if (setting->name == "numa-node" || setting->name == "cpu-cores") {
-    use.wishes.keys.put("plugin.models.host_policies", cat(setting->scope, ".", setting->name),
-                        setting->value);
+    use.options.keys.put("plugin.models.host_policies", cat(setting->scope, ".", setting->name),
+                         setting->value);
     return {};
   }
   return invalid_argument("Unsupported host policy setting '", setting->name,

@@ -32,15 +32,15 @@ Status read_address(FlagUse& use, std::string* address) {
   return {};
 }
 
-Status allow_http(FlagUse& use) { return read_on(use, &use.wishes.http.allowed); }
-Status allow_grpc(FlagUse& use) { return read_on(use, &use.wishes.grpc.allowed); }
-Status allow_metrics(FlagUse& use) { return read_on(use, &use.wishes.metrics.allowed); }
-Status http_port(FlagUse& use) { return read_port(use, &use.wishes.http.port); }
-Status grpc_port(FlagUse& use) { return read_port(use, &use.wishes.grpc.port); }
-Status metrics_port(FlagUse& use) { return read_port(use, &use.wishes.metrics.port); }
-Status http_address(FlagUse& use) { return read_address(use, &use.wishes.http.address); }
-Status grpc_address(FlagUse& use) { return read_address(use, &use.wishes.grpc.address); }
-Status metrics_address(FlagUse& use) { return read_address(use, &use.wishes.metrics.address); }
+Status allow_http(FlagUse& use) { return read_on(use, &use.options.http.allowed); }
+Status allow_grpc(FlagUse& use) { return read_on(use, &use.options.grpc.allowed); }
+Status allow_metrics(FlagUse& use) { return read_on(use, &use.options.metrics.allowed); }
+Status http_port(FlagUse& use) { return read_port(use, &use.options.http.port); }
+Status grpc_port(FlagUse& use) { return read_port(use, &use.options.grpc.port); }
+Status metrics_port(FlagUse& use) { return read_port(use, &use.options.metrics.port); }
+Status http_address(FlagUse& use) { return read_address(use, &use.options.http.address); }
+Status grpc_address(FlagUse& use) { return read_address(use, &use.options.grpc.address); }
+Status metrics_address(FlagUse& use) { return read_address(use, &use.options.metrics.address); }
 
 Status read_input_size(FlagUse& use) {
   auto bytes =
@@ -50,7 +50,7 @@ Status read_input_size(FlagUse& use) {
   if (*bytes < kBytesMin || *bytes > kBytesMax) {
     return invalid_argument("found ", *bytes, ", expected ", kBytesMin, " to ", kBytesMax);
   }
-  use.wishes.keys.set("plugin.http.max_input_size", *bytes);
+  use.options.keys.set("plugin.http.max_input_size", *bytes);
   return {};
 }
 
@@ -60,7 +60,7 @@ Status read_infer_threads(FlagUse& use) {
   if (*threads < 2 || *threads > 128) {
     return invalid_argument("invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.");
   }
-  use.wishes.keys.set("plugin.grpc.threads", *threads);
+  use.options.keys.set("plugin.grpc.threads", *threads);
   return {};
 }
 
@@ -68,15 +68,15 @@ Status read_response_pool(FlagUse& use) {
   auto size = parse_integer(use.value);
   if (!size.ok()) return std::move(size).status();
   if (*size <= 0) return invalid_argument("Error: --grpc-max-response-pool-size must be greater than 0.");
-  use.wishes.keys.set("plugin.grpc.max_response_pool_size", *size);
+  use.options.keys.set("plugin.grpc.max_response_pool_size", *size);
   return {};
 }
 
 Status read_mutual(FlagUse& use) {
   bool on = false;
   ATOLL_RETURN_IF_ERROR(read_on(use, &on));
-  use.wishes.keys.set("plugin.grpc.use_ssl", true);  // given at all, it asks for TLS
-  use.wishes.keys.set("plugin.grpc.use_ssl_mutual", on);
+  use.options.keys.set("plugin.grpc.use_ssl", true);  // given at all, it asks for TLS
+  use.options.keys.set("plugin.grpc.use_ssl_mutual", on);
   return {};
 }
 
@@ -85,7 +85,7 @@ Status read_compression(FlagUse& use) {
   if (level != "none" && level != "low" && level != "medium" && level != "high") {
     return invalid_argument("invalid argument for --grpc_infer_response_compression_level");
   }
-  use.wishes.keys.set("plugin.grpc.response_compression", level);
+  use.options.keys.set("plugin.grpc.response_compression", level);
   return {};
 }
 
@@ -114,16 +114,16 @@ Status read_restricted(FlagUse& use, std::string_view word, std::string_view key
                               "' can not be specified in multiple config groups");
     }
   }
-  use.wishes.keys.add(key, use.value);
+  use.options.keys.add(key, use.value);
   return {};
 }
 
 Status read_restricted_api(FlagUse& use) {
-  return read_restricted(use, "api", "plugin.keys.restricted_apis", use.wishes.restricted_apis);
+  return read_restricted(use, "api", "plugin.keys.restricted_apis", use.options.restricted_apis);
 }
 Status read_restricted_protocol(FlagUse& use) {
   return read_restricted(use, "protocol", "plugin.keys.restricted_protocols",
-                         use.wishes.restricted_protocols);
+                         use.options.restricted_protocols);
 }
 
 /// "0.5:0.05,0.9:0.01". As with all numbers, a leading one is enough: "0.0.1" is 0.0.
@@ -132,8 +132,8 @@ Status read_quantiles(FlagUse& use, std::string_view text) {
   for (std::string_view pair : split(text, ',')) {
     const size_t colon = pair.find(':');
     if (colon == std::string_view::npos) {
-      use.wishes.warn("Invalid option: [", pair,
-                      "]. No ':' delimiter found. Expected format is <quantile>:<error>");
+      use.options.warn("Invalid option: [", pair,
+                       "]. No ':' delimiter found. Expected format is <quantile>:<error>");
       continue;
     }
     auto quantile = parse_number(pair.substr(0, colon));
@@ -142,7 +142,7 @@ Status read_quantiles(FlagUse& use, std::string_view text) {
     if (!error.ok()) return std::move(error).status();
     quantiles.push_back(cat(*quantile, ":", *error));
   }
-  if (!quantiles.empty()) use.wishes.keys.set("plugin.metrics.summary_quantiles", std::move(quantiles));
+  if (!quantiles.empty()) use.options.keys.set("plugin.metrics.summary_quantiles", std::move(quantiles));
   return {};
 }
 
@@ -156,13 +156,13 @@ Status read_metrics_config(FlagUse& use) {
   }
   std::string_view value = use.value.substr(equals + 1);
   if (name == "counter_latencies") {
-    use.wishes.keys.set("plugin.metrics.counter_latencies", value != "false");
+    use.options.keys.set("plugin.metrics.counter_latencies", value != "false");
   } else if (name == "summary_latencies" || name == "histogram_latencies") {
-    use.wishes.keys.set(cat("plugin.metrics.", name), value == "true");
+    use.options.keys.set(cat("plugin.metrics.", name), value == "true");
   } else if (name == "summary_quantiles") {
     return read_quantiles(use, value);
   } else {
-    use.wishes.warn("--metrics-config ", name, " is not known and has no effect");
+    use.options.warn("--metrics-config ", name, " is not known and has no effect");
   }
   return {};
 }
@@ -170,7 +170,7 @@ Status read_metrics_config(FlagUse& use) {
 Status allow_vertex(FlagUse& use) {
   bool on = false;
   ATOLL_RETURN_IF_ERROR(read_on(use, &on));
-  use.wishes.vertex_ai = on;
+  use.options.vertex_ai = on;
   return {};
 }
 

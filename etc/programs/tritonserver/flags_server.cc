@@ -9,8 +9,8 @@ namespace {
 constexpr int64_t kSecondsADay = 86'400;
 
 Status read_id(FlagUse& use) {
-  use.wishes.keys.set("plugin.grpc.server_name", use.value);
-  use.wishes.keys.set("plugin.http.server_name", use.value);
+  use.options.keys.set("plugin.grpc.server_name", use.value);
+  use.options.keys.set("plugin.http.server_name", use.value);
   return {};
 }
 
@@ -19,39 +19,39 @@ Status read_exit_timeout(FlagUse& use) {
   if (!seconds.ok()) return std::move(seconds).status();
   if (*seconds > kSecondsADay)
     return invalid_argument("found ", *seconds, ", expected at most ", kSecondsADay);
-  use.wishes.keys.set("atoll.drain_timeout", cat(std::max<int64_t>(*seconds, 0), "s"));
+  use.options.keys.set("atoll.drain_timeout", cat(std::max<int64_t>(*seconds, 0), "s"));
   return {};
 }
 
 Status read_log_verbose(FlagUse& use) {
   if (auto on = parse_bool(use.value); on.ok()) {
-    use.wishes.log_verbose = *on ? 1 : 0;
+    use.options.log_verbose = *on ? 1 : 0;
     return {};
   }
   auto level = parse_integer(use.value);
   if (!level.ok()) return std::move(level).status();
-  use.wishes.log_verbose = *level;
+  use.options.log_verbose = *level;
   return {};
 }
 
 Status read_log_info(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  use.wishes.log_info = *on;
+  use.options.log_info = *on;
   return {};
 }
 
 Status read_log_warning(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  use.wishes.log_warning = *on;
+  use.options.log_warning = *on;
   return {};
 }
 
 Status read_log_error(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  if (!*on) use.wishes.refuse("--log-error=false is not served: errors are always written");
+  if (!*on) use.options.refuse("--log-error=false is not served: errors are always written");
   return {};
 }
 
@@ -59,13 +59,13 @@ Status read_log_format(FlagUse& use) {
   if (use.value != "default" && use.value != "ISO8601") {
     return invalid_argument("invalid argument for --log-format");
   }
-  use.wishes.keys.set("log.format", "text");
-  use.wishes.keys.set("log.time_format", use.value);
+  use.options.keys.set("log.format", "text");
+  use.options.keys.set("log.time_format", use.value);
   return {};
 }
 
 Status read_repository(FlagUse& use) {
-  auto& known = use.wishes.repositories;
+  auto& known = use.options.repositories;
   if (std::find(known.begin(), known.end(), use.value) == known.end()) known.emplace_back(use.value);
   return {};
 }
@@ -73,9 +73,9 @@ Status read_repository(FlagUse& use) {
 Status read_exit_on_error(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  use.wishes.exit_on_error = *on;
+  use.options.exit_on_error = *on;
   if (*on) {
-    use.wishes.refuse(
+    use.options.refuse(
         "--exit-on-error=true is not served: a model that fails to load never ends the server; the others "
         "are served, and with --strict-readiness, the default, the server does not become ready. Leave the "
         "flag out");
@@ -84,16 +84,16 @@ Status read_exit_on_error(FlagUse& use) {
 }
 
 Status read_no_auto_complete(FlagUse& use) {
-  use.wishes.keys.set("plugin.models.auto_complete_config", false);
+  use.options.keys.set("plugin.models.auto_complete_config", false);
   return {};
 }
 
 Status read_strict_config(FlagUse& use) {
   auto strict = parse_bool(use.value);
   if (!strict.ok()) return std::move(strict).status();
-  use.wishes.warn(
+  use.options.warn(
       "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
-  use.wishes.keys.set("plugin.models.auto_complete_config", !*strict);
+  use.options.keys.set("plugin.models.auto_complete_config", !*strict);
   return {};
 }
 
@@ -102,7 +102,7 @@ Status read_control_mode(FlagUse& use) {
   if (mode != "none" && mode != "poll" && mode != "explicit") {
     return invalid_argument("invalid argument for --model-control-mode");
   }
-  use.wishes.control_mode = mode;
+  use.options.control_mode = mode;
   return {};
 }
 
@@ -112,26 +112,26 @@ Status read_poll_seconds(FlagUse& use) {
   if (*seconds < 0 || *seconds > kSecondsADay) {
     return invalid_argument("found ", *seconds, ", expected 0 to ", kSecondsADay);
   }
-  use.wishes.poll_seconds = *seconds;
+  use.options.poll_seconds = *seconds;
   return {};
 }
 
 Status read_load_model(FlagUse& use) {
-  use.wishes.load_models.emplace_back(use.value);
+  use.options.load_models.emplace_back(use.value);
   return {};
 }
 
 Status read_config_name(FlagUse& use) {
   if (use.value.empty()) return invalid_argument("Error: empty argument for --model-config-name");
-  use.wishes.keys.set("plugin.repository.config_name", use.value);
+  use.options.keys.set("plugin.repository.config_name", use.value);
   return {};
 }
 
 Status read_namespacing(FlagUse& use) {
   auto on = parse_bool(use.value);
   if (!on.ok()) return std::move(on).status();
-  use.wishes.keys.set("plugin.models.namespacing", *on);
-  use.wishes.keys.set("plugin.repository.namespacing", *on);
+  use.options.keys.set("plugin.models.namespacing", *on);
+  use.options.keys.set("plugin.repository.namespacing", *on);
   return {};
 }
 
@@ -140,7 +140,7 @@ Status read_load_threads(FlagUse& use) {
   auto threads = parse_integer(use.value);
   if (!threads.ok()) return std::move(threads).status();
   if (*threads > kThreadsMax) return invalid_argument("found ", *threads, ", expected at most ", kThreadsMax);
-  use.wishes.keys.set("atoll.worker_threads", std::max<int64_t>(*threads, 1));
+  use.options.keys.set("atoll.worker_threads", std::max<int64_t>(*threads, 1));
   return {};
 }
 

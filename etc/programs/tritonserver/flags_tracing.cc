@@ -27,7 +27,7 @@ constexpr TraceSetting kSettings[] = {
     {kOpenTelemetry, "bsp_schedule_delay", "bsp_schedule_delay", ValueType::kMilliseconds},
     {kOpenTelemetry, "bsp_max_export_batch_size", "bsp_max_export_batch_size", ValueType::kInteger}};
 
-Status add_level(TraceWishes& trace, std::string_view text) {
+Status add_level(TraceOptions& trace, std::string_view text) {
   std::string word = lower(text);
   for (std::string_view name : {"OFF", "TIMESTAMPS", "TENSORS"}) {
     if (word == lower(name)) word = name;
@@ -40,7 +40,7 @@ Status add_level(TraceWishes& trace, std::string_view text) {
   return {};
 }
 
-Status set_trace(TraceWishes& trace, const TraceSetting& setting, std::string_view text) {
+Status set_trace(TraceOptions& trace, const TraceSetting& setting, std::string_view text) {
   std::string key(setting.key);
   if (setting.type == ValueType::kText) {
     trace.texts.insert_or_assign(key, std::string(text));
@@ -56,7 +56,7 @@ Status set_trace(TraceWishes& trace, const TraceSetting& setting, std::string_vi
   return {};
 }
 
-Status set_mode(TraceWishes& trace, std::string_view text) {
+Status set_mode(TraceOptions& trace, std::string_view text) {
   std::string mode = lower(text);
   if (mode != "triton" && mode != kOpenTelemetry) {
     return invalid_argument("invalid value for trace mode option: ", text,
@@ -66,7 +66,7 @@ Status set_mode(TraceWishes& trace, std::string_view text) {
   return {};
 }
 
-Status add_resource(TraceWishes& trace, std::string_view text) {
+Status add_resource(TraceOptions& trace, std::string_view text) {
   size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     return invalid_argument("found resource '", text, "', expected <key>=<value>");
@@ -85,7 +85,7 @@ Status read_trace_config(FlagUse& use) {
         use.value);
   }
   use.name = cat("trace-config ", setting->scope, setting->scoped ? "," : "", setting->name);
-  TraceWishes& trace = use.wishes.trace;
+  TraceOptions& trace = use.options.trace;
   if (!setting->scoped && setting->name == "level") return add_level(trace, setting->value);
   if (!setting->scoped && setting->name == "mode") return set_mode(trace, setting->value);
   if (setting->scope == kOpenTelemetry && setting->name == "resource") {
@@ -96,21 +96,22 @@ Status read_trace_config(FlagUse& use) {
       return set_trace(trace, known, setting->value);
     }
   }
-  use.wishes.warn("--trace-config ", use.value, " is not known and has no effect");
+  use.options.warn("--trace-config ", use.value, " is not known and has no effect");
   return {};
 }
 
 /// The text that scripts look for, the missing quotation mark included.
 void warn_of_old(FlagUse& use, std::string_view instead) {
-  use.wishes.warn("'--", use.name,
-                  "' has been deprecated and will be removed in future releases. Please use '--trace-config ",
-                  instead, " instead.");
+  use.options.warn(
+      "'--", use.name,
+      "' has been deprecated and will be removed in future releases. Please use '--trace-config ", instead,
+      " instead.");
 }
 
 /// The deprecated flags set the same keys, unless --trace-config does.
 Status read_old(FlagUse& use, const TraceSetting& setting, std::string_view instead) {
   warn_of_old(use, instead);
-  return set_trace(use.wishes.old_trace, setting, use.value);
+  return set_trace(use.options.deprecated_trace, setting, use.value);
 }
 
 Status read_old_file(FlagUse& use) {
@@ -128,7 +129,7 @@ Status read_old_frequency(FlagUse& use) {
 }
 Status read_old_level(FlagUse& use) {
   warn_of_old(use, "level=<OFF|TIMESTAMPS|TENSORS>");
-  return add_level(use.wishes.old_trace, use.value);
+  return add_level(use.options.deprecated_trace, use.value);
 }
 
 struct TraceVariable {
@@ -167,14 +168,14 @@ constexpr Flag kTracingFlags[] = {
 }  // namespace
 
 Status read_trace_environment(const Environment& environment, FlagUse& use) {
-  const auto& texts = use.wishes.trace.texts;
+  const auto& texts = use.options.trace.texts;
   const auto mode = texts.find("mode");
   if (mode == texts.end() || mode->second != kOpenTelemetry) return {};
   for (const TraceVariable& variable : kVariables) {
     const char* text = environment(variable.name);
     if (text == nullptr) continue;
     use.name = variable.name;
-    ATOLL_RETURN_IF_ERROR(set_trace(use.wishes.environment_trace, variable.setting, text));
+    ATOLL_RETURN_IF_ERROR(set_trace(use.options.environment_trace, variable.setting, text));
   }
   return {};
 }

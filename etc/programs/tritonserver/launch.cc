@@ -43,14 +43,14 @@ Status check_endpoint(const Named& named) {
   return {};
 }
 
-Status set_endpoints(Wishes& wishes) {
-  if (wishes.metrics.address.empty()) wishes.metrics.address = wishes.http.address;
-  const Named all[] = {{"HTTP", "http", &wishes.http},
-                       {"GRPC", "grpc", &wishes.grpc},
-                       {"metrics", "metrics", &wishes.metrics}};
+Status set_endpoints(LaunchOptions& options) {
+  if (options.metrics.address.empty()) options.metrics.address = options.http.address;
+  const Named all[] = {{"HTTP", "http", &options.http},
+                       {"GRPC", "grpc", &options.grpc},
+                       {"metrics", "metrics", &options.metrics}};
   for (const Named* a = std::begin(all); a != std::end(all); ++a) {
     const Endpoint& first = *a->endpoint;
-    wishes.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
+    options.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
     if (!first.allowed) continue;
     ATOLL_RETURN_IF_ERROR(check_endpoint(*a));
     for (const Named* b = a + 1; b != std::end(all); ++b) {
@@ -61,93 +61,93 @@ Status set_endpoints(Wishes& wishes) {
       return plain(cat("The server cannot listen to ", a->word, " requests and ", b->word,
                        " requests at the same address and port ", first.address, ":", first.port));
     }
-    wishes.keys.set(cat("plugin.", a->instance, ".address"), address_text(first));
+    options.keys.set(cat("plugin.", a->instance, ".address"), address_text(first));
   }
   return {};
 }
 
-void set_log_level(Wishes& wishes) {
-  bool verbose = wishes.log_verbose > 0;
-  if (!wishes.log_warning && (wishes.log_info || verbose)) {
-    wishes.refuse(
+void set_log_level(LaunchOptions& options) {
+  bool verbose = options.log_verbose > 0;
+  if (!options.log_warning && (options.log_info || verbose)) {
+    options.refuse(
         "--log-warning=false is not served beside informational records: the log has one level from which on "
         "records are written; add --log-info=false");
-  } else if (!wishes.log_info && verbose) {
-    wishes.refuse(
+  } else if (!options.log_info && verbose) {
+    options.refuse(
         "--log-info=false is not served beside --log-verbose: the log has one level from which on records "
         "are written; leave one of the two out");
   }
-  const char* level = !wishes.log_warning ? "error" : !wishes.log_info ? "warning" : "info";
-  if (verbose) level = wishes.log_verbose == 1 ? "debug" : "trace";
-  wishes.keys.set("log.level", level);
+  const char* level = !options.log_warning ? "error" : !options.log_info ? "warning" : "info";
+  if (verbose) level = options.log_verbose == 1 ? "debug" : "trace";
+  options.keys.set("log.level", level);
 }
 
 /// Notes that a flag needs a plugin which is not there.
-void need_plugin(Wishes& wishes, const Surroundings& surroundings, std::string_view flag,
+void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
                  const std::string& plugin) {
   std::error_code ignored;
-  if (std::filesystem::exists(surroundings.plugins / (plugin + ".so"), ignored)) return;
-  wishes.refuse(flag, " is not served: it needs the plugin ", plugin, ", which is not in ",
-                surroundings.plugins.string());
+  if (std::filesystem::exists(context.plugins / (plugin + ".so"), ignored)) return;
+  options.refuse(flag, " is not served: it needs the plugin ", plugin, ", which is not in ",
+                 context.plugins.string());
 }
 
-Status set_control(Wishes& wishes, const Surroundings& surroundings) {
-  if (!wishes.load_models.empty() && wishes.control_mode != "explicit") {
+Status set_control(LaunchOptions& options, const LaunchContext& context) {
+  if (!options.load_models.empty() && options.control_mode != "explicit") {
     return plain("Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.");
   }
-  if (wishes.control_mode == "none") return {};
-  need_plugin(wishes, surroundings, cat("--model-control-mode=", wishes.control_mode),
-              cat("control/", wishes.control_mode));
-  wishes.keys.set("plugin.control.use", cat("control/", wishes.control_mode));
-  if (wishes.control_mode == "poll") {
-    wishes.keys.set("plugin.control.interval", cat(wishes.poll_seconds, "s"));
+  if (options.control_mode == "none") return {};
+  need_plugin(options, context, cat("--model-control-mode=", options.control_mode),
+              cat("control/", options.control_mode));
+  options.keys.set("plugin.control.use", cat("control/", options.control_mode));
+  if (options.control_mode == "poll") {
+    options.keys.set("plugin.control.interval", cat(options.poll_seconds, "s"));
   }
-  const auto& models = wishes.load_models;
+  const auto& models = options.load_models;
   bool all = std::find(models.begin(), models.end(), "*") != models.end();
   if (all && models.size() > 1) {
     return invalid_argument("Wildcard model name '*' must be the ONLY startup model if specified at all.");
   }
-  for (const std::string& model : models) wishes.keys.add("plugin.control.load_model", model);
+  for (const std::string& model : models) options.keys.add("plugin.control.load_model", model);
   return {};
 }
 
-void set_rate_limiter(Wishes& wishes, const Surroundings& surroundings) {
-  if (!wishes.rate_limit) {
-    if (!wishes.rate_limit_resources.empty()) {
-      wishes.warn("--rate-limit-resource has no effect without --rate-limit=execution_count");
+void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
+  if (!options.rate_limit) {
+    if (!options.rate_limit_resources.empty()) {
+      options.warn("--rate-limit-resource has no effect without --rate-limit=execution_count");
     }
     return;
   }
-  need_plugin(wishes, surroundings, "--rate-limit=execution_count", "admission/rate_limiter");
-  wishes.keys.set("plugin.rate_limiter.use", "admission/rate_limiter");
-  for (const std::string& resource : wishes.rate_limit_resources) {
-    wishes.keys.add("plugin.rate_limiter.resources", resource);
+  need_plugin(options, context, "--rate-limit=execution_count", "admission/rate_limiter");
+  options.keys.set("plugin.rate_limiter.use", "admission/rate_limiter");
+  for (const std::string& resource : options.rate_limit_resources) {
+    options.keys.add("plugin.rate_limiter.resources", resource);
   }
 }
 
-void set_keys(Wishes& wishes, const Surroundings& surroundings) {
-  if (wishes.restricted_apis.empty() && wishes.restricted_protocols.empty()) return;
-  const char* flag = wishes.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
-  need_plugin(wishes, surroundings, flag, "security/keys");
-  wishes.keys.set("plugin.keys.use", "security/keys");
+void set_keys(LaunchOptions& options, const LaunchContext& context) {
+  if (options.restricted_apis.empty() && options.restricted_protocols.empty()) return;
+  const char* flag = options.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
+  need_plugin(options, context, flag, "security/keys");
+  options.keys.set("plugin.keys.use", "security/keys");
 }
 
 /// What --trace-config did not say may come from the deprecated flags, or from the environment.
-TraceWishes merged_trace(const Wishes& wishes) {
-  TraceWishes trace = wishes.trace;
-  if (trace.level.empty()) trace.level = wishes.old_trace.level;
-  for (const TraceWishes* other : {&wishes.old_trace, &wishes.environment_trace}) {
+TraceOptions merged_trace(const LaunchOptions& options) {
+  TraceOptions trace = options.trace;
+  if (trace.level.empty()) trace.level = options.deprecated_trace.level;
+  for (const TraceOptions* other : {&options.deprecated_trace, &options.environment_trace}) {
     trace.texts.insert(other->texts.begin(), other->texts.end());
     trace.numbers.insert(other->numbers.begin(), other->numbers.end());
   }
   return trace;
 }
 
-void set_trace(Wishes& wishes) {
-  TraceWishes trace = merged_trace(wishes);
+void set_trace(LaunchOptions& options) {
+  TraceOptions trace = merged_trace(options);
   bool to_file = !trace.texts.contains("mode") || trace.texts["mode"] == "triton";
   if (!trace.level.empty() && to_file && trace.texts["trace_file"].empty()) {
-    wishes.warn("nothing is traced: --trace-config level has no effect without --trace-config triton,file");
+    options.warn("nothing is traced: --trace-config level has no effect without --trace-config triton,file");
     trace.level.clear();
   }
   if (trace.texts["trace_file"].empty()) trace.texts.erase("trace_file");
@@ -157,38 +157,38 @@ void set_trace(Wishes& wishes) {
   if (!trace.resource.empty() && !named) {
     trace.resource.insert(trace.resource.begin(), cat(kServiceName, "triton-inference-server"));
   }
-  if (!trace.level.empty()) wishes.keys.set("plugin.trace.level", trace.level);
-  if (!trace.resource.empty()) wishes.keys.set("plugin.trace.resource", trace.resource);
-  for (const auto& [key, text] : trace.texts) wishes.keys.set(cat("plugin.trace.", key), text);
-  for (const auto& [key, number] : trace.numbers) wishes.keys.set(cat("plugin.trace.", key), number);
+  if (!trace.level.empty()) options.keys.set("plugin.trace.level", trace.level);
+  if (!trace.resource.empty()) options.keys.set("plugin.trace.resource", trace.resource);
+  for (const auto& [key, text] : trace.texts) options.keys.set(cat("plugin.trace.", key), text);
+  for (const auto& [key, number] : trace.numbers) options.keys.set(cat("plugin.trace.", key), number);
 }
 
-void check_vertex(Wishes& wishes, const Surroundings& surroundings) {
-  const char* mode = surroundings.environment("AIP_MODE");
+void check_vertex(LaunchOptions& options, const LaunchContext& context) {
+  const char* mode = context.environment("AIP_MODE");
   bool predicts = mode != nullptr && std::string_view(mode) == "PREDICTION";
-  if (!wishes.vertex_ai.value_or(predicts)) return;
-  wishes.refuse(
-      wishes.vertex_ai ? "--allow-vertex-ai=true" : "AIP_MODE=PREDICTION",
+  if (!options.vertex_ai.value_or(predicts)) return;
+  options.refuse(
+      options.vertex_ai ? "--allow-vertex-ai=true" : "AIP_MODE=PREDICTION",
       " is not served: there is no Vertex AI endpoint; put a proxy before HTTP that maps its health "
       "and predict routes, and give --allow-vertex-ai=false");
 }
 
-void refuse_remote(Wishes& wishes) {
-  for (const std::string& path : wishes.repositories) {
+void refuse_remote(LaunchOptions& options) {
+  for (const std::string& path : options.repositories) {
     for (std::string_view scheme : {"s3://", "gs://", "as://"}) {
       if (!path.starts_with(scheme)) continue;
-      wishes.refuse("--model-repository=", path,
-                    " is not served: repositories are directories of this machine; mount or copy it");
+      options.refuse("--model-repository=", path,
+                     " is not served: repositories are directories of this machine; mount or copy it");
     }
   }
 }
 
-Status set_repositories(Wishes& wishes) {
-  if (wishes.repositories.empty()) return invalid_argument("--model-repository must be specified");
-  if (!wishes.exit_on_error) wishes.keys.set("plugin.repository.allow_missing_paths", true);
-  for (const std::string& path : wishes.repositories) {
-    wishes.keys.add("plugin.repository.paths", path);
-    if (!wishes.exit_on_error) continue;
+Status set_repositories(LaunchOptions& options) {
+  if (options.repositories.empty()) return invalid_argument("--model-repository must be specified");
+  if (!options.exit_on_error) options.keys.set("plugin.repository.allow_missing_paths", true);
+  for (const std::string& path : options.repositories) {
+    options.keys.add("plugin.repository.paths", path);
+    if (!options.exit_on_error) continue;
     struct stat info = {};
     if (::stat(path.c_str(), &info) != 0) return internal_error("failed to stat file ", path);
     if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
@@ -218,7 +218,7 @@ std::string_view code_words(Code code) noexcept {
 
 }  // namespace
 
-Surroundings surroundings_of(const std::filesystem::path& launcher) {
+LaunchContext launch_context_of(const std::filesystem::path& launcher) {
   std::filesystem::path bin = launcher.parent_path();
   std::filesystem::path root = bin.parent_path();
   return {.atoll = bin / "atoll",
@@ -227,24 +227,23 @@ Surroundings surroundings_of(const std::filesystem::path& launcher) {
           .environment = [](const char* name) -> const char* { return ::getenv(name); }};
 }
 
-Result<std::vector<std::string>> plan_launch(Wishes& wishes, const Surroundings& surroundings) {
-  ATOLL_RETURN_IF_ERROR(set_endpoints(wishes));
-  ATOLL_RETURN_IF_ERROR(set_control(wishes, surroundings));
-  set_log_level(wishes);
-  set_rate_limiter(wishes, surroundings);
-  set_keys(wishes, surroundings);
-  set_trace(wishes);
-  check_vertex(wishes, surroundings);
-  refuse_remote(wishes);
-  if (!wishes.refusals.empty()) {
+Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context) {
+  ATOLL_RETURN_IF_ERROR(set_endpoints(options));
+  ATOLL_RETURN_IF_ERROR(set_control(options, context));
+  set_log_level(options);
+  set_rate_limiter(options, context);
+  set_keys(options, context);
+  set_trace(options);
+  check_vertex(options, context);
+  refuse_remote(options);
+  if (!options.refusals.empty()) {
     std::string lines;
-    for (const std::string& refusal : wishes.refusals) lines += cat(lines.empty() ? "" : "\n", refusal);
+    for (const std::string& refusal : options.refusals) lines += cat(lines.empty() ? "" : "\n", refusal);
     return unimplemented(lines);
   }
-  ATOLL_RETURN_IF_ERROR(set_repositories(wishes));
-  std::vector<std::string> arguments = {surroundings.atoll.string(), "--manifest",
-                                        surroundings.manifest.string()};
-  for (std::string& setting : wishes.keys.overrides()) {
+  ATOLL_RETURN_IF_ERROR(set_repositories(options));
+  std::vector<std::string> arguments = {context.atoll.string(), "--manifest", context.manifest.string()};
+  for (std::string& setting : options.keys.overrides()) {
     arguments.emplace_back("--set");
     arguments.push_back(std::move(setting));
   }

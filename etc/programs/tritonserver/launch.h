@@ -1,4 +1,4 @@
-/// From wishes to the arguments of atoll.
+/// From options to the arguments of atoll.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "atoll/status.h"
-#include "wishes.h"
+#include "launch_options.h"
 
 namespace atl::tritonserver {
 
 /// What the launcher finds around it.
-struct Surroundings {
+struct LaunchContext {
   std::filesystem::path atoll;     ///< the program to start
   std::filesystem::path manifest;  ///< the default manifest, whose instances the flags set
   std::filesystem::path plugins;   ///< folder with <role>/<name>.so
@@ -20,13 +20,13 @@ struct Surroundings {
 };
 
 /// The folders of an installed or built Atoll, seen from the launcher's own file.
-Surroundings surroundings_of(const std::filesystem::path& launcher);
+LaunchContext launch_context_of(const std::filesystem::path& launcher);
 
 /// Settles what several flags say together; may add warnings. Errors, in this order: FAILED_PRECONDITION and
 /// INVALID_ARGUMENT flags that do not go together; UNIMPLEMENTED what Atoll does not serve, a line each;
 /// INVALID_ARGUMENT and INTERNAL repositories that can not be served. Messages are Triton's where it has one.
 /// \returns the arguments, the program's path first.
-Result<std::vector<std::string>> plan_launch(Wishes& wishes, const Surroundings& surroundings);
+Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context);
 
 /// A failure as Triton writes it, a line for each of its message's: "error: creating server: Internal - ...".
 /// One of FAILED_PRECONDITION is told as it is.

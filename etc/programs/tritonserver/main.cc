@@ -17,8 +17,8 @@
 namespace atl::tritonserver {
 namespace {
 
-void print_warnings(const Wishes& wishes) {
-  for (const std::string& warning : wishes.warnings) {
+void print_warnings(const LaunchOptions& options) {
+  for (const std::string& warning : options.warnings) {
     std::string line = "Warning: ";
     runtime::append_escaped(line, warning);
     std::cerr << line << std::endl;
@@ -43,11 +43,11 @@ int run(int argc, char** argv) {
   std::error_code error;
   auto launcher = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(internal_error("/proc/self/exe: ", error.message()));
-  const Surroundings surroundings = surroundings_of(launcher);
-  auto wishes = read_command_line(argc, argv, surroundings.environment, std::cerr);
-  if (!wishes) return kExitFailure;
-  auto arguments = plan_launch(*wishes, surroundings);
-  print_warnings(*wishes);
+  const LaunchContext context = launch_context_of(launcher);
+  auto options = read_command_line(argc, argv, context.environment, std::cerr);
+  if (!options) return kExitFailure;
+  auto arguments = plan_launch(*options, context);
+  print_warnings(*options);
   return arguments.ok() ? become(*arguments) : fail(arguments.status());
 }
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/instance_fixture.h"
+#include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
 namespace {

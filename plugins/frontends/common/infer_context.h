@@ -87,7 +87,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   }
 
   /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data. Not asked
-  /// for outputs that the client has placed in a region.
+  /// for outputs that are written right where the client has placed them in a region.
   virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept = 0;
   /// The output is not going to be sent: frees what allocate_output gave.
   virtual void drop_output(OutputTensor& output) noexcept = 0;
@@ -103,8 +103,10 @@ class InferContext : public ResponseSink, private ModelWaiter {
  private:
   void on_model(Result<ModelRef> found) noexcept final;
   Status refused() noexcept;
-  /// Leaves in the response what was asked for; one that has an output twice becomes an error.
+  /// Leaves in the response what was asked for; one that has an output twice becomes an error. What is left
+  /// is ready, and in CPU memory or where the client wants it.
   void keep_requested(Response& response) noexcept;
+  Status settle(Response& response, OutputTensor& output, const RequestedOutput* wanted) noexcept;
   void refuse_repeated(Response& response) noexcept;
   void trace_outputs(const Response& response) noexcept;
 

@@ -12,7 +12,8 @@
 namespace atl::frontends::grpc_frontend {
 
 InferCall::InferCall(InferQueue& queue) : queue_(queue) {
-  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
+  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit(),
+                     queue.backplane.server.device_memory.get());
   memory.set_source(*queue.backplane.server.request_memory);
   received_.set_charge(memory);
 }

@@ -21,6 +21,8 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
     : context_(context), streams_(route.endpoint == Endpoint::kGenerateStream), route_(route) {
+  regions.set_source(*context.backplane.server.shared_memory, {},
+                     context.backplane.server.device_memory.get());
   memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
   parts_.owned.set_charge(memory);
 }

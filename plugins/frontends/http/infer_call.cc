@@ -34,7 +34,8 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 InferCall::InferCall(ThreadContext& context) : context_(context) {
   regions.set_source(*context.backplane.server.shared_memory,
-                     {context.backplane.settings.max_input_bytes, "max_input_size"});
+                     {context.backplane.settings.max_input_bytes, "max_input_size"},
+                     context.backplane.server.device_memory.get());
   memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
   parts_.owned.set_charge(memory);
 }

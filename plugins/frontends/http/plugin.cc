@@ -18,7 +18,7 @@ ATOLL_PLUGIN(HttpFrontend,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
+                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(), many<Memory>(),
                         many<HttpRoutes>()},
               .options = kOptions});
 

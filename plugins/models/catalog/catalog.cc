@@ -4,8 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "atoll/model_identifier.h"
-
 namespace atl::models {
 namespace {
 
@@ -20,13 +18,6 @@ LoadCall::Done with_names(std::vector<std::string> models,
   };
 }
 
-/// The index knows no repositories.
-void show_names(std::vector<ModelIndexEntry>* entries) {
-  for (ModelIndexEntry& entry : *entries) entry.name = std::string(model_name_of(entry.name));
-  std::stable_sort(entries->begin(), entries->end(),
-                   [](const ModelIndexEntry& a, const ModelIndexEntry& b) { return a.name < b.name; });
-}
-
 }  // namespace
 
 Catalog::Catalog(Host& host, CatalogOptions options)
@@ -35,14 +26,14 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       cache_(host),
       serving_{shards_, host.workers(), {host.clock(), admission_, cache_}},
       table_(shards_),
-      lifecycle_(host, serving_, table_),
+      lifecycle_(host, table_),
       host_(host) {
   if (options_.loader.namespacing) table_.use_namespaces();
 }
 
 void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
-  loader_.emplace(host_, repository, configs, serving_, table_, options_.loader);
+  loader_.emplace(host_, repository, configs, serving_, *this, options_.loader);
   lifecycle_.use(&*loader_);
   follow_admission();
   if (Status status = cache_.open(); !status.ok()) {
@@ -93,21 +84,7 @@ Status Catalog::check_phase() const {
 Result<ModelRef> Catalog::acquire(std::string_view name, int64_t version) noexcept {
   if (ModelRef model = table_.acquire(name, version)) return model;
   ATOLL_RETURN_IF_ERROR(check_phase());
-  return lookup_failure(name, version);
-}
-
-Status Catalog::lookup_failure(std::string_view name, int64_t version) const {
-  if (!options_.loader.namespacing) {
-    return lifecycle_.look(
-        [&](const ModelRecords& records) { return records.lookup_failure(name, version); });
-  }
-  if (const size_t holders = table_.holders(name); holders > 1) {
-    return invalid_argument("There are ", holders, " identifiers of model '", name,
-                            "' in global map, model namespace must be provided to resolve ambiguity.");
-  }
-  const std::string identifier = the_only_identifier(name);
-  return lifecycle_.look(
-      [&](const ModelRecords& records) { return records.lookup_failure(identifier, version, name); });
+  return lifecycle_.look([&](const ModelRecords& records) { return records.lookup_failure(name, version); });
 }
 
 bool Catalog::live() const noexcept {
@@ -128,11 +105,15 @@ bool Catalog::exiting() const noexcept {
 }
 
 Result<std::vector<int64_t>> Catalog::ready_versions(std::string_view name) const noexcept {
-  const std::string identifier = the_only_identifier(name);
+  return ready_versions_of(name, name);
+}
+
+Result<std::vector<int64_t>> Catalog::ready_versions_of(std::string_view model,
+                                                        std::string_view shown) const {
   return lifecycle_.look([&](const ModelRecords& records) -> Result<std::vector<int64_t>> {
-    const ModelRecord* record = records.find(identifier);
+    const ModelRecord* record = records.find(model);
     if (record == nullptr || record->versions.empty()) {
-      return records.lookup_failure(identifier, ModelCatalog::kLatest, name);
+      return records.lookup_failure(model, ModelCatalog::kLatest, shown);
     }
     return record->ready_versions();
   });
@@ -140,14 +121,18 @@ Result<std::vector<int64_t>> Catalog::ready_versions(std::string_view name) cons
 
 Result<std::vector<ModelStatistics>> Catalog::statistics(std::string_view name,
                                                          int64_t version) const noexcept {
+  return statistics_of(name, version, [name](std::string_view model) { return model == name; });
+}
+
+Result<std::vector<ModelStatistics>> Catalog::statistics_of(
+    std::string_view name, int64_t version, const std::function<bool(std::string_view)>& is_meant) const {
   // Which versions there are is looked up first and each is counted with a reference held, so that no lock is
   // held while a backend is asked for its memory.
   using Versions = std::map<std::string, std::vector<int64_t>>;
   Versions versions = lifecycle_.look([&](const ModelRecords& records) {
     Versions ready;
     for (const auto& [model, record] : records.all()) {
-      if (!name.empty() && model != name && (!options_.loader.namespacing || model_name_of(model) != name))
-        continue;
+      if (!name.empty() && !is_meant(model)) continue;
       if (std::vector<int64_t> of_model = record.ready_versions(); !of_model.empty()) {
         ready.emplace(model, std::move(of_model));
       }
@@ -203,35 +188,26 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
         entries.push_back({model, "", "", ""});
       }
     }
-    if (options_.loader.namespacing) show_names(&entries);
     return entries;
   });
 }
 
 void Catalog::load(std::vector<std::string> models,
                    std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
-  if (options_.loader.namespacing) return load_namespaced(std::move(models), std::move(done));
   lifecycle_.load(models, with_names(models, std::move(done)));
 }
 
 void Catalog::unload(std::vector<std::string> models,
                      std::function<void(std::vector<ModelLoadResult>)> done) noexcept {
-  if (options_.loader.namespacing) models = loaded_identifiers(models);
   lifecycle_.unload(models, with_names(models, std::move(done)));
 }
 
 void Catalog::load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept {
-  if (options_.loader.namespacing) return load_model_namespaced(std::move(request), std::move(done));
   lifecycle_.load(std::move(request), std::move(done));
 }
 
 void Catalog::unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept {
-  if (!options_.loader.namespacing) {
-    lifecycle_.unload(model, with_members);
-  } else {
-    for (const std::string& identifier : loaded_identifiers({model}))
-      lifecycle_.unload(identifier, with_members);
-  }
+  lifecycle_.unload(model, with_members);
   done({});
 }
 

@@ -34,10 +34,16 @@ class Catalog final : public ModelCatalog {
   void start(Repository& repository, ModelConfigs& configs);
   /// Before start(). \param notes  told what threads do inside backends and schedulers; outlives stop()
   void note_faults(FaultNotes& notes) noexcept { serving_.requests.fault_notes = &notes; }
+  /// Before start(). \param inputs  outlives stop()
+  void use(const DeviceInputs& inputs) noexcept { serving_.requests.device_inputs = &inputs; }
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);
   Lifecycle& lifecycle() noexcept { return lifecycle_; }
+  ServingTable& table() noexcept { return table_; }
+  Repository& repository() noexcept { return *repository_; }
+  /// Errors: UNAVAILABLE nothing can be served yet, or any more.
+  Status check_phase() const;
   /// A service came, was replaced or went. [control]
   void service_changed(const ServiceChanged& event);
 
@@ -57,17 +63,15 @@ class Catalog final : public ModelCatalog {
   void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override;
   void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
 
+  /// As ready_versions() and statistics(). \param shown  the name that a failure tells
+  Result<std::vector<int64_t>> ready_versions_of(std::string_view model, std::string_view shown) const;
+  /// \param is_meant  the models that `name` stands for
+  Result<std::vector<ModelStatistics>> statistics_of(
+      std::string_view name, int64_t version, const std::function<bool(std::string_view)>& is_meant) const;
+
  private:
-  Status check_phase() const;
   Unready unready() const;
   void follow_admission();
-  Status lookup_failure(std::string_view name, int64_t version) const;
-  std::string the_only_identifier(std::string_view name) const;
-  // Calls by plain name, with namespacing: for all models of the name.
-  void load_namespaced(std::vector<std::string> models,
-                       std::function<void(std::vector<ModelLoadResult>)> done);
-  void load_model_namespaced(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done);
-  std::vector<std::string> loaded_identifiers(const std::vector<std::string>& models) const;
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
   CatalogOptions options_;

@@ -1,11 +1,13 @@
 /// The catalog as a plugin: its options, its services, and the events it listens to.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "atoll/plugin.h"
 #include "models/catalog/catalog.h"
+#include "models/catalog/namespaced_catalog.h"
 
 namespace atl::models {
 
@@ -18,7 +20,8 @@ class CatalogPlugin final : public Plugin {
   void drain(int64_t /*deadline_ns*/) override { catalog_.drain(); }
 
   void stop() override;
-  Catalog& catalog() noexcept { return catalog_; }
+  ModelCatalog& catalog() noexcept;
+  Lifecycle& lifecycle() noexcept { return catalog_.lifecycle(); }
   std::string holding() override { return catalog_.lifecycle().holding(); }
 
  private:
@@ -35,7 +38,9 @@ class CatalogPlugin final : public Plugin {
   Service<Repository> repository_;
   Service<ModelConfigs> configs_;
   Service<FaultNotes> fault_notes_;
+  DeviceInputs device_inputs_{host_};
   Catalog catalog_;
+  std::optional<NamespacedCatalog> namespaced_;  ///< in front of it, if models are known by identifiers
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};
 };

@@ -1,7 +1,6 @@
-#include "shadow_request.h"
+#include "routing/weighted/shadow_request.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace atl::routing {
@@ -13,14 +12,12 @@ constexpr uint64_t aligned(uint64_t bytes) noexcept {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Bytes for a block of all inputs, counted in the buffers, because nothing is validated yet. False if an
-/// input is not in CPU memory.
+/// Bytes for a block of all inputs, counted in the buffers, because nothing is validated yet.
 bool measure(const Request& request, uint64_t* bytes) noexcept {
   *bytes = 0;
   for (const InputTensor& input : request.inputs) {
     uint64_t input_bytes = 0;
     for (const Buffer& buffer : input.buffers) {
-      if (buffer.kind == MemoryKind::kGpu) return false;
       if (__builtin_add_overflow(input_bytes, buffer.size_bytes, &input_bytes)) return false;
     }
     if (__builtin_add_overflow(*bytes, aligned(input_bytes), bytes)) return false;
@@ -40,14 +37,14 @@ bool ShadowBudget::take(uint64_t bytes) noexcept {
 
 std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& request, ShadowTarget& target,
                                                       uint32_t max_in_flight, ShadowBudget& budget,
-                                                      Pass pass) noexcept {
+                                                      const DeviceMemory* devices, Pass pass) noexcept {
   if (target.in_flight.fetch_add(1, std::memory_order_relaxed) >= max_in_flight) {
     target.in_flight.fetch_sub(1, std::memory_order_relaxed);
     target.dropped.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   std::unique_ptr<ShadowRequest> shadow(new ShadowRequest(target, budget, std::move(pass)));
-  if (shadow->copy(request)) return shadow;
+  if (shadow->copy(request, devices)) return shadow;
   shadow->count_dropped();
   return nullptr;
 }
@@ -59,7 +56,7 @@ ShadowRequest::~ShadowRequest() {
   target_.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool ShadowRequest::copy(const Request& request) noexcept {
+bool ShadowRequest::copy(const Request& request, const DeviceMemory* devices) noexcept {
   Arena& arena = request_.arena();
   // Its client was admitted for the request itself.
   request_.call_flags = kShadow | kIsStep;
@@ -78,10 +75,10 @@ bool ShadowRequest::copy(const Request& request) noexcept {
     copied.key = arena.copy_text(parameter.key);
     copied.text = arena.copy_text(parameter.text);
   }
-  return copy_inputs(request);
+  return copy_inputs(request, devices);
 }
 
-bool ShadowRequest::copy_inputs(const Request& request) noexcept {
+bool ShadowRequest::copy_inputs(const Request& request, const DeviceMemory* devices) noexcept {
   uint64_t bytes = 0;
   if (!measure(request, &bytes) || !budget_.take(bytes)) return false;
   input_size_bytes_ = bytes;
@@ -99,8 +96,11 @@ bool ShadowRequest::copy_inputs(const Request& request) noexcept {
     Buffer buffer;
     buffer.data = to;
     for (const Buffer& from : input.buffers) {
-      if (from.size_bytes == 0) continue;
-      std::memcpy(to + buffer.size_bytes, from.data, from.size_bytes);
+      Buffer part;
+      part.data = to + buffer.size_bytes;
+      part.size_bytes = from.size_bytes;
+      const Status status = devices == nullptr ? copy_on_host(part, from) : devices->copy(part, from);
+      if (!status.ok()) return false;
       buffer.size_bytes += from.size_bytes;
     }
     copied.buffers = arena.copy(std::span<const Buffer>(&buffer, 1));
@@ -153,6 +153,7 @@ Status ShadowRequest::allocate(Response&, OutputTensor& output, uint64_t size_by
 }
 
 void ShadowRequest::discard(Response* response) noexcept {
+  wait_for_outputs(*response);
   for (OutputTensor& output : response->outputs) {
     if (output.sink_data == 0) continue;
     std::free(output.buffer.data);

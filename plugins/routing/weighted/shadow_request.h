@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <memory>
 
+#include "atoll/device_memory.h"
 #include "atoll/gate.h"
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/request.h"
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 namespace atl::routing {
 
@@ -29,11 +30,12 @@ class ShadowBudget {
 /// Its own sink. Before run() whoever holds it may delete it; from then on it is its own.
 class ShadowRequest final : public ResponseSink {
  public:
-  /// Null if the limits do not allow it or an input is not in CPU memory; that is counted as dropped.
-  /// \param pass  kept until the request is over
+  /// Null if the limits do not allow it or an input can not be copied to CPU memory; that is counted as
+  /// dropped. Blocks for inputs in device memory. \param devices  null: nothing reaches it. \param pass  kept
+  /// until the request is over
   static std::unique_ptr<ShadowRequest> copy_of(const Request& request, ShadowTarget& target,
                                                 uint32_t max_in_flight, ShadowBudget& budget,
-                                                Pass pass) noexcept;
+                                                const DeviceMemory* devices, Pass pass) noexcept;
   ShadowRequest(const ShadowRequest&) = delete;
   ShadowRequest& operator=(const ShadowRequest&) = delete;
   virtual ~ShadowRequest();
@@ -59,8 +61,8 @@ class ShadowRequest final : public ResponseSink {
 
   ShadowRequest(ShadowTarget& target, ShadowBudget& budget, Pass pass) noexcept
       : pass_(std::move(pass)), target_(target), budget_(budget) {}
-  bool copy(const Request& request) noexcept;
-  bool copy_inputs(const Request& request) noexcept;
+  bool copy(const Request& request, const DeviceMemory* devices) noexcept;
+  bool copy_inputs(const Request& request, const DeviceMemory* devices) noexcept;
   void fail() noexcept { failed_.store(true, std::memory_order_relaxed); }
   void done(uint32_t parts) noexcept;
 

@@ -1,8 +1,8 @@
 // The suites of the services, in both modes.
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/tracing.h"
-#include "otlp_exporter.h"
-#include "trace_bench.h"
+#include "telemetry/trace/otlp_exporter.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::test {
 namespace {

@@ -9,6 +9,8 @@
 ///   report what they took.
 /// - One at a time. No instance is entered while it is inside execute(). One that is_bound() is executed on
 ///   a thread of its own with its placement().
+/// - Room. Where an instance answers later, no batch is larger than its room(), and requests wait until there
+///   is enough (BackendInstance::add_room_listener). A scheduler that does not look leaves it to the backend.
 /// - What shares a batch. The weights (Request::batch_weight) add up to max(1, max_batch_size) at most.
 ///   Inputs with a variable dimension (-1 in `dims`) have the same shape but for the batch dimension, unless
 ///   `allow_ragged_batch`; shape tensors the same shape and values; where an input is `optional`, all
@@ -101,23 +103,77 @@ class Scheduler {
   virtual uint64_t in_flight() const noexcept = 0;
 };
 
+/// The levels of a queue: 1, which is served first, to `count`.
+struct PriorityLevels {
+  uint64_t count = 0;     ///< 0: it has none
+  uint64_t standard = 0;  ///< of requests that name none, or one that there is not
+};
+
+/// What a model's configuration asks of its scheduler.
+struct SchedulingDemand {
+  std::string_view config;    ///< serialized inference.ModelConfig, final
+  std::string_view kind;      ///< one of kSchedulerKinds, as the fields of the configuration say
+  PriorityLevels priorities;  ///< of `dynamic_batching`; none without it
+};
+
+/// The kinds that fields of the configuration ask for: neither batching nor sequences, `dynamic_batching`,
+/// `sequence_batching` of one or the other strategy, `ensemble_scheduling`.
+inline constexpr std::string_view kSchedulerKinds[] = {"default", "dynamic", "sequence_direct",
+                                                       "sequence_oldest", "ensemble"};
+
+/// How well a scheduler serves a model. Of several the most fit one does; more than kFits says who is made for
+/// just such configurations.
+enum Fitness : uint32_t {
+  kDoesNotFit = 0,   ///< answers would be other ones
+  kFitsIfNamed = 1,  ///< a model that names it
+  kStandsIn = 2,     ///< answers are right, and something is missing that the log tells
+  kFits = 16,
+};
+
+/// Whether it is one of kSchedulerKinds.
+constexpr bool is_asked_for(std::string_view kind) noexcept {
+  for (std::string_view known : kSchedulerKinds) {
+    if (kind == known) return true;
+  }
+  return false;
+}
+
+/// What the kind of a provider alone says. Requests without sequences are answered alike by "default" and
+/// "dynamic", one for itself; the other kinds change what is answered, and have no substitute. A kind that no
+/// field asks for serves whoever names it.
+constexpr uint32_t fitness_of_kind(std::string_view kind, std::string_view demanded) noexcept {
+  if (kind == demanded) return kFits;
+  if (kind == "default" && demanded == "dynamic") return kStandsIn;
+  if (kind == "dynamic" && demanded == "default") return kFitsIfNamed;
+  return is_asked_for(kind) ? kDoesNotFit : kFitsIfNamed;
+}
+
 /// Service "atoll.scheduler/1". Models are served by the provider whose instance name their configuration has
 /// in its parameter "scheduler" (`parameters { key: "scheduler" value { string_value: "lifo" } }`); those
-/// that name none, by the provider of the kind that the rest of the configuration asks for, the one of the
-/// highest rank if there are several. Loaded models follow providers that come, are replaced, or go.
+/// that name none, by the one that is most fit (serves()), the one of the highest rank if there are several.
+/// Loaded models follow providers that come, are replaced, or go.
 class SchedulerProvider {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.scheduler/1";
 
-  /// Which models it serves without being named: those without batching or sequences ("default"), with
-  /// `dynamic_batching` ("dynamic"), with `sequence_batching` of one or the other strategy
-  /// ("sequence_direct", "sequence_oldest"), with `ensemble_scheduling` ("ensemble"). A text of its own
-  /// ("lifo"): none; who names it is served whatever the configuration, so create() looks. Constant. [any]
+  /// What it is, in error texts and for serves(): one of kSchedulerKinds, or a text of its own ("lifo").
+  /// Constant. [any]
   virtual std::string_view kind() const noexcept = 0;
   /// [worker] Destroying the scheduler joins its threads; only when in_flight() is 0. The instances may have
   /// another scheduler at the same time, while a model moves from one to the other. Never null.
   /// Errors: INVALID_ARGUMENT the configuration; UNIMPLEMENTED it asks for what this one does not do.
   virtual Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept = 0;
+
+  /// How well it serves such a model: a Fitness, or more than kFits. Asked for every model that is loaded when a
+  /// scheduler comes or goes, with locks held: it looks at the demand and at nothing else. [any]
+  virtual uint32_t serves(const SchedulingDemand& demand) const noexcept {
+    return fitness_of_kind(kind(), demand.kind);
+  }
+  /// The levels of the queue that it makes for such a model, for those who have to know a request's priority
+  /// before it is in the queue. [worker]
+  virtual PriorityLevels priorities(const SchedulingDemand& demand) const noexcept {
+    return demand.priorities;
+  }
 
  protected:
   ~SchedulerProvider() = default;

@@ -46,18 +46,17 @@ class LauncherFixture {
     argv.push_back(nullptr);
     std::ostringstream err;
     Launch launch;
-    Surroundings surroundings = surroundings_of(root_.path() / "bin/tritonserver");
-    surroundings.environment = [this](const char* name) -> const char* {
+    LaunchContext context = launch_context_of(root_.path() / "bin/tritonserver");
+    context.environment = [this](const char* name) -> const char* {
       auto found = environment.find(name);
       return found == environment.end() ? nullptr : found->second.c_str();
     };
-    auto wishes =
-        read_command_line(static_cast<int>(flags.size()), argv.data(), surroundings.environment, err);
-    launch.parsed = wishes.has_value();
+    auto options = read_command_line(static_cast<int>(flags.size()), argv.data(), context.environment, err);
+    launch.parsed = options.has_value();
     launch.parse_text = err.str();
-    if (!wishes) return launch;
-    auto arguments = plan_launch(*wishes, surroundings);
-    launch.warnings = wishes->warnings;
+    if (!options) return launch;
+    auto arguments = plan_launch(*options, context);
+    launch.warnings = options->warnings;
     if (!arguments.ok()) {
       launch.failure = failure_text(arguments.status());
       return launch;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/device_memory.h"
 #include "atoll/executor.h"
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
@@ -37,6 +38,7 @@ struct ServerAccess {
   std::unique_ptr<RouterSlot> router;  ///< labels and routes
   std::unique_ptr<AccessPoint> access;
   std::unique_ptr<Followed<SharedMemory>> shared_memory;
+  std::unique_ptr<DeviceMemory> device_memory;
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
   std::unique_ptr<RequestBudgets> request_memory;

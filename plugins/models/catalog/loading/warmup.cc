@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/device_memory.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_file.h"
 
@@ -51,12 +52,13 @@ class WarmupRequest final : public ResponseSink {
     return {};
   }
   void send(Response* response, uint32_t flags) noexcept override {
+    if (response != nullptr) wait_for_outputs(*response);
     std::scoped_lock lock(mutex_);
     if (response != nullptr && !response->error.ok() && failure_.ok()) failure_ = std::move(response->error);
     if ((flags & kFinal) != 0) final_ = true;
     changed_.notify_all();
   }
-  void discard(Response*) noexcept override {}
+  void discard(Response* response) noexcept override { wait_for_outputs(*response); }
   void released(Request&) noexcept override {
     std::scoped_lock lock(mutex_);
     released_ = true;

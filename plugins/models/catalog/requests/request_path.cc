@@ -12,7 +12,8 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
                          PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter)
     : context_(context),
       info_(info),
-      validator_(info, std::move(correlation)),
+      validator_(info, std::move(correlation),
+                 context.device_inputs == nullptr ? nullptr : &context.device_inputs->devices()),
       priorities_(priorities),
       scheduler_(scheduler),
       reporter_(reporter),
@@ -37,7 +38,7 @@ Status RequestPath::validate(Request& request) noexcept {
 /// Before admission: what costs nothing has to wait for nobody. \returns whether the request is the cache's,
 /// for good or until resume().
 bool RequestPath::answer_from_cache(Request& request) noexcept {
-  if ((request.call_flags & kIsStep) != 0) return false;
+  if ((request.call_flags & kIsStep) != 0 || !request.sequence.empty()) return false;
   auto cache = context_.cache.hold();
   if (!cache) return false;
   const ResponseSink* const sink = request.sink;

@@ -13,6 +13,7 @@
 #include "atoll/statistics.h"
 #include "models/catalog/requests/admission_point.h"
 #include "models/catalog/requests/admitted_request.h"
+#include "models/catalog/requests/device_inputs.h"
 #include "models/catalog/requests/validate.h"
 
 namespace atl::models {
@@ -23,12 +24,7 @@ struct RequestContext {
   AdmissionPoint& admission;
   const Followed<ResponseCache>& cache;
   FaultNotes* fault_notes = nullptr;
-};
-
-/// The levels of a scheduler's queue.
-struct PriorityLevels {
-  uint64_t count = 0;     ///< 0: it has none
-  uint64_t standard = 0;  ///< of requests that name none
+  const DeviceInputs* device_inputs = nullptr;  ///< null: no memory of devices is reached
 };
 
 /// Validation, cache, admission, hand-over: infer() goes through them, and what had to wait goes on from

@@ -16,6 +16,8 @@
 #include "atoll/scheduler.h"
 #include "models/catalog/requests/request_path.h"
 #include "models/catalog/serving/counted_instance.h"
+#include "models/catalog/serving/dependencies.h"
+#include "models/catalog/serving/ensemble_members.h"
 #include "models/catalog/serving/prepared_model.h"
 #include "models/catalog/serving/reader_shards.h"
 #include "models/catalog/serving/scheduler_choice.h"
@@ -38,17 +40,17 @@ struct ModelParts {
   std::shared_ptr<const PreparedModel> source;  ///< its files stay where they are
   std::shared_ptr<Service<Backend>> backend;    ///< null: none
   Service<SchedulerProvider> scheduler_provider;
-  std::string backend_instance;    ///< whose service `backend` is; empty: none
-  std::string scheduler_instance;  ///< likewise
-  SchedulerWish scheduler_wish;
-  PriorityLevels priorities;
+  std::vector<Dependency> dependencies;
   std::unique_ptr<const ModelInfo> info;
+  SchedulerWish scheduler_wish;  ///< borrows from `info`
+  PriorityLevels priorities;     ///< of the scheduler's queue
   std::shared_ptr<StatisticsRecorder> statistics;
   std::shared_ptr<BackendModel> backend_model;
   std::vector<std::shared_ptr<InstanceSpec>> specs;
   std::vector<std::shared_ptr<CountedInstance>> instances;  ///< passive ones too
   std::vector<ScheduledInstance> scheduled;                 ///< what the scheduler borrows
   VersionAdmission admission;
+  EnsembleMembers members;
   std::unique_ptr<Scheduler> scheduler;
 };
 

@@ -52,7 +52,7 @@ Status check_member(const ModelRecords& records, const std::string& ensemble, co
   }
   if (member.version == ModelCatalog::kLatest) return {};
   auto version = record->versions.find(member.version);
-  if (version != record->versions.end() && version->second.state == ModelState::kReady) return {};
+  if (version != record->versions.end() && version->second.state == VersionState::kReady) return {};
   return invalid_argument("ensemble '", ensemble, "' depends on '", member.model, "' whose required version ",
                           member.version, " is not loaded.");
 }

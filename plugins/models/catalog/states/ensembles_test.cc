@@ -105,7 +105,7 @@ TEST_F(EnsemblesTest, GoesAndComesWithItsMembers) {
   EXPECT_THAT(bench_.index(),
               ElementsAre("leaf/1 UNAVAILABLE unloaded",
                           "top/1 UNAVAILABLE ensemble 'top' depends on 'leaf' which has no loaded version."));
-  EXPECT_TRUE(bench_.plugin->catalog().lifecycle().look(
+  EXPECT_TRUE(bench_.plugin->lifecycle().look(
       [](const ModelRecords& records) { return records.unready().models == 0; }));
   ASSERT_TRUE(bench_.load_one("leaf").ok());
   EXPECT_THAT(bench_.index(), ElementsAre("leaf/1 READY", "top/1 READY"));
@@ -114,6 +114,23 @@ TEST_F(EnsemblesTest, GoesAndComesWithItsMembers) {
   bench_.unload({"top"});
   ASSERT_TRUE(bench_.load_one("leaf").ok());  // unloaded by name, it stays away
   EXPECT_THAT(bench_.index(true), ElementsAre("leaf/1 READY"));
+}
+
+TEST_F(EnsemblesTest, TheSchedulerIsGivenTheMemberOfEachStep) {
+  bench_.put("a");
+  bench_.put("b", kSimpleConfig, {1, 2});
+  bench_.put("e", ensemble_of({"a", "b", "a"}));
+  ASSERT_EQ(bench_.load_one("e").text(), "OK");
+  ASSERT_EQ(scheduler_.members.size(), 3U);
+  EXPECT_EQ(scheduler_.members[0], scheduler_.members[2]);
+  EXPECT_EQ(scheduler_.members[0]->acquire()->get()->info().name, "a");
+  EXPECT_EQ(scheduler_.members[1]->acquire()->get()->info().version, 2);
+
+  auto held = bench_.catalog().acquire("e", 1);
+  bench_.unload({"a"});
+  EXPECT_EQ(scheduler_.members[0]->acquire().status().text(),
+            "Request for unknown model: 'a' has no available versions");
+  held->reset();
 }
 
 }  // namespace

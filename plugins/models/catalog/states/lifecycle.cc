@@ -1,43 +1,46 @@
 #include "models/catalog/states/lifecycle.h"
 
+#include <map>
 #include <set>
-#include <utility>
-
-#include "models/catalog/loading/failure_text.h"
 
 namespace atl::models {
 namespace {
 
-void tell(const std::vector<LoadDone>& told, const Status& status, bool was_read = false) {
-  for (const LoadDone& done : told) done({status.clone(), was_read});
+/// The gravest of what becomes of the versions that are served.
+Consequence consequence_for(const ServiceChange& change, const ModelRecord& record,
+                            std::span<SchedulerOffer> offers) {
+  if (!record.loading && record.is_helped_by(change)) return {Effect::kRebuild};
+  Consequence gravest;
+  for (const auto& [number, version] : record.versions) {
+    if (version.served == nullptr) continue;
+    Consequence one = consequence_of(change, version.served->parts(), offers);
+    if (one.effect > gravest.effect) gravest = std::move(one);
+  }
+  return gravest;
 }
 
 }  // namespace
 
-Lifecycle::Lifecycle(Host& host, ServingContext& serving, ServingTable& table)
-    : host_(host), serving_(serving), table_(table), records_(host.events()) {}
-
-Lifecycle::~Lifecycle() { records_.forget_events(); }
-
 void Lifecycle::load(const std::vector<std::string>& models, LoadCall::Done done) {
-  auto call = std::make_shared<LoadCall>(host_.workers(), host_.gate(), models.size(), std::move(done));
+  Host& host = state_.host;
+  auto call = std::make_shared<LoadCall>(host.workers(), host.gate(), models.size(), std::move(done));
   // All are registered before the first one is built, so an ensemble finds its members loading.
-  std::vector<AttemptPtr> attempts;
+  std::vector<ModelLoad::Ptr> loads;
   bool refused = false;
   {
-    std::scoped_lock lock(mutex_);
-    refused = ending_;
+    std::scoped_lock lock(state_.mutex);
+    refused = state_.ending;
     for (size_t i = 0; !refused && i < models.size(); ++i) {
       LoadOrder order;
       order.requested = true;
-      order.startup = starting_;
+      order.startup = state_.starting;
       order.told.push_back([call, i](const ModelLoadOutcome& outcome) { call->finish(i, outcome); });
-      attempts.push_back(begin_or_wait(models[i], std::move(order)));
+      loads.push_back(ModelLoad::line_up(state_, models[i], std::move(order)));
     }
   }
   for (size_t i = 0; refused && i < models.size(); ++i) call->finish(i, {unavailable("Server exiting")});
-  for (const AttemptPtr& attempt : attempts) {
-    if (attempt != nullptr) post(attempt, &Lifecycle::prepare);
+  for (const ModelLoad::Ptr& load : loads) {
+    if (load != nullptr) load->start();
   }
   call->all_begun();
 }
@@ -52,22 +55,23 @@ void Lifecycle::load(ModelLoadRequest request, ModelDone done) {
   order.told.push_back([done = std::move(done)](const ModelLoadOutcome& outcome) {
     done({outcome.status.clone(), outcome.was_read});
   });
-  start_load(request.model, std::move(order));
+  ModelLoad::request(state_, request.model, std::move(order));
 }
 
 void Lifecycle::end_startup() {
-  std::scoped_lock lock(mutex_);
-  starting_ = false;
+  std::scoped_lock lock(state_.mutex);
+  state_.starting = false;
 }
 
 void Lifecycle::unload(const std::vector<std::string>& models, LoadCall::Done done) {
-  auto call = std::make_shared<LoadCall>(host_.workers(), host_.gate(), models.size(), std::move(done));
+  Host& host = state_.host;
+  auto call = std::make_shared<LoadCall>(host.workers(), host.gate(), models.size(), std::move(done));
   std::vector<LoadDone> cancelled;
   {
-    std::scoped_lock lock(mutex_);
-    for (const std::string& model : models) unload_by_name_locked(model, &cancelled);
+    std::scoped_lock lock(state_.mutex);
+    for (const std::string& model : models) unload_by_name(state_, model, &cancelled);
   }
-  tell(cancelled, outdated(), true);
+  tell_all(cancelled, outdated(), true);
   for (size_t i = 0; i < models.size(); ++i) call->finish(i, {});
   call->all_begun();
 }
@@ -75,25 +79,25 @@ void Lifecycle::unload(const std::vector<std::string>& models, LoadCall::Done do
 void Lifecycle::unload(const std::string& model, bool with_members) {
   std::vector<LoadDone> cancelled;
   {
-    std::scoped_lock lock(mutex_);
+    std::scoped_lock lock(state_.mutex);
     std::vector<EnsembleMember> members;
-    if (ModelRecord* record = records_.find(model); record != nullptr) members = record->members;
-    unload_by_name_locked(model, &cancelled);
-    if (with_members) unload_members_locked(members, &cancelled);
+    if (ModelRecord* record = state_.records.find(model); record != nullptr) members = record->members;
+    unload_by_name(state_, model, &cancelled);
+    if (with_members) unload_members(state_, members, &cancelled);
   }
-  tell(cancelled, outdated(), true);
+  tell_all(cancelled, outdated(), true);
 }
 
 void Lifecycle::stop_accepting() {
-  std::scoped_lock lock(mutex_);
+  std::scoped_lock lock(state_.mutex);
   std::set<std::string, std::less<>> members;
-  for (const auto& [model, record] : records_.all()) {
+  for (const auto& [model, record] : state_.records.all()) {
     for (const EnsembleMember& member : record.members) members.insert(member.model);
   }
-  for (const auto& [model, record] : records_.all()) {
+  for (const auto& [model, record] : state_.records.all()) {
     if (members.contains(model)) continue;
-    for (const auto& [version, state] : record.versions) {
-      if (state.served != nullptr) state.served->stop_accepting();
+    for (const auto& [number, version] : record.versions) {
+      if (version.served != nullptr) version.served->stop_accepting();
     }
   }
 }
@@ -101,103 +105,81 @@ void Lifecycle::stop_accepting() {
 void Lifecycle::end() {
   std::vector<LoadDone> cancelled;
   {
-    std::scoped_lock lock(mutex_);
-    ending_ = true;
+    std::scoped_lock lock(state_.mutex);
+    state_.ending = true;
     std::vector<std::string> models;
-    for (const auto& [model, record] : records_.all()) models.push_back(model);
-    for (const std::string& model : models) unload_by_name_locked(model, &cancelled);
+    for (const auto& [model, record] : state_.records.all()) models.push_back(model);
+    for (const std::string& model : models) unload_by_name(state_, model, &cancelled);
   }
-  tell(cancelled, unavailable("Server exiting"));
+  tell_all(cancelled, unavailable("Server exiting"));
 }
 
 std::string Lifecycle::holding() const {
-  std::scoped_lock lock(mutex_);
-  std::map<std::string, uint64_t> requests;
-  for (const auto& [object, live] : live_) requests[live.model] += live.object->holders();
+  std::scoped_lock lock(state_.mutex);
   std::string text;
-  for (const auto& [model, count] : requests) {
+  for (const auto& [model, count] : state_.live.holders()) {
     if (count == 0) continue;
     text += cat(text.empty() ? "" : ", ", count, count == 1 ? " request of " : " requests of ", model);
   }
-  for (const auto& [model, record] : records_.all()) {
+  for (const auto& [model, record] : state_.records.all()) {
     if (record.loading) text += cat(text.empty() ? "" : ", ", "the load of ", model);
   }
   return text;
 }
 
-void Lifecycle::start_load(const std::string& model, LoadOrder order) {
-  AttemptPtr attempt;
-  bool refused = false;
-  {
-    std::scoped_lock lock(mutex_);
-    refused = ending_;
-    if (!refused) attempt = begin_or_wait(model, std::move(order));
+void Lifecycle::service_changed(const ServiceChanged& event) {
+  const ServiceChange change{event.interface_id.view(), event.instance.view(), event.kind};
+  std::vector<SchedulerOffer> offers;
+  if (change.interface_id == SchedulerProvider::kInterfaceId) {
+    offers = scheduler_offers(state_.host.registry());
+    announce(change, offers);
   }
-  if (refused) return tell(order.told, unavailable("Server exiting"));
-  if (attempt != nullptr) post(attempt, &Lifecycle::prepare);
-}
-
-void Lifecycle::rebuild(const std::string& model) { start_load(model, rebuild_order()); }
-
-Lifecycle::AttemptPtr Lifecycle::begin_or_wait(const std::string& model, LoadOrder order) {
-  ModelRecord& record = records_.at(model);
-  if (!record.loading) return begin(model, std::move(order));
-  enqueue(record.waiting, std::move(order));
-  return nullptr;
-}
-
-Lifecycle::AttemptPtr Lifecycle::begin(const std::string& model, LoadOrder order) {
-  ModelRecord& record = records_.at(model);
-  auto attempt = std::make_shared<Attempt>();
-  attempt->model = model;
-  attempt->operation = ++last_operation_;
-  attempt->services_seen = last_change_;
-  record.operation = attempt->operation;
-  record.loading = true;
-  record.running = std::move(order.told);
-  attempt->order = std::move(order);
-  return attempt;
-}
-
-void Lifecycle::post(const AttemptPtr& attempt, Step step) {
-  Pass pass(host_.gate());
-  if (!pass) return finish(attempt, unavailable("Server exiting"));
-  host_.workers().run(make_task([this, attempt, step, pass = std::move(pass)] { run(attempt, step); }));
-}
-
-void Lifecycle::run(const AttemptPtr& attempt, Step step) noexcept { (this->*step)(attempt); }
-
-void Lifecycle::finish(const AttemptPtr& attempt, const Status& status) {
-  std::vector<LoadDone> told;
-  std::vector<LoadDone> refused;
-  AttemptPtr next;
-  attempt->prepared = nullptr;  // files that came with a load that failed are gone when its end is told
+  struct Move {
+    std::string model, from, to;
+  };
+  std::vector<Move> moves;
+  std::vector<std::string> rebuilt, removed;
+  std::vector<LoadDone> cancelled;
+  const std::string reason = removal_text(change);
   {
-    std::scoped_lock lock(mutex_);
-    ModelRecord& record = records_.at(attempt->model);
-    record.loading = false;
-    told = std::move(record.running);
-    record.running.clear();
-    if (attempt->departure != nullptr && attempt->departure->left != 0) {
-      attempt->departure->told = std::exchange(told, {});
-    }
-    if (record.waiting.empty()) {
-      if (!status.ok()) records_.forget_if_empty(attempt->model);
-    } else if (ending_) {
-      for (LoadOrder& order : record.waiting) {
-        for (LoadDone& done : order.told) refused.push_back(std::move(done));
+    std::scoped_lock lock(state_.mutex);
+    state_.services.note(change);
+    if (state_.ending) return;
+    std::vector<Want> wants;
+    for (const auto& [model, record] : state_.records.all()) {
+      Consequence consequence = consequence_for(change, record, offers);
+      if (consequence.effect == Effect::kRebuild) rebuilt.push_back(model);
+      if (consequence.effect == Effect::kReschedule) {
+        moves.push_back({model, consequence.cause->instance, std::move(consequence.scheduler)});
       }
-      record.waiting.clear();
-    } else {
-      LoadOrder order = std::move(record.waiting.front());
-      record.waiting.pop_front();
-      next = begin(attempt->model, std::move(order));
+      if (consequence.effect != Effect::kTakeDown) continue;
+      removed.push_back(model);
+      wants.push_back(want_of(*consequence.cause));
     }
-    records_.trim();
+    for (size_t i = 0; i < removed.size(); ++i) take_down(state_, removed[i], wants[i], reason, &cancelled);
   }
-  tell(told, status, attempt->was_read);
-  tell(refused, unavailable("Server exiting"));
-  if (next != nullptr) post(next, &Lifecycle::prepare);
+  tell_all(cancelled, outdated(), true);
+  for (const std::string& model : removed) {
+    state_.host.log().warning("model '", model, "' is taken out of service: ", reason);
+  }
+  for (const std::string& model : rebuilt) ModelLoad::request(state_, model, rebuild_order());
+  for (const auto& [model, from, to] : moves) {
+    if (from != to) {
+      state_.host.log().info("model '", model, "': scheduler '", to, "' takes over from '", from, "'");
+    }
+    ModelLoad::request(state_, model, reschedule_order());
+  }
+}
+
+void Lifecycle::announce(const ServiceChange& change, const std::vector<SchedulerOffer>& offers) {
+  for (const SchedulerOffer& offer : offers) {
+    if (change.kind != ServiceChanged::Kind::kPublished || offer.instance != change.instance) continue;
+    if (is_asked_for(offer.provider->kind())) continue;
+    state_.host.log().info("scheduler '", offer.instance, "' is of a kind of its own, '",
+                           offer.provider->kind(),
+                           "': it serves the models whose parameter 'scheduler' names it, and those whose "
+                           "configuration it knows as its own");
+  }
 }
 
 }  // namespace atl::models

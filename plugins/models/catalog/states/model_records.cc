@@ -1,5 +1,6 @@
 #include "models/catalog/states/model_records.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace atl::models {
@@ -9,7 +10,8 @@ namespace {
 std::string_view unready_reason(const ModelRecord& record) {
   if (record.suspended) return {};  // went with a member, whose state counts
   for (const auto& [version, state] : record.versions) {
-    if (state.failed) return state.reason.empty() ? "is tried again" : std::string_view(state.reason);
+    if (state.state == VersionState::kFailed) return state.reason;
+    if (state.state == VersionState::kRetrying) return "is tried again";
     if (state.served != nullptr && !state.served->ready()) return "an instance is not ready";
   }
   return record.has_ready() ? std::string_view() : std::string_view(record.failure);
@@ -20,14 +22,14 @@ std::string_view unready_reason(const ModelRecord& record) {
 std::vector<int64_t> ModelRecord::ready_versions() const {
   std::vector<int64_t> ready;
   for (const auto& [version, record] : versions) {
-    if (record.state == ModelState::kReady) ready.push_back(version);
+    if (record.state == VersionState::kReady) ready.push_back(version);
   }
   return ready;
 }
 
 bool ModelRecord::has_ready() const {
   for (const auto& [version, record] : versions) {
-    if (record.state == ModelState::kReady) return true;
+    if (record.state == VersionState::kReady) return true;
   }
   return false;
 }
@@ -41,9 +43,20 @@ bool ModelRecord::has_member(std::string_view model) const {
 
 bool ModelRecord::is_unloaded() const {
   for (const auto& [version, record] : versions) {
-    if (record.state != ModelState::kUnavailable || record.reason != kUnloadedReason) return false;
+    if (record.state != VersionState::kUnloaded) return false;
   }
   return failure.empty() && !loading;
+}
+
+bool ModelRecord::is_helped_by(const ServiceChange& change) const {
+  return std::any_of(wants.begin(), wants.end(), [&](const Want& want) { return may_help(change, want); });
+}
+
+void ModelRecord::forget_failure() {
+  failure.clear();
+  logged_failure.clear();
+  wants.clear();
+  suspended = false;
 }
 
 ModelRecord* ModelRecords::find(std::string_view model) {
@@ -56,23 +69,52 @@ const ModelRecord* ModelRecords::find(std::string_view model) const {
   return found == records_.end() ? nullptr : &found->second;
 }
 
-void ModelRecords::set_state(const std::string& model, int64_t version, ModelState state,
+void ModelRecords::set_state(const std::string& model, int64_t version, VersionState state,
                              std::string reason) {
   VersionRecord& record = records_[model].versions[version];
+  if (!may_follow(record.state, state)) {
+    log_.error("'", model, "' version ", version, ": defect of the catalog: ", version_state_name(state),
+               " must not follow ", version_state_name(record.state));
+  }
   record.state = state;
   record.reason = std::move(reason);
   record.change = ++last_change_;
-  // A version that is on its way says nothing yet.
-  if (state == ModelState::kReady) record.failed = false;
-  if (state == ModelState::kUnavailable) record.failed = record.reason != kUnloadedReason;
-  if (state == ModelState::kUnavailable) unavailable_.push_back({model, version, record.change});
+  const ModelState shown = to_model_state(state);
+  if (shown == ModelState::kUnavailable) unavailable_.push_back({model, version, record.change});
   ModelStateChanged event;
   event.key_text = std::string_view(cat(model, "/", version));
   event.model = std::string_view(model);
   event.version = version;
-  event.state = state;
+  event.state = shown;
   event.reason = std::string_view(record.reason);
   events_.publish(event);
+}
+
+void ModelRecords::begin_load(const std::string& model, int64_t version) {
+  const bool failed = records_[model].versions[version].state == VersionState::kFailed;
+  set_state(model, version, failed ? VersionState::kRetrying : VersionState::kLoading, "");
+}
+
+void ModelRecords::begin_unload(const std::string& model, int64_t version, std::string reason) {
+  VersionRecord& record = records_[model].versions[version];
+  record.served = nullptr;
+  record.end_reason = std::move(reason);
+  set_state(model, version, VersionState::kUnloading, "");
+}
+
+void ModelRecords::end(const std::string& model, int64_t version, std::string reason) {
+  const VersionState state = reason == kUnloadedReason ? VersionState::kUnloaded : VersionState::kFailed;
+  set_state(model, version, state, std::move(reason));
+}
+
+void ModelRecords::ended(const std::string& model, int64_t version, uint64_t object) {
+  ModelRecord* record = find(model);
+  if (record == nullptr) return;
+  auto found = record->versions.find(version);
+  if (found == record->versions.end() || found->second.object != object) return;
+  if (found->second.state != VersionState::kUnloading) return;
+  end(model, version, found->second.end_reason);
+  trim();
 }
 
 void ModelRecords::forget_if_empty(const std::string& model) {
@@ -139,9 +181,9 @@ bool ModelRecords::append_index(std::string_view model, bool ready_only,
   bool any = false;
   for (const auto& [version, state] : record->versions) {
     any = true;
-    if (ready_only && state.state != ModelState::kReady) continue;
-    entries->push_back(
-        {std::string(model), cat(version), std::string(model_state_name(state.state)), state.reason});
+    if (ready_only && state.state != VersionState::kReady) continue;
+    entries->push_back({std::string(model), cat(version),
+                        std::string(model_state_name(to_model_state(state.state))), state.reason});
   }
   if (record->failure.empty() || record->has_ready()) return any;
   if (!ready_only) {

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "atoll/event_bus.h"
+#include "atoll/log.h"
 #include "atoll/model.h"
 #include "models/catalog/loading/load_order.h"
 #include "models/catalog/serving/prepared_model.h"
 #include "models/catalog/serving/served_model.h"
+#include "models/catalog/states/service_changes.h"
+#include "models/catalog/states/version_state.h"
 
 namespace atl::models {
 
@@ -25,13 +28,12 @@ inline constexpr std::string_view kUnloadedReason = "unloaded";
 inline constexpr size_t kUnavailableMax = 16 * 1024;
 
 struct VersionRecord {
-  ModelState state = ModelState::kUnknown;
+  VersionState state = VersionState::kUnknown;
   std::string reason;
   std::string end_reason;         ///< what reason becomes when an UNLOADING version has ended
   ServedModel* served = nullptr;  ///< READY only; alive while it is here
   uint64_t object = 0;            ///< which ServedModel the state is about
   uint64_t change = 0;            ///< grows with every change of the state
-  bool failed = false;            ///< UNAVAILABLE not on purpose; also while it is tried again
 };
 
 /// What keeps the server from being ready where readiness is strict.
@@ -47,9 +49,8 @@ struct ModelRecord {
   bool requested = false;                       ///< loaded by name, not only for an ensemble
   std::string failure;                  ///< of the last load, when it failed before any version was known
   std::string logged_failure;           ///< repeated attempts that fail alike are not logged again
+  std::vector<Want> wants;              ///< for which the last load failed, or the model was taken down
   std::vector<EnsembleMember> members;  ///< of an ensemble, as last loaded
-  std::string missing_interface;        ///< the service that the last load failed for want of, or by
-  std::string missing_name;
   bool suspended = false;  ///< an ensemble that was taken down with a member, and comes back with it
   uint64_t operation = 0;  ///< the newest; a load of an older one is out of date
   uint64_t committed = 0;  ///< the operation that last changed what is served
@@ -63,12 +64,15 @@ struct ModelRecord {
   bool has_member(std::string_view model) const;
   /// Nothing but versions that were unloaded on purpose.
   bool is_unloaded() const;
+  bool is_helped_by(const ServiceChange& change) const;
+  /// All that the last load that failed, or what took the model down, has left.
+  void forget_failure();
 };
 
 /// Not locked: guarded by its owner. Every change of a state is published.
 class ModelRecords {
  public:
-  explicit ModelRecords(EventBus& events) noexcept : events_(events) {}
+  ModelRecords(EventBus& events, Log& log) noexcept : events_(events), log_(log) {}
 
   ModelRecord& at(const std::string& model) { return records_[model]; }
   ModelRecord* find(std::string_view model);
@@ -76,7 +80,16 @@ class ModelRecords {
   const std::map<std::string, ModelRecord, std::less<>>& all() const noexcept { return records_; }
   std::map<std::string, ModelRecord, std::less<>>& all() noexcept { return records_; }
 
-  void set_state(const std::string& model, int64_t version, ModelState state, std::string reason);
+  /// As the table of the states allows; anything else is a defect, which the log tells.
+  void set_state(const std::string& model, int64_t version, VersionState state, std::string reason);
+  /// Of a version that does not serve.
+  void begin_load(const std::string& model, int64_t version);
+  /// Of one that does. \param reason  of its end, when its last request has ended
+  void begin_unload(const std::string& model, int64_t version, std::string reason);
+  /// It is UNAVAILABLE: unloaded, if that is the reason, else failed.
+  void end(const std::string& model, int64_t version, std::string reason);
+  /// A version's object is destroyed: the version ends if it was unloading and nothing has become of it since.
+  void ended(const std::string& model, int64_t version, uint64_t object);
   /// Drops the record of a model about which there is nothing to say.
   void forget_if_empty(const std::string& model);
   /// Forgets the versions that have been UNAVAILABLE longest, as far as they are too many. May drop records.
@@ -103,6 +116,7 @@ class ModelRecords {
   void forget_event(const std::string& model, int64_t version);
 
   EventBus& events_;
+  Log& log_;
   std::map<std::string, ModelRecord, std::less<>> records_;
   std::deque<Unavailable> unavailable_;  ///< the oldest first; some have changed since
   uint64_t last_change_ = 0;

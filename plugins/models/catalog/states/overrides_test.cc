@@ -183,14 +183,20 @@ TEST_F(OverridesTest, LoadsOfDifferentThingsAreAllMadeInTheirOrder) {
 
 TEST(ModelRecords, TheOldestUnavailableVersionsAreForgottenInTheEnd) {
   test::FakeEventBus events;
-  ModelRecords records(events);
-  records.set_state("ready", 1, ModelState::kUnavailable, "first it failed");
-  records.set_state("ready", 1, ModelState::kReady, "");
-  records.set_state("again", 1, ModelState::kUnavailable, "once");
-  for (int64_t version = 1; version <= static_cast<int64_t>(kUnavailableMax); ++version) {
-    records.set_state(cat("m", version % 7), version, ModelState::kUnavailable, "unloaded");
+  test::RecordingLog log;
+  ModelRecords records(events, log);
+  for (const char* model : {"ready", "again"}) {
+    records.begin_load(model, 1);
+    records.end(model, 1, "once it failed");
   }
-  records.set_state("again", 1, ModelState::kUnavailable, "twice");
+  records.begin_load("ready", 1);
+  records.set_state("ready", 1, VersionState::kReady, "");
+  for (int64_t version = 1; version <= static_cast<int64_t>(kUnavailableMax); ++version) {
+    const std::string model = cat("m", version % 7);
+    records.begin_load(model, version);
+    records.end(model, version, "unloaded");
+  }
+  records.end("again", 1, "twice");
   records.trim();
   size_t versions = 0;
   for (const auto& [model, record] : records.all()) versions += record.versions.size();

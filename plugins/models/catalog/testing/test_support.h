@@ -93,10 +93,12 @@ class FakeEnsembleProvider final : public SchedulerProvider {
   Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept override {
     if (!context.instances.empty()) return internal_error("an ensemble was given instances");
     ++creates;
+    members.assign(context.members.begin(), context.members.end());
     return std::unique_ptr<Scheduler>(new FakeEnsemble(*this));
   }
   std::atomic<int64_t> live{0};
   std::atomic<uint64_t> creates{0};
+  std::vector<MemberModel*> members;  ///< of the last one
 
  private:
   struct FakeEnsemble final : Scheduler {

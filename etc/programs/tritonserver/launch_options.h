@@ -22,7 +22,7 @@ struct Endpoint {
   int64_t port = 0;
 };
 
-struct TraceWishes {
+struct TraceOptions {
   std::vector<std::string> level;
   /// Keys of telemetry/trace that the flags gave, as they are written into the manifest.
   std::map<std::string, std::string, std::less<>> texts;
@@ -35,7 +35,7 @@ using Environment = std::function<const char*(const char*)>;
 
 /// Filled flag by flag (flag.h), then judged and turned into atoll's arguments (launch.h). What one flag says
 /// alone is in `keys` already; the rest waits here for the others.
-struct Wishes {
+struct LaunchOptions {
   ManifestKeys keys;
   std::vector<std::string> warnings;
   std::vector<std::string> refusals;  ///< flags that are not served, each with the reason
@@ -60,9 +60,9 @@ struct Wishes {
   bool rate_limit = false;
   std::vector<std::string> rate_limit_resources;
 
-  TraceWishes trace;
-  TraceWishes old_trace;          ///< of the deprecated flags, which --trace-config overrides
-  TraceWishes environment_trace;  ///< of the environment, which both override
+  TraceOptions trace;
+  TraceOptions deprecated_trace;   ///< of the deprecated flags, which --trace-config overrides
+  TraceOptions environment_trace;  ///< of the environment, which both override
 
   std::optional<bool> vertex_ai;
 

@@ -1,0 +1,21 @@
+/// What the catalog's options say about loading.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "models/catalog/serving/host_policies.h"
+
+namespace atl::models {
+
+struct LoaderOptions {
+  bool auto_complete = true;  ///< configurations may be missing or incomplete
+  bool namespacing = false;   ///< models are known by identifiers
+  HostPolicies host_policies;
+  uint32_t retries = 0;                         ///< further attempts at a version that failed to load
+  std::map<std::string, std::string> settings;  ///< "<backend>.<setting>"; without a dot: of all backends
+  int64_t default_max_batch_size = 4;
+};
+
+}  // namespace atl::models

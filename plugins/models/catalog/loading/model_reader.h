@@ -1,0 +1,52 @@
+/// Reads what a model is: its directory, or the files that a client brought, and its configuration.
+#pragma once
+
+#include <string>
+
+#include "atoll/log.h"
+#include "atoll/model_config.h"
+#include "atoll/repository.h"
+#include "models/catalog/loading/load_order.h"
+#include "models/catalog/loading/loader_options.h"
+#include "models/catalog/serving/prepared_model.h"
+
+namespace inference {
+class ModelConfig;
+}
+
+namespace atl::models {
+
+/// How far a model was read.
+struct PrepareProgress {
+  bool exists = false;    ///< the repository has such a directory, or something that is none
+  bool was_read = false;  ///< directory and configuration
+};
+
+/// [worker] Several models at once.
+class ModelReader {
+ public:
+  ModelReader(Log& log, Repository& repository, ModelConfigs& configs, const LoaderOptions& options) noexcept
+      : log_(log), repository_(repository), configs_(configs), options_(options) {}
+
+  /// Reads directory and configuration and selects the versions. A configuration that took the place of the
+  /// directory's stays in place until something in the directory changes.
+  /// \param order  its files are gone afterwards \param loaded  what is served now; may be null
+  /// Errors: those of Repository::open and open_files, ModelConfigs::read and read_json, and of
+  /// ModelConfigs::select_versions.
+  Result<PreparedModel> read(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                             PrepareProgress* progress);
+
+ private:
+  Status read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                    PreparedModel& prepared, PrepareProgress* progress);
+  Status read_config(const std::string& model, PreparedModel& prepared);
+  Status find_members(const std::string& ensemble, inference::ModelConfig& config, PreparedModel& prepared);
+  Status select_versions(const std::string& model, PreparedModel& prepared);
+
+  Log& log_;
+  Repository& repository_;
+  ModelConfigs& configs_;
+  const LoaderOptions& options_;
+};
+
+}  // namespace atl::models

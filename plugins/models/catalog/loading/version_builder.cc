@@ -1,0 +1,344 @@
+#include "models/catalog/loading/version_builder.h"
+
+#include <algorithm>
+#include <future>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "atoll/memory.h"
+#include "atoll/proto/model_description.h"
+#include "models/catalog/loading/inherited_labels.h"
+#include "models/catalog/loading/parallel_for.h"
+#include "models/catalog/loading/warmup.h"
+#include "models/catalog/serving/instance_specs.h"
+
+namespace atl::models {
+namespace {
+
+constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
+
+/// The reference text first, then what there is.
+Status no_backend(Registry& registry, const inference::ModelConfig& config, const Status& cause) {
+  if (cause.code() != Code::kNotFound) return cause.clone();
+  std::string found;
+  for (const ServiceInfo& info : registry.list(Backend::kInterfaceId)) {
+    found += cat(found.empty() ? "" : ", ", "'", info.instance, "'");
+  }
+  return invalid_argument("unable to find backend library for backend '", config.backend(),
+                          "', try specifying runtime on the model configuration. Enabled backends: ",
+                          found.empty() ? std::string_view("none") : std::string_view(found));
+}
+
+/// The settings of one backend; "default-max-batch-size" is always there.
+std::map<std::string, std::string> settings_of(const LoaderOptions& options, std::string_view backend) {
+  std::map<std::string, std::string> settings;
+  settings.emplace(kDefaultMaxBatchSize, cat(options.default_max_batch_size));
+  for (const auto& [key, value] : options.settings) {
+    if (key.find('.') == std::string::npos) settings[key] = value;
+  }
+  for (const auto& [key, value] : options.settings) {
+    size_t dot = key.find('.');
+    if (dot != std::string::npos && std::string_view(key).substr(0, dot) == backend) {
+      settings[key.substr(dot + 1)] = value;
+    }
+  }
+  return settings;
+}
+
+std::vector<int32_t> usable_gpus(Registry& registry) {
+  auto memory = memory_of(registry, MemoryKind::kGpu, Memory::kDevicesMinor);
+  return memory.ok() ? (*memory)->devices() : std::vector<int32_t>();
+}
+
+/// The completed configuration that is served, with what the new one says of its instances.
+Result<inference::ModelConfig> with_instances(const std::string& served, const std::string& wanted) {
+  inference::ModelConfig config, other;
+  if (!config.ParseFromString(served) || !other.ParseFromString(wanted)) {
+    return internal_error("a configuration that was served can not be parsed");
+  }
+  *config.mutable_instance_group() = other.instance_group();
+  config.clear_version_policy();
+  if (other.has_version_policy()) *config.mutable_version_policy() = other.version_policy();
+  return config;
+}
+
+}  // namespace
+
+VersionBuilder::VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
+                               const RepositoryVersion& version, const ServedModel* base)
+    : context_(context), model_(*model), version_(version), base_(base) {
+  parts_.pass = Pass(context.host.gate());
+  parts_.source = model;
+}
+
+LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
+  if (!parts_.pass) return unavailable("the server is going down");
+  const int64_t begun_ns = context_.host.clock().now_ns();
+  if (LoadFailure failure = configure(); !failure.ok()) return failure;
+  ATOLL_RETURN_IF_ERROR(describe());
+  if (!model_.ensemble) {
+    if (LoadFailure failure = add_instances(); !failure.ok()) return failure;
+  }
+  if (LoadFailure failure = create_scheduler(); !failure.ok()) return failure;
+  auto served = std::make_unique<ServedModel>(context_.serving, std::move(parts_),
+                                              find_correlation_control(config_.message));
+  ATOLL_RETURN_IF_ERROR(warm_up(*served));
+  const auto took_ns = static_cast<uint64_t>(context_.host.clock().now_ns() - begun_ns);
+  served->set_load_duration_ns(base_ == nullptr ? took_ns : base_->statistics().load_duration_ns);
+  if (base_ != nullptr) log_changes(*served);
+  *built = std::move(served);
+  return {};
+}
+
+LoadFailure VersionBuilder::configure() {
+  if (base_ != nullptr) return configure_like_base();
+  return model_.ensemble ? LoadFailure(configure_ensemble()) : load_backend();
+}
+
+Status VersionBuilder::configure_ensemble() {
+  auto config = CompletedConfig::from(context_.configs.finish(model_.config));
+  if (!config.ok()) return std::move(config).status();
+  config_ = std::move(config).value();
+  parts_.members = EnsembleMembers(context_.catalog, model_.members);
+  return {};
+}
+
+Status VersionBuilder::configure_like_base() {
+  const ModelParts& old = base_->parts();
+  parts_.backend = old.backend;
+  parts_.backend_model = old.backend_model;
+  parts_.statistics = old.statistics;
+  for (const Dependency& dependency : old.dependencies) {
+    if (dependency.kind == Dependency::Kind::kRequired) parts_.dependencies.push_back(dependency);
+  }
+  Result<inference::ModelConfig> wanted = with_instances(base_->info().config, model_.config);
+  if (!wanted.ok()) return std::move(wanted).status();
+  auto config = CompletedConfig::from(context_.configs.finish_instance_groups(
+      wanted->SerializeAsString(), (*parts_.backend)->traits(), usable_gpus(context_.host.registry())));
+  if (!config.ok()) return std::move(config).status();
+  config_ = std::move(config).value();
+  return {};
+}
+
+LoadFailure VersionBuilder::load_backend() {
+  inference::ModelConfig given;
+  ATOLL_RETURN_IF_ERROR(parse_config(model_.config, &given));
+  Registry& registry = context_.host.registry();
+  const std::string name = given.backend().empty() ? "(none)" : given.backend();
+  auto found = registry.find<Backend>(name);
+  if (!found.ok()) return {no_backend(registry, given, found.status()), {Backend::kInterfaceId, name}};
+  parts_.backend = std::make_shared<Service<Backend>>(std::move(found).value());
+  parts_.dependencies.push_back({Backend::kInterfaceId, name});
+  Backend& backend = **parts_.backend;
+
+  ModelSource source;
+  source.name = model_.files.entry.name;
+  source.version = version_.version;
+  source.model_directory = model_.files.entry.path;
+  source.version_directory = version_.path;
+  source.config = model_.config;
+  source.model = proto::describe_model(given);
+  source.auto_complete = context_.options.auto_complete;
+  source.settings = settings_of(context_.options, name);
+  if (source.auto_complete) {
+    Result<std::string> completed = backend.complete_config(source);
+    if (!completed.ok()) return std::move(completed).status();
+    source.config = std::move(completed).value();
+  }
+  Result<std::string> finished = context_.configs.finish(source.config);
+  if (!finished.ok()) return std::move(finished).status();
+  auto config = CompletedConfig::from(
+      context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry)));
+  if (!config.ok()) return std::move(config).status();
+  config_ = std::move(config).value();
+  source.config = config_.bytes;
+  source.model = proto::describe_model(config_.message);
+
+  Result<std::unique_ptr<BackendModel>> loaded = backend.load(source);
+  if (!loaded.ok()) return std::move(loaded).status();
+  parts_.backend_model = std::move(loaded).value();
+  if (parts_.backend_model != nullptr) return {};
+  return internal_error("backend '", name, "' loaded model '", source.name, "' as nothing");
+}
+
+Status VersionBuilder::describe() {
+  Result<ModelInfo> info =
+      make_model_info(config_.message, config_.bytes, version_.version, model_.files.entry.path);
+  if (!info.ok()) return std::move(info).status();
+  if (model_.ensemble) {
+    const auto find = [this](const EnsembleMember& member) {
+      auto found = context_.catalog.acquire(member.model, member.version);
+      return found.ok() ? std::move(found).value() : ModelRef();
+    };
+    inherit_labels(config_.message, model_.members, find, &info.value());
+  }
+  parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
+  if (parts_.statistics == nullptr) {
+    parts_.statistics =
+        std::make_shared<StatisticsRecorder>(context_.host.clock(), parts_.info->max_batch_size);
+  }
+  return {};
+}
+
+LoadFailure VersionBuilder::add_instances() {
+  warn_of_unknown_policies();
+  ATOLL_RETURN_IF_ERROR(make_specs());
+  // Before the instances, which may take long to make: it may not be possible to execute on them. Not shared with
+  // the base: until its scheduler is done, both ask for the instances that stay.
+  auto admission = VersionAdmission::create(context_.host.registry(), config_.message, version_.version);
+  if (!admission.ok()) {
+    // Another one, or this one with other options, or none at all, may grant it.
+    return {std::move(admission).status(), {ExecutionAdmission::kInterfaceId, {}, true}};
+  }
+  parts_.admission = std::move(admission).value();
+  parts_.dependencies.push_back(
+      {ExecutionAdmission::kInterfaceId, parts_.admission.plugin(), Dependency::Kind::kOptional});
+  return create_instances();
+}
+
+Status VersionBuilder::make_specs() {
+  InferenceReporter* reporter = base_ == nullptr ? parts_.statistics.get() : nullptr;
+  auto specs = make_instance_specs(config_.message, context_.options.host_policies, reporter);
+  if (!specs.ok()) return std::move(specs).status();
+  parts_.specs.resize(specs->size());
+  parts_.instances.resize(specs->size());
+  if (base_ != nullptr) kept_ = take_over(base_->parts(), *specs, parts_);
+  for (size_t i = 0; i < specs->size(); ++i) {
+    std::unique_ptr<InstanceSpec>& spec = specs.value()[i];
+    if (base_ == nullptr) {
+      parts_.specs[i] = std::move(spec);
+    } else if (parts_.instances[i] == nullptr) {
+      made_.push_back(std::make_shared<QuietSpec>(std::move(*spec), parts_.statistics.get()));
+      parts_.specs[i] = {made_.back(), &made_.back()->spec};
+    }
+  }
+  return {};
+}
+
+/// Those that are not there yet.
+Status VersionBuilder::create_instances() {
+  std::vector<Status> failures(parts_.specs.size());
+  auto create = [&](size_t i) {
+    if (parts_.instances[i] != nullptr) return;
+    auto instance = create_instance(*parts_.specs[i]);
+    if (instance.ok()) {
+      parts_.instances[i] = std::move(instance).value();
+    } else {
+      failures[i] = std::move(instance).status();
+    }
+  };
+  if ((*parts_.backend)->traits().parallel_instances) {
+    parallel_for(context_.host.workers(), context_.host.gate(), parts_.specs.size(), create);
+  } else {
+    for (size_t i = 0; i < parts_.specs.size(); ++i) {
+      create(i);
+      if (!failures[i].ok()) break;
+    }
+  }
+  for (Status& failure : failures) {
+    if (!failure.ok()) return std::move(failure);
+  }
+  for (size_t i = 0; i < parts_.specs.size(); ++i) {
+    if (parts_.specs[i]->passive) continue;
+    parts_.scheduled.push_back({parts_.instances[i].get(), parts_.specs[i].get()});
+  }
+  return {};
+}
+
+Result<std::shared_ptr<CountedInstance>> VersionBuilder::create_instance(const InstanceSpec& spec) {
+  auto made = create_where_bound(spec);
+  if (!made.ok()) return std::move(made).status();
+  if (*made == nullptr) {
+    return internal_error("backend '", config_.message.backend(), "' created no instance '", spec.name,
+                          "' of model '", model_.files.entry.name, "'");
+  }
+  return std::make_shared<CountedInstance>(
+      std::move(made).value(), context_.serving.requests.fault_notes,
+      cat("executing a batch of model '", parts_.info->name, "' version ", parts_.info->version,
+          " on instance '", spec.name, "'"),
+      spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter);
+}
+
+/// What an instance that is bound to cores or a node takes at its creation belongs there, too.
+Result<std::unique_ptr<BackendInstance>> VersionBuilder::create_where_bound(const InstanceSpec& spec) {
+  BackendModel& model = *parts_.backend_model;
+  if (!spec.is_bound()) return model.create_instance(spec);
+  Result<SerialExecutorPtr> thread = context_.host.executors().create(spec.name, spec.placement());
+  if (!thread.ok()) {
+    return std::move(thread).status().note(
+        cat("host policy '", spec.host_policy, "' of instance '", spec.name, "'"));
+  }
+  std::promise<Result<std::unique_ptr<BackendInstance>>> made;
+  (*thread)->post(make_task([&] { made.set_value(model.create_instance(spec)); }));
+  return made.get_future().get();
+}
+
+LoadFailure VersionBuilder::create_scheduler() {
+  const SchedulerWish& wish = parts_.scheduler_wish = scheduler_wish(config_.message, parts_.info->config);
+  std::vector<SchedulerOffer> offers = scheduler_offers(context_.host.registry());
+  auto choice = choose_scheduler(offers, wish, parts_.info->name);
+  if (!choice.ok()) return {std::move(choice).status(), {SchedulerProvider::kInterfaceId}};
+  const std::string instance = (*choice)->instance;
+  parts_.scheduler_provider = std::move((*choice)->provider);
+  parts_.dependencies.push_back({SchedulerProvider::kInterfaceId, instance, Dependency::Kind::kChosen});
+  SchedulerProvider& provider = *parts_.scheduler_provider;
+  parts_.priorities = provider.priorities(wish.demand);
+  if (wish.instance.empty() && provider.serves(wish.demand) < kFits) {
+    context_.host.log().warning("model '", parts_.info->name, "' version ", parts_.info->version,
+                                ": no enabled plugin provides a '", wish.demand.kind,
+                                "' scheduler; requests are executed one by one by the '", provider.kind(),
+                                "' scheduler");
+  }
+  SchedulerContext context;
+  context.model_name = parts_.info->name;
+  context.model_version = parts_.info->version;
+  context.config = parts_.info->config;
+  context.model_directory = model_.files.entry.path;
+  context.max_batch_size = parts_.info->max_batch_size;
+  context.instances = parts_.scheduled;
+  context.reporter = parts_.statistics.get();
+  context.clock = &context_.host.clock();
+  context.executors = &context_.host.executors();
+  context.admissions = parts_.admission.instances();
+  context.members = parts_.members.by_step();
+  Result<std::unique_ptr<Scheduler>> scheduler = provider.create(context);
+  if (!scheduler.ok()) return std::move(scheduler).status();
+  parts_.scheduler = std::move(scheduler).value();
+  if (parts_.scheduler != nullptr) return {};
+  return internal_error("scheduler '", instance, "' made nothing for model '", parts_.info->name, "'");
+}
+
+/// Of instances that serve already, nothing.
+Status VersionBuilder::warm_up(ServedModel& served) {
+  std::vector<ScheduledInstance> fresh = served.parts().scheduled;
+  if (base_ != nullptr) {
+    std::erase_if(fresh, [&](const ScheduledInstance& instance) {
+      return std::none_of(made_.begin(), made_.end(),
+                          [&](const auto& one) { return &one->spec == instance.spec; });
+    });
+  }
+  ATOLL_RETURN_IF_ERROR(run_warmup(config_.message, model_.files.entry.path, served, fresh));
+  for (const auto& spec : made_) spec->quiet.open();
+  if (base_ == nullptr) served.parts().statistics->reset();  // what warm-up counted
+  return {};
+}
+
+void VersionBuilder::warn_of_unknown_policies() {
+  for (const auto& group : config_.message.instance_group()) {
+    if (group.host_policy().empty() || context_.options.host_policies.contains(group.host_policy())) continue;
+    context_.host.log().warning("model '", config_.message.name(), "': host policy '", group.host_policy(),
+                                "' of instance group '", group.name(),
+                                "' is not among the option 'host_policies': its instances may run anywhere");
+  }
+}
+
+void VersionBuilder::log_changes(const ServedModel& served) {
+  const size_t gone = base_->parts().instances.size() - kept_;
+  if (made_.empty() && gone == 0) return;
+  context_.host.log().info("'", served.info().name, "' version ", served.info().version,
+                           " changes its instances: ", kept_, " stay, ", made_.size(), " are new, ", gone,
+                           " go when they are idle");
+}
+
+}  // namespace atl::models

@@ -1,0 +1,90 @@
+/// Builds one version.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "atoll/host.h"
+#include "atoll/model_config.h"
+#include "atoll/repository.h"
+#include "model_config.pb.h"
+#include "models/catalog/loading/instance_takeover.h"
+#include "models/catalog/loading/loader_options.h"
+#include "models/catalog/loading/model_info.h"
+#include "models/catalog/serving/served_model.h"
+
+namespace atl::models {
+
+/// Why a version could not be built.
+struct LoadFailure {
+  LoadFailure() noexcept = default;
+  LoadFailure(Status why, Want what = {}) noexcept : status(std::move(why)), want(std::move(what)) {}
+  bool ok() const noexcept { return status.ok(); }
+
+  Status status;  ///< OK: there is none
+  Want want;      ///< the service for want of which it failed, if that is the reason
+};
+
+/// The configuration that a version is built with. Completed and checked; parsed once.
+struct CompletedConfig {
+  std::string bytes;
+  inference::ModelConfig message;
+
+  /// Errors: those of parse_config(), and the one that the bytes stand for.
+  static Result<CompletedConfig> from(Result<std::string> bytes) {
+    if (!bytes.ok()) return std::move(bytes).status();
+    CompletedConfig config{std::move(bytes).value(), {}};
+    ATOLL_RETURN_IF_ERROR(parse_config(config.bytes, &config.message));
+    return config;
+  }
+};
+
+/// What all builds share; outlives them.
+struct BuildContext {
+  Host& host;
+  ModelConfigs& configs;
+  ServingContext& serving;
+  ModelCatalog& catalog;
+  const LoaderOptions& options;
+};
+
+/// One attempt at one version, and gone then; what it has made so far goes with it. [worker]
+class VersionBuilder {
+ public:
+  /// \param base  null, or the version as it is served, which is to have other instances or another scheduler:
+  /// its backend model, its statistics and the instances that stay are shared with it
+  VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
+                 const RepositoryVersion& version, const ServedModel* base = nullptr);
+
+  LoadFailure build(std::unique_ptr<ServedModel>* built);
+
+ private:
+  LoadFailure configure();
+  Status configure_ensemble();
+  Status configure_like_base();
+  LoadFailure load_backend();
+  Status describe();
+  LoadFailure add_instances();
+  Status make_specs();
+  Status create_instances();
+  Result<std::shared_ptr<CountedInstance>> create_instance(const InstanceSpec& spec);
+  Result<std::unique_ptr<BackendInstance>> create_where_bound(const InstanceSpec& spec);
+  LoadFailure create_scheduler();
+  Status warm_up(ServedModel& served);
+  void warn_of_unknown_policies();
+  void log_changes(const ServedModel& served);
+
+  const BuildContext& context_;
+  const PreparedModel& model_;
+  const RepositoryVersion& version_;
+  const ServedModel* const base_;
+  CompletedConfig config_;
+  ModelParts parts_;
+  std::vector<std::shared_ptr<QuietSpec>> made_;  ///< beside the base's
+  size_t kept_ = 0;                               ///< instances of the base
+};
+
+}  // namespace atl::models

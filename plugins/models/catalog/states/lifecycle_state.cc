@@ -1,0 +1,90 @@
+#include "models/catalog/states/lifecycle_state.h"
+
+#include <utility>
+
+namespace atl::models {
+
+Status outdated() {
+  return Status(
+      Code::kAborted,
+      "Newer operation has been applied to the model lifecycle, current load operation is out-dated.");
+}
+
+void unload(LifecycleState& state, const std::string& model, const std::string& reason,
+            std::vector<LoadDone>* cancelled) {
+  ModelRecord* record = state.records.find(model);
+  if (record == nullptr) return;
+  record->operation = ++state.last_operation;
+  record->forget_failure();
+  for (LoadOrder& order : record->waiting) {
+    for (LoadDone& done : order.told) cancelled->push_back(std::move(done));
+  }
+  record->waiting.clear();
+
+  const bool was_ready = record->has_ready();
+  for (auto& [number, version] : record->versions) {
+    if (version.state == VersionState::kReady) {
+      state.records.begin_unload(model, number, reason);
+    } else if (version.state != VersionState::kUnloading && version.reason != reason) {
+      state.records.end(model, number, reason);
+    }
+  }
+  if (was_ready) state.table.publish(model, {});
+  for (const std::string& above : ensembles_above(state.records, model)) {
+    ModelRecord* ensemble = state.records.find(above);
+    if (!ensemble->has_ready() && !ensemble->loading) continue;
+    unload(state, above, cat("ensemble '", above, "' depends on '", model, "' which has no loaded version."),
+           cancelled);
+    state.records.find(above)->suspended = true;
+  }
+  state.records.forget_if_empty(model);
+}
+
+void unload_by_name(LifecycleState& state, const std::string& model, std::vector<LoadDone>* cancelled) {
+  if (ModelRecord* record = state.records.find(model); record != nullptr) {
+    record->loaded = nullptr;  // what went with a member or a service comes back as it was
+    record->requested = false;
+  }
+  unload(state, model, std::string(kUnloadedReason), cancelled);
+}
+
+void unload_members(LifecycleState& state, const std::vector<EnsembleMember>& members,
+                    std::vector<LoadDone>* cancelled) {
+  for (const EnsembleMember& member : members) {
+    const ModelRecord* record = state.records.find(member.model);
+    if (record == nullptr || record->requested || (!record->has_ready() && !record->loading)) continue;
+    if (is_used_by_ensemble(state.records, member.model)) continue;
+    std::vector<EnsembleMember> below = record->members;
+    unload_by_name(state, member.model, cancelled);
+    unload_members(state, below, cancelled);
+  }
+}
+
+void take_down(LifecycleState& state, const std::string& model, Want want, const std::string& reason,
+               std::vector<LoadDone>* cancelled) {
+  unload(state, model, reason, cancelled);
+  if (ModelRecord* record = state.records.find(model); record != nullptr) {
+    record->wants.push_back(std::move(want));
+  }
+}
+
+void tell_all(const std::vector<LoadDone>& told, const Status& status, bool was_read) {
+  for (const LoadDone& done : told) done({status.clone(), was_read});
+}
+
+void version_ended(LifecycleState& state, const std::string& model, int64_t version, uint64_t object,
+                   bool destroyed) {
+  destroyed ? state.memory.version_ended() : state.memory.version_ends();
+  std::vector<LoadDone> told;
+  {
+    std::scoped_lock lock(state.mutex);
+    if (!destroyed) return state.live.ending(object);
+    if (state.live.ended(object, &told)) {
+      state.host.log().info("successfully unloaded '", model, "' version ", version);
+    }
+    state.records.ended(model, version, object);
+  }
+  tell_all(told, {}, true);
+}
+
+}  // namespace atl::models
