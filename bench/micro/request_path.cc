@@ -16,12 +16,12 @@ namespace atl::bench {
 namespace {
 
 using frontends::InferContext;
+using frontends::kInlineBytes;
 using frontends::UnaryInferContext;
 using frontends::V2InferRequest;
 using frontends::V2InferResponse;
 
 constexpr uint32_t kElements = 16;
-constexpr uint64_t kInlineBytes = 4096;
 constexpr size_t kAlignment = 64;
 constexpr int kWarmUp = 64;
 
@@ -58,6 +58,10 @@ class PathContext : public Path, protected UnaryInferContext {
   }
   void drop_output(OutputTensor&) noexcept override {}
   void answer_error(const Status&) noexcept override { answer_bytes_ = 0; }
+  // What only calls of a real transport have: they wait, and have a head.
+  Result<bool> parse_request() noexcept override { return true; }
+  Status read_head() noexcept override { return {}; }
+  void to_own_thread() noexcept override {}
   void recycle() noexcept override {
     clear();
     reset_request();

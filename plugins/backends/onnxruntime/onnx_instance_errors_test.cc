@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "atoll/sink_interposer.h"
 #include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
@@ -13,30 +14,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Remembers where memory was given, at any alignment.
-class PlacingSink final : public ResponseSink {
+class PlacingSink final : public SinkInterposer {
  public:
-  PlacingSink(TestRequest& request, size_t offset) : to_(*request->sink), offset_(offset) {
-    request->sink = this;
-  }
+  PlacingSink(TestRequest& request, size_t offset) : offset_(offset) { interpose(*request); }
   virtual ~PlacingSink() = default;
-  Response* new_response() noexcept override {
-    Response* response = to_.new_response();
-    response->sink = this;
-    return response;
-  }
   Status allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind,
                   int64_t) noexcept override {
     output.buffer = Buffer{memory_ + offset_, size_bytes, kind};
     return {};
   }
-  void send(Response* response, uint32_t flags) noexcept override { to_.send(response, flags); }
-  void discard(Response* response) noexcept override { to_.discard(response); }
-  void released(Request& request) noexcept override { to_.released(request); }
 
   MemoryKind kind = MemoryKind::kCpu;
 
  private:
-  ResponseSink& to_;
   alignas(64) char memory_[256] = {};
   size_t offset_;
 };

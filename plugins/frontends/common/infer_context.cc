@@ -14,6 +14,7 @@ InferContext::~InferContext() {
 void InferContext::begin(uint32_t transport_parts) noexcept {
   final_seen_ = false;
   responded_ = false;
+  output_bytes_ = 0;
   parts_.open(kFinalPart | kReleasePart | kSubmitPart | transport_parts);
 }
 
@@ -27,30 +28,82 @@ Status InferContext::refused() noexcept {
   return memory.refused();
 }
 
-Result<bool> InferContext::find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
-                                      std::string_view name, int64_t version) noexcept {
-  Result<ModelRef> found = router.route(catalog, name, version);
+bool InferContext::begin_call(const ModelSource& models, std::string_view name,
+                              Result<int64_t> version) noexcept {
+  if (!version.ok()) return refuse_call(version.status());
+  Result<bool> found = find_model(models, name, version.value());
+  if (found.ok() && !found.value()) return false;
+  return on_found(std::move(found).status());
+}
+
+Result<bool> InferContext::find_model(const ModelSource& models, std::string_view name,
+                                      int64_t version) noexcept {
+  Result<ModelRef> found = models.router.route(models.catalog, name, version);
   if (found.ok()) {
     model = std::move(found).value();
     return true;
   }
   // Of this moment: another control plugin may take its place while the server runs.
-  Result<Service<ModelDemand>> demand = registry.find<ModelDemand>();
+  Result<Service<ModelDemand>> demand = models.registry.find<ModelDemand>();
   if (!demand.ok()) return std::move(found).status();
-  about_to_wait();
-  ATOLL_RETURN_IF_ERROR(
-      (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this));
-  return false;
+  wait(&InferContext::on_found);
+  Status waits = (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this);
+  if (waits.ok()) return false;
+  next_ = nullptr;
+  return waits;
 }
 
 void InferContext::on_model(Result<ModelRef> found) noexcept {
-  Status status;
-  if (found.ok()) {
-    model = std::move(found).value();
-  } else {
-    status = std::move(found).status();
-  }
-  model_came(std::move(status));
+  if (found.ok()) model = std::move(found).value();
+  end_wait(std::move(found).status());
+}
+
+bool InferContext::on_found(Status status) noexcept {
+  if (!status.ok()) return refuse_call(status);
+  Result<bool> parsed = parse_request();
+  if (parsed.ok() && !parsed.value()) return false;
+  return hand_over(std::move(parsed).status());
+}
+
+bool InferContext::hand_over(Status read) noexcept {
+  if (read.ok()) read = read_head();
+  if (!read.ok()) return refuse_call(read);
+  if (Status status = submit(); !status.ok()) refuse(status);
+  return true;
+}
+
+bool InferContext::refuse_call(const Status& status) noexcept {
+  abandon();
+  refuse(status);
+  return true;
+}
+
+void InferContext::wait(Next next) noexcept {
+  next_ = next;
+  about_to_wait();
+}
+
+void InferContext::end_wait(Status status) noexcept {
+  ended_ = std::move(status);
+  to_own_thread();
+}
+
+Task InferContext::reading(Next next) noexcept {
+  wait(next);
+  return {[](void* self) {
+            auto& call = *static_cast<InferContext*>(self);
+            const bool is_wanted = !call.request.cancellation.cancelled();
+            call.end_wait(is_wanted ? call.reason(call.read_large()) : Status(Code::kCancelled, {}));
+          },
+          this, nullptr};
+}
+
+Result<bool> InferContext::read_elsewhere(LargeWork& work, Next next) noexcept {
+  Status status = work.try_post(reading(next));
+  if (status.ok()) return false;
+  next_ = nullptr;
+  request.retry_after_ms = LargeWork::kRetryAfterMs;
+  return status;
 }
 
 Status InferContext::submit() noexcept {
@@ -110,6 +163,15 @@ Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t
   output.buffer = placement;
   output.buffer.size_bytes = size_bytes;
   return {};
+}
+
+Status InferContext::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
+  if (size_bytes > kInlineBytes) {
+    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
+    output_bytes_ += size_bytes;
+    ATOLL_RETURN_IF_ERROR(check_output(output, size_bytes));
+  }
+  return give_output_memory(response, output, size_bytes);
 }
 
 void InferContext::send(Response* response, uint32_t flags) noexcept {

@@ -5,20 +5,35 @@
 /// order and on any thread: the final response, the release of the request, the return from Model::infer (so
 /// that the model is not let go of inside its own call), and what the transport adds (its own write, its own
 /// end of call). Whoever does the last part calls recycle().
+///
+/// Every call goes the same way, on the transport's thread that it belongs to: begin_call() finds the model
+/// and, if need be, waits for it; parse_request() reads the request, large ones elsewhere; read_head() adds what
+/// is not in its body; then it is handed to the model. refuse() answers whatever does not get there.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <utility>
 
 #include "atoll/model.h"
 #include "atoll/model_demand.h"
 #include "atoll/open_parts.h"
 #include "atoll/registry.h"
 #include "atoll/request.h"
+#include "common/large_work.h"
+#include "common/output_memory.h"
 #include "common/region_uses.h"
 #include "common/request_charge.h"
 #include "common/router_slot.h"
 
 namespace atl::frontends {
+
+/// Where calls find their models.
+struct ModelSource {
+  const RouterSlot& router;
+  ModelCatalog& catalog;
+  Registry& registry;
+};
 
 class InferContext : public ResponseSink, private ModelWaiter {
  public:
@@ -59,18 +74,48 @@ class InferContext : public ResponseSink, private ModelWaiter {
   Status reason(Status status) noexcept;
   /// Starts a use. \param transport_parts  bits from kTransportPart on that must be done as well.
   void begin(uint32_t transport_parts) noexcept;
+
+  // --- the way of a call. [its own thread] ---
+  // The steps return false when the call waits for something: to_own_thread() is told of its end, perhaps
+  // before they return. True: the request was handed over or refused; unless a part of the transport's is
+  // open, the object may be in its next use.
+
+  /// A step, and how what was waited for before it ended.
+  using Next = bool (InferContext::*)(Status) noexcept;
+
+  /// Finds the model, and goes on. The request's deadline is set. A model that is not there is waited for if
+  /// it is loaded because requests ask for it. \param version  or why the call can not go on
+  bool begin_call(const ModelSource& models, std::string_view name, Result<int64_t> version) noexcept;
+  /// Goes on when the wait has ended.
+  bool resume() noexcept { return (this->*std::exchange(next_, nullptr))(std::move(ended_)); }
+  bool is_waiting() const noexcept { return next_ != nullptr; }
+  /// Ends a call that did not get to its model.
+  bool refuse_call(const Status& status) noexcept;
+  /// Has read_large() run elsewhere. \returns false, for a step to return.
+  /// Errors: UNAVAILABLE too much waits there; when to try again is said.
+  Result<bool> read_elsewhere(LargeWork& work, Next next) noexcept;
+  /// The same for what is not to be refused: to be posted.
+  Task reading(Next next) noexcept;
+  /// The request is read, or can not be: hands it over.
+  bool hand_over(Status read) noexcept;
+
+  /// The model is there: fills the request from the body. \returns false: that is done elsewhere, and
+  /// hand_over() is its next step
+  virtual Result<bool> parse_request() noexcept = 0;
+  /// [large work]
+  virtual Status read_large() noexcept { return {}; }
+  /// What the request has from beside its body: parameters, tenant, trace.
+  virtual Status read_head() noexcept = 0;
+  /// Answers a call that did not get to its model. The request is ended.
+  virtual void refuse(const Status& status) noexcept = 0;
+  /// Right before a wait, which may still be refused.
+  virtual void about_to_wait() noexcept {}
+  /// The end of a wait: has resume() called on the call's own thread. Must be short. [any]
+  virtual void to_own_thread() noexcept = 0;
+
   /// Hands the request to the model; `model` is set. After success the object may be in its next use already.
   /// On failure the request is ended and the failure is the answer, which the caller writes.
   Status submit() noexcept;
-  /// Sets `model`, or waits for one that is loaded because this request asks for it. The request's deadline
-  /// is set. \returns false: the request waits, and is not to be touched: model_came() may have been called.
-  /// Errors: as ModelCatalog::acquire(), ModelDemand::await().
-  Result<bool> find_model(const RouterSlot& router, ModelCatalog& catalog, Registry& registry,
-                          std::string_view name, int64_t version) noexcept;
-  /// Right before a wait, which may still be refused.
-  virtual void about_to_wait() noexcept {}
-  /// The end of a wait, on any thread; must be short. OK: `model` is set.
-  virtual void model_came(Status /*status*/) noexcept {}
   /// Ends a use whose request never reached a model: the same as a submit() that failed.
   void abandon() noexcept;
   /// One part is done. A part that is done already, or was not asked for, does not count again.
@@ -88,9 +133,13 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
   /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data. Not asked
   /// for outputs that are written right where the client has placed them in a region.
-  virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept = 0;
+  virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept;
+  /// Whether so much can be answered, of an output with memory of its own. Errors: are the output's.
+  virtual Status check_output(const OutputTensor& /*output*/, uint64_t /*size_bytes*/) noexcept { return {}; }
   /// The output is not going to be sent: frees what allocate_output gave.
-  virtual void drop_output(OutputTensor& output) noexcept = 0;
+  virtual void drop_output(OutputTensor& output) noexcept { free_output_memory(output); }
+  /// What was charged for outputs is not counted any more, because they are written.
+  void uncharge_outputs() noexcept { memory.reduce(std::exchange(output_bytes_, 0)); }
   void drop_outputs(Response& response) noexcept {
     for (OutputTensor& output : response.outputs) drop_output(output);
   }
@@ -101,7 +150,13 @@ class InferContext : public ResponseSink, private ModelWaiter {
   virtual void recycle() noexcept = 0;
 
  private:
+  /// Sets `model`. \returns false: it is waited for
+  Result<bool> find_model(const ModelSource& models, std::string_view name, int64_t version) noexcept;
+  bool on_found(Status status) noexcept;
   void on_model(Result<ModelRef> found) noexcept final;
+  void wait(Next next) noexcept;
+  /// [any] What was waited for is there, or will not be.
+  void end_wait(Status status) noexcept;
   Status refused() noexcept;
   /// Leaves in the response what was asked for; one that has an output twice becomes an error. What is left
   /// is ready, and in CPU memory or where the client wants it.
@@ -111,6 +166,9 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void trace_outputs(const Response& response) noexcept;
 
   OpenParts parts_;
+  Next next_ = nullptr;        ///< after what is waited for; null: nothing is
+  Status ended_;               ///< how that did
+  uint64_t output_bytes_ = 0;  ///< charged for outputs
   bool final_seen_ = false;
   bool responded_ = false;  ///< a first response has come
   bool first_in_use_ = false;

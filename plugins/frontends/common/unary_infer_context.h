@@ -1,9 +1,8 @@
 /// A context of a call that has exactly one answer.
 #pragma once
 
-#include <string>
-
 #include "common/infer_context.h"
+#include "common/single_response.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends {
@@ -19,20 +18,12 @@ class UnaryInferContext : public InferContext {
   virtual void answer(Response& response) noexcept = 0;
   virtual void answer_error(const Status& status) noexcept = 0;
 
+  void refuse(const Status& status) noexcept final { answer_error(status); }
+
   void on_response(Response* response, uint32_t flags) noexcept final {
-    if (response != nullptr) {
-      ++count_;
-      if (kept_ == nullptr) {
-        kept_ = response;
-      } else {
-        discard(response);
-      }
-    }
-    if ((flags & kFinal) == 0) return;
-    Response* only = kept_;
-    uint32_t count = count_;
-    kept_ = nullptr;
-    count_ = 0;
+    if (!responses_.add(*this, response, flags)) return;
+    uint32_t count = 0;
+    Response* only = responses_.take(&count);
     if (count != 1) {
       answer_error(Status(Code::kInternal, messages::not_single_response(count)));
       if (only != nullptr) discard(only);
@@ -46,8 +37,7 @@ class UnaryInferContext : public InferContext {
   }
 
  private:
-  Response* kept_ = nullptr;
-  uint32_t count_ = 0;
+  SingleResponse responses_;
 };
 
 }  // namespace atl::frontends

@@ -15,22 +15,6 @@ namespace {
 
 std::string_view view(grpc::string_ref text) noexcept { return {text.data(), text.size()}; }
 
-}  // namespace
-
-int64_t deadline_ns(const grpc::ServerContext& context, const Clock& clock) noexcept {
-  gpr_timespec deadline = context.raw_deadline();
-  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return 0;
-  gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
-  if (left.tv_sec > std::numeric_limits<int32_t>::max()) return 0;
-  return clock.now_ns() + left.tv_sec * kNsPerSecond + left.tv_nsec;
-}
-
-std::string_view metadata_value(const grpc::ServerContext& context, std::string_view name) noexcept {
-  const auto& metadata = context.client_metadata();
-  auto found = metadata.find(grpc::string_ref(name.data(), name.size()));
-  return found == metadata.end() ? std::string_view() : view(found->second);
-}
-
 Status forward_headers(const HeaderForward& forward, const grpc::ServerContext& context,
                        Request& request) noexcept {
   if (!forward.active()) return {};
@@ -65,12 +49,7 @@ Status read_tenant(const TenantHeader& tenant, const grpc::ServerContext& contex
   return {};
 }
 
-void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms) {
-  if (retry_after_ms == 0) return;
-  context.AddTrailingMetadata("retry-after", std::to_string((uint64_t{retry_after_ms} + 999) / 1000));
-  context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(retry_after_ms));
-}
-
+/// Null: the request is not traced.
 Trace* start_trace(const Followed<Tracing>& followed, const grpc::ServerContext& context,
                    std::string_view model, int64_t version, std::string_view request_id) noexcept {
   auto tracing = followed.hold();  // the trace keeps its service by itself
@@ -82,6 +61,36 @@ Trace* start_trace(const Followed<Tracing>& followed, const grpc::ServerContext&
   start.traceparent = metadata_value(context, "traceparent");
   start.tracestate = metadata_value(context, "tracestate");
   return tracing->start(start);
+}
+
+}  // namespace
+
+int64_t deadline_ns(const grpc::ServerContext& context, const Clock& clock) noexcept {
+  gpr_timespec deadline = context.raw_deadline();
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return 0;
+  gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec > std::numeric_limits<int32_t>::max()) return 0;
+  return clock.now_ns() + left.tv_sec * kNsPerSecond + left.tv_nsec;
+}
+
+std::string_view metadata_value(const grpc::ServerContext& context, std::string_view name) noexcept {
+  const auto& metadata = context.client_metadata();
+  auto found = metadata.find(grpc::string_ref(name.data(), name.size()));
+  return found == metadata.end() ? std::string_view() : view(found->second);
+}
+
+Status read_metadata(const Backplane& backplane, const grpc::ServerContext& context, const ModelInfo& model,
+                     Request& request) noexcept {
+  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, context, request));
+  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, context, request));
+  request.trace = start_trace(*backplane.server.tracing, context, model.name, model.version, request.id);
+  return {};
+}
+
+void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms) {
+  if (retry_after_ms == 0) return;
+  context.AddTrailingMetadata("retry-after", std::to_string((uint64_t{retry_after_ms} + 999) / 1000));
+  context.AddTrailingMetadata("grpc-retry-pushback-ms", std::to_string(retry_after_ms));
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -4,10 +4,11 @@
 
 #include "call_metadata.h"
 #include "common/classification.h"
+#include "common/output_memory.h"
 #include "common/v2_infer_response.h"
 #include "common/wire_messages.h"
 #include "error_text.h"
-#include "output_memory.h"
+#include "message_buffer.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -54,102 +55,52 @@ void InferCall::on_settled(bool) {
   if (refusal.ok()) refusal = charge(kRequestBytes + received_.bytes().Length());
   if (!refusal.ok()) {
     received_.clear();
-    abandon();
-    answer_error(refusal);
+    refuse_call(refusal);
     return;
   }
   Result<bool> read_here = read();
-  if (read_here.ok() && !read_here.value()) return;
-  look_up(read_here.ok() ? Status() : std::move(read_here).status());
+  if (!read_here.ok() || read_here.value()) find(std::move(read_here).status());
 }
 
 Result<bool> InferCall::read() noexcept {
   const Backplane& backplane = queue_.backplane;
   Result<bool> opened = received_.open_small(backplane.settings.max_message_bytes);
   if (!opened.ok()) return reason(std::move(opened).status());
-  if (opened.value()) {
-    ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
-    return true;
-  }
-  reading_ = true;
-  const Task work{[](void* self) { static_cast<InferCall*>(self)->read_large(); }, this, nullptr};
-  if (Status status = backplane.large_work->try_post(work); !status.ok()) {
-    reading_ = false;
-    request.retry_after_ms = LargeWork::kRetryAfterMs;
-    return status;
-  }
-  return false;
+  if (!opened.value()) return read_elsewhere(*backplane.large_work, static_cast<Next>(&InferCall::find));
+  ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
+  return true;
 }
 
-void InferCall::read_large() noexcept {
-  Status status;
-  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
-  if (status.ok()) status = received_.open(queue_.backplane.settings.max_message_bytes);
-  if (status.ok()) status = received_.parse(request.arena());
-  came_ = reason(std::move(status));
-  wake_up_.send(*queue_.queue, woken_);
+Status InferCall::read_large() noexcept {
+  ATOLL_RETURN_IF_ERROR(received_.open(queue_.backplane.settings.max_message_bytes));
+  return received_.parse(request.arena());
 }
 
-void InferCall::look_up(Status status) noexcept {
-  if (status.ok()) {
-    Result<bool> found = find();
-    if (found.ok() && !found.value()) return;  // model_came() goes on
-    if (!found.ok()) status = std::move(found).status();
-  }
-  go_on(std::move(status));
-}
-
-Result<bool> InferCall::find() noexcept {
+bool InferCall::find(Status read) noexcept {
+  if (!read.ok()) return refuse_call(read);
   const Backplane& backplane = queue_.backplane;
-  Result<int64_t> version = received_.version(backplane.server);
-  if (!version.ok()) return std::move(version).status();
   request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
-  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
-                    received_.message().model_name(), version.value());
+  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+                    received_.message().model_name(), received_.version(backplane.server));
 }
 
-void InferCall::model_came(Status status) noexcept {
-  came_ = std::move(status);
-  wake_up_.send(*queue_.queue, woken_);
-}
-
-void InferCall::on_woken(bool) {
-  if (std::exchange(reading_, false)) {
-    look_up(std::move(came_));
-  } else {
-    go_on(std::move(came_));
-  }
-}
-
-void InferCall::go_on(Status status) noexcept {
-  if (status.ok()) status = prepare();
-  if (!status.ok()) {
-    abandon();
-    answer_error(status);
-    return;
-  }
-  if (status = submit(); !status.ok()) answer_error(status);
-}
-
-Status InferCall::prepare() noexcept {
-  const Backplane& backplane = queue_.backplane;
+Result<bool> InferCall::parse_request() noexcept {
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
-  ATOLL_RETURN_IF_ERROR(reason(received_.message().fill(request, regions, backplane.settings.copy_limit())));
-  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, *context_, request));
-  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, *context_, request));
-  const ModelInfo& info = model->info();
-  request.trace = start_trace(*backplane.server.tracing, *context_, info.name, info.version, request.id);
+  ATOLL_RETURN_IF_ERROR(
+      reason(received_.message().fill(request, regions, queue_.backplane.settings.copy_limit())));
+  return true;
+}
+
+Status InferCall::read_head() noexcept {
+  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.backplane, *context_, model->info(), request));
   trace("GRPC_WAITREAD_START", wait_start_ns_);
   trace("GRPC_WAITREAD_END", wait_end_ns_);
   return {};
 }
 
-Status InferCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
-  if (size_bytes > kInlineBytes) ATOLL_RETURN_IF_ERROR(charge(size_bytes));
-  return give_output_memory(response, output, size_bytes);
+Status InferCall::check_output(const OutputTensor&, uint64_t size_bytes) noexcept {
+  return check_output_bytes(size_bytes);
 }
-
-void InferCall::drop_output(OutputTensor& output) noexcept { free_output_memory(output); }
 
 void InferCall::answer(Response& response) noexcept {
   const ModelInfo& info = model->info();

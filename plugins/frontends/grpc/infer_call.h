@@ -37,27 +37,21 @@ class InferCall final : public UnaryInferContext {
   void on_settled(bool ok);
   void on_written(bool ok);
   void on_end(bool ok);
-  void on_woken(bool ok);
-  /// Opens and parses the message. \returns false: that is done elsewhere, and on_woken() goes on
+  void on_woken(bool) { resume(); }
+  /// Opens and parses the message. \returns false: that is done elsewhere, and find() goes on
   Result<bool> read() noexcept;
-  /// [large work]
-  void read_large() noexcept;
-  /// The message is read, or can not be: finds the model, then as go_on().
-  void look_up(Status status) noexcept;
-  /// Finds the model. \returns false: it waits for that
-  Result<bool> find() noexcept;
-  /// The model is there, or will not be: hands over, or answers why not. The call may be over afterwards, and
-  /// this object in its next use.
-  void go_on(Status status) noexcept;
-  Status prepare() noexcept;
+  /// The message is read, or can not be.
+  bool find(Status read) noexcept;
 
   // --- UnaryInferContext ---
-  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
-  void drop_output(OutputTensor& output) noexcept override;
+  Status read_large() noexcept override;
+  Result<bool> parse_request() noexcept override;
+  Status read_head() noexcept override;
+  void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }
+  Status check_output(const OutputTensor& output, uint64_t size_bytes) noexcept override;
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;
-  void model_came(Status status) noexcept override;
 
   InferQueue& queue_;
   Step<InferCall> start_{this, &InferCall::on_start};
@@ -66,9 +60,7 @@ class InferCall final : public UnaryInferContext {
   Step<InferCall> end_{this, &InferCall::on_end};
   Step<InferCall> woken_{this, &InferCall::on_woken};
   CallAccess access_;
-  WakeUp wake_up_;        ///< brings a request that waited for its model back to its thread
-  Status came_;           ///< how that, or the reading elsewhere, ended
-  bool reading_ = false;  ///< it is the reading
+  WakeUp wake_up_;  ///< brings a request that waited back to its thread
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
   ReceivedMessage received_;

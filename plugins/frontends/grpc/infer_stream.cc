@@ -15,7 +15,11 @@ constexpr uint64_t kAnswerOverheadBytes = 256;
 
 }  // namespace
 
-InferStream::InferStream(InferQueue& queue) : queue_(queue) {}
+InferStream::InferStream(InferQueue& queue)
+    : queue_(queue),
+      rules_({.requests = queue.backplane.settings.max_requests_per_stream,
+              .backlog_bytes = queue.backplane.settings.max_stream_backlog_bytes,
+              .answers = queue.backplane.settings.max_response_pool_size}) {}
 InferStream::~InferStream() = default;
 
 void InferStream::arm(InferQueue& queue) {
@@ -56,51 +60,28 @@ void InferStream::on_settled(bool) {
 void InferStream::on_read(bool ok) {
   const int64_t read_end_ns = queue_.trace_time_ns();
   Lock lock(mutex_);
-  is_reading_ = false;
-  read_all_ = read_all_ || !ok;
-  if (!ok || ended_) {
+  if (!rules_.end_read(ok)) {
     settle(std::move(lock));
     return;
   }
-  StreamRequest& request = StreamRequest::start(*this, &received_);
-  add(request);
-  const int64_t read_start_ns = read_start_ns_;
-  if (holds_) {
-    behind_ = &request;
-    behind_times_ns_[0] = read_start_ns;
-    behind_times_ns_[1] = read_end_ns;
-    settle(std::move(lock));
-    return;
-  }
+  StreamRequest& request = StreamRequest::start(*this, &received_, read_start_ns_, read_end_ns);
+  const bool runs = rules_.add(request);
   // The next one may come meanwhile; it is looked at by this thread, after this one.
   settle(std::move(lock));
-  request.run(read_start_ns, read_end_ns);
+  if (runs) request.run();
 }
 
 void InferStream::on_written(bool ok) {
   Lock lock(mutex_);
-  is_writing_ = false;
-  StreamRequest* request = writing_.request;
-  unwritten_bytes_ -= writing_.bytes;
-  writing_.buffer.Clear();
-  writing_.bytes = 0;
-  writing_.request = nullptr;
+  if (ok && rules_.writing() != nullptr) rules_.writing()->mark("GRPC_SEND_END");
+  StreamRequest* last = rules_.end_write(ok);
   if (!ok) {
-    end(std::move(lock), Code::kCancelled, "", true);  // answers for `request` as well
+    end(std::move(lock), Code::kCancelled, "", true);  // answers for the request as well
     return;
-  }
-  if (request != nullptr) {
-    request->mark("GRPC_SEND_END");
-    const bool last = --request->place.unwritten == 0 && request->place.is_answered;
-    if (last) {
-      unlink(*request);
-    } else {
-      request = nullptr;
-    }
   }
   settle(std::move(lock));
   // It keeps the stream until here.
-  if (request != nullptr) request->written();
+  if (last != nullptr) last->written();
 }
 
 void InferStream::on_finished(bool) {
@@ -124,27 +105,13 @@ void InferStream::shut_down(Code code, std::string text) noexcept {
 }
 
 void InferStream::end(Lock lock, Code code, std::string text, bool drop) noexcept {
-  if (drop) {
-    for (const Answer& answer : answers_) unwritten_bytes_ -= answer.bytes;
-    answers_.clear();
-  }
-  if (ended_) {
+  if (drop) rules_.drop_answers();
+  if (rules_.has_ended()) {
     settle(std::move(lock));
     return;
   }
-  ended_ = true;
   status_ = to_grpc(Status(code, std::move(text)));
-  for (Answer& answer : answers_) answer.request = nullptr;
-  writing_.request = nullptr;
-  ordered_front_ = ordered_back_ = nullptr;
-  std::vector<StreamRequest*> cancelled;
-  while (answering_ != nullptr) {
-    StreamRequest& request = *answering_;
-    cancelled.push_back(&request);
-    unlink(request);
-    unwritten_bytes_ -= std::exchange(request.place.held_bytes, 0);
-    request.place.held.Clear();
-  }
+  const std::vector<StreamRequest*> cancelled = rules_.end();
   settle(std::move(lock));
   // Nobody else tells them that they are written, so they, and with them the stream, are there till then.
   for (StreamRequest* request : cancelled) {
@@ -153,136 +120,59 @@ void InferStream::end(Lock lock, Code code, std::string text, bool drop) noexcep
   }
 }
 
-InferStream::Written InferStream::write(StreamRequest& request, grpc::ByteBuffer* answer, bool last,
-                                        bool bounded) noexcept {
+InferStream::Push InferStream::write(StreamRequest& request, grpc::ByteBuffer* answer, bool last,
+                                     bool bounded) noexcept {
   const uint64_t bytes = answer->Length() + kAnswerOverheadBytes;
   Lock lock(mutex_);
-  if (ended_) return Written::kQueued;
-  const Settings& settings = queue_.backplane.settings;
-  if (bounded && (request.place.unwritten >= settings.max_response_pool_size ||
-                  unwritten_bytes_ >= settings.max_stream_backlog_bytes)) {
-    return Written::kTooMuch;
-  }
-  unwritten_bytes_ += bytes;
-  request.place.is_answered = last;
-  if (!request.place.keeps_order) {
-    queue_answer(request, answer, bytes);
-  } else {
-    request.place.held.Swap(answer);
-    request.place.held_bytes = bytes;
-    request.place.is_held = true;
-    while (ordered_front_ != nullptr && ordered_front_->place.is_held) {
-      StreamRequest& front = *ordered_front_;
-      ordered_front_ = front.place.next_ordered;
-      if (ordered_front_ == nullptr) ordered_back_ = nullptr;
-      queue_answer(front, &front.place.held, std::exchange(front.place.held_bytes, 0));
-    }
-  }
+  const Push pushed = rules_.push(request, answer, bytes, last, bounded);
   settle(std::move(lock));
-  return Written::kQueued;
+  return pushed;
 }
 
 void InferStream::answered(StreamRequest& request) noexcept {
   Lock lock(mutex_);
-  if (ended_) return;
-  request.place.is_answered = true;
-  if (request.place.unwritten > 0) return;
-  unlink(request);
+  const bool is_written = rules_.answered(request);
   lock.unlock();
-  request.written();
+  if (is_written) request.written();
 }
 
 void InferStream::keep_order(StreamRequest& request) noexcept {
   Lock lock(mutex_);
-  if (ended_) return;
-  request.place.keeps_order = true;
-  (ordered_back_ == nullptr ? ordered_front_ : ordered_back_->place.next_ordered) = &request;
-  ordered_back_ = &request;
+  rules_.keep_order(request);
 }
 
 void InferStream::hold() noexcept {
   Lock lock(mutex_);
-  holds_ = true;
+  rules_.hold();
 }
 
-void InferStream::go_on() noexcept {
+void InferStream::resume() noexcept {
   Lock lock(mutex_);
-  if (!std::exchange(holds_, false)) return;
-  StreamRequest* next = std::exchange(behind_, nullptr);
-  const int64_t read_start_ns = behind_times_ns_[0];
-  const int64_t read_end_ns = behind_times_ns_[1];
+  StreamRequest* next = rules_.resume();
   settle(std::move(lock));
-  if (next != nullptr) next->run(read_start_ns, read_end_ns);
+  if (next != nullptr) next->run();
 }
 
 void InferStream::gone(uint64_t received_bytes) noexcept {
   Lock lock(mutex_);
-  --in_flight_;
-  received_bytes_ -= received_bytes;
+  rules_.remove(received_bytes);
   settle(std::move(lock));
 }
 
 void InferStream::settle(Lock lock) noexcept {
-  pump_read();
-  pump_write();
-  pump_finish();
-  const bool over = is_finished_ && is_done_ && !is_reading_ && !is_writing_ && in_flight_ == 0;
+  if (rules_.begin_read()) {
+    read_start_ns_ = queue_.trace_time_ns();
+    received_.Clear();
+    stream_.Read(&received_, read_.tag());
+  }
+  if (Rules::Answer* next = rules_.begin_write()) {
+    if (next->request != nullptr) next->request->mark("GRPC_SEND_START");
+    stream_.Write(next->message, written_.tag());
+  }
+  if (rules_.begin_finish()) stream_.Finish(status_, finished_.tag());
+  const bool over = is_finished_ && is_done_ && rules_.is_quiet();
   lock.unlock();
   if (over) queue_.streams.remove(*this);
-}
-
-void InferStream::pump_read() noexcept {
-  const Settings& settings = queue_.backplane.settings;
-  if (is_reading_ || holds_ || read_all_ || ended_ || in_flight_ >= settings.max_requests_per_stream ||
-      received_bytes_ + unwritten_bytes_ >= settings.max_stream_backlog_bytes) {
-    return;
-  }
-  is_reading_ = true;
-  read_start_ns_ = queue_.trace_time_ns();
-  received_.Clear();
-  stream_.Read(&received_, read_.tag());
-}
-
-void InferStream::pump_write() noexcept {
-  if (is_writing_ || is_finishing_ || answers_.empty()) return;
-  is_writing_ = true;
-  Answer& next = answers_.front();
-  writing_.buffer.Swap(&next.buffer);
-  writing_.request = next.request;
-  writing_.bytes = next.bytes;
-  answers_.pop_front();
-  if (writing_.request != nullptr) writing_.request->mark("GRPC_SEND_START");
-  stream_.Write(writing_.buffer, written_.tag());
-}
-
-void InferStream::pump_finish() noexcept {
-  if (is_finishing_ || is_writing_) return;
-  if (ended_ ? !answers_.empty() : !(read_all_ && in_flight_ == 0)) return;
-  is_finishing_ = true;
-  stream_.Finish(status_, finished_.tag());
-}
-
-void InferStream::queue_answer(StreamRequest& request, grpc::ByteBuffer* answer, uint64_t bytes) noexcept {
-  ++request.place.unwritten;
-  Answer& queued = answers_.emplace_back();
-  queued.buffer.Swap(answer);
-  queued.request = &request;
-  queued.bytes = bytes;
-}
-
-void InferStream::add(StreamRequest& request) noexcept {
-  ++in_flight_;
-  received_bytes_ += request.place.received_bytes;
-  request.place.next = answering_;
-  if (answering_ != nullptr) answering_->place.previous = &request;
-  answering_ = &request;
-}
-
-void InferStream::unlink(StreamRequest& request) noexcept {
-  auto& place = request.place;
-  (place.previous == nullptr ? answering_ : place.previous->place.next) = place.next;
-  if (place.next != nullptr) place.next->place.previous = place.previous;
-  place.previous = place.next = nullptr;
 }
 
 }  // namespace atl::frontends::grpc_frontend

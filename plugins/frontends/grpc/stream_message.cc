@@ -2,10 +2,11 @@
 
 #include <span>
 
+#include "common/output_memory.h"
 #include "common/v2_infer_response.h"
 #include "common/wire_format.h"
 #include "common/wire_messages.h"
-#include "output_memory.h"
+#include "message_buffer.h"
 
 namespace atl::frontends::grpc_frontend {
 

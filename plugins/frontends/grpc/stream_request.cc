@@ -9,7 +9,7 @@
 #include "common/wire_messages.h"
 #include "error_text.h"
 #include "infer_stream.h"
-#include "output_memory.h"
+#include "message_buffer.h"
 #include "stream_message.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -21,7 +21,8 @@ StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
   received_.set_charge(memory);
 }
 
-StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received) {
+StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* received, int64_t read_start_ns,
+                                    int64_t read_end_ns) {
   InferQueue& queue = stream.queue();
   std::unique_ptr<StreamRequest> context = queue.stream_requests.take();
   if (context == nullptr) context = std::make_unique<StreamRequest>(queue);
@@ -29,35 +30,29 @@ StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* recei
   context->stream_ = &stream;
   context->decoupled_ = false;
   context->too_slow_ = false;
+  context->read_start_ns_ = read_start_ns;
+  context->read_end_ns_ = read_end_ns;
   context->place = {};
   context->place.received_bytes = received->Length();
   context->received_.bytes().Swap(received);
   return *context.release();
 }
 
-void StreamRequest::run(int64_t read_start_ns, int64_t read_end_ns) noexcept {
-  read_start_ns_ = read_start_ns;
-  read_end_ns_ = read_end_ns;
+void StreamRequest::run() noexcept {
   pass_ = queue_.backplane.calls.enter();
   Result<bool> opened = received_.open_small(queue_.backplane.settings.max_message_bytes);
-  if (opened.ok() && opened.value()) {
-    parse();
-  } else if (opened.ok()) {
-    // Those behind it wait, so that their models get them in their order.
-    about_to_wait();
-    reading_ = true;
-    queue_.backplane.large_work->post(
-        {[](void* self) { static_cast<StreamRequest*>(self)->read_large(); }, this, nullptr});
+  if (opened.ok() && !opened.value()) {
+    queue_.backplane.large_work->post(reading(static_cast<Next>(&StreamRequest::find)));
     return;
   }
-  look_up(opened.ok() ? Status() : std::move(opened).status());
+  if (opened.ok()) parse();
+  if (find(std::move(opened).status())) ran();
 }
 
-void StreamRequest::read_large() noexcept {
-  Status opened = received_.open(queue_.backplane.settings.max_message_bytes);
-  if (opened.ok()) parse();
-  came_ = std::move(opened);
-  wake_up_.send(*queue_.queue, woken_);
+Status StreamRequest::read_large() noexcept {
+  ATOLL_RETURN_IF_ERROR(received_.open(queue_.backplane.settings.max_message_bytes));
+  parse();
+  return {};
 }
 
 void StreamRequest::parse() noexcept {
@@ -68,79 +63,57 @@ void StreamRequest::parse() noexcept {
   if (is_utf8(received_.message().id())) request.id = received_.message().id();
 }
 
-void StreamRequest::look_up(const Status& opened) noexcept {
-  Result<bool> found = opened.ok() ? find() : Result<bool>(true);
-  if (found.ok() && !found.value()) return;  // model_came() goes on
-  // It keeps the stream, and may be gone when it has gone on.
-  std::shared_ptr<InferStream> held;
-  if (std::exchange(holds_, false)) held = stream_->shared_from_this();
-  if (opened.ok()) {
-    go_on(std::move(found).status());
-  } else {
+bool StreamRequest::find(Status opened) noexcept {
+  if (!opened.ok()) {
     // As gRPC itself does with messages that are too large.
     stream_->shut_down(opened.code(), std::string(opened.message()));
     abandon();
-    done(kRunPart);
+    return true;
   }
-  if (held != nullptr) held->go_on();
-}
-
-void StreamRequest::go_on(Status status) noexcept {
-  if (status.ok()) status = prepare();
-  if (!decoupled_) stream_->keep_order(*this);
-  if (status.ok()) {
-    status = submit();
-    if (!status.ok()) answer_refusal(status);
-  } else {
-    answer_refusal(status);
-    abandon();
-  }
-  done(kRunPart);
+  if (!pass_) return refuse_call(unavailable(messages::kGrpcShuttingDown));
+  if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
+  request.caller = stream_->caller();
+  request.times.deadline_ns = stream_->deadline_ns();
+  const Backplane& backplane = queue_.backplane;
+  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+                    received_.message().model_name(), received_.version(backplane.server));
 }
 
 void StreamRequest::about_to_wait() noexcept {
+  // Those behind it wait too, so that their models get them in their order.
   holds_ = true;
   stream_->hold();
 }
 
-void StreamRequest::model_came(Status status) noexcept {
-  came_ = std::move(status);
-  wake_up_.send(*queue_.queue, woken_);
-}
-
 void StreamRequest::on_woken(bool) {
-  if (std::exchange(reading_, false)) return look_up(std::move(came_));
-  holds_ = false;
-  // It keeps the stream, and may be gone when it has gone on.
-  std::shared_ptr<InferStream> stream = stream_->shared_from_this();
-  go_on(std::move(came_));
-  stream->go_on();
+  if (resume()) ran();
 }
 
-Result<bool> StreamRequest::find() noexcept {
-  const Backplane& backplane = queue_.backplane;
-  if (!pass_) return unavailable(messages::kGrpcShuttingDown);
-  ATOLL_RETURN_IF_ERROR(std::move(parsed_));
-  request.caller = stream_->caller();
-  Result<int64_t> version = received_.version(backplane.server);
-  if (!version.ok()) return std::move(version).status();
-  request.times.deadline_ns = stream_->deadline_ns();
-  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
-                    received_.message().model_name(), version.value());
+void StreamRequest::ran() noexcept {
+  // It keeps the stream until here.
+  std::shared_ptr<InferStream> held;
+  if (std::exchange(holds_, false)) held = stream_->shared_from_this();
+  done(kRunPart);
+  if (held != nullptr) held->resume();
 }
 
-Status StreamRequest::prepare() noexcept {
-  const Backplane& backplane = queue_.backplane;
-  const ModelInfo& info = model->info();
-  decoupled_ = info.decoupled;
-  ATOLL_RETURN_IF_ERROR(reason(received_.message().fill(request, regions, backplane.settings.copy_limit())));
-  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, stream_->context(), request));
-  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, stream_->context(), request));
-  request.trace =
-      start_trace(*backplane.server.tracing, stream_->context(), info.name, info.version, request.id);
+Result<bool> StreamRequest::parse_request() noexcept {
+  decoupled_ = model->info().decoupled;
+  ATOLL_RETURN_IF_ERROR(
+      reason(received_.message().fill(request, regions, queue_.backplane.settings.copy_limit())));
+  return true;
+}
+
+Status StreamRequest::read_head() noexcept {
+  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.backplane, stream_->context(), model->info(), request));
   trace("GRPC_WAITREAD_START", read_start_ns_);
   trace("GRPC_WAITREAD_END", read_end_ns_);
+  keep_order();
   return {};
+}
+
+void StreamRequest::keep_order() noexcept {
+  if (!decoupled_ && !place.keeps_order) stream_->keep_order(*this);
 }
 
 void StreamRequest::on_response(Response* response, uint32_t flags) noexcept {
@@ -152,16 +125,13 @@ void StreamRequest::on_response(Response* response, uint32_t flags) noexcept {
 }
 
 void StreamRequest::on_single(Response* response, uint32_t flags) noexcept {
-  if (kept_ == nullptr) {
-    kept_ = response;
-  } else if (response != nullptr) {
-    discard(response);  // clients of a stream get the first one, those of a unary call an error
-  }
-  if ((flags & kFinal) == 0) return;
-  if (Response* first = std::exchange(kept_, nullptr)) {
+  if (!single_.add(*this, response, flags)) return;
+  // Clients of a stream get the first one of several, those of a unary call an error.
+  uint32_t count = 0;
+  if (Response* first = single_.take(&count)) {
     answer(*first, true);
   } else {
-    answer_failure(Status(Code::kInternal, messages::not_single_response(0)), true);
+    answer_failure(Status(Code::kInternal, messages::not_single_response(count)), true);
   }
 }
 
@@ -199,10 +169,10 @@ void StreamRequest::answer(Response& response, bool last) noexcept {
   }
   discard(&response);
   // What waits for the client is bounded by the stream, however many answers come.
-  if (decoupled_) memory.reduce(std::exchange(output_bytes_, 0));
+  if (decoupled_) uncharge_outputs();
   if (!status.ok()) {
     answer_failure(status, last);
-  } else if (stream_->write(*this, &message, last, decoupled_) == InferStream::Written::kTooMuch) {
+  } else if (stream_->write(*this, &message, last, decoupled_) == InferStream::Push::kTooMuch) {
     answer_too_slow(last);
   }
 }
@@ -220,12 +190,13 @@ void StreamRequest::answer_failure(const Status& status, bool last) noexcept {
       .ok();
   reclaim(empty);
   const bool bounded = decoupled_ && !too_slow_;
-  if (stream_->write(*this, &message, last, bounded) == InferStream::Written::kTooMuch) {
+  if (stream_->write(*this, &message, last, bounded) == InferStream::Push::kTooMuch) {
     answer_too_slow(last);
   }
 }
 
-void StreamRequest::answer_refusal(const Status& status) noexcept {
+void StreamRequest::refuse(const Status& status) noexcept {
+  keep_order();
   Response* empty = new_response();
   grpc::ByteBuffer message;
   (void)write_stream_message(as_utf8(client_text(status)), {}, {}, request, *empty, &message).ok();
@@ -245,16 +216,9 @@ void StreamRequest::answer_too_slow(bool is_last) noexcept {
   if (!is_last) cancel();
 }
 
-Status StreamRequest::allocate_output(Response& response, OutputTensor& output,
-                                      uint64_t size_bytes) noexcept {
-  if (size_bytes > kInlineBytes) {
-    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
-    output_bytes_ += size_bytes;
-  }
-  return give_output_memory(response, output, size_bytes);
+Status StreamRequest::check_output(const OutputTensor&, uint64_t size_bytes) noexcept {
+  return check_output_bytes(size_bytes);
 }
-
-void StreamRequest::drop_output(OutputTensor& output) noexcept { free_output_memory(output); }
 
 void StreamRequest::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.
@@ -262,7 +226,6 @@ void StreamRequest::recycle() noexcept {
   InferStream* stream = std::exchange(stream_, nullptr);
   const uint64_t received_bytes = place.received_bytes;
   place = {};
-  output_bytes_ = 0;
   received_.clear();
   reset_request();
   queue_.stream_requests.give(std::unique_ptr<StreamRequest>(this));

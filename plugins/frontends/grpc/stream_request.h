@@ -5,6 +5,8 @@
 
 #include "atoll/gate.h"
 #include "common/infer_context.h"
+#include "common/single_response.h"
+#include "common/stream/stream_rules.h"
 #include "event.h"
 #include "infer_queue.h"
 #include "received_message.h"
@@ -18,14 +20,15 @@ class InferStream;
 class StreamRequest final : public InferContext {
  public:
   /// A context of the pool or a new one; its message's bytes are taken.
-  static StreamRequest& start(InferStream& stream, grpc::ByteBuffer* received);
+  static StreamRequest& start(InferStream& stream, grpc::ByteBuffer* received, int64_t read_start_ns,
+                              int64_t read_end_ns);
 
   explicit StreamRequest(InferQueue& queue);
   ~StreamRequest() override = default;
 
   /// Reads the message and hands the request over, or answers why not. It may be gone afterwards. [queue's
   /// thread]
-  void run(int64_t read_start_ns, int64_t read_end_ns) noexcept;
+  void run() noexcept;
 
   // --- for its stream ---
   /// The last answer is written or dropped. It may be gone afterwards.
@@ -33,34 +36,19 @@ class StreamRequest final : public InferContext {
   void cancel() noexcept { request.cancellation.cancel(); }
   void mark(const char* name) noexcept { trace(name); }
 
-  /// Its stream's; under the stream's lock.
-  struct Place {
-    StreamRequest* previous = nullptr;
-    StreamRequest* next = nullptr;
-    StreamRequest* next_ordered = nullptr;
-    grpc::ByteBuffer held;  ///< an answer whose turn has not come
-    uint64_t held_bytes = 0;
-    uint64_t received_bytes = 0;
-    uint32_t unwritten = 0;  ///< answers
-    bool keeps_order = false;
-    bool is_held = false;
-    bool is_answered = false;
-  } place;
+  StreamRules<StreamRequest, grpc::ByteBuffer>::Place place;  ///< under its stream's lock
 
  private:
   enum TransportPart : uint32_t { kWritePart = kTransportPart, kRunPart = kTransportPart * 2 };
 
   void on_woken(bool ok);
   void parse() noexcept;
-  /// [large work]
-  void read_large() noexcept;
-  /// The message is opened and parsed, or can not be opened: finds the model, then as go_on().
-  void look_up(const Status& opened) noexcept;
-  /// Finds the model. \returns false: it waits for that
-  Result<bool> find() noexcept;
-  /// The model is there, or will not be. It may be gone afterwards.
-  void go_on(Status status) noexcept;
-  Status prepare() noexcept;
+  /// The message is opened and parsed, or can not be opened.
+  bool find(Status opened) noexcept;
+  /// It was handed over or refused. It may be gone afterwards.
+  void ran() noexcept;
+  /// Unless its model is decoupled it has its place among the answers now.
+  void keep_order() noexcept;
   /// Of models with one response a request.
   void on_single(Response* response, uint32_t flags) noexcept;
   void on_decoupled(Response* response, uint32_t flags) noexcept;
@@ -68,33 +56,31 @@ class StreamRequest final : public InferContext {
   void answer(Response& response, bool last) noexcept;
   /// The model or its scheduler failed.
   void answer_failure(const Status& status, bool last) noexcept;
-  /// The request did not reach its model.
-  void answer_refusal(const Status& status) noexcept;
   /// Ends the request, whose model may go on answering for a while. \param is_last  it will not
   void answer_too_slow(bool is_last) noexcept;
 
   // --- InferContext ---
-  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
-  void drop_output(OutputTensor& output) noexcept override;
+  Status read_large() noexcept override;
+  Result<bool> parse_request() noexcept override;
+  Status read_head() noexcept override;
+  void refuse(const Status& status) noexcept override;
+  void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }
+  Status check_output(const OutputTensor& output, uint64_t size_bytes) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
   void about_to_wait() noexcept override;
-  void model_came(Status status) noexcept override;
 
   InferQueue& queue_;
   Step<StreamRequest> woken_{this, &StreamRequest::on_woken};
-  WakeUp wake_up_;        ///< brings a request that waited for its model back to its thread
-  Status came_;           ///< how that, or opening the message elsewhere, ended
-  bool reading_ = false;  ///< it is the opening
-  bool holds_ = false;    ///< the stream, so that requests behind this one wait
+  WakeUp wake_up_;      ///< brings a request that waited back to its thread
+  bool holds_ = false;  ///< the stream, so that requests behind this one wait
   Status parsed_;
   int64_t read_start_ns_ = 0;
   int64_t read_end_ns_ = 0;
   InferStream* stream_ = nullptr;
   ReceivedMessage received_;
   Pass pass_;
-  Response* kept_ = nullptr;   ///< the first response of a model that is not decoupled
-  uint64_t output_bytes_ = 0;  ///< charged for outputs, of a decoupled model since its last answer
+  SingleResponse single_;  ///< of a model that is not decoupled
   bool decoupled_ = false;
   bool too_slow_ = false;  ///< was ended because its answers are not read
 };

@@ -16,9 +16,6 @@ namespace atl::frontends::http {
 /// Of calls that run a model: the answer's way to the client.
 enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
 
-/// Tensors up to this size are copied behind the JSON: cheaper than a piece of their own.
-inline constexpr uint64_t kInlineBytes = 4096;
-inline constexpr size_t kTensorAlignment = 64;
 /// What parsing a large JSON text takes beside the text, in its sizes, at most.
 inline constexpr uint64_t kParsingGrowth = 3;
 
@@ -29,11 +26,10 @@ Result<int64_t> route_version(const ServerAccess& server, const Route& route) no
 /// {"error":"..."} with the status that goes with the code.
 void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms = 0) noexcept;
 
-/// Who sent the request, and the tenant that its headers name. Errors: INVALID_ARGUMENT several.
-Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request& request) noexcept;
-
-/// Null unless the request is to be traced.
-Trace* start_trace(Backplane& backplane, const ModelInfo& model, std::string_view request_id,
-                   const RequestHead& head) noexcept;
+/// What a request has from its headers: those that are forwarded, as parameters in place of others of their
+/// names; its caller, its tenant, and a trace if it is to have one.
+/// Errors: INVALID_ARGUMENT a reserved name, several tenants.
+Status read_head(const Backplane& backplane, const RequestHead& head, const ModelInfo& model,
+                 Request& request) noexcept;
 
 }  // namespace atl::frontends::http

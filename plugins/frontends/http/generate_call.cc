@@ -1,12 +1,11 @@
 #include "generate_call.h"
 
-#include <cstdlib>
 #include <utility>
 
-#include "call_support.h"
 #include "codec/error_json.h"
 #include "codec/generate.h"
 #include "common/error_map.h"
+#include "common/output_memory.h"
 #include "common/wire_messages.h"
 #include "http_messages.h"
 
@@ -20,149 +19,65 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 }  // namespace
 
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
-    : context_(context), streams_(route.endpoint == Endpoint::kGenerateStream), route_(route) {
+    : ModelCall(context, route, kExchangePart | kEndPart),
+      streams_(route.endpoint == Endpoint::kGenerateStream) {
   regions.set_source(*context.backplane.server.shared_memory, {},
                      context.backplane.server.device_memory.get());
-  memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
   parts_.owned.set_charge(memory);
 }
 
-void GenerateCall::run(Channel& channel) noexcept {
-  channel_ = &channel;
-  begin(kExchangePart);
-  pass_ = context_.backplane.calls.enter();
-  if (!pass_) return go_on(unavailable(frontends::messages::kServerExiting));
-  Result<bool> found = find();
-  if (found.ok() && !found.value()) return;  // model_came() goes on
-  go_on(std::move(found).status());
-}
-
-Result<bool> GenerateCall::find() noexcept {
-  body_ = channel_->take_body();
-  memory = channel_->take_charge();
-  ATOLL_RETURN_IF_ERROR(charge_all(kRequestBytes + body_.size()));
-  Result<int64_t> version = route_version(context_.backplane.server, route_);
-  if (!version.ok()) return std::move(version).status();
-  Backplane& backplane = context_.backplane;
-  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
-                    route_.model, version.value());
-}
-
-void GenerateCall::about_to_wait() noexcept { channel_->keep_head(); }
-
-void GenerateCall::model_came(Status status) noexcept {
-  came_ = std::move(status);
-  context_.post(*this);
-}
-
 void GenerateCall::on_posted() noexcept {
-  if (!came_) return flush();
-  Status status = std::move(*came_);
-  came_.reset();
-  if (std::exchange(reading_, false)) {
-    hand_over(std::move(status));
+  if (is_waiting()) {
+    resume();
   } else {
-    go_on(std::move(status));
+    flush();
   }
 }
 
-void GenerateCall::go_on(Status status) noexcept {
-  // The head has gone with the client.
-  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
-  if (status.ok()) {
-    Result<bool> read = read_body();
-    if (read.ok() && !read.value()) return;
-    if (!read.ok()) status = std::move(read).status();
-  }
-  hand_over(std::move(status));
-}
-
-Result<bool> GenerateCall::read_body() noexcept {
+Result<bool> GenerateCall::parse_request() noexcept {
+  if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
   const Result<Encoding> encoding = content_encoding(channel_->head().content_encoding);
   if (!encoding.ok() || encoding.value() != Encoding::kIdentity) {
     return invalid_argument(messages::kOnlyIdentity);
   }
-  if (body_.size() <= kLargeBytes) {
-    ATOLL_RETURN_IF_ERROR(
-        reason(context_.generate_reader.read(body_.text(), model->info(), request, parts_)));
-    return true;
+  if (body_.size() > kLargeBytes) {
+    return read_elsewhere(*context_.backplane.large_work, &GenerateCall::hand_over);
   }
-  reading_ = true;
-  channel_->keep_head();
-  const Task work{[](void* self) { static_cast<GenerateCall*>(self)->read_large_body(); }, this, nullptr};
-  if (Status status = context_.backplane.large_work->try_post(work); !status.ok()) {
-    reading_ = false;
-    request.retry_after_ms = LargeWork::kRetryAfterMs;
-    return status;
-  }
-  return false;
+  ATOLL_RETURN_IF_ERROR(reason(context_.generate_reader.read(body_.text(), model->info(), request, parts_)));
+  return true;
 }
 
-void GenerateCall::read_large_body() noexcept {
-  Status status;
-  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
+Status GenerateCall::read_large() noexcept {
   const uint64_t parsing_bytes = kParsingGrowth * body_.size();
-  if (status.ok()) status = charge(parsing_bytes);
-  if (status.ok()) {
-    GenerateRequestReader reader(InputLimits{context_.backplane.settings.max_input_bytes});
-    status = reader.read(body_.text(), model->info(), request, parts_);
-    memory.reduce(parsing_bytes);
-  }
-  came_ = reason(std::move(status));
-  context_.post(*this);
+  ATOLL_RETURN_IF_ERROR(charge(parsing_bytes));
+  GenerateRequestReader reader(InputLimits{context_.backplane.settings.max_input_bytes});
+  Status status = reader.read(body_.text(), model->info(), request, parts_);
+  memory.reduce(parsing_bytes);
+  return status;
 }
 
-void GenerateCall::hand_over(Status status) noexcept {
-  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
-  if (status.ok()) status = prepare();
+Status GenerateCall::read_head() noexcept {
+  ATOLL_RETURN_IF_ERROR(ModelCall::read_head());
+  drop_body();
+  return {};
+}
+
+void GenerateCall::drop_body() noexcept {
   memory.reduce(body_.size());
   context_.buffers.give(std::move(body_));
-  if (status.ok()) {
-    status = submit();
-    if (status.ok()) return;
-  } else {
-    abandon();
-  }
+}
+
+void GenerateCall::refuse(const Status& status) noexcept {
+  drop_body();
   final_seen_here_ = true;
-  if (channel_ != nullptr) {
-    http::answer_error(*channel_, status, request.retry_after_ms);
-  } else {
-    end_if_over();
-  }
+  if (channel_ != nullptr) http::answer_error(*channel_, status, request.retry_after_ms);
+  done(kEndPart);
 }
 
-Status GenerateCall::prepare() noexcept {
-  ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
-  request.trace = start_trace(context_.backplane, model->info(), request.id, channel_->head());
-  trace("HTTP_RECV_START", channel_->received_first_ns());
-  trace("HTTP_RECV_END", channel_->received_last_ns());
-  return {};
-}
-
-Status GenerateCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
-  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
-  output.buffer = {};
-  if (size_bytes <= kInlineBytes) {
-    output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
-  } else {
-    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
-    output_bytes_ += size_bytes;
-    // What is made into text and kept for a client is bounded by the backlog, so nothing larger is of use.
-    if (size_bytes <= context_.backplane.settings.max_stream_backlog_bytes) {
-      output.buffer.data = std::malloc(size_bytes);
-    }
-    if (output.buffer.data == nullptr) {
-      return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
-                         output.name, "'");
-    }
-    output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
-  }
-  output.buffer.size_bytes = size_bytes;
-  return {};
-}
-
-void GenerateCall::drop_output(OutputTensor& output) noexcept {
-  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
+Status GenerateCall::check_output(const OutputTensor& output, uint64_t size_bytes) noexcept {
+  // What is made into text and kept for a client is bounded by the backlog, so nothing larger is of use.
+  if (size_bytes <= context_.backplane.settings.max_stream_backlog_bytes) return {};
+  return no_output_memory(output, size_bytes);
 }
 
 int GenerateCall::write_response(Response& response, std::string* text) noexcept {
@@ -188,7 +103,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
     }
     ++responses_;
     discard(response);
-    memory.reduce(std::exchange(output_bytes_, 0));
+    uncharge_outputs();
   }
   if (!streams_) {
     if (responses_ == 1 && !text.empty()) only_ = std::move(text);
@@ -245,11 +160,9 @@ void GenerateCall::flush() noexcept {
     texts.swap(pending_);
     end = ended_;
     close = ended_ || cut_;
-    posted_ = false;
   }
   final_seen_here_ = end;
-  // Answering may end the exchange, and the exchange this object, which the end of this function still needs.
-  const bool was_cancelling = std::exchange(cancelling_, true);
+  // Answering may end the exchange, and the client's going the request; this object stays, as its end is open.
   if (channel_ != nullptr && !streams_) {
     if (end) {
       trace("HTTP_SEND_START");
@@ -260,8 +173,14 @@ void GenerateCall::flush() noexcept {
   } else if (channel_ != nullptr && !stream_closed_) {
     answer_stream(std::move(texts), close);
   }
-  cancelling_ = was_cancelling;
-  end_if_over();
+  if (end) {
+    done(kEndPart);
+    return;
+  }
+  // What was pushed meanwhile, perhaps from in here.
+  std::lock_guard lock(mutex_);
+  posted_ = !pending_.empty() || ended_;
+  if (posted_) context_.post(*this);
 }
 
 void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexcept {
@@ -287,23 +206,13 @@ void GenerateCall::on_stream_written(size_t bytes) noexcept {
 void GenerateCall::on_written() noexcept {
   trace("HTTP_SEND_END");
   channel_ = nullptr;
-  exchange_over_ = true;
-  end_if_over();
+  done(kExchangePart);
 }
 
 void GenerateCall::on_gone() noexcept {
   channel_ = nullptr;
-  exchange_over_ = true;
-  if (!final_seen_here_) {
-    const bool was_cancelling = std::exchange(cancelling_, true);
-    request.cancellation.cancel();
-    cancelling_ = was_cancelling;
-  }
-  end_if_over();
-}
-
-void GenerateCall::end_if_over() noexcept {
-  if (exchange_over_ && final_seen_here_ && !cancelling_) done(kExchangePart);
+  if (!final_seen_here_) request.cancellation.cancel();
+  done(kExchangePart);
 }
 
 void GenerateCall::recycle() noexcept {

@@ -7,27 +7,21 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "atoll/gate.h"
 #include "codec/json_output.h"
 #include "codec/reply_form.h"
 #include "common/infer_context.h"
-#include "frontends/common/http/body_buffer.h"
-#include "frontends/common/http/call.h"
-#include "route_table.h"
-#include "thread_context.h"
+#include "model_call.h"
 
 namespace atl::frontends::http {
 
-class GenerateCall final : public InferContext, public Call, public Posted {
+class GenerateCall final : public ModelCall<InferContext> {
  public:
   GenerateCall(ThreadContext& context, const Route& route);
 
   // --- Call ---
-  void run(Channel& channel) noexcept override;
   void on_written() noexcept override;
   void on_gone() noexcept override;
   void on_stream_written(size_t bytes) noexcept override;
@@ -36,18 +30,13 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   void on_posted() noexcept override;
 
  private:
+  /// Beside the exchange: the end of the answer has come to the connection's thread, which makes nothing more
+  /// of it.
+  static constexpr uint32_t kEndPart = kExchangePart * 2;
+
   ~GenerateCall() override = default;
 
-  /// \returns false: it waits for the model
-  Result<bool> find() noexcept;
-  /// The model is there, or will not be. The call may be over afterwards, and this object with it.
-  void go_on(Status status) noexcept;
-  /// \returns false: the body is read elsewhere, and on_posted() goes on with hand_over()
-  Result<bool> read_body() noexcept;
-  /// [large work]
-  void read_large_body() noexcept;
-  void hand_over(Status status) noexcept;
-  Status prepare() noexcept;
+  void drop_body() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
   int write_response(Response& response, std::string* text) noexcept;
   /// Takes the text to the connection's thread. [model]
@@ -56,40 +45,30 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   /// Gives what was pushed to the connection. [connection]
   void flush() noexcept;
   void answer_stream(std::vector<std::string> texts, bool end) noexcept;
-  void end_if_over() noexcept;
   uint32_t retry_after_ms() const noexcept { return http_status_ == 200 ? 0 : request.retry_after_ms; }
 
   // --- InferContext ---
-  Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept override;
-  void drop_output(OutputTensor& output) noexcept override;
+  Result<bool> parse_request() noexcept override;
+  Status read_large() noexcept override;
+  Status read_head() noexcept override;
+  void refuse(const Status& status) noexcept override;
+  Status check_output(const OutputTensor& output, uint64_t size_bytes) noexcept override;
   void on_response(Response* response, uint32_t flags) noexcept override;
   void recycle() noexcept override;
-  void about_to_wait() noexcept override;
-  void model_came(Status status) noexcept override;
 
-  ThreadContext& context_;
-  Pass pass_;
   const bool streams_;
 
   // Of the connection's thread.
-  Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
-  Route route_;                 ///< valid while run() runs or the request waits for its model, as is the head
-  BodyBuffer body_;             ///< until it is read
-  std::optional<Status> came_;  ///< how the wait for the model, or for the body to be read, ended
-  bool reading_ = false;        ///< it is the body
-  bool begun_ = false;          ///< the stream's head was written
+  bool begun_ = false;  ///< the stream's head was written
   bool stream_closed_ = false;
-  bool exchange_over_ = false;  ///< the connection needs nothing any more
   bool final_seen_here_ = false;
-  bool cancelling_ = false;
 
   // Of the thread that brings responses.
   InferParts parts_;
   JsonOutput json_;
   uint32_t responses_ = 0;
-  uint64_t output_bytes_ = 0;  ///< charged for outputs of the response that is being made
-  bool dropping_ = false;      ///< too much waits: nothing more is sent
-  std::string only_;           ///< the first response of a call that does not stream
+  bool dropping_ = false;  ///< too much waits: nothing more is sent
+  std::string only_;       ///< the first response of a call that does not stream
 
   std::atomic<uint64_t> backlog_bytes_{0};
 
@@ -98,7 +77,7 @@ class GenerateCall final : public InferContext, public Call, public Posted {
   int http_status_ = 200;  ///< of the first response
   bool ended_ = false;
   bool cut_ = false;
-  bool posted_ = false;
+  bool posted_ = false;  ///< flush() is to run, or runs
 };
 
 }  // namespace atl::frontends::http

@@ -108,6 +108,28 @@ TEST_F(GenerateTest, FailuresBeforeTheModel) {
   }
 }
 
+TEST_F(GenerateTest, HeadersBecomeParameters) {
+  std::vector<std::string> seen;
+  model_->respond = [&](Request& request) {
+    for (const Parameter& parameter : request.parameters)
+      seen.push_back(cat(parameter.key, "=", parameter.text));
+    send_number(request, 5, kFinal);
+    (void)request.release().ok();
+  };
+  host_.options().set_string("header_forward_pattern", "^x-fwd|sequence_id");
+  start();
+  for (bool streams : {false, true}) {
+    const std::string headers = "X-Fwd-One: a b\r\nOther: c\r\nx-fwd-two: header\r\n";
+    const std::string body = R"({"INPUT0":5,"x-fwd-two":"body"})";
+    seen.clear();
+    EXPECT_EQ(post(streams ? "/v2/models/m/generate_stream" : "/v2/models/m/generate", body, headers).status,
+              200);
+    EXPECT_EQ(seen, (std::vector<std::string>{"x-fwd-two=header", "X-Fwd-One=a b"}));
+    expect_error(streams ? stream("Sequence_id: 5\r\n") : generate(R"({"INPUT0":5})", "Sequence_id: 5\r\n"),
+                 400, "Header 'Sequence_id' is reserved for Triton usage and cannot be forwarded.");
+  }
+}
+
 TEST_F(GenerateTest, AnErrorAsTheAnswer) {
   model_->respond = [](Request& request) { fail_request(request, unimplemented("not this")); };
   start();

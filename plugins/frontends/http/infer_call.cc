@@ -9,6 +9,7 @@
 #include "codec/infer_response.h"
 #include "common/classification.h"
 #include "common/error_map.h"
+#include "common/output_memory.h"
 #include "common/wire_messages.h"
 #include "http_messages.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 /// Calls that wait in a thread's pool at most; more in flight make more, which are freed afterwards.
 constexpr size_t kPooledCalls = 256;
-/// Larger answers than this are a defect of the model; also keeps sums of sizes from overflowing.
-constexpr uint64_t kMaxTensorBytes = uint64_t{1} << 40;
 
 /// How much larger tensors are as JSON, roughly.
 constexpr uint64_t kJsonGrowth = 4;
@@ -32,158 +31,85 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 }  // namespace
 
-InferCall::InferCall(ThreadContext& context) : context_(context) {
+InferCall::InferCall(ThreadContext& context, const Route& route) : ModelCall(context, route, kExchangePart) {
   regions.set_source(*context.backplane.server.shared_memory,
                      {context.backplane.settings.max_input_bytes, "max_input_size"},
                      context.backplane.server.device_memory.get());
-  memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
   parts_.owned.set_charge(memory);
 }
 
 InferCall::~InferCall() { free_tensors(); }
 
 InferCall* InferCall::make(ThreadContext& context, const Route& route) {
-  std::unique_ptr<InferCall> call;
-  if (context.idle_infer_calls.empty()) {
-    call = std::make_unique<InferCall>(context);
-  } else {
-    call = std::move(context.idle_infer_calls.back());
-    context.idle_infer_calls.pop_back();
-  }
+  if (context.idle_infer_calls.empty()) return new InferCall(context, route);
+  InferCall* call = context.idle_infer_calls.back().release();
+  context.idle_infer_calls.pop_back();
   call->route_ = route;
-  return call.release();
+  return call;
 }
 
-void InferCall::run(Channel& channel) noexcept {
-  channel_ = &channel;
-  begin(kExchangePart);
-  pass_ = context_.backplane.calls.enter();
-  if (!pass_) {
-    abandon();
-    answer_error(unavailable(frontends::messages::kServerExiting));
-    return;
-  }
-  Result<bool> found = find();
-  if (found.ok() && !found.value()) return;  // model_came() goes on
-  go_on(std::move(found).status());
-}
-
-Result<bool> InferCall::find() noexcept {
-  body_ = channel_->take_body();
-  memory = channel_->take_charge();
-  ATOLL_RETURN_IF_ERROR(charge_all(kRequestBytes + body_.size()));
-  Result<int64_t> version = route_version(context_.backplane.server, route_);
-  if (!version.ok()) return std::move(version).status();
-  Backplane& backplane = context_.backplane;
-  return find_model(*backplane.server.router, *backplane.server.catalog, backplane.host.registry(),
-                    route_.model, version.value());
-}
-
-void InferCall::about_to_wait() noexcept { channel_->keep_head(); }
-
-void InferCall::model_came(Status status) noexcept {
-  came_ = std::move(status);
-  context_.post(*this);
-}
-
-void InferCall::go_on(Status status) noexcept {
-  // The head has gone with the client.
-  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
-  if (status.ok() && model->info().decoupled) status = unimplemented(messages::kDecoupled);
-  if (status.ok()) {
-    Result<bool> read = read_body();
-    if (read.ok() && !read.value()) return;
-    if (!read.ok()) status = std::move(read).status();
-  }
-  hand_over(std::move(status));
-}
-
-void InferCall::hand_over(Status status) noexcept {
-  if (status.ok() && channel_ == nullptr) status = Status(Code::kCancelled, {});
-  if (status.ok()) status = prepare();
-  if (!status.ok()) {
-    abandon();
-    answer_error(status);
-    return;
-  }
-  if (status = submit(); !status.ok()) answer_error(status);
-}
-
-Status InferCall::prepare() noexcept {
-  ATOLL_RETURN_IF_ERROR(forward_headers());
-  ATOLL_RETURN_IF_ERROR(read_tenant(context_.backplane.settings.tenant, channel_->head(), request));
-  accepted_ = accepted_encoding(channel_->head().accept_encoding);
-  start_trace();
-  return {};
-}
-
-Result<bool> InferCall::read_body() noexcept {
+Result<bool> InferCall::parse_request() noexcept {
+  if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
+  if (model->info().decoupled) return unimplemented(messages::kDecoupled);
   const RequestHead& head = channel_->head();
   Result<Encoding> encoding = content_encoding(head.content_encoding);
   if (!encoding.ok()) return std::move(encoding).status();
   body_encoding_ = encoding.value();
+  accepted_ = accepted_encoding(head.accept_encoding);
   has_json_length_ = head.has_json_length;
   json_length_ = head.json_length;
-  bool large = false;
-  if (body_encoding_ != Encoding::kIdentity) {
-    // How large it is shows when it has been opened so far.
-    const uint64_t limit = context_.backplane.settings.max_input_bytes;
-    const uint64_t most = std::min<uint64_t>(limit, kLargeBytes);
-    BodyBuffer plain = context_.buffers.take();
-    Status status = decompress(body_.bytes(), most, &plain);
-    large = most < limit && plain.size() > most;
-    if (!large) {
-      context_.buffers.give(std::exchange(body_, std::move(plain)));
-      body_encoding_ = Encoding::kIdentity;
-      ATOLL_RETURN_IF_ERROR(std::move(status));
-      ATOLL_RETURN_IF_ERROR(charge(body_.size()));
-    } else {
-      context_.buffers.give(std::move(plain));
-    }
+  Result<bool> here = decompress_small();
+  if (here.ok() && here.value()) here = has_small_json();
+  if (!here.ok()) return here;
+  if (!here.value()) {
+    return read_elsewhere(*context_.backplane.large_work, &InferCall::hand_over);
   }
-  if (!large && body_.size() > kLargeBytes) {
-    std::optional<size_t> json_bytes;
-    if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
-    large = json_bytes.value_or(body_.size()) > kLargeBytes;
-  }
-  if (!large) {
-    ATOLL_RETURN_IF_ERROR(reason(parse_body(context_.infer_reader)));
-    return true;
-  }
-  reading_ = true;
-  channel_->keep_head();
-  const Task work{[](void* self) { static_cast<InferCall*>(self)->read_large_body(); }, this, nullptr};
-  if (Status status = context_.backplane.large_work->try_post(work); !status.ok()) {
-    reading_ = false;
-    request.retry_after_ms = LargeWork::kRetryAfterMs;
-    return status;
-  }
-  return false;
+  ATOLL_RETURN_IF_ERROR(reason(parse_body(context_.infer_reader)));
+  return true;
 }
 
-void InferCall::read_large_body() noexcept {
+Result<bool> InferCall::decompress_small() noexcept {
+  if (body_encoding_ == Encoding::kIdentity) return true;
+  // How large it is shows when it has been opened so far.
   const uint64_t limit = context_.backplane.settings.max_input_bytes;
-  Status status;
-  if (request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
-  if (status.ok() && body_encoding_ != Encoding::kIdentity) {
+  const uint64_t most = std::min<uint64_t>(limit, kLargeBytes);
+  BodyBuffer plain = context_.buffers.take();
+  Status status = decompress(body_.bytes(), most, &plain);
+  if (most < limit && plain.size() > most) {
+    context_.buffers.give(std::move(plain));
+    return false;
+  }
+  context_.buffers.give(std::exchange(body_, std::move(plain)));
+  body_encoding_ = Encoding::kIdentity;
+  ATOLL_RETURN_IF_ERROR(std::move(status));
+  ATOLL_RETURN_IF_ERROR(charge(body_.size()));
+  return true;
+}
+
+Result<bool> InferCall::has_small_json() const noexcept {
+  if (body_.size() <= kLargeBytes) return true;
+  std::optional<size_t> json_bytes;
+  if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
+  return json_bytes.value_or(body_.size()) <= kLargeBytes;
+}
+
+Status InferCall::read_large() noexcept {
+  const uint64_t limit = context_.backplane.settings.max_input_bytes;
+  if (body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
-    status = decompress(body_.bytes(), limit, &plain, &memory);
+    Status status = decompress(body_.bytes(), limit, &plain, &memory);
     body_ = std::move(plain);
+    ATOLL_RETURN_IF_ERROR(std::move(status));
+    if (request.cancellation.cancelled()) return Status(Code::kCancelled, {});
   }
-  if (status.ok() && request.cancellation.cancelled()) status = Status(Code::kCancelled, {});
-  if (status.ok()) {
-    std::optional<size_t> json_bytes;
-    if (has_json_length_) status = read_json_bytes(json_length_, body_.size(), &json_bytes);
-    const uint64_t parsing_bytes = kParsingGrowth * json_bytes.value_or(body_.size());
-    if (status.ok()) status = charge(parsing_bytes);
-    if (status.ok()) {
-      InferRequestReader reader(InputLimits{limit});
-      status = parse_body(reader);
-      memory.reduce(parsing_bytes);
-    }
-  }
-  came_ = reason(std::move(status));
-  context_.post(*this);
+  std::optional<size_t> json_bytes;
+  if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
+  const uint64_t parsing_bytes = kParsingGrowth * json_bytes.value_or(body_.size());
+  ATOLL_RETURN_IF_ERROR(charge(parsing_bytes));
+  InferRequestReader reader(InputLimits{limit});
+  Status status = parse_body(reader);
+  memory.reduce(parsing_bytes);
+  return status;
 }
 
 Status InferCall::parse_body(InferRequestReader& reader) noexcept {
@@ -192,55 +118,6 @@ Status InferCall::parse_body(InferRequestReader& reader) noexcept {
     ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
   }
   return reader.read(infer_body, model->info(), request, parts_, regions);
-}
-
-Status InferCall::forward_headers() noexcept {
-  const HeaderForward& forward = context_.backplane.settings.forward;
-  if (!forward.active()) return {};
-  for (const HeaderField& field : channel_->head().fields) {
-    if (!forward.matches(field.name)) continue;
-    if (HeaderForward::reserved(field.name)) {
-      return Status(Code::kInvalidArgument, frontends::messages::reserved_header(field.name));
-    }
-    // A header takes the place of a parameter of the same name.
-    auto* same = std::find_if(request.parameters.begin(), request.parameters.end(),
-                              [&](const Parameter& known) { return known.key == field.name; });
-    Parameter& parameter = same != request.parameters.end() ? *same : request.add_parameter();
-    parameter.key = request.arena().copy_text(field.name);
-    parameter.type = ParameterType::kString;
-    parameter.text = request.arena().copy_text(field.value);
-  }
-  return {};
-}
-
-void InferCall::start_trace() noexcept {
-  request.trace = http::start_trace(context_.backplane, model->info(), request.id, channel_->head());
-  if (request.trace == nullptr) return;
-  trace("HTTP_RECV_START", channel_->received_first_ns());
-  trace("HTTP_RECV_END", channel_->received_last_ns());
-}
-
-Status InferCall::allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept {
-  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
-  output.buffer = {};
-  if (size_bytes <= kInlineBytes) {
-    output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
-  } else {
-    ATOLL_RETURN_IF_ERROR(charge(size_bytes));
-    const uint64_t rounded = (size_bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-    if (size_bytes <= kMaxTensorBytes) output.buffer.data = std::aligned_alloc(kTensorAlignment, rounded);
-    if (output.buffer.data == nullptr) {
-      return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
-                         output.name, "'");
-    }
-    output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
-  }
-  output.buffer.size_bytes = size_bytes;
-  return {};
-}
-
-void InferCall::drop_output(OutputTensor& output) noexcept {
-  std::free(reinterpret_cast<void*>(std::exchange(output.sink_data, 0)));
 }
 
 bool InferCall::is_large(const Response& response) const noexcept {
@@ -345,14 +222,8 @@ void InferCall::deliver() noexcept {
 }
 
 void InferCall::on_posted() noexcept {
-  if (came_) {
-    Status status = std::move(*came_);
-    came_.reset();
-    if (std::exchange(reading_, false)) {
-      hand_over(std::move(status));
-    } else {
-      go_on(std::move(status));
-    }
+  if (is_waiting()) {
+    resume();
     return;
   }
   if (!recycled_) {

@@ -37,7 +37,7 @@ inline constexpr OptionTable kOptions{
     option_string("server_name", "triton").help("Name of the server in the answer to the metadata call."),
     option_string("header_forward_pattern", "")
         .help("RE2 pattern, matched anywhere in a header's name without regard to case: such headers of an "
-              "infer call become parameters of its request; empty: none."),
+              "infer or generate call become parameters of its request; empty: none."),
     option_string("tenant_header", "")
         .help("Header that names the tenant of an inference request, such as x-tenant; empty: none does."),
     option_moved("restricted_apis", "security/keys"),

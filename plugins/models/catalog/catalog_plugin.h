@@ -21,7 +21,7 @@ class CatalogPlugin final : public Plugin {
 
   void stop() override;
   ModelCatalog& catalog() noexcept;
-  Lifecycle& lifecycle() noexcept { return catalog_.lifecycle(); }
+  Catalog& core() noexcept { return catalog_; }
   std::string holding() override { return catalog_.lifecycle().holding(); }
 
  private:

@@ -35,7 +35,7 @@ bool ShadowBudget::take(uint64_t bytes) noexcept {
   return true;
 }
 
-std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& request, ShadowTarget& target,
+std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& from, ShadowTarget& target,
                                                       uint32_t max_in_flight, ShadowBudget& budget,
                                                       const DeviceMemory* devices, Pass pass) noexcept {
   if (target.in_flight.fetch_add(1, std::memory_order_relaxed) >= max_in_flight) {
@@ -44,7 +44,7 @@ std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& request, Sh
     return nullptr;
   }
   std::unique_ptr<ShadowRequest> shadow(new ShadowRequest(target, budget, std::move(pass)));
-  if (shadow->copy(request, devices)) return shadow;
+  if (shadow->copy(from, devices)) return shadow;
   shadow->count_dropped();
   return nullptr;
 }
@@ -52,42 +52,41 @@ std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& request, Sh
 ShadowRequest::~ShadowRequest() {
   std::free(input_bytes_);
   budget_.give_back(input_size_bytes_);
-  model_.reset();
   target_.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool ShadowRequest::copy(const Request& request, const DeviceMemory* devices) noexcept {
-  Arena& arena = request_.arena();
+bool ShadowRequest::copy(const Request& from, const DeviceMemory* devices) noexcept {
+  Arena& arena = request.arena();
   // Its client was admitted for the request itself.
-  request_.call_flags = kShadow | kIsStep;
-  request_.id = arena.copy_text(request.id);
-  request_.priority = request.priority;
-  request_.timeout_us = request.timeout_us;
-  request_.tenant = arena.copy_text(request.tenant);
-  request_.caller = arena.copy_text(request.caller);
-  request_.times.deadline_ns = request.times.deadline_ns;
-  for (const RequestedOutput& output : request.outputs) {
-    request_.add_output().name = arena.copy_text(output.name);
+  request.call_flags = kShadow | kIsStep;
+  request.id = arena.copy_text(from.id);
+  request.priority = from.priority;
+  request.timeout_us = from.timeout_us;
+  request.tenant = arena.copy_text(from.tenant);
+  request.caller = arena.copy_text(from.caller);
+  request.times.deadline_ns = from.times.deadline_ns;
+  for (const RequestedOutput& output : from.outputs) {
+    request.add_output().name = arena.copy_text(output.name);
   }
-  for (const Parameter& parameter : request.parameters) {
-    Parameter& copied = request_.add_parameter();
+  for (const Parameter& parameter : from.parameters) {
+    Parameter& copied = request.add_parameter();
     copied = parameter;
     copied.key = arena.copy_text(parameter.key);
     copied.text = arena.copy_text(parameter.text);
   }
-  return copy_inputs(request, devices);
+  return copy_inputs(from, devices);
 }
 
-bool ShadowRequest::copy_inputs(const Request& request, const DeviceMemory* devices) noexcept {
+bool ShadowRequest::copy_inputs(const Request& from, const DeviceMemory* devices) noexcept {
   uint64_t bytes = 0;
-  if (!measure(request, &bytes) || !budget_.take(bytes)) return false;
+  if (!measure(from, &bytes) || !budget_.take(bytes)) return false;
   input_size_bytes_ = bytes;
   if (bytes != 0) input_bytes_ = std::aligned_alloc(kAlignment, bytes);
   if (bytes != 0 && input_bytes_ == nullptr) return false;
-  Arena& arena = request_.arena();
+  Arena& arena = request.arena();
   auto* to = static_cast<char*>(input_bytes_);
-  for (const InputTensor& input : request.inputs) {
-    InputTensor& copied = request_.add_input();
+  for (const InputTensor& input : from.inputs) {
+    InputTensor& copied = request.add_input();
     copied.name = arena.copy_text(input.name);
     copied.datatype = input.datatype;
     copied.flags = input.flags;
@@ -95,13 +94,13 @@ bool ShadowRequest::copy_inputs(const Request& request, const DeviceMemory* devi
     copied.size_bytes = input.size_bytes;
     Buffer buffer;
     buffer.data = to;
-    for (const Buffer& from : input.buffers) {
+    for (const Buffer& piece : input.buffers) {
       Buffer part;
       part.data = to + buffer.size_bytes;
-      part.size_bytes = from.size_bytes;
-      const Status status = devices == nullptr ? copy_on_host(part, from) : devices->copy(part, from);
+      part.size_bytes = piece.size_bytes;
+      const Status status = devices == nullptr ? copy_on_host(part, piece) : devices->copy(part, piece);
       if (!status.ok()) return false;
-      buffer.size_bytes += from.size_bytes;
+      buffer.size_bytes += piece.size_bytes;
     }
     copied.buffers = arena.copy(std::span<const Buffer>(&buffer, 1));
     to += aligned(buffer.size_bytes);
@@ -113,69 +112,21 @@ void ShadowRequest::run(std::unique_ptr<ShadowRequest> owned, ModelCatalog& cata
   ShadowRequest* shadow = owned.release();
   shadow->target_.requests.fetch_add(1, std::memory_order_relaxed);
   Result<ModelRef> model = catalog.acquire(shadow->target_.model, shadow->target_.version);
-  bool accepted = false;
-  if (model.ok()) {
-    shadow->model_ = std::move(model).value();
-    shadow->request_.model = shadow->model_.get();
-    shadow->request_.sink = shadow;
-    accepted = shadow->model_->infer(shadow->request_).ok();
-  }
-  if (accepted) {
-    shadow->done(kSubmitPart);
-  } else {
-    shadow->fail();
-    shadow->done(kFinalPart | kReleasePart | kSubmitPart);
-  }
+  if (!model.ok()) return shadow->refuse(std::move(model).status());
+  shadow->infer(std::move(model).value());
 }
 
-Response* ShadowRequest::new_response() noexcept {
-  auto* response = new Response;
-  response->sink = this;
-  return response;
+Status ShadowRequest::reserve(const OutputTensor&, uint64_t size_bytes) noexcept {
+  if (budget_.take(size_bytes)) return {};
+  return make_status(Code::kResourceExhausted, "the memory for shadow requests is used up");
 }
 
-Status ShadowRequest::allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind,
-                               int64_t) noexcept {
-  if (!budget_.take(size_bytes)) {
-    return make_status(Code::kResourceExhausted, "the memory for shadow requests is used up");
-  }
-  output.buffer = {};
-  output.buffer.data = std::malloc(size_bytes + 1);
-  if (output.buffer.data == nullptr) {
-    budget_.give_back(size_bytes);
-    return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
-                       output.name, "'");
-  }
-  output.buffer.size_bytes = size_bytes;
-  // A backend may shrink the buffer: what was taken is kept apart.
-  output.sink_data = size_bytes + 1;
-  return {};
+void ShadowRequest::on_response(Response* response, uint32_t) noexcept {
+  if (response != nullptr && !response->error.ok()) failed_ = true;
 }
 
-void ShadowRequest::discard(Response* response) noexcept {
-  wait_for_outputs(*response);
-  for (OutputTensor& output : response->outputs) {
-    if (output.sink_data == 0) continue;
-    std::free(output.buffer.data);
-    budget_.give_back(output.sink_data - 1);
-  }
-  delete response;
-}
-
-void ShadowRequest::send(Response* response, uint32_t flags) noexcept {
-  if (response != nullptr) {
-    if (!response->error.ok()) fail();
-    discard(response);
-  }
-  if ((flags & kFinal) == 0 || std::exchange(final_seen_, true)) return;
-  done(kFinalPart);
-}
-
-void ShadowRequest::released(Request&) noexcept { done(kReleasePart); }
-
-void ShadowRequest::done(uint32_t parts) noexcept {
-  if (!parts_.done(parts)) return;
-  if (failed_.load(std::memory_order_relaxed)) target_.failures.fetch_add(1, std::memory_order_relaxed);
+void ShadowRequest::on_end() noexcept {
+  if (failed_) target_.failures.fetch_add(1, std::memory_order_relaxed);
   // The pass goes last: with it the plugin may be stopped and unmapped.
   Pass pass = std::move(pass_);
   delete this;

@@ -7,9 +7,7 @@
 
 #include "atoll/device_memory.h"
 #include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/open_parts.h"
-#include "atoll/request.h"
+#include "atoll/inner_request.h"
 #include "routing/weighted/route_table.h"
 
 namespace atl::routing {
@@ -27,17 +25,15 @@ class ShadowBudget {
   std::atomic<uint64_t> used_bytes_{0};
 };
 
-/// Its own sink. Before run() whoever holds it may delete it; from then on it is its own.
-class ShadowRequest final : public ResponseSink {
+/// Before run() whoever holds it may delete it; from then on it is its own.
+class ShadowRequest final : public InnerRequest {
  public:
   /// Null if the limits do not allow it or an input can not be copied to CPU memory; that is counted as
   /// dropped. Blocks for inputs in device memory. \param devices  null: nothing reaches it. \param pass  kept
   /// until the request is over
-  static std::unique_ptr<ShadowRequest> copy_of(const Request& request, ShadowTarget& target,
+  static std::unique_ptr<ShadowRequest> copy_of(const Request& from, ShadowTarget& target,
                                                 uint32_t max_in_flight, ShadowBudget& budget,
                                                 const DeviceMemory* devices, Pass pass) noexcept;
-  ShadowRequest(const ShadowRequest&) = delete;
-  ShadowRequest& operator=(const ShadowRequest&) = delete;
   virtual ~ShadowRequest();
 
   /// Hands it to the target's version and forgets it.
@@ -45,37 +41,24 @@ class ShadowRequest final : public ResponseSink {
   /// Counts it as dropped; to be deleted then.
   void count_dropped() noexcept { target_.dropped.fetch_add(1, std::memory_order_relaxed); }
 
-  const Request& request() const noexcept { return request_; }
-
-  // --- ResponseSink ---
-  Response* new_response() noexcept override;
-  Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind preferred_kind,
-                  int64_t preferred_device_id) noexcept override;
-  void send(Response* response, uint32_t flags) noexcept override;
-  void discard(Response* response) noexcept override;
-  void released(Request& released_request) noexcept override;
-
  private:
-  /// Whoever is done with the object; the last one deletes it.
-  enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2, kSubmitPart = 4 };
-
   ShadowRequest(ShadowTarget& target, ShadowBudget& budget, Pass pass) noexcept
       : pass_(std::move(pass)), target_(target), budget_(budget) {}
-  bool copy(const Request& request, const DeviceMemory* devices) noexcept;
-  bool copy_inputs(const Request& request, const DeviceMemory* devices) noexcept;
-  void fail() noexcept { failed_.store(true, std::memory_order_relaxed); }
-  void done(uint32_t parts) noexcept;
+  bool copy(const Request& from, const DeviceMemory* devices) noexcept;
+  bool copy_inputs(const Request& from, const DeviceMemory* devices) noexcept;
+
+  // --- InnerRequest ---
+  Status reserve(const OutputTensor& output, uint64_t size_bytes) noexcept override;
+  void unreserve(uint64_t size_bytes) noexcept override { budget_.give_back(size_bytes); }
+  void on_response(Response* response, uint32_t flags) noexcept override;
+  void on_end() noexcept override;
 
   Pass pass_;  ///< goes last: with it the plugin may be unmapped
   ShadowTarget& target_;
   ShadowBudget& budget_;
   void* input_bytes_ = nullptr;
   uint64_t input_size_bytes_ = 0;
-  ModelRef model_;
-  Request request_;
-  OpenParts parts_{kFinalPart | kReleasePart | kSubmitPart};
-  std::atomic<bool> failed_{false};
-  bool final_seen_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace atl::routing

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/device_memory.h"
+#include "atoll/inner_request.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_file.h"
 
@@ -18,64 +18,36 @@ namespace {
 
 using Sample = inference::ModelWarmup;
 
-/// A request and the sink that drops what it is answered.
-class WarmupRequest final : public ResponseSink {
+/// Drops what it is answered, but for the first failure.
+class WarmupRequest final : public InnerRequest {
  public:
-  WarmupRequest() { request.sink = this; }
   virtual ~WarmupRequest() = default;
-
-  Request request;
 
   /// Until the backend has done with it. \returns the first failure it was answered
   Status wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return final_ && released_; });
+    changed_.wait(lock, [&] { return ended_; });
     return std::move(failure_);
   }
 
-  Response* new_response() noexcept override {
-    std::scoped_lock lock(mutex_);
-    responses_.push_back(std::make_unique<Response>());
-    responses_.back()->sink = this;
-    return responses_.back().get();
+ private:
+  Status reserve(const OutputTensor& output, uint64_t size_bytes) noexcept override {
+    if (size_bytes <= kWarmupBytesMax) return {};
+    return invalid_argument("output '", output.name, "' takes ", size_bytes, " bytes");
   }
-  Status allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind,
-                  int64_t) noexcept override {
-    if (size_bytes > kWarmupBytesMax) {
-      return invalid_argument("output '", output.name, "' takes ", size_bytes, " bytes");
-    }
-    std::scoped_lock lock(mutex_);
-    // Aligned as a frontend's buffers are.
-    memory_.emplace_back(::operator new(size_bytes + 1, std::align_val_t(64)));
-    output.buffer.data = memory_.back().get();
-    output.buffer.size_bytes = size_bytes;
-    return {};
+  void on_response(Response* response, uint32_t) noexcept override {
+    if (response != nullptr && failure_.ok()) failure_ = std::move(response->error);
   }
-  void send(Response* response, uint32_t flags) noexcept override {
-    if (response != nullptr) wait_for_outputs(*response);
+  void on_end() noexcept override {
     std::scoped_lock lock(mutex_);
-    if (response != nullptr && !response->error.ok() && failure_.ok()) failure_ = std::move(response->error);
-    if ((flags & kFinal) != 0) final_ = true;
-    changed_.notify_all();
-  }
-  void discard(Response* response) noexcept override { wait_for_outputs(*response); }
-  void released(Request&) noexcept override {
-    std::scoped_lock lock(mutex_);
-    released_ = true;
+    ended_ = true;
     changed_.notify_all();
   }
 
- private:
-  struct Free {
-    void operator()(void* data) const noexcept { ::operator delete(data, std::align_val_t(64)); }
-  };
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool final_ = false;
-  bool released_ = false;
+  bool ended_ = false;
   Status failure_;
-  std::vector<std::unique_ptr<Response>> responses_;
-  std::vector<std::unique_ptr<void, Free>> memory_;
 };
 
 /// One input of a sample, shared by all its requests.
@@ -175,6 +147,7 @@ std::string execute(const Sample& sample, const std::vector<SampleInput>& inputs
   std::vector<Request*> requests;
   for (uint32_t i = 0; i < sample.batch_size(); ++i) {
     WarmupRequest& context = *contexts.emplace_back(std::make_unique<WarmupRequest>());
+    context.begin();
     if (Status status = fill(context.request, inputs, model); !status.ok()) return cat(status.text(), "; ");
     requests.push_back(&context.request);
   }

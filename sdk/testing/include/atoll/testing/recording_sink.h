@@ -37,6 +37,22 @@ struct ReceivedResponse {
   bool empty = false;  ///< only flags came
   std::vector<ReceivedOutput> outputs;
 
+  /// What a sink was sent, copied.
+  static ReceivedResponse of(const Response* response, uint32_t flags) {
+    ReceivedResponse received;
+    received.flags = flags;
+    received.empty = response == nullptr;
+    if (response == nullptr) return received;
+    received.code = response->error.code();
+    received.message = response->error.message();
+    for (const OutputTensor& output : response->outputs) {
+      received.outputs.push_back({std::string(output.name),
+                                  output.datatype,
+                                  {output.shape.begin(), output.shape.end()},
+                                  {static_cast<const char*>(output.buffer.data), output.buffer.size_bytes}});
+    }
+    return received;
+  }
   bool final() const noexcept { return (flags & kFinal) != 0; }
   const ReceivedOutput* find(std::string_view name) const noexcept {
     for (const ReceivedOutput& output : outputs) {
@@ -222,7 +238,7 @@ class TestRequest final : public ResponseSink {
     return {};
   }
   void send(Response* response, uint32_t flags) noexcept override {
-    ReceivedResponse received = copy(response, flags);
+    ReceivedResponse received = ReceivedResponse::of(response, flags);
     {
       std::lock_guard lock(mutex_);
       if (response != nullptr) note_outputs(received);
@@ -302,21 +318,6 @@ class TestRequest final : public ResponseSink {
     std::lock_guard lock(mutex_);
     if (!status.ok()) accepted_ = false;
     return status;
-  }
-  static ReceivedResponse copy(const Response* response, uint32_t flags) {
-    ReceivedResponse received;
-    received.flags = flags;
-    received.empty = response == nullptr;
-    if (response == nullptr) return received;
-    received.code = response->error.code();
-    received.message = response->error.message();
-    for (const OutputTensor& output : response->outputs) {
-      received.outputs.push_back({std::string(output.name),
-                                  output.datatype,
-                                  {output.shape.begin(), output.shape.end()},
-                                  {static_cast<const char*>(output.buffer.data), output.buffer.size_bytes}});
-    }
-    return received;
   }
   bool drop(Response* response) {
     return std::erase_if(live_, [&](const auto& owned) { return owned.get() == response; }) != 0;

@@ -1,0 +1,35 @@
+/// The one response of a call that has exactly one.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "atoll/request.h"
+
+namespace atl::frontends {
+
+/// Keeps the first response until the final flag; the others are discarded and counted.
+class SingleResponse {
+ public:
+  /// As they come to the sink. \returns true with the final flag: take() then
+  bool add(ResponseSink& sink, Response* response, uint32_t flags) noexcept {
+    if (response != nullptr && count_++ == 0) {
+      first_ = response;
+    } else if (response != nullptr) {
+      sink.discard(response);
+    }
+    return (flags & kFinal) != 0;
+  }
+  /// The first one, which is the caller's; null: none came. Ready for the next call.
+  /// \param count  how many came
+  Response* take(uint32_t* count) noexcept {
+    *count = std::exchange(count_, 0);
+    return std::exchange(first_, nullptr);
+  }
+
+ private:
+  Response* first_ = nullptr;
+  uint32_t count_ = 0;
+};
+
+}  // namespace atl::frontends

@@ -1,0 +1,40 @@
+#include "message_buffer.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include "common/output_memory.h"
+#include "common/wire_messages.h"
+
+namespace atl::frontends::grpc_frontend {
+Status check_output_bytes(uint64_t size_bytes) noexcept {
+  constexpr uint64_t kSpareBytes = 64;  // so little more is found when the message is written
+  if (size_bytes <= kMaxResponseBytes + kSpareBytes) return {};
+  return Status(Code::kInvalidArgument, messages::response_too_large(size_bytes));
+}
+
+grpc::ByteBuffer to_buffer(grpc_slice head, std::span<const V2ResponsePart> parts) {
+  const uint8_t* head_begin = GRPC_SLICE_START_PTR(head);
+  if (parts.size() == 1 && parts[0].tensor == nullptr) {
+    grpc::Slice only(head, grpc::Slice::STEAL_REF);
+    return grpc::ByteBuffer(&only, 1);
+  }
+  std::vector<grpc::Slice> slices;
+  slices.reserve(parts.size());
+  for (const V2ResponsePart& part : parts) {
+    if (part.tensor == nullptr) {
+      auto begin = static_cast<size_t>(part.bytes.data() - head_begin);
+      slices.emplace_back(grpc_slice_sub(head, begin, begin + part.bytes.size()), grpc::Slice::STEAL_REF);
+    } else if (part.tensor->sink_data == reinterpret_cast<uint64_t>(part.bytes.data())) {
+      void* memory = take_output_memory(const_cast<OutputTensor&>(*part.tensor));
+      slices.emplace_back(const_cast<uint8_t*>(part.bytes.data()), part.bytes.size(), &std::free, memory);
+    } else {
+      // Not what the backend was given: a classification in the response's arena.
+      slices.emplace_back(part.bytes.data(), part.bytes.size());
+    }
+  }
+  grpc_slice_unref(head);
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+}  // namespace atl::frontends::grpc_frontend

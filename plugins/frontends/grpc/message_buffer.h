@@ -1,0 +1,25 @@
+/// Messages as gRPC sends them, with the tensors in the memory that the backend filled.
+#pragma once
+
+#include <grpc/slice.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <limits>
+#include <span>
+
+#include "common/v2_infer_response.h"
+
+namespace atl::frontends::grpc_frontend {
+
+/// gRPC's own limit.
+inline constexpr uint64_t kMaxResponseBytes = std::numeric_limits<int32_t>::max();
+
+/// Whether gRPC could send an output of so many bytes. Errors: INVALID_ARGUMENT.
+Status check_output_bytes(uint64_t size_bytes) noexcept;
+
+/// The message as slices: pieces of the head share its memory, tensors give theirs away.
+/// \param head   taken over
+/// \param parts  of V2InferResponse::write(), with what the head has before it already in the first one
+grpc::ByteBuffer to_buffer(grpc_slice head, std::span<const V2ResponsePart> parts);
+
+}  // namespace atl::frontends::grpc_frontend

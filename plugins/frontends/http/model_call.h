@@ -1,0 +1,68 @@
+/// What calls that run a model have in common: the way from the connection to the model.
+#pragma once
+
+#include <utility>
+
+#include "atoll/gate.h"
+#include "call_support.h"
+#include "common/wire_messages.h"
+#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/http/call.h"
+#include "route_table.h"
+#include "thread_context.h"
+
+namespace atl::frontends::http {
+
+/// \tparam Context  an InferContext
+template <class Context>
+class ModelCall : public Context, public Call, public Posted {
+ public:
+  void run(Channel& channel) noexcept final {
+    channel_ = &channel;
+    this->begin(transport_parts_);
+    Backplane& backplane = context_.backplane;
+    pass_ = backplane.calls.enter();
+    if (!pass_) {
+      this->refuse_call(unavailable(frontends::messages::kServerExiting));
+      return;
+    }
+    body_ = channel.take_body();
+    this->memory = channel.take_charge();
+    Status charged = this->charge_all(Context::kRequestBytes + body_.size());
+    this->begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+                     route_.model,
+                     charged.ok() ? route_version(backplane.server, route_) : std::move(charged));
+  }
+
+ protected:
+  /// \param parts  the transport's, as begin() has them
+  ModelCall(ThreadContext& context, const Route& route, uint32_t parts)
+      : context_(context), route_(route), transport_parts_(parts) {
+    this->memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+  }
+  ~ModelCall() override = default;
+
+  Status read_head() noexcept override {
+    if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
+    const ModelInfo& info = this->model->info();
+    ATOLL_RETURN_IF_ERROR(http::read_head(context_.backplane, channel_->head(), info, this->request));
+    this->trace("HTTP_RECV_START", channel_->received_first_ns());
+    this->trace("HTTP_RECV_END", channel_->received_last_ns());
+    return {};
+  }
+  void about_to_wait() noexcept final { channel_->keep_head(); }
+  void to_own_thread() noexcept final { context_.post(*this); }
+
+  ThreadContext& context_;
+  Pass pass_;
+
+  // Of the connection's thread.
+  Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
+  Route route_;                 ///< valid while run() runs or the request waits, as is the head
+  BodyBuffer body_;
+
+ private:
+  const uint32_t transport_parts_;
+};
+
+}  // namespace atl::frontends::http

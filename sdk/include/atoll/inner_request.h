@@ -1,0 +1,197 @@
+/// A request that is made inside the server: a copy of a client's, a warm-up's, a step of another one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "atoll/memory.h"
+#include "atoll/model.h"
+#include "atoll/open_parts.h"
+#include "atoll/request.h"
+
+namespace atl {
+
+/// Request, sink and memory for outputs in one object. The maker fills `request`, says with of() on whose
+/// behalf it is, and gives it away with infer(), or, where no model is asked, with begin() to whoever executes
+/// it. Then it is in use until on_end(), which is called once: when the final response has come, the request
+/// is released and infer() has returned, in whatever order and on any threads. From inside on_end() on it
+/// may be freed, or used again: everything is as new, and the request's arena keeps its memory.
+class InnerRequest : public ResponseSink {
+ public:
+  InnerRequest() noexcept = default;
+  InnerRequest(const InnerRequest&) = delete;
+  InnerRequest& operator=(const InnerRequest&) = delete;
+
+  Request request;
+
+  /// The request is made on behalf of `parent`, which is not over before on_end() is called: it has the
+  /// parent's deadline, priority, tenant and caller, is cancelled and traced with it, and does not wait for
+  /// what the parent holds. Before infer().
+  void of(Request& parent) noexcept {
+    parent_ = &parent;
+    request.set_parent(parent);
+    request.times.deadline_ns = parent.times.deadline_ns;
+    request.priority = parent.priority;
+    request.tenant = parent.tenant;
+    request.caller = parent.caller;
+  }
+
+  /// Hands the request to the model, which is held until the end. What the model refuses is answered with its
+  /// refusal. The object may be free, or in its next use, afterwards.
+  void infer(ModelRef target) noexcept {
+    model_ = std::move(target);
+    const ModelInfo& info = model_->info();
+    if (parent_ != nullptr && parent_->trace != nullptr) {
+      request.trace = parent_->trace->spawn_child(info.name, info.version, request.id);
+    }
+    request.model = model_.get();
+    begin(kFinalPart | kReleasePart | kSubmitPart);
+    if (Status status = model_->infer(request); !status.ok()) return answer_refused(std::move(status));
+    done(kSubmitPart);
+  }
+  /// Answers a request that can not be given away, instead of infer(). As there, it may be free afterwards.
+  void refuse(Status status) noexcept {
+    begin(kFinalPart | kReleasePart);
+    answer_refused(std::move(status));
+  }
+  /// The request is given away otherwise: to be answered and released, and no more.
+  void begin() noexcept { begin(kFinalPart | kReleasePart); }
+
+  // --- ResponseSink ---
+  Response* new_response() noexcept final {
+    Response* response = std::exchange(first_in_use_, true) ? new Response : &first_;
+    response->sink = this;
+    return response;
+  }
+  Status allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind, int64_t) noexcept final {
+    free_memory(output);
+    const RequestedOutput* wanted = request.find_output(output.name);
+    if (wanted != nullptr && wanted->placement.data != nullptr) {
+      if (size_bytes > wanted->placement.size_bytes) {
+        return invalid_argument("output '", output.name, "' has a place of ", wanted->placement.size_bytes,
+                                " bytes and needs ", size_bytes);
+      }
+      output.buffer = wanted->placement;
+    } else {
+      ATOLL_RETURN_IF_ERROR(give_memory(output, size_bytes));
+    }
+    output.buffer.size_bytes = size_bytes;
+    return {};
+  }
+  void send(Response* response, uint32_t flags) noexcept final {
+    if (final_seen_) {
+      if (response != nullptr) discard(response);
+      return;
+    }
+    final_seen_ = (flags & kFinal) != 0;
+    // Nobody waits for the answers of a shadow.
+    if (response != nullptr && model_ && !std::exchange(responded_, true) &&
+        (request.call_flags & kShadow) == 0)
+      model_->report_first_response(request);
+    on_response(response, flags);
+    if (response != nullptr) discard(response);
+    if ((flags & kFinal) != 0) done(kFinalPart);
+  }
+  void discard(Response* response) noexcept final {
+    for (OutputTensor& output : response->outputs) {
+      (void)wait_until_ready(output.buffer).ok();  // no device writes to it any more
+      free_memory(output);
+    }
+    if (response != &first_) {
+      delete response;
+      return;
+    }
+    response->reset();
+    first_in_use_ = false;
+  }
+  void released(Request&) noexcept final {
+    if (request.trace != nullptr) request.trace->report(TraceActivity::kRequestEnd, 0);
+    done(kReleasePart);
+  }
+
+ protected:
+  ~InnerRequest() = default;
+
+  /// A response came, or, if it is null, only flags. It is the sink's again when this returns. One call at a
+  /// time, none after kFinal.
+  virtual void on_response(Response* response, uint32_t flags) noexcept = 0;
+  /// The use has ended; see above.
+  virtual void on_end() noexcept = 0;
+  /// Whether so much memory may be taken for an output. Errors: are the output's.
+  virtual Status reserve(const OutputTensor& /*output*/, uint64_t /*size_bytes*/) noexcept { return {}; }
+  /// It was given back.
+  virtual void unreserve(uint64_t /*size_bytes*/) noexcept {}
+
+ private:
+  enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2, kSubmitPart = 4 };
+
+  /// Before the bytes of an output, and as large as their alignment; where it is is in sink_data: users of the
+  /// output may make its buffer smaller.
+  struct alignas(64) Block {
+    uint64_t size_bytes;
+  };
+
+  void begin(uint32_t parts) noexcept {
+    request.sink = this;
+    final_seen_ = responded_ = false;
+    if (parent_ != nullptr) {
+      link_.child = &request.cancellation;
+      parent_->cancellation.link(link_);
+    }
+    parts_.open(parts);
+  }
+  void answer_refused(Status status) noexcept {
+    Response* response = new_response();
+    response->error = std::move(status);
+    final_seen_ = true;
+    on_response(response, kFinal);
+    discard(response);
+    done(kFinalPart | kReleasePart | kSubmitPart);
+  }
+  void done(uint32_t parts) noexcept {
+    if (!parts_.done(parts)) return;
+    if (Request* parent = std::exchange(parent_, nullptr)) parent->cancellation.unlink(link_);
+    if (request.trace != nullptr) request.trace->release();
+    request.reset();
+    model_.reset();
+    on_end();
+  }
+
+  Status give_memory(OutputTensor& output, uint64_t size_bytes) noexcept {
+    ATOLL_RETURN_IF_ERROR(reserve(output, size_bytes));
+    constexpr uint64_t kRoom = sizeof(Block);
+    void* memory = size_bytes < UINT64_MAX - 2 * kRoom
+                       ? std::aligned_alloc(kRoom, kRoom + (size_bytes + kRoom - 1) / kRoom * kRoom)
+                       : nullptr;
+    if (memory == nullptr) {
+      unreserve(size_bytes);
+      return make_status(Code::kResourceExhausted, "no memory for the ", size_bytes, " bytes of output '",
+                         output.name, "'");
+    }
+    auto* block = new (memory) Block{size_bytes};
+    output.buffer = {};
+    output.buffer.data = block + 1;
+    output.sink_data = reinterpret_cast<uint64_t>(block);
+    return {};
+  }
+  void free_memory(OutputTensor& output) noexcept {
+    auto* block = reinterpret_cast<Block*>(std::exchange(output.sink_data, 0));
+    if (block == nullptr) return;
+    unreserve(block->size_bytes);
+    std::free(block);
+  }
+
+  Request* parent_ = nullptr;  ///< null: it has none
+  CancelLink link_;            ///< to the parent
+  ModelRef model_;
+  OpenParts parts_;
+  bool final_seen_ = false;
+  bool responded_ = false;  ///< a first response has come
+  bool first_in_use_ = false;
+  Response first_;  ///< most requests have one response
+};
+
+}  // namespace atl
