@@ -19,12 +19,13 @@ RELOADS = 5
 WAIT_S = 60
 
 
-def manifest_text(instances, closed_by="fixture.closed"):
+def manifest_text(instances):
     """instances: {name of the instance: its name in answers}"""
     text = DEFAULT_MANIFEST.read_text().replace("[atoll]\n", f'[atoll]\nplugin_path = ["{PLUGINS}"]\n')
     text = text.replace('[plugin.http]\nuse = "frontends/http"\n',
                         f'[plugin.http]\nuse = "frontends/http"\nmax_input_size = {LIMIT}\n'
-                        f'max_stream_backlog_bytes = {BACKLOG}\nrestricted_apis = ["{closed_by}:x-key=secret"]\n')
+                        f'max_stream_backlog_bytes = {BACKLOG}\n')
+    text += '\n[plugin.keys]\nuse = "security/keys"\nrestricted_apis = ["fixture.closed:x-key=secret"]\n'
     for instance, name in instances.items():
         text += f'\n[plugin.{instance}]\nuse = "fixtures/http_routes"\nname = "{name}"\n'
     return text
