@@ -21,6 +21,7 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
                                     [](const TensorSpec& spec) { return spec.has_reshape; })),
       enqueueing_(cat("enqueueing a request for model '", info.name, "' version ", info.version)) {}
 
+// What every request goes through is inline.
 Status RequestPath::infer(Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(validate(request));
   if (info_.response_cache && answer_from_cache(request)) return {};
@@ -53,17 +54,15 @@ void RequestPath::resume(Request& request) noexcept {
   if (Status status = admit(request, 0); !status.ok()) fail_request(request, std::move(status));
 }
 
-/// Hands over, too, if the request may go on at once.
+/// Hands over, too, if the request may go on at once. The steps of a request that was admitted are.
 inline Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
-  // The steps of a request that was admitted are.
-  if (context_.admission.asks() && (request.call_flags & kIsStep) == 0) {
-    const AdmissionPoint::Hold hold = context_.admission.hold();
-    if (hold.gate != nullptr) return ask_for_admission(request, hold, now_ns);
-  }
-  return hand_over(request, now_ns);
+  const bool asks = context_.admission.asks() && (request.call_flags & kIsStep) == 0;
+  return asks ? ask(request, now_ns) : hand_over(request, now_ns);
 }
 
-Status RequestPath::ask_for_admission(Request& request, AdmissionPoint::Hold hold, int64_t now_ns) noexcept {
+Status RequestPath::ask(Request& request, int64_t now_ns) noexcept {
+  const AdmissionPoint::Hold hold = context_.admission.hold();
+  if (hold.gate == nullptr) return hand_over(request, now_ns);
   AdmittedRequest& admitted = AdmittedRequest::make(request, hold, priority_of(request), *this);
   Result<bool> all = admitted.ask(request);
   if (!all.ok()) {
@@ -90,7 +89,7 @@ void RequestPath::on_refused(Request& request, Status reason) noexcept {
 }
 
 /// \param now_ns  0: the clock is asked
-Status RequestPath::hand_over(Request& request, int64_t now_ns) noexcept {
+inline Status RequestPath::hand_over(Request& request, int64_t now_ns) noexcept {
   const bool read_clock = now_ns == 0 || validator_.reads_contents();
   request.times.queue_start_ns = read_clock ? context_.clock.now_ns() : now_ns;
   if (request.trace != nullptr) {

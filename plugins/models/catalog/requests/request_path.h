@@ -43,8 +43,8 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
   Status validate(Request& request) noexcept;
   bool answer_from_cache(Request& request) noexcept;
   Status admit(Request& request, int64_t now_ns) noexcept;
-  Status ask_for_admission(Request& request, AdmissionPoint::Hold hold, int64_t now_ns) noexcept;
   Status hand_over(Request& request, int64_t now_ns) noexcept;
+  Status ask(Request& request, int64_t now_ns) noexcept;
 
   void resume(Request& request) noexcept override;
   void on_admitted(Request& request) noexcept override;
