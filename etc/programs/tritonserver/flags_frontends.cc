@@ -119,10 +119,10 @@ Status read_restricted(FlagUse& use, std::string_view word, std::string_view key
 }
 
 Status read_restricted_api(FlagUse& use) {
-  return read_restricted(use, "api", "plugin.http.restricted_apis", use.options.restricted_apis);
+  return read_restricted(use, "api", "plugin.keys.restricted_apis", use.options.restricted_apis);
 }
 Status read_restricted_protocol(FlagUse& use) {
-  return read_restricted(use, "protocol", "plugin.grpc.restricted_protocols",
+  return read_restricted(use, "protocol", "plugin.keys.restricted_protocols",
                          use.options.restricted_protocols);
 }
 
@@ -202,7 +202,7 @@ constexpr Flag kFrontendFlags[] = {
      "Calls that need a header: <category>,<category>:<header>=<value>. Categories: health, metadata, "
      "inference, shared-memory, model-config, model-repository, statistics, trace, logging. May be given "
      "more than once.",
-     read_by(read_restricted_api, "plugin.http.restricted_apis")},
+     read_by(read_restricted_api, "plugin.keys.restricted_apis")},
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
      read_by(allow_grpc, "plugin.grpc.enabled")},
@@ -267,7 +267,7 @@ constexpr Flag kFrontendFlags[] = {
     {Group::kGrpc, "grpc-restricted-protocol", "<string>:<string>=<string>",
      "Calls that need metadata: <category>,<category>:<key>=<value>, sent as triton-grpc-protocol-<key>. "
      "Categories as for HTTP. May be given more than once.",
-     read_by(read_restricted_protocol, "plugin.grpc.restricted_protocols")},
+     read_by(read_restricted_protocol, "plugin.keys.restricted_protocols")},
 
     {Group::kSagemaker, "allow-sagemaker", "<boolean>",
      "Whether SageMaker's calls are served. Default: false.", must_be_off(kNoSagemaker)},

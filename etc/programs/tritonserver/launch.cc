@@ -125,6 +125,13 @@ void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
   }
 }
 
+void set_keys(LaunchOptions& options, const LaunchContext& context) {
+  if (options.restricted_apis.empty() && options.restricted_protocols.empty()) return;
+  const char* flag = options.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
+  need_plugin(options, context, flag, "security/keys");
+  options.keys.set("plugin.keys.use", "security/keys");
+}
+
 /// What --trace-config did not say may come from the deprecated flags, or from the environment.
 TraceOptions merged_trace(const LaunchOptions& options) {
   TraceOptions trace = options.trace;
@@ -225,6 +232,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   ATOLL_RETURN_IF_ERROR(set_control(options, context));
   set_log_level(options);
   set_rate_limiter(options, context);
+  set_keys(options, context);
   set_trace(options);
   check_vertex(options, context);
   refuse_remote(options);

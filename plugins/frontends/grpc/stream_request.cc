@@ -72,6 +72,7 @@ bool StreamRequest::find(Status opened) noexcept {
   }
   if (!pass_) return refuse_call(unavailable(messages::kGrpcShuttingDown));
   if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
+  request.caller = stream_->caller();
   request.times.deadline_ns = stream_->deadline_ns();
   const Backplane& backplane = queue_.backplane;
   return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},

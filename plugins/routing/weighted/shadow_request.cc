@@ -63,6 +63,7 @@ bool ShadowRequest::copy(const Request& from, const DeviceMemory* devices) noexc
   request.priority = from.priority;
   request.timeout_us = from.timeout_us;
   request.tenant = arena.copy_text(from.tenant);
+  request.caller = arena.copy_text(from.caller);
   request.times.deadline_ns = from.times.deadline_ns;
   for (const RequestedOutput& output : from.outputs) {
     request.add_output().name = arena.copy_text(output.name);
