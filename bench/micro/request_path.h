@@ -10,8 +10,8 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/fake_request_memory.h"
+#include "backends/identity/identity_backend.h"
 #include "common/request_budgets.h"
-#include "identity_backend.h"
 #include "models/catalog/testing/test_support.h"
 #include "schedulers/default/default_provider.h"
 

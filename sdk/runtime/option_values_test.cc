@@ -53,7 +53,7 @@ TEST(ReadOptionsTest, SaysWhatIsWrong) {
             "m:1:1: unknown key 'enable' in [plugin.a], did you mean 'enabled'?");
   EXPECT_EQ(problems_of({paths, member("rate", "7")}),
             "m:1:1: unknown key 'rate' in [plugin.a], it is an option of role/other now");
-  EXPECT_EQ(problems_of({paths, member("rats", "7")}), "m:1:1: unknown key 'rats' in [plugin.a]")
+  EXPECT_EQ(problems_of({paths, member("rate2", "7")}), "m:1:1: unknown key 'rate2' in [plugin.a]")
       << "what is not to be had is not suggested";
 }
 

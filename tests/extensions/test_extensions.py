@@ -75,3 +75,20 @@ def test_a_scheduler(tmp_path, protocol):
                 infer(client, "rationed", 2)
             for value in range(3):
                 assert infer(client, "plain", value)[0] == [value] * 4, "its configuration asks for no ration"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_access_that_is_decided_later(tmp_path, protocol):
+    repository = tmp_path / "models"
+    write_model(repository, "any", identity_config("any", dims=(4,)))
+    with serve(tmp_path, repository, {"access": 'use = "tests/access"\ntokens = { "t1" = "alice" }'}) as server:
+        server.wait_ready("any")
+        with Control(server, protocol) as control:
+            for _ in range(20):
+                assert control.infer("any", headers={"x-token": "t1"}) == ("1", 1.0)
+            with pytest.raises(InferenceServerException, match="nobody has this token"):
+                control.infer("any", headers={"x-token": "t2"})
+            with pytest.raises(InferenceServerException, match="one x-token is expected, found 0"):
+                control.client.get_server_metadata()
+            assert control.client.get_server_metadata(headers={"x-token": "t1"})
+            assert control.client.is_server_live()

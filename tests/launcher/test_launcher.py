@@ -267,6 +267,7 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
 def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     installation = Installation(tmp_path, f'exec "{ATOLL}" --check "$@"\n')
     installation.add_plugin("admission/rate_limiter")
+    installation.add_plugin("security/keys")
     checked = installation.run(f"--model-repository={repository}", *SERVED)
     assert checked.returncode == 0 and ": ok, " in checked.stdout, checked.stderr
     assert checked.stderr == ""

@@ -236,8 +236,9 @@ NEEDS = with_frontends(
 }
 
 
-# What they are for shows only where a process ends: test_faults.py.
-NOT_SEEN = {("models/catalog", "atoll.fault_notes/1")}
+# What they are for shows only where a process ends, in test_faults.py, and with memory of GPUs, in
+# wire/test_device_memory.py.
+NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1")}
 
 
 def until(condition):

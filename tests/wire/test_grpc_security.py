@@ -186,7 +186,8 @@ def test_unknown_methods_and_services(server):
 
 def test_restricted_protocols(repository):
     with serve(repository,
-                'plugin.grpc.restricted_protocols=["inference,statistics:key=secret", "model-repository:admin=root"]'
+                'plugin.keys.use="security/keys"',
+                'plugin.keys.restricted_protocols=["inference,statistics:key=secret", "model-repository:admin=root"]'
                 ) as server:
         server.wait_ready("any")
         expected = "This protocol is restricted, expecting header 'triton-grpc-protocol-key'"

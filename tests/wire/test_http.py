@@ -30,7 +30,8 @@ def server(tmp_path_factory):
             models.write_model(repository, name, models.identity_config(name, config_type, [-1] * rank))
     models.write_model(repository, "pairs", models.identity_config("pairs", pairs=3, dims=(4,), max_batch_size=8))
     with Server(repository, f"plugin.http.max_input_size={LIMIT}",
-                'plugin.http.restricted_apis=["statistics:x-key=secret"]') as running:
+                'plugin.keys.use="security/keys"',
+                'plugin.keys.restricted_apis=["statistics:x-key=secret"]') as running:
         yield running.wait_ready()
 
 

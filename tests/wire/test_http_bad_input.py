@@ -26,7 +26,8 @@ def server(tmp_path_factory):
     models.write_model(repository, "small", models.identity_config("small", "TYPE_UINT8"))
     models.write_model(repository, "whole", models.identity_config("whole", "TYPE_INT32"))
     models.write_model(repository, "batches", models.identity_config("batches", dims=(4,), max_batch_size=8))
-    settings = (f"plugin.http.max_input_size={LIMIT}", 'plugin.http.restricted_apis=["statistics:x-key=secret"]')
+    settings = (f"plugin.http.max_input_size={LIMIT}", 'plugin.keys.use="security/keys"',
+                'plugin.keys.restricted_apis=["statistics:x-key=secret"]')
     with Server(repository, *settings) as running:
         probe(running.wait_ready())  # every descriptor that it needs is open now
         yield running

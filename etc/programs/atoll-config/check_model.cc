@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "advice.h"
+#include "configs/pbtxt/check_values.h"
+#include "configs/pbtxt/derive.h"
+#include "configs/pbtxt/findings.h"
+#include "configs/pbtxt/instance_groups.h"
+#include "configs/pbtxt/normalise.h"
+#include "configs/pbtxt/parse_text.h"
+#include "configs/pbtxt/pbtxt_model_configs.h"
+#include "configs/pbtxt/validate.h"
+#include "configs/pbtxt/versions.h"
 #include "model_files.h"
-#include "pbtxt/check_values.h"
-#include "pbtxt/derive.h"
-#include "pbtxt/findings.h"
-#include "pbtxt/instance_groups.h"
-#include "pbtxt/normalise.h"
-#include "pbtxt/parse_text.h"
-#include "pbtxt/pbtxt_model_configs.h"
-#include "pbtxt/validate.h"
-#include "pbtxt/versions.h"
 
 namespace atl::config {
 namespace {

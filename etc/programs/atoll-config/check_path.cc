@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "check_model.h"
-#include "filesystem/filesystem_repository.h"
-#include "filesystem/names.h"
+#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/filesystem/names.h"
 
 namespace atl::config {
 namespace {

@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "atoll/tensor.h"
-#include "pbtxt/shapes.h"
+#include "configs/pbtxt/shapes.h"
 
 namespace atl::config {
 namespace {

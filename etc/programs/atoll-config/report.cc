@@ -7,7 +7,7 @@
 #include "atoll/proto/model_config_json.h"
 #include "atoll/runtime/escape.h"
 #include "atoll/text.h"
-#include "pbtxt/serialize.h"
+#include "configs/pbtxt/serialize.h"
 
 namespace atl::config {
 namespace {

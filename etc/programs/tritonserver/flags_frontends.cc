@@ -32,13 +32,13 @@ Status read_address(FlagUse& use, std::string* address) {
   return {};
 }
 
-Status allow_http(FlagUse& use) { return read_on(use, &use.launch_options.http.allowed); }
+Status allow_http(FlagUse& use) { return read_on(use, &use.options.http.allowed); }
 Status allow_grpc(FlagUse& use) { return read_on(use, &use.options.grpc.allowed); }
 Status allow_metrics(FlagUse& use) { return read_on(use, &use.options.metrics.allowed); }
-Status http_port(FlagUse& use) { return read_port(use, &use.launch_options.http.port); }
+Status http_port(FlagUse& use) { return read_port(use, &use.options.http.port); }
 Status grpc_port(FlagUse& use) { return read_port(use, &use.options.grpc.port); }
 Status metrics_port(FlagUse& use) { return read_port(use, &use.options.metrics.port); }
-Status http_address(FlagUse& use) { return read_address(use, &use.launch_options.http.address); }
+Status http_address(FlagUse& use) { return read_address(use, &use.options.http.address); }
 Status grpc_address(FlagUse& use) { return read_address(use, &use.options.grpc.address); }
 Status metrics_address(FlagUse& use) { return read_address(use, &use.options.metrics.address); }
 
@@ -119,10 +119,10 @@ Status read_restricted(FlagUse& use, std::string_view word, std::string_view key
 }
 
 Status read_restricted_api(FlagUse& use) {
-  return read_restricted(use, "api", "plugin.http.restricted_apis", use.options.restricted_apis);
+  return read_restricted(use, "api", "plugin.keys.restricted_apis", use.options.restricted_apis);
 }
 Status read_restricted_protocol(FlagUse& use) {
-  return read_restricted(use, "protocol", "plugin.grpc.restricted_protocols",
+  return read_restricted(use, "protocol", "plugin.keys.restricted_protocols",
                          use.options.restricted_protocols);
 }
 
@@ -202,7 +202,7 @@ constexpr Flag kFrontendFlags[] = {
      "Calls that need a header: <category>,<category>:<header>=<value>. Categories: health, metadata, "
      "inference, shared-memory, model-config, model-repository, statistics, trace, logging. May be given "
      "more than once.",
-     read_by(read_restricted_api, "plugin.http.restricted_apis")},
+     read_by(read_restricted_api, "plugin.keys.restricted_apis")},
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
      read_by(allow_grpc, "plugin.grpc.enabled")},
@@ -267,7 +267,7 @@ constexpr Flag kFrontendFlags[] = {
     {Group::kGrpc, "grpc-restricted-protocol", "<string>:<string>=<string>",
      "Calls that need metadata: <category>,<category>:<key>=<value>, sent as triton-grpc-protocol-<key>. "
      "Categories as for HTTP. May be given more than once.",
-     read_by(read_restricted_protocol, "plugin.grpc.restricted_protocols")},
+     read_by(read_restricted_protocol, "plugin.keys.restricted_protocols")},
 
     {Group::kSagemaker, "allow-sagemaker", "<boolean>",
      "Whether SageMaker's calls are served. Default: false.", must_be_off(kNoSagemaker)},

@@ -44,8 +44,8 @@ Status check_endpoint(const Named& named) {
 }
 
 Status set_endpoints(LaunchOptions& options) {
-  if (options.metrics.address.empty()) options.metrics.address = launch_options.http.address;
-  const Named all[] = {{"HTTP", "http", &launch_options.http},
+  if (options.metrics.address.empty()) options.metrics.address = options.http.address;
+  const Named all[] = {{"HTTP", "http", &options.http},
                        {"GRPC", "grpc", &options.grpc},
                        {"metrics", "metrics", &options.metrics}};
   for (const Named* a = std::begin(all); a != std::end(all); ++a) {
@@ -123,6 +123,13 @@ void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
   for (const std::string& resource : options.rate_limit_resources) {
     options.keys.add("plugin.rate_limiter.resources", resource);
   }
+}
+
+void set_keys(LaunchOptions& options, const LaunchContext& context) {
+  if (options.restricted_apis.empty() && options.restricted_protocols.empty()) return;
+  const char* flag = options.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
+  need_plugin(options, context, flag, "security/keys");
+  options.keys.set("plugin.keys.use", "security/keys");
 }
 
 /// What --trace-config did not say may come from the deprecated flags, or from the environment.
@@ -225,6 +232,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   ATOLL_RETURN_IF_ERROR(set_control(options, context));
   set_log_level(options);
   set_rate_limiter(options, context);
+  set_keys(options, context);
   set_trace(options);
   check_vertex(options, context);
   refuse_remote(options);

@@ -87,8 +87,10 @@ const MappedCase kMapped[] = {
       "plugin.metrics.address=\"127.0.0.1:0\""}},
     {{"--http-max-input-size=8589934592"}, {"plugin.http.max_input_size=8589934592"}},
     {{"--http-restricted-api=inference,health:key=a=b", "--http-restricted-api=trace:k=v"},
-     {"plugin.http.restricted_apis=[\"inference,health:key=a=b\", \"trace:k=v\"]"}},
-    {{"--grpc-restricted-protocol=inference:k=v"}, {"plugin.grpc.restricted_protocols=[\"inference:k=v\"]"}},
+     {"plugin.keys.restricted_apis=[\"inference,health:key=a=b\", \"trace:k=v\"]",
+      "plugin.keys.use=\"security/keys\""}},
+    {{"--grpc-restricted-protocol=inference:k=v"},
+     {"plugin.keys.restricted_protocols=[\"inference:k=v\"]", "plugin.keys.use=\"security/keys\""}},
     {{"--grpc-use-ssl-mutual=false"}, {"plugin.grpc.use_ssl=true", "plugin.grpc.use_ssl_mutual=false"}},
     {{"--grpc-keepalive-time=5", "--grpc-http2-max-pings-without-data=0"},
      {"plugin.grpc.http2_max_pings_without_data=0", "plugin.grpc.keepalive_time=\"5ms\""}},
@@ -294,13 +296,16 @@ TEST(Launch, RefusesWhatNeedsAPluginThatIsNotThere) {
   struct Case {
     const char* flag;
     const char* plugin;
+    const char* not_shown = "";
   } cases[] = {{"--model-control-mode=poll", "control/poll"},
                {"--model-control-mode=explicit", "control/explicit"},
-               {"--rate-limit=execution_count", "admission/rate_limiter"}};
+               {"--rate-limit=execution_count", "admission/rate_limiter"},
+               {"--http-restricted-api", "security/keys", "=health:k=secret"},
+               {"--grpc-restricted-protocol", "security/keys", "=health:k=secret"}};
   for (const Case& c : cases) {
     LauncherFixture fixture;
     fixture.remove(cat("lib/atoll/plugins/", c.plugin, ".so"));
-    EXPECT_EQ(fixture.serve({c.flag}).failure,
+    EXPECT_EQ(fixture.serve({cat(c.flag, c.not_shown)}).failure,
               cat("error: creating server: Unsupported - ", c.flag, " is not served: it needs the plugin ",
                   c.plugin, ", which is not in ", fixture.at("lib/atoll/plugins"), "\n"));
   }

@@ -1,3 +1,4 @@
+#include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/request_admission.h"
 #include "atoll/testing/thread_executor.h"
 #include "quotas/request_gate.h"
@@ -24,6 +25,31 @@ std::shared_ptr<RequestAdmission> make_gate(uint32_t waiting) {
 
 INSTANTIATE_TEST_SUITE_P(RequestGate, RequestAdmissionConformance,
                          ::testing::Values(RequestAdmissionProvider{"quota of a tenant", make_gate, {}}));
+
+/// Requests that come and go, and of each two one that waits or is refused.
+class GatedRequests final : public MetricSourceUnderTest, private MetricSource {
+ public:
+  MetricSource& source() override { return *this; }
+  void use() override {
+    AdmissionProbe first(made_.gate), second(made_.gate);
+    auto outcome = first.ask();
+    ASSERT_TRUE(is_ok(outcome));
+    ASSERT_EQ(*outcome, AdmissionOutcome::kAdmitted);
+    auto other = second.ask();
+    ASSERT_TRUE(is_ok(other));
+    first.end();
+    ASSERT_TRUE(second.wait());
+    second.end();
+  }
+
+ private:
+  void collect(MetricSink& sink) const noexcept override { made_.gate.collect(sink); }
+  StartedGate made_{quotas::settings_with({}, "concurrency=1,queue=1")};
+};
+
+INSTANTIATE_TEST_SUITE_P(RequestGate, MetricSourceConformance,
+                         ::testing::Values(MetricSourceProvider{
+                             "gate", [] { return std::make_shared<GatedRequests>(); }, {}}));
 
 }  // namespace
 }  // namespace atl::test

@@ -1,4 +1,5 @@
 #include "atoll/testing/conformance/execution_admission.h"
+#include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/thread_executor.h"
 #include "rate_limiter.h"
 
@@ -23,6 +24,33 @@ INSTANTIATE_TEST_SUITE_P(
                           "explicit copies",
                           [] { return make_limiter(admission::ResourceLimits::parse({"R:1"}).value()); },
                           {}}));
+
+/// One instance that executes again and again.
+class LimitedExecutions final : public MetricSourceUnderTest, private AdmissionListener {
+ public:
+  LimitedExecutions() {
+    ExecutionDemand demand;
+    demand.model = "m";
+    demand.resources = {{"R", 1, false}};
+    auto added = limiter_.limiter.add_instance(demand);
+    EXPECT_TRUE(is_ok(added));
+    if (added.ok()) instance_ = std::move(added).value();
+  }
+  MetricSource& source() override { return limiter_.limiter; }
+  void use() override {
+    ASSERT_TRUE(instance_->ask(*this, nullptr, false));
+    instance_->end(true);
+  }
+
+ private:
+  void admitted(void*) noexcept override { ADD_FAILURE() << "nobody waits"; }
+  Limiter limiter_{{}};
+  std::unique_ptr<AdmittedInstance> instance_;
+};
+
+INSTANTIATE_TEST_SUITE_P(RateLimiter, MetricSourceConformance,
+                         ::testing::Values(MetricSourceProvider{
+                             "rate limiter", [] { return std::make_shared<LimitedExecutions>(); }, {}}));
 
 }  // namespace
 }  // namespace atl::test

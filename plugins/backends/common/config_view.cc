@@ -1,4 +1,4 @@
-#include "common/config_view.h"
+#include "backends/common/config_view.h"
 
 #include "atoll/proto/parse_model_config.h"
 

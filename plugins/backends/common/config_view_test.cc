@@ -1,4 +1,4 @@
-#include "common/config_view.h"
+#include "backends/common/config_view.h"
 
 #include <gtest/gtest.h>
 

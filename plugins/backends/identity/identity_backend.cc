@@ -1,9 +1,9 @@
-#include "identity_backend.h"
+#include "backends/identity/identity_backend.h"
 
 #include <utility>
 
-#include "identity_config.h"
-#include "identity_instance.h"
+#include "backends/identity/identity_config.h"
+#include "backends/identity/identity_instance.h"
 
 namespace atl::identity {
 namespace {

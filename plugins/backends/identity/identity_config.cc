@@ -1,4 +1,4 @@
-#include "identity_config.h"
+#include "backends/identity/identity_config.h"
 
 #include <span>
 #include <string>

@@ -1,6 +1,6 @@
 #include "atoll/testing/conformance/backend.h"
-#include "identity_backend.h"
-#include "testing/identity_test_models.h"
+#include "backends/identity/identity_backend.h"
+#include "backends/identity/testing/identity_test_models.h"
 
 namespace atl::test {
 namespace {

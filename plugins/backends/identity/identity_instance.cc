@@ -1,4 +1,4 @@
-#include "identity_instance.h"
+#include "backends/identity/identity_instance.h"
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 #include "atoll/backend.h"
 #include "atoll/backend/responder.h"
 #include "atoll/clock.h"
-#include "identity_config.h"
+#include "backends/identity/identity_config.h"
 
 namespace atl::identity {
 

@@ -7,8 +7,8 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
-#include "identity_backend.h"
-#include "testing/identity_test_models.h"
+#include "backends/identity/identity_backend.h"
+#include "backends/identity/testing/identity_test_models.h"
 
 namespace atl::identity {
 namespace {

@@ -1,7 +1,7 @@
 /// backends/identity: models whose outputs are copies of their inputs.
 #include "atoll/plugin.h"
 
-#include "identity_backend.h"
+#include "backends/identity/identity_backend.h"
 
 namespace atl::identity {
 namespace {

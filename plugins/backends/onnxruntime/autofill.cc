@@ -1,4 +1,4 @@
-#include "autofill.h"
+#include "backends/onnxruntime/autofill.h"
 
 #include <algorithm>
 #include <limits>

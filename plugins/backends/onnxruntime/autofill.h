@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "atoll/status.h"
+#include "backends/onnxruntime/signature.h"
 #include "model_config.pb.h"
-#include "signature.h"
 
 namespace atl::ort {
 

@@ -1,4 +1,4 @@
-#include "autofill.h"
+#include "backends/onnxruntime/autofill.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

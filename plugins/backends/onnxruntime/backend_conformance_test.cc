@@ -2,7 +2,7 @@
 
 #include "atoll/testing/conformance/backend.h"
 #include "atoll/testing/thread_executor.h"
-#include "testing/ragged_graphs.h"
+#include "backends/onnxruntime/testing/ragged_graphs.h"
 
 namespace atl::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "environment.h"
+#include "backends/onnxruntime/environment.h"
 
 #include <cstdlib>
 #include <cstring>

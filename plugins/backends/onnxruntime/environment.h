@@ -5,7 +5,7 @@
 
 #include "atoll/executor.h"
 #include "atoll/log.h"
-#include "ort_api.h"
+#include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {
 

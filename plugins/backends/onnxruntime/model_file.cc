@@ -1,4 +1,4 @@
-#include "model_file.h"
+#include "backends/onnxruntime/model_file.h"
 
 #include <sys/stat.h>
 

@@ -1,11 +1,11 @@
-#include "onnx_backend.h"
+#include "backends/onnxruntime/onnx_backend.h"
 
 #include <charconv>
 #include <utility>
 
-#include "autofill.h"
-#include "common/config_view.h"
-#include "model_file.h"
+#include "backends/common/config_view.h"
+#include "backends/onnxruntime/autofill.h"
+#include "backends/onnxruntime/model_file.h"
 
 namespace atl::ort {
 namespace {

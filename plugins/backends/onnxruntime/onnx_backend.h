@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "atoll/backend.h"
-#include "environment.h"
-#include "onnx_model.h"
-#include "session_settings.h"
+#include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/onnx_model.h"
+#include "backends/onnxruntime/session_settings.h"
 
 namespace atl::ort {
 

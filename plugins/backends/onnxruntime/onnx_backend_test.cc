@@ -1,11 +1,11 @@
-#include "onnx_backend.h"
+#include "backends/onnxruntime/onnx_backend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 
-#include "testing/backend_fixture.h"
+#include "backends/onnxruntime/testing/backend_fixture.h"
 
 namespace atl::ort::test {
 namespace {

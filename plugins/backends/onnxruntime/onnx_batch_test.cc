@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/random.h"
-#include "testing/ragged_graphs.h"
+#include "backends/onnxruntime/testing/ragged_graphs.h"
 
 namespace atl::ort::test {
 namespace {

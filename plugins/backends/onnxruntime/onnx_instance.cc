@@ -1,12 +1,12 @@
-#include "onnx_instance.h"
+#include "backends/onnxruntime/onnx_instance.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "atoll/backend/values.h"
-#include "datatypes.h"
-#include "request_check.h"
-#include "string_tensor.h"
+#include "backends/onnxruntime/datatypes.h"
+#include "backends/onnxruntime/request_check.h"
+#include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "atoll/backend.h"
 #include "atoll/backend/responder.h"
-#include "onnx_model.h"
-#include "ort_api.h"
-#include "result_tensor.h"
-#include "scratch.h"
+#include "backends/onnxruntime/onnx_model.h"
+#include "backends/onnxruntime/ort_api.h"
+#include "backends/onnxruntime/result_tensor.h"
+#include "backends/onnxruntime/scratch.h"
 
 namespace atl::ort {
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/sink_interposer.h"
-#include "testing/instance_fixture.h"
+#include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "testing/instance_fixture.h"
+#include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
 namespace {

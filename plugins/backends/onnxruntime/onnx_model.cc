@@ -1,10 +1,10 @@
-#include "onnx_model.h"
+#include "backends/onnxruntime/onnx_model.h"
 
 #include <algorithm>
 
 #include "atoll/proto/model_description.h"
-#include "onnx_instance.h"
-#include "session_threads.h"
+#include "backends/onnxruntime/onnx_instance.h"
+#include "backends/onnxruntime/session_threads.h"
 
 namespace atl::ort {
 namespace {

@@ -10,10 +10,10 @@
 #include "atoll/backend/batch_input.h"
 #include "atoll/backend/batch_output.h"
 #include "atoll/clock.h"
-#include "environment.h"
+#include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/session_settings.h"
+#include "backends/onnxruntime/signature.h"
 #include "model_config.pb.h"
-#include "session_settings.h"
-#include "signature.h"
 
 namespace atl::ort {
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/ragged_graphs.h"
+#include "backends/onnxruntime/testing/ragged_graphs.h"
 
 namespace atl::ort::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "ort_api.h"
+#include "backends/onnxruntime/ort_api.h"
 
 #include <algorithm>
 #include <string>

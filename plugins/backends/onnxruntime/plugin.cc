@@ -4,9 +4,9 @@
 
 #include "atoll/backend.h"
 #include "atoll/usable_cpus.h"
-#include "environment.h"
-#include "onnx_backend.h"
-#include "scratch.h"
+#include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/onnx_backend.h"
+#include "backends/onnxruntime/scratch.h"
 
 namespace atl::ort {
 namespace {

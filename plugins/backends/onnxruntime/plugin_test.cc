@@ -15,8 +15,8 @@
 #include "atoll/backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
+#include "backends/onnxruntime/testing/onnx_graph.h"
 #include "model_config.pb.h"
-#include "testing/onnx_graph.h"
 
 namespace atl::ort::test {
 namespace {

@@ -1,9 +1,9 @@
-#include "request_check.h"
+#include "backends/onnxruntime/request_check.h"
 
 #include <algorithm>
 
 #include "atoll/backend/values.h"
-#include "string_tensor.h"
+#include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {
 namespace {
@@ -37,6 +37,7 @@ Status check_input(const InputPlan& plan, const InputTensor& input, const Reques
   if (!in_host_memory(input)) {
     return invalid_argument("input '", plan.name, "': found GPU memory, expected CPU memory");
   }
+  for (const Buffer& buffer : input.buffers) ATOLL_RETURN_IF_ERROR(wait_until_ready(buffer));
   uint64_t present = bytes_present(input);
   if (plan.datatype != DataType::kBytes) {
     if (present == expected) return {};

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/request.h"
-#include "onnx_model.h"
+#include "backends/onnxruntime/onnx_model.h"
 
 namespace atl::ort {
 

@@ -1,4 +1,4 @@
-#include "result_tensor.h"
+#include "backends/onnxruntime/result_tensor.h"
 
 #include <cstring>
 

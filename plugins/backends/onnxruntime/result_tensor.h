@@ -7,8 +7,8 @@
 
 #include "atoll/status.h"
 #include "atoll/tensor.h"
-#include "ort_api.h"
-#include "string_tensor.h"
+#include "backends/onnxruntime/ort_api.h"
+#include "backends/onnxruntime/string_tensor.h"
 
 namespace atl::ort {
 

@@ -1,24 +1,13 @@
-#include "scratch.h"
+#include "backends/onnxruntime/scratch.h"
 
 #include <new>
 
 namespace atl::ort {
-namespace {
-
-/// Memory services are told apart by their kind, not by their names.
-Result<Service<Memory>> find_host_memory(Registry& registry) {
-  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
-    auto memory = registry.find<Memory>(info.instance);
-    if (memory.ok() && (*memory)->kind() == MemoryKind::kCpu) return memory;
-  }
-  return not_found("no service for memory of the host");
-}
-
-}  // namespace
 
 ScratchSource::ScratchSource(Host& host)
     : memory_(
-          host, [&host] { return find_host_memory(host.registry()); }, [this] { give_back_outdated(); }) {}
+          host, [&host] { return memory_of(host.registry(), MemoryKind::kCpu); },
+          [this] { give_back_outdated(); }) {}
 
 void ScratchSource::add(Scratch* scratch) noexcept {
   std::lock_guard lock(mutex_);

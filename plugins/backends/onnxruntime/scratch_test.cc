@@ -1,4 +1,4 @@
-#include "scratch.h"
+#include "backends/onnxruntime/scratch.h"
 
 #include <gtest/gtest.h>
 

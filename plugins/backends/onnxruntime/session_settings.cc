@@ -1,4 +1,4 @@
-#include "session_settings.h"
+#include "backends/onnxruntime/session_settings.h"
 
 #include <algorithm>
 #include <charconv>

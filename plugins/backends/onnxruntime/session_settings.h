@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/config_view.h"
-#include "environment.h"
-#include "ort_api.h"
+#include "backends/common/config_view.h"
+#include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {
 

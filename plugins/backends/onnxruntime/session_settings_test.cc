@@ -1,9 +1,9 @@
-#include "session_settings.h"
+#include "backends/onnxruntime/session_settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/backend_fixture.h"
+#include "backends/onnxruntime/testing/backend_fixture.h"
 
 namespace atl::ort::test {
 namespace {

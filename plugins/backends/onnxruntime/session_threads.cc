@@ -1,4 +1,4 @@
-#include "session_threads.h"
+#include "backends/onnxruntime/session_threads.h"
 
 #include <future>
 #include <memory>

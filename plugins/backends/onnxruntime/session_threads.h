@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "atoll/executor.h"
-#include "ort_api.h"
-#include "session_settings.h"
+#include "backends/onnxruntime/ort_api.h"
+#include "backends/onnxruntime/session_settings.h"
 
 namespace atl::ort {
 

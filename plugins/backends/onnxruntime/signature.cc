@@ -1,6 +1,6 @@
-#include "signature.h"
+#include "backends/onnxruntime/signature.h"
 
-#include "datatypes.h"
+#include "backends/onnxruntime/datatypes.h"
 
 namespace atl::ort {
 namespace {

@@ -1,4 +1,4 @@
-#include "string_tensor.h"
+#include "backends/onnxruntime/string_tensor.h"
 
 #include <cstring>
 #include <limits>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/tensor.h"
-#include "ort_api.h"
+#include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {
 

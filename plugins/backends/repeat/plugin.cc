@@ -1,7 +1,7 @@
 /// backends/repeat: decoupled models that answer once for each element of their input.
 #include "atoll/plugin.h"
 
-#include "repeat_backend.h"
+#include "backends/repeat/repeat_backend.h"
 
 namespace atl::repeat {
 namespace {

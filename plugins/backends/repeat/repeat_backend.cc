@@ -1,9 +1,9 @@
-#include "repeat_backend.h"
+#include "backends/repeat/repeat_backend.h"
 
 #include <utility>
 
-#include "repeat_config.h"
-#include "repeat_instance.h"
+#include "backends/repeat/repeat_config.h"
+#include "backends/repeat/repeat_instance.h"
 
 namespace atl::repeat {
 namespace {

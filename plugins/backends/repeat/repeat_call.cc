@@ -1,4 +1,4 @@
-#include "repeat_call.h"
+#include "backends/repeat/repeat_call.h"
 
 #include <algorithm>
 #include <cstring>

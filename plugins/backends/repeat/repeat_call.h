@@ -9,7 +9,7 @@
 #include "atoll/executor.h"
 #include "atoll/request.h"
 #include "atoll/statistics.h"
-#include "repeat_config.h"
+#include "backends/repeat/repeat_config.h"
 
 namespace atl::repeat {
 

@@ -1,4 +1,4 @@
-#include "repeat_config.h"
+#include "backends/repeat/repeat_config.h"
 
 #include <limits>
 #include <span>

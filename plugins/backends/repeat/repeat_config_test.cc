@@ -1,8 +1,8 @@
-#include "repeat_config.h"
+#include "backends/repeat/repeat_config.h"
 
 #include <gtest/gtest.h>
 
-#include "testing/repeat_test_models.h"
+#include "backends/repeat/testing/repeat_test_models.h"
 
 namespace atl::repeat {
 namespace {

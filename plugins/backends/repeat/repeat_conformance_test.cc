@@ -1,6 +1,6 @@
 #include "atoll/testing/conformance/backend.h"
-#include "repeat_backend.h"
-#include "testing/repeat_test_models.h"
+#include "backends/repeat/repeat_backend.h"
+#include "backends/repeat/testing/repeat_test_models.h"
 
 namespace atl::test {
 namespace {

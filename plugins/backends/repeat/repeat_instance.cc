@@ -1,8 +1,8 @@
-#include "repeat_instance.h"
+#include "backends/repeat/repeat_instance.h"
 
 #include <utility>
 
-#include "repeat_call.h"
+#include "backends/repeat/repeat_call.h"
 
 namespace atl::repeat {
 

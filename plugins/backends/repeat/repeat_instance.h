@@ -4,7 +4,7 @@
 #include "atoll/backend.h"
 #include "atoll/clock.h"
 #include "atoll/executor.h"
-#include "repeat_config.h"
+#include "backends/repeat/repeat_config.h"
 
 namespace atl::repeat {
 

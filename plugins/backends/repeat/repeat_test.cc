@@ -6,8 +6,8 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
-#include "repeat_backend.h"
-#include "testing/repeat_test_models.h"
+#include "backends/repeat/repeat_backend.h"
+#include "backends/repeat/testing/repeat_test_models.h"
 
 namespace atl::repeat {
 namespace {

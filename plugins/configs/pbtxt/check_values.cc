@@ -1,4 +1,4 @@
-#include "check_values.h"
+#include "configs/pbtxt/check_values.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/conformance/model_config.h"
-#include "pbtxt_model_configs.h"
+#include "configs/pbtxt/pbtxt_model_configs.h"
 
 namespace atl::test {
 

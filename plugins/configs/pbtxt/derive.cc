@@ -1,4 +1,4 @@
-#include "derive.h"
+#include "configs/pbtxt/derive.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -3,8 +3,8 @@
 
 #include "atoll/repository.h"
 #include "atoll/status.h"
+#include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"
-#include "source_map.h"
 
 namespace atl::pbtxt {
 

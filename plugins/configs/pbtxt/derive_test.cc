@@ -1,10 +1,10 @@
-#include "derive.h"
+#include "configs/pbtxt/derive.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include "atoll/testing/temporary_directory.h"
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,4 +1,4 @@
-#include "ensemble_graph.h"
+#include "configs/pbtxt/ensemble_graph.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "findings.h"
+#include "configs/pbtxt/findings.h"
 
 namespace atl::pbtxt {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/status.h"
-#include "source_map.h"
+#include "configs/pbtxt/source_map.h"
 
 namespace atl::pbtxt {
 

@@ -1,7 +1,7 @@
-#include "findings.h"
+#include "configs/pbtxt/findings.h"
 
-#include "testing/config_fixture.h"
-#include "validate.h"
+#include "configs/pbtxt/testing/config_fixture.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "atoll/proto/model_config_json.h"
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

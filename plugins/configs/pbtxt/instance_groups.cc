@@ -1,4 +1,4 @@
-#include "instance_groups.h"
+#include "configs/pbtxt/instance_groups.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,9 +6,9 @@
 
 #include "atoll/backend.h"
 #include "atoll/status.h"
-#include "findings.h"
+#include "configs/pbtxt/findings.h"
+#include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"
-#include "source_map.h"
 
 namespace atl::pbtxt {
 

@@ -1,6 +1,6 @@
-#include "instance_groups.h"
+#include "configs/pbtxt/instance_groups.h"
 
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,5 +1,5 @@
 // A misspelt field in every message: where it is, and which one was probably meant.
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

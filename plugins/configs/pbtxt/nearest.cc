@@ -1,4 +1,4 @@
-#include "nearest.h"
+#include "configs/pbtxt/nearest.h"
 
 #include <algorithm>
 #include <cctype>

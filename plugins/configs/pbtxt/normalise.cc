@@ -1,4 +1,4 @@
-#include "normalise.h"
+#include "configs/pbtxt/normalise.h"
 
 namespace atl::pbtxt {
 

@@ -1,6 +1,6 @@
-#include "normalise.h"
+#include "configs/pbtxt/normalise.h"
 
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

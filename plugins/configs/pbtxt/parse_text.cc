@@ -1,4 +1,4 @@
-#include "parse_text.h"
+#include "configs/pbtxt/parse_text.h"
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "check_values.h"
+#include "configs/pbtxt/check_values.h"
 
 namespace atl::pbtxt {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "atoll/status.h"
+#include "configs/pbtxt/source_map.h"
+#include "configs/pbtxt/text_lint.h"
 #include "model_config.pb.h"
-#include "source_map.h"
-#include "text_lint.h"
 
 namespace atl::pbtxt {
 

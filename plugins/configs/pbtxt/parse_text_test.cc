@@ -1,9 +1,9 @@
-#include "parse_text.h"
+#include "configs/pbtxt/parse_text.h"
 
 #include <chrono>
 
-#include "nearest.h"
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/nearest.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

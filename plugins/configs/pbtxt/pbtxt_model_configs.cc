@@ -1,15 +1,15 @@
-#include "pbtxt_model_configs.h"
+#include "configs/pbtxt/pbtxt_model_configs.h"
 
 #include "atoll/guarded.h"
 #include "atoll/proto/model_config_json.h"
 #include "atoll/proto/parse_model_config.h"
-#include "check_values.h"
-#include "derive.h"
-#include "instance_groups.h"
-#include "normalise.h"
-#include "serialize.h"
-#include "validate.h"
-#include "versions.h"
+#include "configs/pbtxt/check_values.h"
+#include "configs/pbtxt/derive.h"
+#include "configs/pbtxt/instance_groups.h"
+#include "configs/pbtxt/normalise.h"
+#include "configs/pbtxt/serialize.h"
+#include "configs/pbtxt/validate.h"
+#include "configs/pbtxt/versions.h"
 
 namespace atl::pbtxt {
 

@@ -8,7 +8,7 @@
 
 #include "atoll/log.h"
 #include "atoll/model_config.h"
-#include "parse_text.h"
+#include "configs/pbtxt/parse_text.h"
 
 namespace atl::pbtxt {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "pbtxt_model_configs.h"
+#include "configs/pbtxt/pbtxt_model_configs.h"
 
 namespace atl::pbtxt {
 namespace {

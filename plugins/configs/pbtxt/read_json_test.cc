@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "atoll/testing/temporary_directory.h"
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,7 +1,7 @@
 // Every rule of a configuration: the text that clients know, and where it says the mistake is.
 #include <span>
 
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

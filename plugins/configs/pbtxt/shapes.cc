@@ -1,4 +1,4 @@
-#include "shapes.h"
+#include "configs/pbtxt/shapes.h"
 
 #include <limits>
 

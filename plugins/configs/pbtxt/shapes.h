@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "findings.h"
+#include "configs/pbtxt/findings.h"
 #include "model_config.pb.h"
 
 namespace atl::pbtxt {

@@ -1,4 +1,4 @@
-#include "source_map.h"
+#include "configs/pbtxt/source_map.h"
 
 #include <charconv>
 #include <utility>

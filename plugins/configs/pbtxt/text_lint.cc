@@ -1,4 +1,4 @@
-#include "text_lint.h"
+#include "configs/pbtxt/text_lint.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "atoll/text.h"
+#include "configs/pbtxt/nearest.h"
 #include "model_config.pb.h"
-#include "nearest.h"
 
 namespace atl::pbtxt {
 

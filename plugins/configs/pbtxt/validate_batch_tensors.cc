@@ -1,8 +1,8 @@
 #include <set>
 #include <string>
 
-#include "bounds.h"
-#include "validate.h"
+#include "configs/pbtxt/bounds.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -1,4 +1,4 @@
-#include "validate.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "bounds.h"
-#include "ensemble_graph.h"
-#include "validate.h"
+#include "configs/pbtxt/bounds.h"
+#include "configs/pbtxt/ensemble_graph.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -2,7 +2,7 @@
 #include <charconv>
 #include <string>
 
-#include "instance_groups.h"
+#include "configs/pbtxt/instance_groups.h"
 
 namespace atl::pbtxt {
 

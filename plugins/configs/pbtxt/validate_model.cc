@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "validate.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -1,5 +1,5 @@
-#include "testing/config_fixture.h"
-#include "validate.h"
+#include "configs/pbtxt/testing/config_fixture.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 namespace {

@@ -1,7 +1,7 @@
 #include <string>
 #include <string_view>
 
-#include "validate.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

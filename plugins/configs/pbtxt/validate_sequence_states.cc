@@ -2,9 +2,9 @@
 #include <set>
 #include <string>
 
-#include "bounds.h"
-#include "shapes.h"
-#include "validate.h"
+#include "configs/pbtxt/bounds.h"
+#include "configs/pbtxt/shapes.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "atoll/tensor.h"
-#include "bounds.h"
-#include "shapes.h"
-#include "validate.h"
+#include "configs/pbtxt/bounds.h"
+#include "configs/pbtxt/shapes.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <string>
 
-#include "bounds.h"
-#include "shapes.h"
-#include "validate.h"
+#include "configs/pbtxt/bounds.h"
+#include "configs/pbtxt/shapes.h"
+#include "configs/pbtxt/validate.h"
 
 namespace atl::pbtxt {
 

@@ -1,4 +1,4 @@
-#include "versions.h"
+#include "configs/pbtxt/versions.h"
 
 #include <algorithm>
 #include <map>

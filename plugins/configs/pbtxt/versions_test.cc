@@ -1,6 +1,6 @@
-#include "versions.h"
+#include "configs/pbtxt/versions.h"
 
-#include "testing/config_fixture.h"
+#include "configs/pbtxt/testing/config_fixture.h"
 
 namespace atl::pbtxt {
 namespace {

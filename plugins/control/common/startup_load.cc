@@ -1,4 +1,4 @@
-#include "common/startup_load.h"
+#include "control/common/startup_load.h"
 
 #include <algorithm>
 #include <memory>

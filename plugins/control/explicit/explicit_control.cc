@@ -1,9 +1,9 @@
-#include "explicit_control.h"
+#include "control/explicit/explicit_control.h"
 
 #include <memory>
 #include <utility>
 
-#include "load_parameters.h"
+#include "control/explicit/load_parameters.h"
 
 namespace atl::control {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "atoll/plugin.h"
-#include "common/startup_load.h"
-#include "explicit_control.h"
+#include "control/common/startup_load.h"
+#include "control/explicit/explicit_control.h"
 
 namespace atl::control {
 

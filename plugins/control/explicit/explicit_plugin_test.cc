@@ -1,4 +1,4 @@
-#include "explicit_plugin.h"
+#include "control/explicit/explicit_plugin.h"
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include "load_parameters.h"
+#include "control/explicit/load_parameters.h"
 
 #include <string_view>
 #include <utility>

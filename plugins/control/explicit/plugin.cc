@@ -1,7 +1,7 @@
 /// control/explicit: serves what clients load.
 #include "atoll/plugin.h"
 
-#include "explicit_plugin.h"
+#include "control/explicit/explicit_plugin.h"
 
 namespace atl::control {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "atoll/plugin.h"
-#include "common/closed_control.h"
-#include "common/startup_load.h"
+#include "control/common/closed_control.h"
+#include "control/common/startup_load.h"
 
 namespace atl::control {
 

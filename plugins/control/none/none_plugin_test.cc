@@ -1,4 +1,4 @@
-#include "none_plugin.h"
+#include "control/none/none_plugin.h"
 
 #include <memory>
 

@@ -1,7 +1,7 @@
 /// control/none: serves what the repository holds at start.
 #include "atoll/plugin.h"
 
-#include "none_plugin.h"
+#include "control/none/none_plugin.h"
 
 namespace atl::control {
 

@@ -1,4 +1,4 @@
-#include "demand.h"
+#include "control/on_demand/demand.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,8 +6,8 @@
 
 #include "atoll/model_identifier.h"
 #include "atoll/resident_memory.h"
-#include "common/startup_load.h"
-#include "model_size.h"
+#include "control/common/startup_load.h"
+#include "control/on_demand/model_size.h"
 
 namespace atl::control {
 namespace {

@@ -14,7 +14,7 @@
 #include "atoll/host.h"
 #include "atoll/model_demand.h"
 #include "atoll/repository.h"
-#include "unload_choice.h"
+#include "control/on_demand/unload_choice.h"
 
 namespace atl::control {
 

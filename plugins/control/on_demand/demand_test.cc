@@ -10,7 +10,7 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/temporary_directory.h"
-#include "on_demand_plugin.h"
+#include "control/on_demand/on_demand_plugin.h"
 
 namespace atl::control {
 namespace {

@@ -1,4 +1,4 @@
-#include "model_size.h"
+#include "control/on_demand/model_size.h"
 
 #include <filesystem>
 #include <system_error>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "atoll/plugin.h"
-#include "common/closed_control.h"
-#include "demand.h"
+#include "control/common/closed_control.h"
+#include "control/on_demand/demand.h"
 
 namespace atl::control {
 

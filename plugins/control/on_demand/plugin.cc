@@ -1,7 +1,7 @@
 /// control/on_demand: serves what requests ask for.
 #include "atoll/plugin.h"
 
-#include "on_demand_plugin.h"
+#include "control/on_demand/on_demand_plugin.h"
 
 namespace atl::control {
 namespace {

@@ -1,4 +1,4 @@
-#include "unload_choice.h"
+#include "control/on_demand/unload_choice.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "model_watch.h"
+#include "control/poll/model_watch.h"
 
 namespace atl::control {
 

@@ -1,7 +1,7 @@
 /// control/poll: serves what the repository holds, and follows its changes.
 #include "atoll/plugin.h"
 
-#include "poll_plugin.h"
+#include "control/poll/poll_plugin.h"
 
 namespace atl::control {
 namespace {

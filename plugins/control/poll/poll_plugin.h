@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "atoll/plugin.h"
-#include "common/closed_control.h"
-#include "poller.h"
+#include "control/common/closed_control.h"
+#include "control/poll/poller.h"
 
 namespace atl::control {
 

@@ -1,4 +1,4 @@
-#include "poll_plugin.h"
+#include "control/poll/poll_plugin.h"
 
 #include <memory>
 

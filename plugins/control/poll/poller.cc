@@ -1,9 +1,9 @@
-#include "poller.h"
+#include "control/poll/poller.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "common/startup_load.h"
+#include "control/common/startup_load.h"
 
 namespace atl::control {
 namespace {

@@ -9,7 +9,7 @@
 #include "atoll/host.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
-#include "model_watch.h"
+#include "control/poll/model_watch.h"
 
 namespace atl::control {
 

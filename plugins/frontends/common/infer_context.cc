@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/region_tensors.h"
 #include "common/wire_messages.h"
 
 namespace atl::frontends {
@@ -124,12 +125,6 @@ void InferContext::abandon() noexcept {
   done(kSubmitPart);
 }
 
-bool InferContext::done(uint32_t part) noexcept {
-  if (!parts_.done(part)) return false;
-  recycle();
-  return true;
-}
-
 Response* InferContext::new_response() noexcept {
   Response* response = nullptr;
   if (!first_in_use_) {
@@ -145,8 +140,8 @@ Response* InferContext::new_response() noexcept {
   return response;
 }
 
-Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes, MemoryKind,
-                              int64_t) noexcept {
+Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
+                              MemoryKind preferred_kind, int64_t) noexcept {
   const RequestedOutput* wanted = request.find_output(output.name, response.outputs.size() - 1);
   if (wanted == nullptr || wanted->placement.data == nullptr) {
     return allocate_output(response, output, size_bytes);
@@ -154,6 +149,10 @@ Status InferContext::allocate(Response& response, OutputTensor& output, uint64_t
   const Buffer& placement = wanted->placement;
   if (size_bytes > placement.size_bytes) {
     return Status(Code::kInternal, messages::region_too_small(output.name, placement.size_bytes, size_bytes));
+  }
+  // Who writes with the CPU gets memory for that; settle() takes the bytes to their place.
+  if (placement.kind == MemoryKind::kGpu && preferred_kind != MemoryKind::kGpu) {
+    return allocate_output(response, output, size_bytes);
   }
   output.buffer = placement;
   output.buffer.size_bytes = size_bytes;
@@ -193,16 +192,26 @@ void InferContext::send(Response* response, uint32_t flags) noexcept {
 }
 
 void InferContext::keep_requested(Response& response) noexcept {
-  // Without validation nothing is asked for, and nothing has a place.
-  if (!response.error.ok() || request.outputs.empty()) return;
+  if (!response.error.ok()) return;
+  if (request.outputs.empty()) {  // without validation nothing is asked for, and nothing has a place
+    for (OutputTensor& output : response.outputs) {
+      if (!is_host_ready(output.buffer) && response.error.ok())
+        response.error = settle(response, output, nullptr);
+    }
+    return;
+  }
   uint32_t kept = 0;
   size_t expected = 0;
   bool is_ascending = true;  // then no output can be there twice
   for (OutputTensor& output : response.outputs) {
     const RequestedOutput* wanted = request.find_output(output.name, expected);
     if (wanted == nullptr) {
+      (void)wait_until_ready(output.buffer).ok();
       drop_output(output);
       continue;
+    }
+    if (!is_host_ready(output.buffer) || wanted->placement.kind == MemoryKind::kGpu) [[unlikely]] {
+      if (Status status = settle(response, output, wanted); !status.ok()) response.error = std::move(status);
     }
     const auto position = static_cast<size_t>(wanted - request.outputs.begin());
     is_ascending = is_ascending && position >= expected;
@@ -212,6 +221,28 @@ void InferContext::keep_requested(Response& response) noexcept {
   }
   response.outputs.truncate(kept);
   if (!is_ascending) refuse_repeated(response);
+}
+
+Status InferContext::settle(Response& response, OutputTensor& output,
+                            const RequestedOutput* wanted) noexcept {
+  ATOLL_RETURN_IF_ERROR(wait_until_ready(output.buffer));
+  output.buffer.ready_after = nullptr;
+  if (is_placed(wanted, output)) return {};
+  const Buffer from = output.buffer;
+  if (wanted != nullptr && wanted->placement.kind == MemoryKind::kGpu) {
+    Buffer to = wanted->placement;
+    to.size_bytes = from.size_bytes;
+    Status status = regions.copy(to, from);
+    drop_output(output);
+    output.buffer = to;
+    return status;
+  }
+  if (from.kind != MemoryKind::kGpu || from.size_bytes == 0) return {};
+  if (!regions.reaches_devices()) {
+    return internal_error("output '", output.name, "' is in GPU memory, expected CPU memory");
+  }
+  ATOLL_RETURN_IF_ERROR(allocate_output(response, output, from.size_bytes));
+  return regions.copy(output.buffer, from);
 }
 
 void InferContext::refuse_repeated(Response& response) noexcept {
@@ -235,6 +266,7 @@ void InferContext::trace_outputs(const Response& response) noexcept {
 }
 
 void InferContext::discard(Response* response) noexcept {
+  wait_for_outputs(*response);
   drop_outputs(*response);
   reclaim(response);
 }

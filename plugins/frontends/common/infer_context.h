@@ -120,7 +120,11 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void abandon() noexcept;
   /// One part is done. A part that is done already, or was not asked for, does not count again.
   /// \returns true if it was the last one: recycle() has run and this object is not to be touched.
-  bool done(uint32_t part) noexcept;
+  bool done(uint32_t part) noexcept {
+    if (!parts_.done(part)) return false;
+    recycle();
+    return true;
+  }
   /// Takes back a response that was written or dropped.
   void reclaim(Response* response) noexcept;
   /// Empties request, model, regions and trace, for recycle().
@@ -132,7 +136,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   }
 
   /// CPU memory of at least size_bytes for the output; sets buffer and, for drop_output, sink_data. Not asked
-  /// for outputs that the client has placed in a region.
+  /// for outputs that are written right where the client has placed them in a region.
   virtual Status allocate_output(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept;
   /// Whether so much can be answered, of an output with memory of its own. Errors: are the output's.
   virtual Status check_output(const OutputTensor& /*output*/, uint64_t /*size_bytes*/) noexcept { return {}; }
@@ -158,8 +162,10 @@ class InferContext : public ResponseSink, private ModelWaiter {
   /// [any] What was waited for is there, or will not be.
   void end_wait(Status status) noexcept;
   Status refused() noexcept;
-  /// Leaves in the response what was asked for; one that has an output twice becomes an error.
+  /// Leaves in the response what was asked for; one that has an output twice becomes an error. What is left
+  /// is ready, and in CPU memory or where the client wants it.
   void keep_requested(Response& response) noexcept;
+  Status settle(Response& response, OutputTensor& output, const RequestedOutput* wanted) noexcept;
   void refuse_repeated(Response& response) noexcept;
   void trace_outputs(const Response& response) noexcept;
 

@@ -1,7 +1,5 @@
 #include "common/region_tensors.h"
 
-#include <cstring>
-
 namespace atl::frontends {
 namespace {
 
@@ -20,7 +18,7 @@ void set_bytes(Arena& arena, const Buffer& buffer, InputTensor& input) noexcept 
   if (buffer.size_bytes != 0) input.buffers = {arena.make<Buffer>(buffer), 1};
 }
 
-/// Reads each byte of the buffer once.
+/// Into CPU memory. Reads each byte of the buffer once.
 Status set_copy(Arena& arena, OwnedBytes& owned, RegionUses& regions, const Buffer& from,
                 InputTensor& input) noexcept {
   ATOLL_RETURN_IF_ERROR(regions.count_copy(input.name, from.size_bytes));
@@ -31,12 +29,13 @@ Status set_copy(Arena& arena, OwnedBytes& owned, RegionUses& regions, const Buff
     return make_status(Code::kResourceExhausted, "no memory for the ", from.size_bytes, " bytes of input '",
                        input.name, "'");
   }
-  std::memcpy(copy.data, from.data, from.size_bytes);
+  ATOLL_RETURN_IF_ERROR(regions.copy(copy, from));
   set_bytes(arena, copy, input);
   return {};
 }
 
 bool overlap(const Buffer& a, const Buffer& b) noexcept {
+  if (a.kind != b.kind || a.device_id != b.device_id) return false;
   auto a_begin = reinterpret_cast<uintptr_t>(a.data);
   auto b_begin = reinterpret_cast<uintptr_t>(b.data);
   return a_begin < b_begin + b.size_bytes && b_begin < a_begin + a.size_bytes;

@@ -18,10 +18,11 @@ struct RegionPart {
 };
 
 /// Makes the part the bytes of the input, whose name and datatype are set. Elements of fixed size are used in
-/// place. BYTES are copied, because they hold lengths that would be read again after they were checked while
-/// the client may write into the region at any time.
-/// Errors: those of SharedMemory::acquire; INVALID_ARGUMENT a region's name over kMaxRegionNameBytes, more
-/// copied than RegionUses allows; RESOURCE_EXHAUSTED no memory for the copy.
+/// place, also in device memory. BYTES are copied, because they hold lengths that would be read again after
+/// they were checked while the client may write into the region at any time. A copy is in CPU memory; one out
+/// of device memory blocks. Errors: those of SharedMemory::acquire and DeviceMemory::copy; INVALID_ARGUMENT a
+/// region's name over kMaxRegionNameBytes, more copied than RegionUses allows; RESOURCE_EXHAUSTED no memory
+/// for the copy.
 Status use_region_input(const RegionPart& part, Arena& arena, OwnedBytes& owned, RegionUses& regions,
                         InputTensor& input) noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/tensor_bytes.h"
 #include "common/testing/codec_test_support.h"
@@ -270,6 +271,58 @@ TEST(RegionUses, ARequestStaysWithTheServiceThatGaveItsFirstRegion) {
   later.release();
   EXPECT_EQ(second.leases(), 0);
   EXPECT_EQ(service.holders(), 0u);
+}
+
+/// Regions "d" on device 1 and "e" on device 0, both 8 bytes.
+class DeviceRegionsTest : public RegionTensorsTest {
+ protected:
+  DeviceRegionsTest() : d_(gpu_.make("01234567", 1)), e_(gpu_.make("abcdefgh", 0)) {
+    memory_.add("d", d_);
+    memory_.add("e", e_);
+    host_.registry().publish<Memory>("gpu", gpu_, 0, Memory::kDevicesMinor);
+    EXPECT_TRUE(devices_.open().ok());
+  }
+  ~DeviceRegionsTest() override {
+    gpu_.free(d_);
+    gpu_.free(e_);
+  }
+
+  test::FakeHost host_;
+  test::FakeDeviceMemory gpu_;
+  DeviceMemory devices_{host_};
+  const Buffer d_, e_;
+};
+
+TEST_F(DeviceRegionsTest, ElementsOfFixedSizeStayOnTheDevice) {
+  ModelInferRequest message = message_of("UINT8");
+  place(message.mutable_inputs(0), "d", 4, 3);
+  place(message.mutable_outputs(0), "e", 4, 1);
+  ReadMessage read(message.SerializeAsString(), {}, &memory_, &devices_);
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  const Buffer& input = read.request.inputs[0].buffers[0];
+  EXPECT_EQ(input.kind, MemoryKind::kGpu);
+  EXPECT_EQ(input.device_id, 1);
+  EXPECT_EQ(gpu_.read(input), "3456");
+  EXPECT_EQ(gpu_.read(read.request.outputs[0].placement), "bcde");
+}
+
+TEST_F(DeviceRegionsTest, BytesAndWhatAnOutputOverlapsAreCopiedToTheCpu) {
+  for (const char* datatype : {"BYTES", "UINT8"}) {
+    ModelInferRequest message = message_of(datatype);
+    place(message.mutable_inputs(0), "d", 4, 3);
+    place(message.mutable_outputs(0), "d", 4, 1);
+    ReadMessage read(message.SerializeAsString(), {}, &memory_, &devices_);
+    ASSERT_TRUE(read.ok()) << read.status().text();
+    ASSERT_TRUE(is_host_ready(read.request.inputs[0].buffers[0])) << datatype;
+    EXPECT_EQ(test::input_bytes(read.request.inputs[0]), "3456");
+  }
+}
+
+TEST_F(DeviceRegionsTest, WithoutAProviderBytesCanNotBeRead) {
+  ModelInferRequest message = message_of("BYTES");
+  place(message.mutable_inputs(0), "d", 4, 3);
+  expect_refused(message, Code::kInvalidArgument,
+                 "a buffer is in memory of GPU 1, expected CPU memory: no plugin reaches memory of GPUs");
 }
 
 }  // namespace

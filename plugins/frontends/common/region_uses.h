@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/device_memory.h"
 #include "atoll/followed_service.h"
 #include "atoll/shared_memory.h"
 #include "common/wire_messages.h"
@@ -25,10 +26,13 @@ class RegionUses {
   RegionUses& operator=(const RegionUses&) = delete;
   ~RegionUses() { release(); }
 
-  /// Where regions come from. Set once, before use; outlives this.
-  void set_source(const Followed<SharedMemory>& source, CopyLimit limit = {}) noexcept {
+  /// Where regions come from, and what reaches those in device memory. Set once, before use; they outlive
+  /// this.
+  void set_source(const Followed<SharedMemory>& source, CopyLimit limit = {},
+                  const DeviceMemory* devices = nullptr) noexcept {
     source_ = &source;
     limit_ = limit;
+    devices_ = devices;
   }
 
   /// Holds a part of a region until release(). A request stays with the service that gave it its first
@@ -54,6 +58,12 @@ class RegionUses {
     copied_bytes_ += size_bytes;
     return {};
   }
+  /// Whether device memory can be copied.
+  bool reaches_devices() const noexcept { return devices_ != nullptr && devices_->is_present(); }
+  /// Between buffers in any memory; blocks. Errors: as DeviceMemory::copy().
+  Status copy(const Buffer& to, const Buffer& from) const noexcept {
+    return devices_ != nullptr ? devices_->copy(to, from) : copy_on_host(to, from);
+  }
   bool empty() const noexcept { return leases_.empty(); }
   /// OK if all regions were there all the time; to be asked before an answer is sent that rests on them.
   Status check() const noexcept {
@@ -69,6 +79,7 @@ class RegionUses {
 
  private:
   const Followed<SharedMemory>* source_ = nullptr;  ///< null: there are no regions
+  const DeviceMemory* devices_ = nullptr;           ///< null: there are none
   Followed<SharedMemory>::Hold service_;
   CopyLimit limit_;
   uint64_t copied_bytes_ = 0;

@@ -84,6 +84,7 @@ V2InferResponse::V2InferResponse(std::string_view model, std::string_view versio
   for (const Parameter& parameter : response.parameters) {
     if (has_wire_form(parameter)) head_bytes_ += length_field_size(parameter_size(parameter));
   }
+  for (const RequestedOutput& wanted : request.outputs) any_placed_ |= wanted.placement.data != nullptr;
   uint64_t external_bytes = 0;
   for (size_t i = 0; i < response.outputs.size(); ++i) {
     const uint64_t size = sent_bytes(i);
@@ -100,6 +101,7 @@ V2InferResponse::V2InferResponse(std::string_view model, std::string_view versio
 
 uint64_t V2InferResponse::sent_bytes(size_t i) const noexcept {
   const OutputTensor& output = response_.outputs[i];
+  if (!any_placed_) return output.buffer.size_bytes;
   return is_placed(request_.find_output(output.name, i), output) ? 0 : output.buffer.size_bytes;
 }
 

@@ -47,6 +47,7 @@ class V2InferResponse {
   const Request& request_;
   Response& response_;
   uint64_t inline_max_bytes_;
+  bool any_placed_ = false;  ///< the client has a place for an output
   uint64_t head_bytes_ = 0;
   uint64_t total_bytes_ = 0;
   uint32_t external_ = 0;  ///< tensors that are parts of their own

@@ -124,10 +124,6 @@ inline std::string not_single_response(uint32_t count) {
 inline std::string no_class_result(std::string_view datatype) {
   return cat("class result not available for output due to unsupported type '", datatype, "'");
 }
-/// \param word  "protocol" or "API". \param header  its full name
-inline std::string restricted(std::string_view word, std::string_view header) {
-  return cat("This ", word, " is restricted, expecting header '", header, "'");
-}
 inline std::string reserved_header(std::string_view header) {
   return cat("Header '", header, "' is reserved for Triton usage and cannot be forwarded.");
 }

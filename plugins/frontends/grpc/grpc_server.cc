@@ -195,8 +195,10 @@ void GrpcServer::stop() {
   if (drainer_.joinable()) drainer_.join();
   if (acceptor_ != nullptr) acceptor_->stop();
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
-  // Shutdown returns when gRPC has no calls any more; a request may still be with its model.
-  while (server_ != nullptr && (backplane_.calls.calls() > 0 || has_streams())) {
+  // Shutdown returns when gRPC has no calls any more; a request may still be with its model, or with who knows
+  // whether it may be made.
+  const AccessPoint& access = *backplane_.server.access;
+  while (server_ != nullptr && (backplane_.calls.calls() > 0 || access.unsettled() > 0 || has_streams())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();

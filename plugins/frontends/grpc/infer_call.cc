@@ -13,7 +13,8 @@
 namespace atl::frontends::grpc_frontend {
 
 InferCall::InferCall(InferQueue& queue) : queue_(queue) {
-  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
+  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit(),
+                     queue.backplane.server.device_memory.get());
   memory.set_source(*queue.backplane.server.request_memory);
   received_.set_charge(memory);
 }
@@ -41,7 +42,12 @@ void InferCall::on_start(bool ok) {
   }
   arm(queue_);
   wait_end_ns_ = queue_.trace_time_ns();
-  Status refusal = queue_.backplane.settings.access.check(ApiCategory::kInference, *context_);
+  const AccessPoint& access = *queue_.backplane.server.access;
+  if (access_.ask(access, ApiCategory::kInference, *context_, *queue_.queue, settled_)) on_settled(true);
+}
+
+void InferCall::on_settled(bool) {
+  Status refusal = access_.take(&request.caller);
   if (refusal.ok()) {
     pass_ = queue_.backplane.calls.enter();
     if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "atoll/gate.h"
+#include "call_access.h"
 #include "common/unary_infer_context.h"
 #include "event.h"
 #include "infer_queue.h"
@@ -32,6 +33,8 @@ class InferCall final : public UnaryInferContext {
 
   void wait();
   void on_start(bool ok);
+  /// It is known whether the call may be made.
+  void on_settled(bool ok);
   void on_written(bool ok);
   void on_end(bool ok);
   void on_woken(bool) { resume(); }
@@ -52,9 +55,11 @@ class InferCall final : public UnaryInferContext {
 
   InferQueue& queue_;
   Step<InferCall> start_{this, &InferCall::on_start};
+  Step<InferCall> settled_{this, &InferCall::on_settled};
   Step<InferCall> written_{this, &InferCall::on_written};
   Step<InferCall> end_{this, &InferCall::on_end};
   Step<InferCall> woken_{this, &InferCall::on_woken};
+  CallAccess access_;
   WakeUp wake_up_;  ///< brings a request that waited back to its thread
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;

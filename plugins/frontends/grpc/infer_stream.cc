@@ -35,10 +35,17 @@ void InferStream::on_start(bool ok) {
   std::shared_ptr<InferStream> self = std::move(self_);
   if (!ok) return;  // the server shuts down: there is no call
   arm(queue_);
+  self_ = self;
   queue_.streams.add(std::move(self));
+  queue_.backplane.settings.set_compression(&context_);
+  const AccessPoint& access = *queue_.backplane.server.access;
+  if (access_.ask(access, ApiCategory::kInference, context_, *queue_.queue, settled_)) on_settled(true);
+}
+
+void InferStream::on_settled(bool) {
+  const std::shared_ptr<InferStream> self = std::move(self_);
   const Backplane& backplane = queue_.backplane;
-  backplane.settings.set_compression(&context_);
-  Status refusal = backplane.settings.access.check(ApiCategory::kInference, context_);
+  Status refusal = access_.take(&caller_);
   if (refusal.ok() && backplane.calls.closed()) refusal = unavailable(messages::kGrpcShuttingDown);
   Lock lock(mutex_);
   if (!refusal.ok()) {

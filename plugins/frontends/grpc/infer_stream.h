@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "call_access.h"
 #include "event.h"
 #include "infer_queue.h"
 #include "stream_request.h"
@@ -45,6 +46,8 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
 
   InferQueue& queue() noexcept { return queue_; }
   const grpc::ServerContext& context() const noexcept { return context_; }
+  /// Who calls; empty: not known.
+  std::string_view caller() const noexcept { return caller_; }
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
   /// The client wants the first failure of a model to end the stream with its status.
   bool ends_on_failure() const noexcept { return ends_on_failure_; }
@@ -52,6 +55,8 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
  private:
   using Lock = std::unique_lock<std::mutex>;
   void on_start(bool ok);
+  /// It is known whether the call may be made.
+  void on_settled(bool ok);
   void on_read(bool ok);
   void on_written(bool ok);
   void on_finished(bool ok);
@@ -63,13 +68,16 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
   void settle(Lock lock) noexcept;
   InferQueue& queue_;
   Step<InferStream> start_{this, &InferStream::on_start};
+  Step<InferStream> settled_{this, &InferStream::on_settled};
   Step<InferStream> read_{this, &InferStream::on_read};
   Step<InferStream> written_{this, &InferStream::on_written};
   Step<InferStream> finished_{this, &InferStream::on_finished};
   Step<InferStream> done_{this, &InferStream::on_done};
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  std::shared_ptr<InferStream> self_;  ///< until the call begins
+  std::shared_ptr<InferStream> self_;  ///< until the call begins, and while it waits for its answer
+  CallAccess access_;
+  std::string_view caller_;
   int64_t deadline_ns_ = 0;
   bool ends_on_failure_ = false;
 

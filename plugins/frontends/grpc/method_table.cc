@@ -55,6 +55,7 @@ void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle han
                                 void* tag) { arm(context, request, writer, queue, tag); };
     method->handle = handle;
     method->backplane = &backplane_;
+    method->queue = &queue;
     method->category = category;
     method->holds_pass = holds_pass;
     // Only loads bring files. Objects made of many small fields take many times what these take on the wire.

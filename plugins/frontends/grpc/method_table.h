@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "atoll/access.h"
 #include "backplane.h"
-#include "common/restricted_access.h"
 #include "services.h"
 
 namespace atl::frontends::grpc_frontend {

@@ -1,7 +1,7 @@
 /// The frontend's options as the kernel sees them.
 #pragma once
 
-#include "atoll/option_table.h"
+#include "atoll/moved_option.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -44,10 +44,7 @@ inline constexpr OptionTable kOptions{
     option_string("server_key", "").help("Path of the PEM file with the server's private key."),
     option_string("root_cert", "")
         .help("Path of the PEM file with the certificates that may sign those of clients."),
-    option_string_list("restricted_protocols")
-        .help("Calls that need a key, as 'category,category:key=value': metadata "
-              "'triton-grpc-protocol-<key>' must be the value. Categories: health, metadata, inference, "
-              "shared-memory, model-config, model-repository, statistics, trace, logging."),
+    option_moved("restricted_protocols", "security/keys"),
     option_string("header_forward_pattern", "")
         .help("Metadata whose name matches this RE2 pattern anywhere, in any case, becomes a parameter of "
               "inference requests; empty: none."),

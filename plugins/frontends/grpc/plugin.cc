@@ -1,5 +1,6 @@
 #include "atoll/plugin.h"
 
+#include "atoll/access.h"
 #include "atoll/model_demand.h"
 #include "frontend.h"
 #include "option_table.h"
@@ -13,7 +14,8 @@ ATOLL_PLUGIN(GrpcFrontend, {.name = "frontends/grpc",
                             .flags = ATOLL_PLUGIN_RESIDENT,
                             .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                                       optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                                      optional<LogControl>(), optional<RequestMemory>()},
+                                      optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
+                                      many<Memory>()},
                             .options = kOptions});
 
 }  // namespace atl::frontends::grpc_frontend

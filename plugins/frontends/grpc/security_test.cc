@@ -1,6 +1,8 @@
-// Restricted protocols, forwarded headers, limits of metadata and messages, TLS files.
+// Access, forwarded headers, limits of metadata and messages, TLS files.
 #include <fstream>
 
+#include "atoll/testing/fake_access.h"
+#include "atoll/testing/followed_fake.h"
 #include "atoll/testing/temporary_directory.h"
 #include "health.grpc.pb.h"
 #include "stream_fixture.h"
@@ -10,12 +12,20 @@ namespace {
 
 using grpc::StatusCode;
 
-class RestrictedTest : public StreamTest {
+class AccessTest : public StreamTest {
  protected:
   using Metadata = std::vector<std::pair<std::string, std::string>>;
+  static constexpr auto kText = "This protocol is restricted, expecting header 'the-key'";
 
-  void start_restricted(const std::vector<std::string>& entries) {
-    host_.options().set_strings("restricted_protocols", entries);
+  ~AccessTest() override { stop(); }
+  void start_restricted(std::initializer_list<ApiCategory> categories) {
+    for (ApiCategory category : categories) {
+      access_.require(category, "the-key", "secret value", unavailable(kText));
+    }
+    start_with_access();
+  }
+  void start_with_access() {
+    host_.registry().publish<Access>("keys", access_);
     start();
   }
   grpc::Status infer_with(const Metadata& metadata) {
@@ -30,29 +40,58 @@ class RestrictedTest : public StreamTest {
     auto stream = open(&context);
     return finish(*stream);
   }
+  bool waits(size_t count) {
+    return eventually([&] { return access_.waiting() == count; });
+  }
+
+  test::FakeAccess access_;
 };
 
-TEST_F(RestrictedTest, InferenceNeedsTheKeyOnBothCalls) {
+TEST_F(AccessTest, InferenceNeedsTheKeyOnBothCalls) {
   catalog_.add_identity("m");
-  start_restricted({"inference:Infer-Key=secret value"});
-  const std::string name = "triton-grpc-protocol-infer-key";
-  const std::string text = "This protocol is restricted, expecting header '" + name + "'";
+  start_restricted({ApiCategory::kInference});
+  const std::string name = "the-key";
   for (const Metadata& metadata :
        {Metadata{}, Metadata{{name, ""}}, Metadata{{name, "wrong"}}, Metadata{{name, "secret valuE"}},
-        Metadata{{"infer-key", "secret value"}}, Metadata{{name, "secret value"}, {name, "wrong"}},
+        Metadata{{"other-key", "secret value"}}, Metadata{{name, "secret value"}, {name, "wrong"}},
         Metadata{{name, "wrong"}, {name, "secret value"}}}) {
-    expect_status(infer_with(metadata), StatusCode::UNAVAILABLE, text);
-    expect_status(stream_with(metadata), StatusCode::UNAVAILABLE, text);
+    expect_status(infer_with(metadata), StatusCode::UNAVAILABLE, kText);
+    expect_status(stream_with(metadata), StatusCode::UNAVAILABLE, kText);
   }
   EXPECT_TRUE(infer_with({{name, "secret value"}}).ok());
   EXPECT_TRUE(stream_with({{name, "secret value"}}).ok());
   EXPECT_TRUE(all_gone());
   EXPECT_FALSE(host_.log().contains("secret value"));
+  EXPECT_EQ(access_.last_protocol(), CallProtocol::kGrpc);
+  EXPECT_TRUE(access_.last_peer().starts_with("ipv4:127.0.0.1:")) << access_.last_peer();
 }
 
-TEST_F(RestrictedTest, ARefusedStreamEndsAlsoIfTheClientGoesOnWriting) {
+TEST_F(AccessTest, RequestsSayWhoTheirCallerIs) {
+  test::FakeServedModel& model = catalog_.add_identity("m");
+  std::vector<std::string> callers;
+  model.respond = [&](Request& request) {
+    callers.emplace_back(request.caller);
+    test::answer_identity(request);
+    (void)request.release().ok();
+  };
+  start_restricted({ApiCategory::kInference});
+  EXPECT_TRUE(infer_with({{"the-key", "secret value"}}).ok());
+  grpc::ClientContext context;
+  context.AddMetadata("the-key", "secret value");
+  auto stream = open(&context);
+  stream->Write(request("m"));
+  EXPECT_EQ(read(*stream).error_message(), "");
+  EXPECT_TRUE(finish(*stream).ok());
+  EXPECT_EQ(callers, (std::vector<std::string>{"the-key", "the-key"}));
+  host_.registry().withdraw(std::string(Access::kInterfaceId), "keys");
+  test::tell_service_changed(host_, Access::kInterfaceId, "keys");
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(infer_with({}).ok()) << "contexts are used again";
+  EXPECT_EQ(callers.back(), "");
+}
+
+TEST_F(AccessTest, ARefusedStreamEndsAlsoIfTheClientGoesOnWriting) {
   catalog_.add_identity("m");
-  start_restricted({"inference:k=v"});
+  start_restricted({ApiCategory::kInference});
   grpc::ClientContext context;
   auto stream = open(&context);
   while (stream->Write(request("m", 10'000))) {
@@ -60,51 +99,107 @@ TEST_F(RestrictedTest, ARefusedStreamEndsAlsoIfTheClientGoesOnWriting) {
   EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNAVAILABLE);
 }
 
-TEST_F(RestrictedTest, EveryOtherMethodBelongsToACategory) {
-  start_restricted({"health:h=1", "metadata:m=1", "shared-memory:s=1", "model-config:c=1",
-                    "model-repository:r=1", "statistics:t=1", "trace:u=1", "logging:l=1"});
-  const std::pair<const char*, const char*> expected[] = {{"ServerLive", "h"},
-                                                          {"ServerReady", "h"},
-                                                          {"ModelReady", "h"},
-                                                          {"ServerMetadata", "m"},
-                                                          {"ModelMetadata", "m"},
-                                                          {"ModelConfig", "c"},
-                                                          {"ModelStatistics", "t"},
-                                                          {"RepositoryIndex", "r"},
-                                                          {"RepositoryModelLoad", "r"},
-                                                          {"RepositoryModelUnload", "r"},
-                                                          {"SystemSharedMemoryStatus", "s"},
-                                                          {"SystemSharedMemoryRegister", "s"},
-                                                          {"SystemSharedMemoryUnregister", "s"},
-                                                          {"CudaSharedMemoryStatus", "s"},
-                                                          {"CudaSharedMemoryRegister", "s"},
-                                                          {"CudaSharedMemoryUnregister", "s"},
-                                                          {"TraceSetting", "u"},
-                                                          {"LogSettings", "l"}};
-  for (const auto& [method, key] : expected) {
+TEST_F(AccessTest, EveryOtherMethodBelongsToACategory) {
+  start_restricted({ApiCategory::kHealth, ApiCategory::kMetadata, ApiCategory::kSharedMemory,
+                    ApiCategory::kModelConfig, ApiCategory::kModelRepository, ApiCategory::kStatistics,
+                    ApiCategory::kTrace, ApiCategory::kLogging});
+  const std::pair<const char*, ApiCategory> expected[] = {
+      {"ServerLive", ApiCategory::kHealth},
+      {"ServerReady", ApiCategory::kHealth},
+      {"ModelReady", ApiCategory::kHealth},
+      {"ServerMetadata", ApiCategory::kMetadata},
+      {"ModelMetadata", ApiCategory::kMetadata},
+      {"ModelConfig", ApiCategory::kModelConfig},
+      {"ModelStatistics", ApiCategory::kStatistics},
+      {"RepositoryIndex", ApiCategory::kModelRepository},
+      {"RepositoryModelLoad", ApiCategory::kModelRepository},
+      {"RepositoryModelUnload", ApiCategory::kModelRepository},
+      {"SystemSharedMemoryStatus", ApiCategory::kSharedMemory},
+      {"SystemSharedMemoryRegister", ApiCategory::kSharedMemory},
+      {"SystemSharedMemoryUnregister", ApiCategory::kSharedMemory},
+      {"CudaSharedMemoryStatus", ApiCategory::kSharedMemory},
+      {"CudaSharedMemoryRegister", ApiCategory::kSharedMemory},
+      {"CudaSharedMemoryUnregister", ApiCategory::kSharedMemory},
+      {"TraceSetting", ApiCategory::kTrace},
+      {"LogSettings", ApiCategory::kLogging}};
+  for (const auto& [method, category] : expected) {
+    const size_t before = access_.asked(category);
     expect_status(call_raw(cat("/inference.GRPCInferenceService/", method), ""), StatusCode::UNAVAILABLE,
-                  cat("This protocol is restricted, expecting header 'triton-grpc-protocol-", key, "'"));
+                  kText);
+    EXPECT_EQ(access_.asked(category), before + 1) << method;
   }
-  expect_status(call_raw("/grpc.health.v1.Health/Check", ""), StatusCode::UNAVAILABLE,
-                "This protocol is restricted, expecting header 'triton-grpc-protocol-h'");
+  expect_status(call_raw("/grpc.health.v1.Health/Check", ""), StatusCode::UNAVAILABLE, kText);
   EXPECT_EQ(infer_ok("m").error_code(), StatusCode::NOT_FOUND) << "inference is free";
 }
 
-TEST_F(RestrictedTest, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
-  const std::pair<const char*, const char*> expected[] = {
-      {"nothing:k=v", "unknown restricted protocol 'nothing' "},
-      {"health k=v", "restricted protocol format is '<category>,<category>:<key>=<value>'. Got health k=..."},
-      {"health:a key=v",
-       "restricted protocol key 'a key' can not be the name of metadata, expected letters, digits, '-', '_', "
-       "'.'"}};
-  for (const auto& [entry, text] : expected) {
-    host_.options().set_strings("restricted_protocols", {entry});
-    GrpcFrontend frontend(host_);
-    EXPECT_EQ(frontend.init().message(), text);
-  }
+TEST_F(AccessTest, CallsWaitForTheAnswer) {
+  catalog_.add_identity("m");
+  access_.hold(ApiCategory::kInference);
+  start_with_access();
+  auto unary = std::async(std::launch::async, [this] { return infer_with({}); });
+  auto stream = std::async(std::launch::async, [this] { return stream_with({}); });
+  ASSERT_TRUE(waits(2));
+  EXPECT_EQ(calls(), 0) << "it has cost nothing yet";
+  EXPECT_EQ(call_raw("/inference.GRPCInferenceService/ServerLive", "").error_code(), StatusCode::OK);
+  access_.answer();
+  EXPECT_TRUE(unary.get().ok());
+  EXPECT_TRUE(stream.get().ok());
+  unary = std::async(std::launch::async, [this] { return infer_with({}); });
+  stream = std::async(std::launch::async, [this] { return stream_with({}); });
+  ASSERT_TRUE(waits(2));
+  access_.answer(Code::kPermissionDenied, "not you");
+  expect_status(unary.get(), StatusCode::PERMISSION_DENIED, "not you");
+  expect_status(stream.get(), StatusCode::PERMISSION_DENIED, "not you");
+  EXPECT_TRUE(all_gone());
 }
 
-class HeadersTest : public RestrictedTest {
+TEST_F(AccessTest, SoDoManagementCalls) {
+  access_.hold(ApiCategory::kHealth);
+  start_with_access();
+  auto call = [this] { return call_raw("/inference.GRPCInferenceService/ServerLive", ""); };
+  auto live = std::async(std::launch::async, call);
+  ASSERT_TRUE(waits(1));
+  access_.answer();
+  EXPECT_TRUE(live.get().ok());
+  live = std::async(std::launch::async, call);
+  ASSERT_TRUE(waits(1));
+  access_.answer(Code::kUnauthenticated, "who are you");
+  expect_status(live.get(), StatusCode::UNAUTHENTICATED, "who are you");
+}
+
+TEST_F(AccessTest, AClientThatHasGoneIsForgottenWhenTheAnswerIsThere) {
+  catalog_.add_identity("m");
+  access_.hold(ApiCategory::kInference);
+  start_with_access();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(50));
+  inference::ModelInferResponse response;
+  EXPECT_EQ(infer(request("m"), &response, &context).error_code(), StatusCode::DEADLINE_EXCEEDED);
+  grpc::ClientContext cancelled;
+  auto stream = open(&cancelled);
+  ASSERT_TRUE(waits(2));
+  cancelled.TryCancel();
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::CANCELLED);
+  access_.answer();
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(AccessTest, TheServerStopsWhenTheLastAnswerIsThere) {
+  catalog_.add_identity("m");
+  access_.hold(ApiCategory::kInference);
+  start_with_access();
+  auto unary = std::async(std::launch::async, [this] { return infer_with({}); });
+  auto stream = std::async(std::launch::async, [this] { return stream_with({}); });
+  ASSERT_TRUE(waits(2));
+  auto stopped = std::async(std::launch::async, [this] { stop(); });
+  EXPECT_EQ(stopped.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  access_.answer();
+  stopped.get();
+  EXPECT_FALSE(unary.get().ok());
+  EXPECT_FALSE(stream.get().ok());
+}
+
+class HeadersTest : public AccessTest {
  protected:
   HeadersTest() : model_(catalog_.add_identity("m")) {
     model_.respond = [this](Request& request) {

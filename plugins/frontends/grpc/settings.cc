@@ -33,9 +33,6 @@ Status read_checked(const Options& options, Settings* settings) {
   Result<TlsSettings> tls = TlsSettings::read(options);
   if (!tls.ok()) return std::move(tls).status();
   settings->tls = std::move(tls).value();
-  Result<AccessCheck> access = AccessCheck::parse(options.get_strings("restricted_protocols"));
-  if (!access.ok()) return std::move(access).status();
-  settings->access = std::move(access).value();
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));
   if (!forward.ok()) return std::move(forward).status();
   settings->header_forward = std::move(forward).value();

@@ -1,10 +1,11 @@
 /// The frontend's options, read.
 #pragma once
 
+#include <grpcpp/server_context.h>
+
 #include <cstdint>
 #include <string>
 
-#include "access_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "common/header_forward.h"
@@ -27,7 +28,6 @@ struct Settings {
   uint32_t max_response_pool_size = 0;
   int max_streams_per_connection = 0;
   std::string server_name;
-  AccessCheck access;
   HeaderForward header_forward;
   TenantHeader tenant;
   grpc_compression_level response_compression = GRPC_COMPRESS_LEVEL_NONE;
@@ -51,8 +51,7 @@ struct Settings {
   }
 };
 
-/// Errors: INVALID_ARGUMENT address, TLS files that are not named, restricted protocols, header pattern,
-/// tenant header.
+/// Errors: INVALID_ARGUMENT address, TLS files that are not named, header pattern, tenant header.
 Result<Settings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -15,7 +15,8 @@
 namespace atl::frontends::grpc_frontend {
 
 StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
-  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit());
+  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit(),
+                     queue.backplane.server.device_memory.get());
   memory.set_source(*queue.backplane.server.request_memory);
   received_.set_charge(memory);
 }
@@ -71,6 +72,7 @@ bool StreamRequest::find(Status opened) noexcept {
   }
   if (!pass_) return refuse_call(unavailable(messages::kGrpcShuttingDown));
   if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
+  request.caller = stream_->caller();
   request.times.deadline_ns = stream_->deadline_ns();
   const Backplane& backplane = queue_.backplane;
   return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},

@@ -12,6 +12,7 @@
 
 #include "atoll/gate.h"
 #include "backplane.h"
+#include "call_access.h"
 #include "common/management/management.h"
 #include "common/wire_messages.h"
 #include "decompress.h"
@@ -29,6 +30,7 @@ struct UnaryMethod {
   /// Request and response are valid until finish is called, on this or another thread.
   std::function<void(const Request&, Response*, Finish)> handle;
   Backplane* backplane = nullptr;
+  grpc::ServerCompletionQueue* queue = nullptr;
   ApiCategory category = ApiCategory::kHealth;
   /// Health calls hold no pass of the gate: they are answered while the server drains.
   bool holds_pass = false;
@@ -49,11 +51,15 @@ class UnaryCall final : public Event {
   }
 
   void on_event(bool ok) noexcept override {
-    if (finishing_ || !ok) {
+    if (finishing_ || (!ok && !begun_)) {
       delete this;
       return;
     }
-    arm(method_);
+    if (!std::exchange(begun_, true)) {
+      arm(method_);
+      const AccessPoint& access = *method_.backplane->server.access;
+      if (!access_.ask(access, method_.category, context_, *method_.queue, *this)) return;
+    }
     finishing_ = true;
     if (Status status = prepare(); !status.ok()) {
       finish(std::move(status));
@@ -70,7 +76,8 @@ class UnaryCall final : public Event {
 
   Status prepare() noexcept {
     Backplane& backplane = *method_.backplane;
-    ATOLL_RETURN_IF_ERROR(backplane.settings.access.check(method_.category, context_));
+    std::string_view caller;
+    ATOLL_RETURN_IF_ERROR(access_.take(&caller));
     if (method_.holds_pass) {
       pass_ = backplane.calls.enter();
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
@@ -109,6 +116,8 @@ class UnaryCall final : public Event {
   RawWriter writer_;
   Pass pass_;
   RequestCharge charge_;  ///< ends before the pass
+  CallAccess access_;
+  bool begun_ = false;
   bool finishing_ = false;
 };
 

@@ -72,6 +72,7 @@ Result<int64_t> route_version(const ServerAccess& server, const Route& route) no
 Status read_head(const Backplane& backplane, const RequestHead& head, const ModelInfo& model,
                  Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.forward, head, request));
+  if (!head.caller.empty()) request.caller = request.arena().copy_text(head.caller);
   ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, head, request));
   request.trace = start_trace(backplane, model, request.id, head);
   return {};

@@ -27,7 +27,7 @@ Result<int64_t> route_version(const ServerAccess& server, const Route& route) no
 void answer_error(Channel& channel, const Status& status, uint32_t retry_after_ms = 0) noexcept;
 
 /// What a request has from its headers: those that are forwarded, as parameters in place of others of their
-/// names; its tenant, and a trace if it is to have one.
+/// names; its caller, its tenant, and a trace if it is to have one.
 /// Errors: INVALID_ARGUMENT a reserved name, several tenants.
 Status read_head(const Backplane& backplane, const RequestHead& head, const ModelInfo& model,
                  Request& request) noexcept;

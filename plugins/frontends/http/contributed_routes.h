@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/access.h"
 #include "atoll/followed_service.h"
 #include "atoll/http_routes.h"
-#include "common/restricted_access.h"
 
 namespace atl::frontends::http {
 

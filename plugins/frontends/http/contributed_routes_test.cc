@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "frontend_fixture.h"
 
@@ -130,7 +131,11 @@ TEST_F(ContributedRoutesTest, HeadersOfRequestAndAnswer) {
 }
 
 TEST_F(ContributedRoutesTest, KeysHoldForOwnCategoriesAndTheFrontends) {
-  host_.options().set_strings("restricted_apis", {"x.closed,metadata:key=secret"});
+  test::FakeAccess access;
+  for (const char* category : {"x.closed", "metadata"}) {
+    access.require(category, "key", "secret", make_status(Code::kPermissionDenied, "not you"));
+  }
+  host_.registry().publish<Access>("keys", access);
   Provider provider(
       {{"/own", kHttpGet, "x.closed"}, {"/open", kHttpGet, "x.open"}, {"/meta", kHttpGet, "metadata"}});
   start();
@@ -143,6 +148,7 @@ TEST_F(ContributedRoutesTest, KeysHoldForOwnCategoriesAndTheFrontends) {
     EXPECT_EQ(ask("GET", path, "key: secret\r\nkey: secret\r\n").status, 403);
     EXPECT_EQ(ask("PUT", path).status, 403) << "before the method is judged";
   }
+  stop();
 }
 
 TEST_F(ContributedRoutesTest, AProviderIsHeldUntilItsExchangeEnds) {

@@ -320,25 +320,6 @@ TEST_F(FramingTest, H21Versions) {
   EXPECT_EQ(infer("probe/versions/1").status, 200);
 }
 
-TEST_F(FramingTest, H22AndH23RestrictedCalls) {
-  host_.options().set_strings("restricted_apis", {"inference,metadata:X-Key=right"});
-  start();
-  const std::string text = "This API is restricted, expecting header 'X-Key'";
-  expect_error(infer("probe"), 403, text);
-  expect_error(infer("probe", "X-Key: wrong\r\n"), 403, text);
-  expect_error(infer("probe", "X-Key: right2\r\n"), 403, text);
-  expect_error(infer("probe", "X-Key: Right\r\n"), 403, text);
-  expect_error(infer("probe", "X-Key: right\r\nX-Key: wrong\r\n"), 403, text);
-  expect_error(infer("probe", "X-Key: wrong\r\nx-key: right\r\n"), 403, text);
-  expect_error(infer("probe", "X-Key: right\r\nX-Key: right\r\nX-Key: right\r\n"), 403, text);
-  expect_error(get("/v2/models/probe/infer"), 403, text);  // before the method
-  expect_error(get("/v2"), 403, text);
-  EXPECT_EQ(infer("probe", "x-KEY: right\r\n").status, 200);
-  EXPECT_EQ(get("/v2/health/live").status, 200);
-  expect_error(post("/v2/health/live"), 405, "Method Not Allowed");
-  EXPECT_FALSE(host_.log().contains("right"));
-}
-
 TEST_F(FramingTest, VersionsAndConnectionHeaders) {
   start();
   HttpClient one = client();

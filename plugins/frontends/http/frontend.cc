@@ -40,8 +40,8 @@ Status HttpFrontend::start() {
     stop();
     return opened;
   }
-  server_ = std::make_unique<HttpServer>(
-      ServerContext{host_, *this, options, backplane_->server.request_memory.get()});
+  server_ = std::make_unique<HttpServer>(ServerContext{host_, *this, options, *backplane_->server.access,
+                                                       backplane_->server.request_memory.get()});
   Result<int> port = server_->start();
   if (!port.ok()) {
     stop();

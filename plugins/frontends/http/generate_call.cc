@@ -21,6 +21,8 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
     : ModelCall(context, route, kExchangePart | kEndPart),
       streams_(route.endpoint == Endpoint::kGenerateStream) {
+  regions.set_source(*context.backplane.server.shared_memory, {},
+                     context.backplane.server.device_memory.get());
   parts_.owned.set_charge(memory);
 }
 

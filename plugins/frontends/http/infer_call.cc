@@ -33,7 +33,8 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 InferCall::InferCall(ThreadContext& context, const Route& route) : ModelCall(context, route, kExchangePart) {
   regions.set_source(*context.backplane.server.shared_memory,
-                     {context.backplane.settings.max_input_bytes, "max_input_size"});
+                     {context.backplane.settings.max_input_bytes, "max_input_size"},
+                     context.backplane.server.device_memory.get());
   parts_.owned.set_charge(memory);
 }
 

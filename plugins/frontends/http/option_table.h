@@ -1,7 +1,7 @@
 /// The frontend's options as the kernel sees them.
 #pragma once
 
-#include "atoll/option_table.h"
+#include "atoll/moved_option.h"
 
 namespace atl::frontends::http {
 
@@ -40,8 +40,7 @@ inline constexpr OptionTable kOptions{
               "infer or generate call become parameters of its request; empty: none."),
     option_string("tenant_header", "")
         .help("Header that names the tenant of an inference request, such as x-tenant; empty: none does."),
-    option_string_list("restricted_apis")
-        .help("Groups of calls that need a header: \"<category>,<category>:<header>=<value>\" each."),
+    option_moved("restricted_apis", "security/keys"),
 };
 
 }  // namespace atl::frontends::http

@@ -1,5 +1,6 @@
 #include "atoll/plugin.h"
 
+#include "atoll/access.h"
 #include "atoll/http_routes.h"
 #include "atoll/model_demand.h"
 #include "frontend.h"
@@ -17,7 +18,8 @@ ATOLL_PLUGIN(HttpFrontend,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>(), many<HttpRoutes>()},
+                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(), many<Memory>(),
+                        many<HttpRoutes>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http

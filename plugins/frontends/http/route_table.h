@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/restricted_access.h"
+#include "atoll/access.h"
 
 namespace atl::frontends::http {
 

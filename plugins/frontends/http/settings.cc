@@ -39,10 +39,6 @@ Result<Settings> read_settings(const Options& options) noexcept {
   Result<TenantHeader> tenant = TenantHeader::parse(options.get_string("tenant_header"));
   if (!tenant.ok()) return std::move(tenant).status();
   settings.tenant = std::move(tenant).value();
-  Result<RestrictedAccess> restricted =
-      RestrictedAccess::parse(options.get_strings("restricted_apis"), "api", true);
-  if (!restricted.ok()) return std::move(restricted).status();
-  settings.restricted = std::move(restricted).value();
   return settings;
 }
 

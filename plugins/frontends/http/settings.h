@@ -7,7 +7,6 @@
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "common/header_forward.h"
-#include "common/restricted_access.h"
 #include "common/tenant_header.h"
 #include "frontends/common/http/server_options.h"
 
@@ -20,10 +19,9 @@ struct Settings {
   std::string server_name;
   HeaderForward forward;
   TenantHeader tenant;
-  RestrictedAccess restricted;
 };
 
-/// Errors: INVALID_ARGUMENT address, header_forward_pattern, tenant_header, restricted_apis.
+/// Errors: INVALID_ARGUMENT address, header_forward_pattern, tenant_header.
 Result<Settings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::http

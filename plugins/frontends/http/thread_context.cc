@@ -1,7 +1,6 @@
 #include "thread_context.h"
 
-#include <algorithm>
-#include <array>
+#include <string>
 #include <utility>
 
 #include "common/wire_messages.h"
@@ -13,32 +12,6 @@
 
 namespace atl::frontends::http {
 namespace {
-
-bool same_name(std::string_view left, std::string_view right) noexcept {
-  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return left.size() == right.size() && std::equal(left.begin(), left.end(), right.begin(),
-                                                   [&](char a, char b) { return lower(a) == lower(b); });
-}
-
-/// More than this many of the same header are as wrong as two.
-constexpr size_t kMostPresented = 2;
-
-/// Whether the head has the key that calls of this category need; if not, the verdict is a refusal. The one
-/// place where that is judged. \param category  an ApiCategory, or the name of one that a plugin brings
-template <class Category>
-bool may_call(const RestrictedAccess& restricted, Category category, const RequestHead& head,
-              Verdict& verdict) {
-  const std::string* key = restricted.key_of(category);
-  if (key == nullptr) return true;
-  std::array<std::string_view, kMostPresented> presented;
-  size_t count = 0;
-  for (const HeaderField& field : head.fields) {
-    if (count < kMostPresented && same_name(field.name, *key)) presented[count++] = field.value;
-  }
-  if (restricted.allows(category, {presented.data(), count})) return true;
-  verdict.refuse(403, frontends::messages::restricted("API", *key));
-  return false;
-}
 
 void refuse_method(Verdict& verdict, std::string_view allowed) {
   verdict.refuse(405, messages::kMethodNotAllowed);
@@ -70,7 +43,7 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
     return verdict.refuse(400, "a name in the path is not UTF-8");
   }
   verdict.category = static_cast<uint32_t>(route.category);
-  if (!may_call(backplane.settings.restricted, route.category, head, verdict)) return;
+  verdict.guarded = route.category;
   if (!route.allows(head.method)) refuse_method(verdict, route.allowed_methods());
 }
 
@@ -87,18 +60,20 @@ const ContributedRoute* ThreadContext::judge_contributed(const RequestHead& head
   }
   verdict.emplace_route<Route>().endpoint = Endpoint::kContributed;
   verdict.category = route->counted_as;
-  const RestrictedAccess& restricted = backplane.settings.restricted;
-  const bool may = route->known_category
-                       ? may_call(restricted, *route->known_category, head, verdict)
-                       : may_call(restricted, std::string_view(route->category), head, verdict);
-  if (may && !route->allows(head.method)) refuse_method(verdict, route->allowed_methods());
+  verdict.guarded = route->known_category.value_or(ApiCategory::kOther);
+  verdict.names.assign(route->category.begin(), route->category.end());
+  verdict.own_category = {verdict.names.data(), verdict.names.size()};
+  if (!route->allows(head.method)) refuse_method(verdict, route->allowed_methods());
   return route;
 }
 
 Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict) {
-  // Routes may have changed while the body came: no provider is held for that long.
+  // Routes may have changed while the body came: no provider is held for that long. What the caller may call was
+  // asked about the category that it had then.
+  const std::string asked(verdict.names.begin(), verdict.names.end());
   verdict.reset();
   const ContributedRoute* route = judge_contributed(head, verdict);
+  if (route != nullptr && route->category != asked) verdict.refuse(404, messages::kNotFound);
   if (verdict.http_status != 0) return nullptr;
   if (auto provider = route->provider->hold()) {
     return new RouteCall(*this, std::move(provider), route->path);

@@ -34,7 +34,6 @@ class ThreadContext final : public Handler {
   void post(Posted& item) noexcept { thread_.post(item); }
 
   // --- Handler ---
-  /// Restriction comes before method, method before everything else.
   void judge(const RequestHead& head, Verdict& verdict) override;
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
 

@@ -46,8 +46,10 @@ class EndpointHandler final : public http::Handler {
 
   void judge(const RequestHead& head, Verdict& verdict) override {
     if (head.path != "/metrics" && head.path != "/metrics/") {
-      verdict.refuse(404, head.method == "HEAD" ? "" : "not found; metrics are at /metrics\n");
-    } else if (head.method != "GET") {
+      return verdict.refuse(404, head.method == "HEAD" ? "" : "not found; metrics are at /metrics\n");
+    }
+    verdict.guarded = ApiCategory::kMetrics;
+    if (head.method != "GET") {
       verdict.refuse(405, "");
       verdict.extra = "Allow: GET\r\n";
     }

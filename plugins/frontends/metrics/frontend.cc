@@ -22,10 +22,12 @@ Status MetricsFrontend::start() {
 Status MetricsFrontend::start_parts() {
   exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
+  access_ = std::make_unique<AccessPoint>(host_);
+  ATOLL_RETURN_IF_ERROR(access_->open());
   endpoint_ = std::make_unique<Endpoint>(
       host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
   server_ = std::make_unique<http::HttpServer>(
-      http::ServerContext{host_, *endpoint_, Endpoint::server_options(settings_)});
+      http::ServerContext{host_, *endpoint_, Endpoint::server_options(settings_), *access_});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
@@ -48,6 +50,7 @@ void MetricsFrontend::stop() {
   if (exposition_ != nullptr) exposition_->close();
   server_.reset();
   endpoint_.reset();
+  access_.reset();
   poller_.reset();
   exposition_.reset();
   bound_port_ = 0;

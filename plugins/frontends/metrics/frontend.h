@@ -7,6 +7,7 @@
 #include "atoll/plugin.h"
 #include "endpoint.h"
 #include "exposition.h"
+#include "frontends/common/access_check.h"
 #include "frontends/common/http/http_server.h"
 #include "poller.h"
 #include "settings.h"
@@ -34,6 +35,7 @@ class MetricsFrontend final : public Plugin {
   Settings settings_;
   std::unique_ptr<Exposition> exposition_;
   std::unique_ptr<Poller> poller_;
+  std::unique_ptr<AccessPoint> access_;
   std::unique_ptr<Endpoint> endpoint_;
   std::unique_ptr<http::HttpServer> server_;
   int bound_port_ = 0;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "atoll/metrics.h"
+#include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "metrics_test_support.h"
@@ -117,6 +118,22 @@ TEST_F(FrontendTest, OtherPathsAndMethods) {
   }
   EXPECT_EQ(body_of(ask("HEAD / HTTP/1.1\r\n\r\n")), "");
   expect_alive();
+}
+
+TEST_F(FrontendTest, ThePageIsForThoseWhoMayHaveIt) {
+  test::FakeAccess access;
+  access.require(ApiCategory::kMetrics, "scrape-key", "right",
+                 make_status(Code::kPermissionDenied, "not you"));
+  host_.registry().publish<Access>("keys", access);
+  start();
+  const std::string refused = ask(get("/metrics"));
+  EXPECT_EQ(status_of(refused), "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(body_of(refused), "not you");
+  EXPECT_EQ(status_of(ask("POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n")), "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(status_of(ask(get("/other"))), "HTTP/1.1 404 Not Found");
+  const std::string allowed = ask("GET /metrics HTTP/1.1\r\nHost: x\r\nScrape-Key: right\r\n\r\n");
+  EXPECT_EQ(status_of(allowed), "HTTP/1.1 200 OK");
+  frontend_.reset();
 }
 
 TEST_F(FrontendTest, ConnectionsAreKeptAndRequestsPipelined) {

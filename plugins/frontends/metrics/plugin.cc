@@ -1,5 +1,6 @@
 #include "atoll/plugin.h"
 
+#include "atoll/access.h"
 #include "atoll/memory.h"
 #include "atoll/metrics.h"
 #include "frontend.h"
@@ -7,11 +8,12 @@
 
 namespace atl::frontends::metrics {
 
-ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
-                               .version = "0.1.0",
-                               .license = "Apache-2.0",
-                               .help = "Serves metrics in Prometheus' text format over HTTP.",
-                               .needs = {optional<ModelCatalog>(), many<MetricSource>(), many<Memory>()},
-                               .options = kOptions});
+ATOLL_PLUGIN(MetricsFrontend,
+             {.name = "frontends/metrics",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Serves metrics in Prometheus' text format over HTTP.",
+              .needs = {optional<ModelCatalog>(), optional<Access>(), many<MetricSource>(), many<Memory>()},
+              .options = kOptions});
 
 }  // namespace atl::frontends::metrics

@@ -75,20 +75,12 @@ void write_sources(Registry& registry, Page& page) {
 }
 
 void write_pinned_memory(Registry& registry, Page& page) {
-  uint64_t limit = 0, used = 0;
-  bool pinned = false;
-  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
-    Result<Service<Memory>> memory = registry.find<Memory>(info.instance);
-    if (!memory.ok() || (*memory)->kind() != MemoryKind::kCpuPinned) continue;
-    pinned = true;
-    limit += (*memory)->limit_bytes();
-    used += (*memory)->used_bytes();
-  }
-  if (!pinned) return;
+  Result<Service<Memory>> memory = memory_of(registry, MemoryKind::kCpuPinned);
+  if (!memory.ok()) return;
   page.gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes",
-             static_cast<double>(limit));
+             static_cast<double>((*memory)->limit_bytes()));
   page.gauge("nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes",
-             static_cast<double>(used));
+             static_cast<double>((*memory)->used_bytes()));
 }
 
 }  // namespace atl::frontends::metrics

@@ -41,7 +41,7 @@ class SourceSink final : public MetricSink {
 
 /// Asks every provider of atoll.metric_source/1, holding each for as long as it writes.
 void write_sources(Registry& registry, Page& page);
-/// The pools of pinned memory of all providers of atoll.memory/1; none, no metrics.
+/// The pool of pinned memory; no provider, no metrics.
 void write_pinned_memory(Registry& registry, Page& page);
 
 }  // namespace atl::frontends::metrics

@@ -1,4 +1,4 @@
-#include "budget_option.h"
+#include "memory/host/budget_option.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "host_memory.h"
+#include "memory/host/host_memory.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "host_memory.h"
+#include "memory/host/host_memory.h"
 
 #include "atoll/testing/conformance/memory.h"
 

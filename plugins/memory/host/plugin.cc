@@ -4,9 +4,9 @@
 #include "atoll/metrics.h"
 #include "atoll/request_memory.h"
 #include "atoll/resident_memory.h"
-#include "budget_option.h"
-#include "host_memory.h"
-#include "usable_memory.h"
+#include "memory/host/budget_option.h"
+#include "memory/host/host_memory.h"
+#include "memory/host/usable_memory.h"
 
 namespace atl::memory {
 namespace {
@@ -65,12 +65,13 @@ constexpr OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(HostMemoryPlugin, {.name = "memory/host",
-                                .version = "1.1.0",
-                                .license = "Apache-2.0",
-                                .help = "Gives out CPU memory, and bounds what requests take of it.",
-                                .provides = {provide<Memory, &HostMemoryPlugin::memory>(),
-                                             provide<RequestMemory>(), provide<MetricSource>()},
-                                .options = kOptions});
+ATOLL_PLUGIN(HostMemoryPlugin,
+             {.name = "memory/host",
+              .version = "1.1.0",
+              .license = "Apache-2.0",
+              .help = "Gives out CPU memory, and bounds what requests take of it.",
+              .provides = {provide<Memory, &HostMemoryPlugin::memory>().minor(Memory::kDevicesMinor),
+                           provide<RequestMemory>(), provide<MetricSource>()},
+              .options = kOptions});
 
 }  // namespace atl::memory

@@ -1,4 +1,4 @@
-#include "usable_memory.h"
+#include "memory/host/usable_memory.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

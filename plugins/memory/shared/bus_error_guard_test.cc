@@ -1,4 +1,4 @@
-#include "bus_error_guard.h"
+#include "memory/shared/bus_error_guard.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/shared_memory.h"
 #include "atoll/testing/fake_clock.h"
-#include "bus_error_guard.h"
-#include "regions.h"
+#include "memory/shared/bus_error_guard.h"
+#include "memory/shared/regions.h"
 
 namespace atl::test {
 namespace {

@@ -1,5 +1,5 @@
 // The plugin "memory/shared": memory that clients share with the server.
-#include "shared_memory_plugin.h"
+#include "memory/shared/shared_memory_plugin.h"
 
 namespace atl::memory {
 namespace {
@@ -30,6 +30,7 @@ ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
                                   .flags = ATOLL_PLUGIN_SINGLETON,
                                   .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
                                                provide<MetricSource, &SharedMemoryPlugin::regions>()},
+                                  .needs = {many<Memory>()},
                                   .options = kOptions});
 
 }  // namespace atl::memory

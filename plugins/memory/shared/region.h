@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "atoll/shared_memory.h"
-#include "shared_object.h"
+#include "memory/shared/device_mapping.h"
+#include "memory/shared/shared_object.h"
 
 namespace atl::memory {
 
@@ -80,12 +81,25 @@ class Region {
         share_(std::move(share)),
         mapping_(std::move(mapping)),
         last_used_ns_(now_ns) {}
+  Region(SharedMemoryRegion about, UsageShare share, DeviceMapping mapping, int64_t now_ns) noexcept
+      : about_(std::move(about)),
+        share_(std::move(share)),
+        device_mapping_(std::move(mapping)),
+        last_used_ns_(now_ns) {}
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
 
   const SharedMemoryRegion& about() const noexcept { return about_; }
-  std::byte* data() const noexcept { return mapping_.data(); }
-  bool broken() const noexcept { return mapping_.broken(); }
+  /// All of its bytes.
+  Buffer buffer() const noexcept {
+    Buffer buffer = device_mapping_.buffer();
+    if (about_.kind == RegionKind::kSystem) buffer.data = mapping_.data();
+    buffer.size_bytes = about_.byte_size;
+    return buffer;
+  }
+  bool broken() const noexcept { return about_.kind == RegionKind::kSystem && mapping_.broken(); }
+  /// Its device's provider is going and waits for the region's end.
+  bool is_outdated() const noexcept { return device_mapping_.is_outdated(); }
 
   /// False: the last one is gone, and with it the region.
   bool add_reference() noexcept {
@@ -109,8 +123,9 @@ class Region {
 
  private:
   const SharedMemoryRegion about_;
-  UsageShare share_;  // before the mapping, so that it is given back after it is unmapped
-  Mapping mapping_;
+  UsageShare share_;              // before the mapping, so that it is given back after it is unmapped
+  Mapping mapping_;               // of a system region
+  DeviceMapping device_mapping_;  // of a CUDA region
   std::atomic<uint32_t> references_{1};
   std::atomic<bool> registered_{true};
   std::atomic<int64_t> last_used_ns_;

@@ -1,4 +1,4 @@
-#include "region_table.h"
+#include "memory/shared/region_table.h"
 
 #include <utility>
 
@@ -66,24 +66,25 @@ bool RegionTable::insert(Region* region) noexcept {
   return true;
 }
 
-void RegionTable::remove(std::string_view name) noexcept {
+void RegionTable::remove(std::string_view name, std::optional<RegionKind> kind) noexcept {
   Region* removed = nullptr;
   {
     Write lock(*this);
     auto found = regions_.find(name);
     if (found == regions_.end() || !found->second->registered()) return;
+    if (kind && found->second->about().kind != *kind) return;
     removed = found->second;
     removed->set_unregistered();
   }
   release(removed);
 }
 
-void RegionTable::remove_all() noexcept {
+void RegionTable::remove_all(const std::function<bool(const Region&)>& which) noexcept {
   std::vector<Region*> removed;
   {
     Write lock(*this);
     for (const auto& [name, region] : regions_) {
-      if (!region->registered()) continue;
+      if (!region->registered() || (which && !which(*region))) continue;
       region->set_unregistered();
       removed.push_back(region);
     }

@@ -7,10 +7,11 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
-#include "region.h"
+#include "memory/shared/region.h"
 
 namespace atl::memory {
 
@@ -30,9 +31,10 @@ class RegionTable {
   void release(Region* region) noexcept;
   /// Takes over the caller's reference if it succeeds. False: a registered region has the name.
   bool insert(Region* region) noexcept;
-  /// An unknown name is nothing.
-  void remove(std::string_view name) noexcept;
-  void remove_all() noexcept;
+  /// An unknown name is nothing, nor is one of another kind.
+  void remove(std::string_view name, std::optional<RegionKind> kind = {}) noexcept;
+  /// Those for which it is true; null: all. Asked under the locks.
+  void remove_all(const std::function<bool(const Region&)>& which = {}) noexcept;
   /// Only if `region`, which the caller holds, is still registered, nobody else uses it and nobody has since
   /// the time. \returns whether it was removed.
   bool remove_unused(const Region* region, int64_t since_ns) noexcept;

@@ -1,4 +1,4 @@
-#include "region_table.h"
+#include "memory/shared/region_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "regions.h"
+#include "memory/shared/regions.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,6 +19,16 @@ Status taken(std::string_view name) {
 
 Status invalid_args(std::string_view name) {
   return invalid_argument("failed to register shared memory region '", name, "': invalid args");
+}
+
+/// Of what a client knows by its texts: a handle that is none, without the region's name, and too few bytes.
+Status open_failure(std::string_view name, const Status& failure) {
+  if (failure.code() == Code::kInvalidArgument) {
+    return invalid_argument("failed to register shared memory region: invalid args");
+  }
+  if (failure.code() == Code::kOutOfRange) return invalid_args(name);
+  return make_status(failure.code(), "failed to register CUDA shared memory region '", name,
+                     "': ", failure.message());
 }
 
 std::string_view kind_name(RegionKind kind) noexcept {
@@ -44,9 +54,10 @@ Status check_part(const SharedMemoryRegion& region, uint64_t offset, uint64_t by
 
 }  // namespace
 
-Regions::Regions(RegionSettings settings, Clock& clock) noexcept
+Regions::Regions(RegionSettings settings, Clock& clock, const DeviceMemory* devices) noexcept
     : settings_(std::move(settings)),
       clock_(clock),
+      devices_(devices),
       usage_(settings_.max_regions, settings_.max_bytes == 0
                                         ? RegionSettings::kMaxMappedBytes
                                         : std::min(settings_.max_bytes, RegionSettings::kMaxMappedBytes)) {}
@@ -114,25 +125,49 @@ Status Regions::register_system(std::string_view name, std::string_view key, uin
                            .key = std::string(key),
                            .offset = offset,
                            .byte_size = byte_size};
-  auto region = std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping).value(),
-                                         clock_.now_ns());
-  if (!table_.insert(region.get())) return taken(name);
+  return insert(std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping).value(),
+                                         clock_.now_ns()));
+}
+
+Status Regions::insert(std::unique_ptr<Region> region) noexcept {
+  if (!table_.insert(region.get())) return taken(region->about().name);
   (void)region.release();  // the table's now
   return {};
 }
 
-Status Regions::register_cuda(std::string_view name, std::span<const std::byte>, int64_t, uint64_t) noexcept {
+Status Regions::register_cuda(std::string_view name, std::span<const std::byte> raw_handle, int64_t device_id,
+                              uint64_t byte_size) noexcept {
   ATOLL_RETURN_IF_ERROR(check_registration(name));
-  return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
+  Followed<Memory>::Hold devices;
+  if (devices_ != nullptr) devices = devices_->hold();
+  if (!devices) {
+    return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
+  }
+  if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
+  if (byte_size == 0) return invalid_args(name);
+  UsageShare share(usage_);
+  ATOLL_RETURN_IF_ERROR(reserve(name, byte_size, &share));
+  Result<Buffer> buffer = devices->open_handle(raw_handle, device_id, byte_size);
+  if (!buffer.ok()) return open_failure(name, buffer.status());
+  SharedMemoryRegion about{.name = std::string(name),
+                           .kind = RegionKind::kCuda,
+                           .key = {},
+                           .byte_size = byte_size,
+                           .device_id = device_id};
+  DeviceMapping mapping(std::move(devices), buffer.value());
+  ATOLL_RETURN_IF_ERROR(insert(
+      std::make_unique<Region>(std::move(about), std::move(share), std::move(mapping), clock_.now_ns())));
+  // Registered while its provider was going, which nobody would say to it.
+  if (RegionRef region = find(name); region != nullptr && region->is_outdated()) table_.remove(name);
+  return {};
 }
 
 Status Regions::unregister(RegionKind kind, std::string_view name) noexcept {
   if (!settings_.allow_client_shm) return check_registration(name);
-  if (kind != RegionKind::kSystem) return {};
   if (name.empty()) {
-    table_.remove_all();
+    table_.remove_all([kind](const Region& region) { return region.about().kind == kind; });
   } else {
-    table_.remove(name);
+    table_.remove(name, kind);
   }
   return {};
 }
@@ -151,8 +186,9 @@ Result<std::vector<SharedMemoryRegion>> Regions::status(RegionKind kind,
     return not_found("Unable to find ", kind_name(kind), " shared memory region: '", shown(name), "'");
   }
   if (region->about().kind != kind) {
-    return not_found("The region named '", name,
-                     "' is registered as system shared memory, not CUDA shared memory");
+    const bool is_system = region->about().kind == RegionKind::kSystem;
+    return not_found("The region named '", name, "' is registered as ", is_system ? "system" : "CUDA",
+                     " shared memory, not ", is_system ? "CUDA" : "system", " shared memory");
   }
   found.push_back(region->about());
   return found;
@@ -165,7 +201,8 @@ Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uin
   if (region->broken()) return broken(*region);
   if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
   RegionLease lease;
-  lease.buffer.data = region->data() + offset;
+  lease.buffer = region->buffer();
+  lease.buffer.data = static_cast<std::byte*>(lease.buffer.data) + offset;
   lease.buffer.size_bytes = byte_size;
   lease.token = region.release();
   return lease;
@@ -203,6 +240,14 @@ int64_t Regions::sweep(std::vector<std::string>* removed) noexcept {
     }
   }
   return next_ns;
+}
+
+void Regions::unregister_outdated(std::vector<std::string>* removed) noexcept {
+  table_.remove_all([removed](const Region& region) {
+    if (!region.is_outdated()) return false;
+    removed->push_back(region.about().name);
+    return true;
+  });
 }
 
 uint64_t Regions::in_use() const noexcept {

@@ -1,4 +1,4 @@
-/// The service atoll.shared_memory/1: system regions; this build has no CUDA.
+/// The service atoll.shared_memory/1: system regions, and CUDA regions by whoever provides memory of GPUs.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 #include "atoll/clock.h"
 #include "atoll/metrics.h"
 #include "atoll/shared_memory.h"
-#include "region_table.h"
+#include "memory/shared/region_table.h"
 
 namespace atl::memory {
 
@@ -31,7 +31,8 @@ struct RegionSettings {
 /// While BusErrorGuard is installed. All leases are given back before it is destroyed. [any]
 class Regions final : public SharedMemory, public MetricSource {
  public:
-  Regions(RegionSettings settings, Clock& clock) noexcept;
+  /// \param devices  null: there are no GPUs; else outlives this
+  Regions(RegionSettings settings, Clock& clock, const DeviceMemory* devices = nullptr) noexcept;
 
   Status register_system(std::string_view name, std::string_view key, uint64_t offset,
                          uint64_t byte_size) noexcept override;
@@ -51,6 +52,8 @@ class Regions final : public SharedMemory, public MetricSource {
   /// \returns when to look again, on the clock. Only with an idle time.
   int64_t sweep(std::vector<std::string>* removed) noexcept;
   void unregister_all() noexcept { table_.remove_all(); }
+  /// Unregisters regions whose provider of device memory is going. \param removed  their names are appended.
+  void unregister_outdated(std::vector<std::string>* removed) noexcept;
   /// Regions that requests use, registered or not.
   uint64_t in_use() const noexcept;
 
@@ -67,9 +70,11 @@ class Regions final : public SharedMemory, public MetricSource {
   Status check_registration(std::string_view name) const noexcept;
   Status check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept;
   Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
+  Status insert(std::unique_ptr<Region> region) noexcept;
 
   const RegionSettings settings_;
   Clock& clock_;
+  const DeviceMemory* const devices_;
   RegionUsage usage_;
   mutable RegionTable table_;  // a const look-up holds a region for a moment
 };

@@ -9,7 +9,7 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/shared_memory_object.h"
-#include "regions.h"
+#include "memory/shared/regions.h"
 
 namespace atl::memory {
 namespace {

@@ -1,4 +1,4 @@
-#include "regions.h"
+#include "memory/shared/regions.h"
 
 #include <gtest/gtest.h>
 

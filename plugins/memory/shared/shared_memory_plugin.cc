@@ -1,4 +1,4 @@
-#include "shared_memory_plugin.h"
+#include "memory/shared/shared_memory_plugin.h"
 
 #include <pwd.h>
 
@@ -37,17 +37,24 @@ Status SharedMemoryPlugin::init() {
   Result<std::vector<uid_t>> owners = find_users(options.get_strings("allowed_owners"));
   if (!owners.ok()) return std::move(owners).status();
   settings_.allowed_owners = std::move(owners).value();
-  regions_.emplace(settings_, host_.clock());
+  regions_.emplace(settings_, host_.clock(), &devices_);
   return {};
 }
 
 Status SharedMemoryPlugin::start() {
   if (!settings_.allow_client_shm) return {};
   ATOLL_RETURN_IF_ERROR(BusErrorGuard::install());
-  if (settings_.idle_timeout_ns == 0) return {};
+  Status status = devices_.open();
+  if (status.ok() && settings_.idle_timeout_ns != 0) status = start_timer();
+  if (status.ok()) return {};
+  devices_.close();
+  BusErrorGuard::uninstall();
+  return status;
+}
+
+Status SharedMemoryPlugin::start_timer() noexcept {
   Result<SerialExecutorPtr> timer = host_.executors().create("shared-memory", ThreadPlacement{});
   if (!timer.ok()) {
-    BusErrorGuard::uninstall();
     return std::move(timer).status().note("thread that unregisters idle shared memory regions");
   }
   timer_ = std::move(timer).value();
@@ -60,6 +67,7 @@ void SharedMemoryPlugin::stop() {
   if (timer_ != nullptr) timer_->destroy();
   (void)timer_.release();
   regions_->unregister_all();
+  devices_.close();
   if (settings_.allow_client_shm) BusErrorGuard::uninstall();
 }
 
@@ -75,6 +83,15 @@ void SharedMemoryPlugin::sweep() noexcept {
                      settings_.idle_timeout_ns / kNsPerMs, " ms");
   }
   sweep_at(next_ns);
+}
+
+void SharedMemoryPlugin::on_devices_changed() noexcept {
+  std::vector<std::string> removed;
+  regions_->unregister_outdated(&removed);
+  for (const std::string& name : removed) {
+    host_.log().warning("CUDA shared memory region '", name,
+                        "' is unregistered: the plugin that provides memory of GPUs goes or is replaced");
+  }
 }
 
 std::string SharedMemoryPlugin::holding() {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "atoll/plugin.h"
-#include "regions.h"
+#include "memory/shared/regions.h"
 
 namespace atl::memory {
 
@@ -23,9 +23,12 @@ class SharedMemoryPlugin final : public Plugin {
  private:
   void sweep() noexcept;
   void sweep_at(int64_t time_ns) noexcept;
+  Status start_timer() noexcept;
+  void on_devices_changed() noexcept;
 
   Host& host_;
   RegionSettings settings_;
+  DeviceMemory devices_{host_, [this] { on_devices_changed(); }};
   std::optional<Regions> regions_;
   SerialExecutorPtr timer_;  ///< only with an idle time
 };

@@ -1,4 +1,4 @@
-#include "shared_memory_plugin.h"
+#include "memory/shared/shared_memory_plugin.h"
 
 #include <gtest/gtest.h>
 #include <pwd.h>

@@ -1,4 +1,4 @@
-#include "shared_object.h"
+#include "memory/shared/shared_object.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "atoll/status.h"
-#include "bus_error_guard.h"
+#include "memory/shared/bus_error_guard.h"
 
 namespace atl::memory {
 

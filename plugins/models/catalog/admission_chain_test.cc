@@ -111,7 +111,7 @@ TEST(AdmissionChain, OneThatEndsWhileItWaitsIsTakenBackFromTheOnesBefore) {
 
 TEST(AdmissionChain, AllAreToldOfOneThatItsSchedulerRefuses) {
   Chain chain;
-  chain.bench.plugin->catalog().server_state_changed(ServerStateChanged::State::kDraining);
+  chain.bench.plugin->core().server_state_changed(ServerStateChanged::State::kDraining);
   TestRequest refused, waited;
   EXPECT_EQ(chain.infer(refused).code(), Code::kUnavailable);
   EXPECT_EQ(refused->sink, &refused);

@@ -108,7 +108,7 @@ TEST(Admission, ToldOfARequestThatItsSchedulerRefuses) {
   bench.admission.waits = false;
   ServerStateChanged draining;
   draining.state = ServerStateChanged::State::kDraining;
-  bench.bench.plugin->catalog().server_state_changed(draining.state);
+  bench.bench.plugin->core().server_state_changed(draining.state);
   EXPECT_EQ(bench.infer(refused).code(), Code::kUnavailable);
   EXPECT_EQ(refused->sink, &refused);
   bench.admission.resume_all();

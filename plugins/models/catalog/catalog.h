@@ -34,6 +34,8 @@ class Catalog final : public ModelCatalog {
   void start(Repository& repository, ModelConfigs& configs);
   /// Before start(). \param notes  told what threads do inside backends and schedulers; outlives stop()
   void note_faults(FaultNotes& notes) noexcept { serving_.requests.fault_notes = &notes; }
+  /// Before start(). \param inputs  outlives stop()
+  void use(const DeviceInputs& inputs) noexcept { serving_.requests.device_inputs = &inputs; }
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);

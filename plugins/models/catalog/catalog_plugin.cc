@@ -53,6 +53,8 @@ Status CatalogPlugin::start() {
     fault_notes_ = std::move(notes).value();
     catalog_.note_faults(*fault_notes_);
   }
+  ATOLL_RETURN_IF_ERROR(device_inputs_.open());
+  catalog_.use(device_inputs_);
   catalog_.start(**repository, **configs);
   ATOLL_RETURN_IF_ERROR(services_changed_.open(host_.events(), {.depth = 4096}));
   if (Status status = server_state_changed_.open(host_.events()); !status.ok()) {
@@ -71,6 +73,7 @@ void CatalogPlugin::stop() {
   catalog_.lifecycle().stop();
   configs_.reset();
   repository_.reset();
+  device_inputs_.close();
   fault_notes_.reset();
 }
 

@@ -21,7 +21,7 @@ class CatalogPlugin final : public Plugin {
 
   void stop() override;
   ModelCatalog& catalog() noexcept;
-  Lifecycle& lifecycle() noexcept { return catalog_.lifecycle(); }
+  Catalog& core() noexcept { return catalog_; }
   std::string holding() override { return catalog_.lifecycle().holding(); }
 
  private:
@@ -38,6 +38,7 @@ class CatalogPlugin final : public Plugin {
   Service<Repository> repository_;
   Service<ModelConfigs> configs_;
   Service<FaultNotes> fault_notes_;
+  DeviceInputs device_inputs_{host_};
   Catalog catalog_;
   std::optional<NamespacedCatalog> namespaced_;  ///< in front of it, if models are known by identifiers
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};

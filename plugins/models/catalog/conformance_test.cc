@@ -28,10 +28,10 @@ struct CatalogOnThreads final : test::CatalogUnderTest {
   test::FakeEventBus& events() override { return bench.host.events(); }
 
   bool unloading() {
-    return bench.plugin->lifecycle().look([](const ModelRecords& records) {
+    return bench.plugin->core().lifecycle().look([](const ModelRecords& records) {
       for (const auto& [model, record] : records.all()) {
         for (const auto& [version, state] : record.versions) {
-          if (state.state == ModelState::kUnloading) return true;
+          if (state.state == VersionState::kUnloading) return true;
         }
       }
       return false;

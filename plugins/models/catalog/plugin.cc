@@ -5,6 +5,7 @@
 #include "atoll/fault_notes.h"
 #include "atoll/memory.h"
 #include "atoll/request_admission.h"
+#include "atoll/request_memory.h"
 #include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {
@@ -45,7 +46,8 @@ ATOLL_PLUGIN(CatalogPlugin,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
               .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
-                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>()},
+                        optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
+                        optional<RequestMemory>()},
               .options = kOptions});
 
 }  // namespace atl::models

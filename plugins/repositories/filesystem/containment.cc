@@ -1,4 +1,4 @@
-#include "containment.h"
+#include "repositories/filesystem/containment.h"
 
 #include <fcntl.h>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "file_descriptor.h"
+#include "repositories/filesystem/file_descriptor.h"
 
 namespace atl::filesystem {
 

@@ -1,4 +1,4 @@
-#include "directory_reader.h"
+#include "repositories/filesystem/directory_reader.h"
 
 #include <fcntl.h>
 

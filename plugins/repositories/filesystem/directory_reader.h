@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "file_descriptor.h"
+#include "repositories/filesystem/file_descriptor.h"
 
 namespace atl::filesystem {
 

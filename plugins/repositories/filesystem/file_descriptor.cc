@@ -1,4 +1,4 @@
-#include "file_descriptor.h"
+#include "repositories/filesystem/file_descriptor.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/conformance/repository.h"
-#include "filesystem_repository.h"
+#include "repositories/filesystem/filesystem_repository.h"
 
 namespace atl::test {
 

@@ -1,4 +1,4 @@
-#include "filesystem_repository.h"
+#include "repositories/filesystem/filesystem_repository.h"
 
 #include <fcntl.h>
 
@@ -11,10 +11,10 @@
 
 #include "atoll/guarded.h"
 #include "atoll/utf8.h"
-#include "directory_reader.h"
-#include "model_scan.h"
-#include "names.h"
-#include "stamps.h"
+#include "repositories/filesystem/directory_reader.h"
+#include "repositories/filesystem/model_scan.h"
+#include "repositories/filesystem/names.h"
+#include "repositories/filesystem/stamps.h"
 
 namespace atl::filesystem {
 

@@ -11,8 +11,8 @@
 
 #include "atoll/clock.h"
 #include "atoll/repository.h"
-#include "containment.h"
-#include "private_folder.h"
+#include "repositories/filesystem/containment.h"
+#include "repositories/filesystem/private_folder.h"
 
 namespace atl::filesystem {
 

@@ -1,4 +1,4 @@
-#include "filesystem_repository.h"
+#include "repositories/filesystem/filesystem_repository.h"
 
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "repository_folder.h"
+#include "repositories/filesystem/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

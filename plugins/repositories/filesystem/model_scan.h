@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "containment.h"
+#include "repositories/filesystem/containment.h"
 
 namespace atl::filesystem {
 

@@ -1,10 +1,10 @@
-#include "model_scan.h"
+#include "repositories/filesystem/model_scan.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "repository_folder.h"
+#include "repositories/filesystem/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -1,4 +1,4 @@
-#include "names.h"
+#include "repositories/filesystem/names.h"
 
 #include <charconv>
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "filesystem_repository.h"
+#include "repositories/filesystem/filesystem_repository.h"
 
 namespace atl::filesystem {
 namespace {

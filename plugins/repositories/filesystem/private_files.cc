@@ -1,4 +1,4 @@
-#include "private_files.h"
+#include "repositories/filesystem/private_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "file_descriptor.h"
+#include "repositories/filesystem/file_descriptor.h"
 
 namespace atl::filesystem {
 

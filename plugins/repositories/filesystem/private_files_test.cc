@@ -1,4 +1,4 @@
-#include "private_files.h"
+#include "repositories/filesystem/private_files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "file_descriptor.h"
-#include "repository_folder.h"
+#include "repositories/filesystem/file_descriptor.h"
+#include "repositories/filesystem/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -1,9 +1,9 @@
-#include "private_folder.h"
+#include "repositories/filesystem/private_folder.h"
 
 #include <gtest/gtest.h>
 
-#include "filesystem_repository.h"
-#include "repository_folder.h"
+#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/filesystem/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

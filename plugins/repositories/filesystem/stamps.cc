@@ -1,10 +1,10 @@
-#include "stamps.h"
+#include "repositories/filesystem/stamps.h"
 
 #include <atomic>
 #include <functional>
 
 #include "atoll/clock.h"
-#include "names.h"
+#include "repositories/filesystem/names.h"
 
 namespace atl::filesystem {
 

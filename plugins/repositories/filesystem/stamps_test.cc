@@ -1,4 +1,4 @@
-#include "stamps.h"
+#include "repositories/filesystem/stamps.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "atoll/clock.h"
-#include "filesystem_repository.h"
-#include "repository_folder.h"
+#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/filesystem/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -1,4 +1,4 @@
-#include "draws.h"
+#include "routing/weighted/draws.h"
 
 namespace atl::routing {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "option_table.h"
-#include "weighted_router.h"
+#include "routing/weighted/option_table.h"
+#include "routing/weighted/weighted_router.h"
 
 namespace atl::routing {
 namespace {
@@ -37,13 +37,15 @@ class WeightedRouting final : public Plugin {
     Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
     if (!catalog.ok()) return std::move(catalog).status();
     if (router_->has_shadows()) {
+      ATOLL_RETURN_IF_ERROR(devices_.open());
       ThreadPlacement placement;
       placement.nice = kLaneNice;
       Result<SerialExecutorPtr> lane = host_.executors().create("shadows", placement);
       if (!lane.ok()) return std::move(lane).status();
       lane_ = std::move(lane).value();
       shadows_.emplace(ShadowContext{**catalog, host_.gate(), *lane_, budget_,
-                                     static_cast<uint32_t>(host_.options().get_int("max_shadow_requests"))});
+                                     static_cast<uint32_t>(host_.options().get_int("max_shadow_requests")),
+                                     &devices_});
     }
     catalog_ = std::move(catalog).value();
     router_->use(*catalog_, shadows_ ? &*shadows_ : nullptr);
@@ -53,6 +55,7 @@ class WeightedRouting final : public Plugin {
   void stop() override {
     lane_.reset();
     shadows_.reset();
+    devices_.close();
     catalog_.reset();
   }
 
@@ -68,6 +71,7 @@ class WeightedRouting final : public Plugin {
   ShadowBudget budget_;
   Service<ModelCatalog> catalog_;
   SerialExecutorPtr lane_;
+  DeviceMemory devices_{host_};
   std::optional<ShadowContext> shadows_;
   std::optional<WeightedRouter> router_;
 };
@@ -80,7 +84,7 @@ ATOLL_PLUGIN(WeightedRouting, {.name = "routing/weighted",
                                .help = "Labels for versions, shares of requests by weight, shadow traffic.",
                                .provides = {provide<ModelRouter, &WeightedRouting::router>(),
                                             provide<MetricSource, &WeightedRouting::router>()},
-                               .needs = {need<ModelCatalog>()},
+                               .needs = {need<ModelCatalog>(), many<Memory>()},
                                .options = kOptions});
 
 }  // namespace atl::routing

@@ -8,7 +8,7 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"
 #include "atoll/testing/recording_sink.h"
-#include "testing/test_support.h"
+#include "routing/weighted/testing/test_support.h"
 
 namespace atl::routing {
 namespace {

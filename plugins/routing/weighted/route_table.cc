@@ -1,4 +1,4 @@
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,10 +1,10 @@
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "testing/test_support.h"
+#include "routing/weighted/testing/test_support.h"
 
 namespace atl::routing {
 namespace {

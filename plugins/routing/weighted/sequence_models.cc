@@ -1,4 +1,4 @@
-#include "sequence_models.h"
+#include "routing/weighted/sequence_models.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>

@@ -1,7 +1,6 @@
-#include "shadow_request.h"
+#include "routing/weighted/shadow_request.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace atl::routing {
@@ -13,14 +12,12 @@ constexpr uint64_t aligned(uint64_t bytes) noexcept {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Bytes for a block of all inputs, counted in the buffers, because nothing is validated yet. False if an
-/// input is not in CPU memory.
+/// Bytes for a block of all inputs, counted in the buffers, because nothing is validated yet.
 bool measure(const Request& request, uint64_t* bytes) noexcept {
   *bytes = 0;
   for (const InputTensor& input : request.inputs) {
     uint64_t input_bytes = 0;
     for (const Buffer& buffer : input.buffers) {
-      if (buffer.kind == MemoryKind::kGpu) return false;
       if (__builtin_add_overflow(input_bytes, buffer.size_bytes, &input_bytes)) return false;
     }
     if (__builtin_add_overflow(*bytes, aligned(input_bytes), bytes)) return false;
@@ -40,14 +37,14 @@ bool ShadowBudget::take(uint64_t bytes) noexcept {
 
 std::unique_ptr<ShadowRequest> ShadowRequest::copy_of(const Request& from, ShadowTarget& target,
                                                       uint32_t max_in_flight, ShadowBudget& budget,
-                                                      Pass pass) noexcept {
+                                                      const DeviceMemory* devices, Pass pass) noexcept {
   if (target.in_flight.fetch_add(1, std::memory_order_relaxed) >= max_in_flight) {
     target.in_flight.fetch_sub(1, std::memory_order_relaxed);
     target.dropped.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   std::unique_ptr<ShadowRequest> shadow(new ShadowRequest(target, budget, std::move(pass)));
-  if (shadow->copy(from)) return shadow;
+  if (shadow->copy(from, devices)) return shadow;
   shadow->count_dropped();
   return nullptr;
 }
@@ -58,7 +55,7 @@ ShadowRequest::~ShadowRequest() {
   target_.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
-bool ShadowRequest::copy(const Request& from) noexcept {
+bool ShadowRequest::copy(const Request& from, const DeviceMemory* devices) noexcept {
   Arena& arena = request.arena();
   // Its client was admitted for the request itself.
   request.call_flags = kShadow | kIsStep;
@@ -66,6 +63,7 @@ bool ShadowRequest::copy(const Request& from) noexcept {
   request.priority = from.priority;
   request.timeout_us = from.timeout_us;
   request.tenant = arena.copy_text(from.tenant);
+  request.caller = arena.copy_text(from.caller);
   request.times.deadline_ns = from.times.deadline_ns;
   for (const RequestedOutput& output : from.outputs) {
     request.add_output().name = arena.copy_text(output.name);
@@ -76,10 +74,10 @@ bool ShadowRequest::copy(const Request& from) noexcept {
     copied.key = arena.copy_text(parameter.key);
     copied.text = arena.copy_text(parameter.text);
   }
-  return copy_inputs(from);
+  return copy_inputs(from, devices);
 }
 
-bool ShadowRequest::copy_inputs(const Request& from) noexcept {
+bool ShadowRequest::copy_inputs(const Request& from, const DeviceMemory* devices) noexcept {
   uint64_t bytes = 0;
   if (!measure(from, &bytes) || !budget_.take(bytes)) return false;
   input_size_bytes_ = bytes;
@@ -97,8 +95,11 @@ bool ShadowRequest::copy_inputs(const Request& from) noexcept {
     Buffer buffer;
     buffer.data = to;
     for (const Buffer& piece : input.buffers) {
-      if (piece.size_bytes == 0) continue;
-      std::memcpy(to + buffer.size_bytes, piece.data, piece.size_bytes);
+      Buffer part;
+      part.data = to + buffer.size_bytes;
+      part.size_bytes = piece.size_bytes;
+      const Status status = devices == nullptr ? copy_on_host(part, piece) : devices->copy(part, piece);
+      if (!status.ok()) return false;
       buffer.size_bytes += piece.size_bytes;
     }
     copied.buffers = arena.copy(std::span<const Buffer>(&buffer, 1));

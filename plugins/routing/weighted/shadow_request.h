@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "atoll/device_memory.h"
 #include "atoll/gate.h"
 #include "atoll/inner_request.h"
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 namespace atl::routing {
 
@@ -27,11 +28,12 @@ class ShadowBudget {
 /// Before run() whoever holds it may delete it; from then on it is its own.
 class ShadowRequest final : public InnerRequest {
  public:
-  /// Null if the limits do not allow it or an input is not in CPU memory; that is counted as dropped.
-  /// \param pass  kept until the request is over
+  /// Null if the limits do not allow it or an input can not be copied to CPU memory; that is counted as
+  /// dropped. Blocks for inputs in device memory. \param devices  null: nothing reaches it. \param pass  kept
+  /// until the request is over
   static std::unique_ptr<ShadowRequest> copy_of(const Request& from, ShadowTarget& target,
                                                 uint32_t max_in_flight, ShadowBudget& budget,
-                                                Pass pass) noexcept;
+                                                const DeviceMemory* devices, Pass pass) noexcept;
   virtual ~ShadowRequest();
 
   /// Hands it to the target's version and forgets it.
@@ -42,8 +44,8 @@ class ShadowRequest final : public InnerRequest {
  private:
   ShadowRequest(ShadowTarget& target, ShadowBudget& budget, Pass pass) noexcept
       : pass_(std::move(pass)), target_(target), budget_(budget) {}
-  bool copy(const Request& from) noexcept;
-  bool copy_inputs(const Request& from) noexcept;
+  bool copy(const Request& from, const DeviceMemory* devices) noexcept;
+  bool copy_inputs(const Request& from, const DeviceMemory* devices) noexcept;
 
   // --- InnerRequest ---
   Status reserve(const OutputTensor& output, uint64_t size_bytes) noexcept override;

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "testing/test_support.h"
-#include "weighted_router.h"
+#include "routing/weighted/testing/test_support.h"
+#include "routing/weighted/weighted_router.h"
 
 namespace atl::routing {
 namespace {
@@ -238,6 +240,28 @@ TEST_F(ShadowTest, WhatIsNotInCpuMemoryOrPartOfASequenceIsNotCopied) {
   };
   ask(on_gpu);
   EXPECT_EQ(metrics(), counts(0, 0, 1, 0));
+}
+
+TEST_F(ShadowTest, WhatIsInDeviceMemoryIsCopiedWhereAPluginReachesIt) {
+  test::FakeDeviceMemory gpu;
+  host_.registry().publish<Memory>("gpu", gpu, 0, Memory::kDevicesMinor);
+  DeviceMemory devices(host_);
+  ASSERT_TRUE(devices.open().ok());
+  route_by({{"m.2", "1"}});
+  context_->devices = &devices;
+  test::TestRequest on_gpu("g");
+  fill(on_gpu, "1234");
+  auto& buffer = const_cast<Buffer&>(on_gpu->inputs[0].buffers[0]);
+  const Buffer on_host = std::exchange(buffer, gpu.make("abcd"));
+  models[1]->respond = [&](Request& request) {
+    gpu.free(std::exchange(buffer, on_host));
+    test::answer_identity(request);
+    (void)request.release().ok();
+  };
+  ask(on_gpu);
+  host_.run_until_idle();
+  EXPECT_EQ(seen_[2], std::vector<std::string>{"g shadow INPUT0=abcd OUTPUT0"});
+  EXPECT_EQ(gpu.live(), 0U);
 }
 
 TEST_F(ShadowTest, ADecoupledShadowMayAnswerAnyNumberOfTimes) {

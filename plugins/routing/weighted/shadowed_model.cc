@@ -1,4 +1,4 @@
-#include "shadowed_model.h"
+#include "routing/weighted/shadowed_model.h"
 
 #include <utility>
 
@@ -37,8 +37,8 @@ Status ShadowedModel::infer(Request& request) noexcept {
   std::unique_ptr<ShadowRequest> shadow;
   Pass pass(context_.gate);
   if (pass && request.sequence.empty()) {
-    shadow =
-        ShadowRequest::copy_of(request, target_, context_.max_in_flight, context_.budget, std::move(pass));
+    shadow = ShadowRequest::copy_of(request, target_, context_.max_in_flight, context_.budget,
+                                    context_.devices, std::move(pass));
   }
   request.model = served_.get();
   ATOLL_RETURN_IF_ERROR(served_->infer(request));

@@ -7,8 +7,8 @@
 #include "atoll/executor.h"
 #include "atoll/gate.h"
 #include "atoll/model.h"
-#include "route_table.h"
-#include "shadow_request.h"
+#include "routing/weighted/route_table.h"
+#include "routing/weighted/shadow_request.h"
 
 namespace atl::routing {
 
@@ -18,7 +18,8 @@ struct ShadowContext {
   Gate& gate;
   SerialExecutor& lane;  ///< runs them, so that no client's thread does
   ShadowBudget& budget;
-  uint32_t max_in_flight;  ///< of one target
+  uint32_t max_in_flight;                 ///< of one target
+  const DeviceMemory* devices = nullptr;  ///< reaches inputs in device memory
 };
 
 /// Passes everything on. Frees itself with its last reference.

@@ -1,10 +1,10 @@
-#include "weighted_router.h"
+#include "routing/weighted/weighted_router.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "sequence_models.h"
+#include "routing/weighted/sequence_models.h"
 
 namespace atl::routing {
 

@@ -9,9 +9,9 @@
 #include "atoll/metrics.h"
 #include "atoll/model.h"
 #include "atoll/model_router.h"
-#include "draws.h"
-#include "route_table.h"
-#include "shadowed_model.h"
+#include "routing/weighted/draws.h"
+#include "routing/weighted/route_table.h"
+#include "routing/weighted/shadowed_model.h"
 
 namespace atl::routing {
 

@@ -1,4 +1,4 @@
-#include "weighted_router.h"
+#include "routing/weighted/weighted_router.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "model_config.pb.h"
-#include "sequence_models.h"
-#include "testing/test_support.h"
+#include "routing/weighted/sequence_models.h"
+#include "routing/weighted/testing/test_support.h"
 
 namespace atl::routing {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "atoll/memory.h"
+
 namespace atl::schedulers {
 namespace {
 
@@ -12,14 +14,14 @@ bool same_shape(const InputTensor& a, const InputTensor& b, size_t from) noexcep
   return std::equal(a.shape.begin() + from, a.shape.end(), b.shape.begin() + from);
 }
 
-/// Only values in one buffer of host memory are looked at; others count as different.
+/// Only values in one buffer of host memory that are there are looked at; others count as different.
 /// \param skip_first  the first value is the request's batch size, which may differ: those are added up
 bool same_value(const InputTensor& a, const InputTensor& b, bool skip_first) noexcept {
   if (a.size_bytes != b.size_bytes) return false;
   uint64_t skipped = skip_first ? a.size_bytes / static_cast<uint64_t>(a.shape[0]) : 0;
   if (a.size_bytes == skipped) return true;
   auto comparable = [](const InputTensor& tensor) {
-    return tensor.buffers.size() == 1 && tensor.buffers[0].kind != MemoryKind::kGpu;
+    return tensor.buffers.size() == 1 && is_host_ready(tensor.buffers[0]);
   };
   return comparable(a) && comparable(b) &&
          std::memcmp(static_cast<const char*>(a.buffers[0].data) + skipped,

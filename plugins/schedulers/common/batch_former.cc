@@ -71,4 +71,15 @@ BatchFormer::Decision BatchFormer::decide(int64_t now_ns) noexcept {
   return {0, 0, now_ns > DeadlineHeap::kNever - left_ns ? DeadlineHeap::kNever : now_ns + left_ns};
 }
 
+BatchFormer::Decision BatchFormer::part_of(const Decision& whole, uint32_t room) const noexcept {
+  if (whole.size <= room) return whole;
+  Decision part;
+  for (const Request* next = queue_.front(); part.count < whole.count; next = queue_.after(*next)) {
+    if (uint64_t{part.size} + next->batch_weight() > room) break;
+    ++part.count;
+    part.size += next->batch_weight();
+  }
+  return part;
+}
+
 }  // namespace atl::schedulers

@@ -37,6 +37,8 @@ class BatchFormer {
     int64_t look_again_ns = DeadlineHeap::kNever;  ///< if none goes: when the delay of the oldest ends
   };
   Decision decide(int64_t now_ns) noexcept;
+  /// The longest part of a decision that weighs no more than `room`, for an instance that takes no more now.
+  Decision part_of(const Decision& whole, uint32_t room) const noexcept;
 
   /// What was collected is not the front of the queue any more: something was removed or overtaken, or the
   /// batch was taken.

@@ -72,7 +72,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
     return Admission::kTooLate;
   bool waits_for_others = settings_.tuner != nullptr || settings_.strategy != nullptr ||
                           settings_.rules.delay_ns != 0 || settings_.hold_until != 0;
-  if (queue_.empty() && !waits_for_others && !dispatcher_.asks_for_admission()) {
+  if (queue_.empty() && !waits_for_others && dispatcher_.takes_all()) {
     if (InstanceSlot* slot = dispatcher_.take_idle(); slot != nullptr) {
       run_at_once(request, *slot, due);
       return Admission::kTaken;
@@ -118,6 +118,13 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
     if (decision.count == 0) {
       waiting_.look_at(decision.look_again_ns);
       return false;
+    }
+    if (slot.has_limited_room()) {
+      decision = former_.part_of(decision, slot.backend().room());
+      if (decision.count == 0) {
+        slot.wait_for_room(queue_.front()->batch_weight());
+        return false;
+      }
     }
     if (!dispatcher_.admit(slot, queue_.called_by_executions())) return false;
     former_.forget();

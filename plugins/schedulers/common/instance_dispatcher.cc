@@ -24,6 +24,10 @@ void InstanceSlot::add(Request& request) noexcept {
   if (deadline_ns != 0 && (deadline_ns_ == 0 || deadline_ns < deadline_ns_)) deadline_ns_ = deadline_ns;
 }
 
+void InstanceSlot::on_room() noexcept {
+  if (waits_for_room_.exchange(false, std::memory_order_acq_rel)) dispatcher_->call_for(*this);
+}
+
 InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSource& source,
                                        const DispatcherLimits& limits) noexcept
     : source_(source),
@@ -32,6 +36,7 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
       executors_(*context.executors),
       reporter_(context.reporter),
       admissions_(context.admissions, *this),
+      takes_all_(!admissions_.active()),
       slot_count_(context.instances.size()),
       slots_(std::make_unique<InstanceSlot[]>(context.instances.size())) {
   for (size_t i = slot_count_; i-- > 0;) {  // backwards, so that the first instance is taken first
@@ -46,10 +51,22 @@ InstanceDispatcher::InstanceDispatcher(const SchedulerContext& context, BatchSou
   }
 }
 
+/// Nobody calls for the threads while they end.
+InstanceDispatcher::~InstanceDispatcher() {
+  admissions_.close();
+  for (InstanceSlot& slot : slots()) {
+    if (slot.has_limited_room_) slot.backend().remove_room_listener(slot);
+  }
+}
+
 Status InstanceDispatcher::start() noexcept {
   for (InstanceSlot& slot : slots()) {
-    // Who admits executions may call for any instance's thread, from where none can be made.
-    if (slot.spec().is_bound() || admissions_.active()) ATOLL_RETURN_IF_ERROR(make_thread(slot));
+    slot.has_limited_room_ = slot.backend().add_room_listener(slot);
+    takes_all_ = takes_all_ && !slot.has_limited_room_;
+    // Who admits executions, or has room again, may call for the thread from where none can be made.
+    if (slot.spec().is_bound() || admissions_.active() || slot.has_limited_room_) {
+      ATOLL_RETURN_IF_ERROR(make_thread(slot));
+    }
   }
   return {};
 }
@@ -83,8 +100,28 @@ InstanceSlot* InstanceDispatcher::take_next_in_turn() noexcept {
   return std::exchange(*first, (*first)->next);
 }
 
-bool InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
+bool InstanceDispatcher::take(InstanceSlot& slot) noexcept {
+  for (InstanceSlot** link = &idle_; *link != nullptr; link = &(*link)->next) {
+    if (*link != &slot) continue;
+    *link = slot.next;
+    --idle_count_;
+    return true;
+  }
+  return false;
+}
+
+bool InstanceDispatcher::may_be_idle(InstanceSlot& slot) noexcept {
+  const uint32_t wanted = std::exchange(slot.room_wanted_, 0);
   if (admissions_.active() && !admissions_.let_go(slot.index_, slot.executed_)) return false;
+  if (wanted == 0) return true;
+  slot.waits_for_room_.exchange(true, std::memory_order_acq_rel);
+  // Room that came before it was waited for was told to nobody.
+  if (slot.backend().room() >= wanted) slot.on_room();
+  return false;
+}
+
+bool InstanceDispatcher::put_idle(InstanceSlot& slot) noexcept {
+  if (!takes_all_ && !may_be_idle(slot)) return false;
   slot.next = idle_;
   idle_ = &slot;
   ++idle_count_;
@@ -132,9 +169,11 @@ void InstanceDispatcher::hand_over(InstanceSlot& slot) noexcept {
   slot.executor_->post({&run_on_executor, &slot, nullptr});
 }
 
+void InstanceDispatcher::admitted(void* slot) noexcept { call_for(*static_cast<InstanceSlot*>(slot)); }
+
 /// Others may be in the middle of their own execution, so not here.
-void InstanceDispatcher::admitted(void* slot) noexcept {
-  static_cast<InstanceSlot*>(slot)->executor_->post({&run_if_due, slot, nullptr});
+void InstanceDispatcher::call_for(InstanceSlot& slot) noexcept {
+  slot.executor_->post({&run_if_due, &slot, nullptr});
 }
 
 void InstanceDispatcher::run_if_due(void* raw) noexcept {

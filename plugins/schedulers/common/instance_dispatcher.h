@@ -5,6 +5,7 @@
 /// batch asks for the next one and runs it without a hop.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -21,7 +22,7 @@ class InstanceDispatcher;
 
 /// One instance and the batch that it is given. Whoever holds the slot (took it idle, or is inside
 /// BatchSource::next_batch) has it alone.
-class InstanceSlot {
+class InstanceSlot final : private RoomListener {
  public:
   InstanceSlot() noexcept = default;
   InstanceSlot(const InstanceSlot&) = delete;
@@ -31,6 +32,11 @@ class InstanceSlot {
   BackendInstance& backend() const noexcept { return *instance_.backend; }
   uint32_t index() const noexcept { return index_; }
   const ExecutionTime& execution_time() const noexcept { return execution_time_; }
+  /// Whether batches must not be larger than backend().room(), which may be less than one request takes.
+  bool has_limited_room() const noexcept { return has_limited_room_; }
+  /// Of one with limited room: what is due does not fit. It is not idle when it is put so, but comes to
+  /// next_batch() when it has so much room.
+  void wait_for_room(uint32_t weight) noexcept { room_wanted_ = weight; }
 
   /// The batch to be run next: clear, then add in order. Requests are borrowed.
   void clear_batch() noexcept;
@@ -55,13 +61,19 @@ class InstanceSlot {
 
  private:
   friend class InstanceDispatcher;
+  /// [any]
+  void on_room() noexcept override;
+
   ScheduledInstance instance_;
   uint32_t index_ = 0;
   uint32_t total_batch_size_ = 0;
   int64_t deadline_ns_ = 0;
   int64_t last_duration_ns_ = 0;
-  bool executed_ = false;           // since it was admitted
-  bool holds_resources_ = false;    // while it executes
+  bool executed_ = false;         // since it was admitted
+  bool holds_resources_ = false;  // while it executes
+  bool has_limited_room_ = false;
+  uint32_t room_wanted_ = 0;
+  std::atomic<bool> waits_for_room_{false};
   std::vector<Request*> requests_;  // capacity is kept from batch to batch
   ExecutionTime execution_time_;
   InstanceDispatcher* dispatcher_ = nullptr;
@@ -98,26 +110,33 @@ class InstanceDispatcher final : private AdmissionListener {
   InstanceDispatcher(const InstanceDispatcher&) = delete;
   InstanceDispatcher& operator=(const InstanceDispatcher&) = delete;
   /// Joins the instances' threads. No slot may be in use but by a thread that is about to return.
-  ~InstanceDispatcher() { admissions_.close(); }  // then nobody posts to the threads that end
+  ~InstanceDispatcher();
 
   /// Makes the threads of the instances that are bound to cores or a node, so that it is known whether they
-  /// can be; those of others are made when they are needed. Errors: those of ExecutorFactory::create, with
-  /// the instance's name.
+  /// can be, and of those that others call for; the rest are made when they are needed. Errors: those of
+  /// ExecutorFactory::create, with the instance's name.
   Status start() noexcept;
 
   // --- only under the scheduler's lock, which also guards its queue: so no request is left waiting beside an
   // idle instance ---
-  /// The instance that was idle last (its caches are warm), or null.
+  /// The instance that became idle last (its caches are warm), or the one whose turn it is where executions
+  /// are admitted; null if none is idle.
   InstanceSlot* take_idle() noexcept;
-  /// \returns false if the slot waits for admission instead. Then it comes to next_batch() when it may be
-  /// executed: its batch is made as late as that.
+  /// Takes this one if it is idle, whoever would be the next; the order of the others stays. Who takes
+  /// particular instances sees to their fairness: neither how long the others have been idle nor whose turn
+  /// it is counts. In time linear in the idle instances. \returns false if it is not idle: then it comes to
+  /// next_batch()
+  bool take(InstanceSlot& slot) noexcept;
+  /// \returns false if the slot waits for admission or for room instead. Then it comes to next_batch() when
+  /// it may be executed: its batch is made as late as that.
   bool put_idle(InstanceSlot& slot) noexcept;
   /// Whether the slot, which a batch is due for, may be executed now. False: put_idle() it.
   /// \param insists  some of the requests that wait must not be made to wait for resources
   bool admit(InstanceSlot& slot, bool insists) noexcept {
     return !admissions_.active() || ask_for(slot, insists);
   }
-  bool asks_for_admission() const noexcept { return admissions_.active(); }
+  /// Whether whatever is idle takes any batch: none waits for admission or room, ever.
+  bool takes_all() const noexcept { return takes_all_; }
   /// A request that must not wait for resources has come to wait.
   void insist() noexcept {
     if (admissions_.anybody_waits()) admissions_.insist();
@@ -138,14 +157,17 @@ class InstanceDispatcher final : private AdmissionListener {
   std::span<InstanceSlot> slots() noexcept { return {slots_.get(), slot_count_}; }
 
  private:
+  friend class InstanceSlot;
   static void run_on_executor(void* slot) noexcept;
   static void run_if_due(void* slot) noexcept;
   void admitted(void* slot) noexcept override;
   InstanceSlot* take_next_in_turn() noexcept;
+  bool may_be_idle(InstanceSlot& slot) noexcept;
   bool ask_for(InstanceSlot& slot, bool insists) noexcept;
   void withdraw_all() noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
   void execute(InstanceSlot& slot) noexcept;
+  void call_for(InstanceSlot& slot) noexcept;
   Status make_thread(InstanceSlot& slot) noexcept;
   void fail_batch(const InstanceSlot& slot, const Status& status, FailureReason reason) noexcept;
 
@@ -155,6 +177,7 @@ class InstanceDispatcher final : private AdmissionListener {
   ExecutorFactory& executors_;
   InferenceReporter* reporter_;
   AdmittedInstances admissions_;
+  bool takes_all_;
   InstanceSlot* idle_ = nullptr;
   uint32_t idle_count_ = 0;
   size_t slot_count_;

@@ -1,4 +1,4 @@
-#include "background_exporter.h"
+#include "telemetry/trace/background_exporter.h"
 
 #include <utility>
 

@@ -9,8 +9,8 @@
 #include "atoll/clock.h"
 #include "atoll/executor.h"
 #include "atoll/log.h"
-#include "record.h"
-#include "recorder.h"
+#include "telemetry/trace/record.h"
+#include "telemetry/trace/recorder.h"
 
 namespace atl::tracing {
 

@@ -1,8 +1,8 @@
-#include "file_exporter.h"
+#include "telemetry/trace/file_exporter.h"
 
 #include <utility>
 
-#include "file_text.h"
+#include "telemetry/trace/file_text.h"
 
 namespace atl::tracing {
 namespace {

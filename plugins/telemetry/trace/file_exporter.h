@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "background_exporter.h"
-#include "settings.h"
-#include "trace_file.h"
+#include "telemetry/trace/background_exporter.h"
+#include "telemetry/trace/settings.h"
+#include "telemetry/trace/trace_file.h"
 
 namespace atl::tracing {
 

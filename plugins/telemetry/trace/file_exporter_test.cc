@@ -1,8 +1,9 @@
 /// Which trace ends up in which file, and when.
-#include "file_exporter.h"
+#include "telemetry/trace/file_exporter.h"
 
+#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/tensor_bytes.h"
-#include "trace_bench.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {
@@ -187,6 +188,29 @@ TEST_F(TraceBench, LevelsChooseWhatIsKept) {
     EXPECT_EQ(text.find("timestamps") != std::string::npos, level == kTimestamps) << text;
     EXPECT_EQ(text.find("tensor") != std::string::npos, level == kTensors) << text;
   }
+}
+
+TEST_F(TraceBench, TensorsInDeviceMemoryAreCopiedWhereAPluginReachesIt) {
+  config_.defaults.level = kTensors;
+  config_.tensor_bytes_max = 3;
+  test::FakeDeviceMemory gpu;
+  host_.registry().publish<Memory>("gpu", gpu, 0, Memory::kDevicesMinor);
+  DeviceMemory devices(host_);
+  ASSERT_TRUE(devices.open().ok());
+  start();
+  service_->use(devices);
+  const Buffer buffer = gpu.make("\1\2\3\4");
+  Trace* trace = begin();
+  trace->report_tensor(TraceActivity::kTensorBackendInput, "i", DataType::kUint8, {}, {&buffer, 1});
+  trace->release();
+  stop();
+  std::vector<std::string> data;
+  rapidjson::Document document = parse_json(read_text(file()));
+  for (const auto& object : document.GetArray()) {
+    if (object.HasMember("tensor")) data.emplace_back(object["tensor"]["data"].GetString());
+  }
+  EXPECT_EQ(data, std::vector<std::string>{"1,2,3,..."});
+  gpu.free(buffer);
 }
 
 TEST_F(TraceBench, TensorsAreBounded) {

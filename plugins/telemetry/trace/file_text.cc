@@ -1,7 +1,7 @@
-#include "file_text.h"
+#include "telemetry/trace/file_text.h"
 
-#include "json_text.h"
-#include "tensor_text.h"
+#include "telemetry/trace/json_text.h"
+#include "telemetry/trace/tensor_text.h"
 
 namespace atl::tracing {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "record.h"
+#include "telemetry/trace/record.h"
 
 namespace atl::tracing {
 

@@ -1,4 +1,4 @@
-#include "http_post.h"
+#include "telemetry/trace/http_post.h"
 
 #include <curl/curl.h>
 

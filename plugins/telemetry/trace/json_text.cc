@@ -1,4 +1,4 @@
-#include "json_text.h"
+#include "telemetry/trace/json_text.h"
 
 #include "atoll/utf8.h"
 

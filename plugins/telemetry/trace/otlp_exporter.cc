@@ -1,9 +1,9 @@
-#include "otlp_exporter.h"
+#include "telemetry/trace/otlp_exporter.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "otlp_text.h"
+#include "telemetry/trace/otlp_text.h"
 
 namespace atl::tracing {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "background_exporter.h"
-#include "http_post.h"
-#include "settings.h"
+#include "telemetry/trace/background_exporter.h"
+#include "telemetry/trace/http_post.h"
+#include "telemetry/trace/settings.h"
 
 namespace atl::tracing {
 

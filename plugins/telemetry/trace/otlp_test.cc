@@ -1,8 +1,8 @@
 /// Mode opentelemetry: what is sent, when, and what happens if it can not be.
-#include "collector.h"
-#include "otlp_exporter.h"
-#include "otlp_text.h"
-#include "trace_bench.h"
+#include "telemetry/trace/otlp_exporter.h"
+#include "telemetry/trace/otlp_text.h"
+#include "telemetry/trace/testing/collector.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

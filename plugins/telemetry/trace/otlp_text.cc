@@ -1,9 +1,9 @@
-#include "otlp_text.h"
+#include "telemetry/trace/otlp_text.h"
 
 #include <algorithm>
 
 #include "atoll/text.h"
-#include "json_text.h"
+#include "telemetry/trace/json_text.h"
 
 namespace atl::tracing {
 namespace {

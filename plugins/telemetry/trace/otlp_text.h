@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "record.h"
+#include "telemetry/trace/record.h"
 
 namespace atl::tracing {
 

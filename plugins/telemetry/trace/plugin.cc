@@ -1,10 +1,10 @@
 /// telemetry/trace: samples requests and writes down what happened to them.
 #include "atoll/plugin.h"
 
-#include "file_exporter.h"
-#include "option_table.h"
-#include "otlp_exporter.h"
-#include "tracing_service.h"
+#include "telemetry/trace/file_exporter.h"
+#include "telemetry/trace/option_table.h"
+#include "telemetry/trace/otlp_exporter.h"
+#include "telemetry/trace/tracing_service.h"
 
 namespace atl::tracing {
 namespace {
@@ -28,10 +28,17 @@ class TracePlugin final : public Plugin {
     }
     service_ =
         std::make_unique<TracingService>(config_, *exporter_, counts_, host_.clock(), host_.gate(), ids_);
+    service_->use(devices_);
     return {};
   }
-  Status start() override { return exporter_->start(host_.executors()); }
-  void stop() override { exporter_->stop(host_.clock().now_ns() + config_.stop_timeout_ns); }
+  Status start() override {
+    ATOLL_RETURN_IF_ERROR(devices_.open());
+    return exporter_->start(host_.executors());
+  }
+  void stop() override {
+    exporter_->stop(host_.clock().now_ns() + config_.stop_timeout_ns);
+    devices_.close();
+  }
   TracingService& service() noexcept { return *service_; }
   std::string holding() override {
     int64_t open = host_.gate().count();
@@ -43,6 +50,7 @@ class TracePlugin final : public Plugin {
   Config config_;
   IdSource ids_;
   ExportCounts counts_;
+  DeviceMemory devices_{host_};
   std::unique_ptr<BackgroundExporter> exporter_;
   std::unique_ptr<TracingService> service_;
 };
@@ -57,6 +65,7 @@ ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
                            .flags = ATOLL_PLUGIN_RESIDENT,
                            .provides = {provide<Tracing, &TracePlugin::service>(),
                                         provide<MetricSource, &TracePlugin::service>()},
+                           .needs = {many<Memory>()},
                            .options = kOptions});
 
 }  // namespace atl::tracing

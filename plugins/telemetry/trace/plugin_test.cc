@@ -1,8 +1,8 @@
 /// The plugin as the server runs it.
 #include "atoll/testing/plugin_runner.h"
-#include "collector.h"
-#include "option_table.h"
-#include "trace_bench.h"
+#include "telemetry/trace/option_table.h"
+#include "telemetry/trace/testing/collector.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

@@ -1,4 +1,4 @@
-#include "record.h"
+#include "telemetry/trace/record.h"
 
 namespace atl::tracing {
 

@@ -9,8 +9,8 @@
 
 #include "atoll/tensor.h"
 #include "atoll/trace.h"
-#include "scope.h"
-#include "trace_context.h"
+#include "telemetry/trace/scope.h"
+#include "telemetry/trace/trace_context.h"
 
 namespace atl::tracing {
 

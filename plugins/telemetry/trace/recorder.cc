@@ -1,10 +1,32 @@
-#include "recorder.h"
+#include "telemetry/trace/recorder.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
 namespace atl::tracing {
+namespace {
+
+/// Copies the first bytes of the buffer behind the others. \returns how many: all of them, or none where they
+/// can not be reached
+uint64_t append(const Buffer& buffer, uint64_t size_bytes, const DeviceMemory* devices,
+                std::string* bytes) noexcept {
+  if (size_bytes == 0) return 0;
+  if (is_host_ready(buffer)) {
+    bytes->append(static_cast<const char*>(buffer.data), size_bytes);
+    return size_bytes;
+  }
+  const size_t before = bytes->size();
+  bytes->resize(before + size_bytes);
+  Buffer from = buffer, to;
+  to.data = bytes->data() + before;
+  from.size_bytes = to.size_bytes = size_bytes;
+  if ((devices == nullptr ? copy_on_host(to, from) : devices->copy(to, from)).ok()) return size_bytes;
+  bytes->resize(before);
+  return 0;
+}
+
+}  // namespace
 
 /// One request's hold on the recorder.
 class Recorder::RequestTrace final : public Trace {
@@ -124,8 +146,7 @@ void Recorder::add_tensor(RecordedRequest& request, TraceActivity activity, std:
   if (!admit_event()) return;
   uint64_t left = std::min(context_.tensor_bytes_max, context_.trace_bytes_max - tensor_bytes_);
   for (const Buffer& buffer : buffers) {
-    uint64_t size = buffer.kind == MemoryKind::kGpu ? 0 : std::min(left, buffer.size_bytes);
-    if (size != 0) tensor->bytes.append(static_cast<const char*>(buffer.data), size);
+    const uint64_t size = append(buffer, std::min(left, buffer.size_bytes), context_.devices, &tensor->bytes);
     left -= size;
     if (size == buffer.size_bytes) continue;
     tensor->cut = true;

@@ -7,9 +7,10 @@
 #include <mutex>
 
 #include "atoll/clock.h"
+#include "atoll/device_memory.h"
 #include "atoll/gate.h"
 #include "atoll/trace.h"
-#include "record.h"
+#include "telemetry/trace/record.h"
 
 namespace atl::tracing {
 
@@ -32,6 +33,7 @@ struct RecorderContext {
   bool spans = false;              ///< OpenTelemetry: there is a context to hand on, and no tensors
   uint64_t tensor_bytes_max = 0;
   uint64_t trace_bytes_max = 0;
+  const DeviceMemory* devices = nullptr;  ///< reaches tensors in device memory
 };
 
 /// The record of one trace and the requests that write into it. It submits the record and ends when the last

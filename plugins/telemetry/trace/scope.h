@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "settings.h"
+#include "telemetry/trace/settings.h"
 
 namespace atl::tracing {
 

@@ -1,4 +1,4 @@
-#include "scope_table.h"
+#include "telemetry/trace/scope_table.h"
 
 #include <thread>
 

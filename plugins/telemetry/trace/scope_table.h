@@ -9,7 +9,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "scope.h"
+#include "telemetry/trace/scope.h"
 
 namespace atl::tracing {
 

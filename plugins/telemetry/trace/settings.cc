@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "telemetry/trace/settings.h"
 
 #include <charconv>
 #include <limits>

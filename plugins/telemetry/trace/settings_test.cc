@@ -1,6 +1,6 @@
-#include "settings.h"
+#include "telemetry/trace/settings.h"
 
-#include "trace_bench.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

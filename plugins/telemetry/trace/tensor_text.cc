@@ -1,11 +1,11 @@
-#include "tensor_text.h"
+#include "telemetry/trace/tensor_text.h"
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "atoll/text.h"
-#include "json_text.h"
+#include "telemetry/trace/json_text.h"
 
 namespace atl::tracing {
 namespace {

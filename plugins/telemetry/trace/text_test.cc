@@ -2,10 +2,10 @@
 #include <cmath>
 #include <limits>
 
-#include "file_text.h"
-#include "json_text.h"
-#include "tensor_text.h"
-#include "trace_bench.h"
+#include "telemetry/trace/file_text.h"
+#include "telemetry/trace/json_text.h"
+#include "telemetry/trace/tensor_text.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace_context.h"
+#include "telemetry/trace/trace_context.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trace_file.h"
+#include "telemetry/trace/trace_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

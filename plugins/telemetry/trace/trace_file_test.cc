@@ -1,10 +1,10 @@
-#include "trace_file.h"
+#include "telemetry/trace/trace_file.h"
 
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "trace_bench.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

@@ -1,4 +1,4 @@
-#include "tracing_service.h"
+#include "telemetry/trace/tracing_service.h"
 
 #include <utility>
 

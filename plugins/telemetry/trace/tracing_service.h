@@ -8,10 +8,10 @@
 #include "atoll/gate.h"
 #include "atoll/metrics.h"
 #include "atoll/tracing.h"
-#include "background_exporter.h"
-#include "recorder.h"
-#include "scope_table.h"
-#include "settings.h"
+#include "telemetry/trace/background_exporter.h"
+#include "telemetry/trace/recorder.h"
+#include "telemetry/trace/scope_table.h"
+#include "telemetry/trace/settings.h"
 
 namespace atl::tracing {
 
@@ -32,6 +32,8 @@ class TracingService final : public Tracing, public MetricSource {
   /// Models that may have settings of their own at a time; further ones are refused as RESOURCE_EXHAUSTED. To
   /// be set before use.
   void limit_models(size_t models_max) noexcept { models_max_ = models_max; }
+  /// What reaches tensors in device memory. To be set before use; outlives the traces.
+  void use(const DeviceMemory& devices) noexcept { recorder_context_.devices = &devices; }
 
  private:
   Result<std::unique_ptr<ScopeSnapshot>> with_global(OwnValues own) const;

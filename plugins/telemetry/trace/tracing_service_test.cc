@@ -1,7 +1,7 @@
 /// Sampling and settings.
 #include <thread>
 
-#include "trace_bench.h"
+#include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
 namespace {

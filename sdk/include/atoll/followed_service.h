@@ -72,6 +72,8 @@ class Followed {
 
   /// [any]
   bool is_present() const noexcept { return services_.has_value(); }
+  /// Holds there are, on providers past and present. [control]
+  int64_t holds() const noexcept { return services_.holds(); }
   /// [request]
   Hold hold() const noexcept { return Hold(services_.hold()); }
 

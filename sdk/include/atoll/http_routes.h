@@ -3,7 +3,7 @@
 /// the frontend serves.
 ///
 /// The frontend reads requests and writes answers. Its limits on connections, heads, bodies, time and memory
-/// hold for these requests as for its own, and so do its keys (`restricted_apis`), its metrics and its drain.
+/// hold for these requests as for its own, and so do access control (atoll/access.h), its metrics and its drain.
 /// Its own paths win; of two providers of the same path the one of the higher rank has it, of the same rank
 /// the one whose instance's name is the first, and the log names the other one.
 #pragma once

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "atoll/memory.h"
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/request.h"
@@ -95,7 +96,10 @@ class InnerRequest : public ResponseSink {
     if ((flags & kFinal) != 0) done(kFinalPart);
   }
   void discard(Response* response) noexcept final {
-    for (OutputTensor& output : response->outputs) free_memory(output);
+    for (OutputTensor& output : response->outputs) {
+      (void)wait_until_ready(output.buffer).ok();  // no device writes to it any more
+      free_memory(output);
+    }
     if (response != &first_) {
       delete response;
       return;

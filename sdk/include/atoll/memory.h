@@ -1,18 +1,55 @@
-/// Memory services: "atoll.memory/1", one provider a kind of memory.
+/// Memory for tensors: "atoll.memory/1", one provider a kind of memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "atoll/registry.h"
 #include "atoll/status.h"
 #include "atoll/tensor.h"
 
 namespace atl {
 
-/// [any] Every function may be called from any thread.
+/// Whether the CPU may use the bytes now, where they are.
+constexpr bool is_host_ready(const Buffer& buffer) noexcept {
+  return buffer.kind != MemoryKind::kGpu && buffer.ready_after == nullptr;
+}
+
+/// Blocks until the buffer's bytes may be used. Who frees memory that a device may still write to asks this
+/// first. Errors: as DeviceEvent::wait().
+inline Status wait_until_ready(const Buffer& buffer) noexcept {
+  return buffer.ready_after == nullptr ? Status() : buffer.ready_after->wait();
+}
+
+/// Memory::copy() between two buffers of the host. Errors: as there; INVALID_ARGUMENT one of them is in
+/// device memory.
+inline Status copy_on_host(const Buffer& to, const Buffer& from) noexcept {
+  if (to.kind == MemoryKind::kGpu || from.kind == MemoryKind::kGpu) {
+    return invalid_argument("a buffer is in memory of GPU ",
+                            to.kind == MemoryKind::kGpu ? to.device_id : from.device_id,
+                            ", expected CPU memory: no plugin reaches memory of GPUs");
+  }
+  if (from.size_bytes > to.size_bytes) {
+    return internal_error("found a buffer of ", to.size_bytes, " bytes, expected ", from.size_bytes);
+  }
+  ATOLL_RETURN_IF_ERROR(wait_until_ready(from));
+  // memmove, because an output may be placed over an input; not given null, even for nothing.
+  if (from.size_bytes != 0) std::memmove(to.data, from.data, from.size_bytes);
+  return {};
+}
+
+/// [any] Every function may be called from any thread. Buffers that are handed in were given by this provider
+/// where they are of its kind.
 class Memory {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.memory/1";
+  /// The first minor version that has the functions marked with it.
+  static constexpr uint32_t kDevicesMinor = 1;
 
   /// The kind this provider serves.
   virtual MemoryKind kind() const noexcept = 0;
@@ -26,8 +63,53 @@ class Memory {
   virtual uint64_t used_bytes() const noexcept = 0;
   virtual uint64_t limit_bytes() const noexcept = 0;
 
+  // --- since minor 1 ---
+
+  /// The devices whose memory can be had, ascending; the host is device 0. Looks only: a device that nobody
+  /// uses stays untouched. One that is lost or not supported is not among them.
+  virtual std::vector<int32_t> devices() const noexcept { return {0}; }
+
+  /// Copies all bytes of `from` to the beginning of `to`. At least one of them is of this provider's kind,
+  /// the other of the same kind, on any of its devices, or of the host. Blocks until `from` is ready and the
+  /// bytes are at `to`; what `to` is ready after does not count, because its bytes are replaced. `to` is left
+  /// as it is on failure, or holds a part. Errors: INTERNAL `to` is too small, the device failed, or what
+  /// filled `from` did; INVALID_ARGUMENT neither is of this kind, or not memory that this provider knows.
+  virtual Status copy(const Buffer& to, const Buffer& from) noexcept { return copy_on_host(to, from); }
+
+  /// Memory that another process has allocated and shares, for kGpu by a cudaIpcMemHandle_t. The buffer
+  /// begins where that allocation does and is valid until close_handle(), as long as the owner keeps it. The
+  /// same handle may be open several times. \param handle  of any length; comes from outside and is checked
+  /// \param size_bytes  that have to be there, and that the buffer has
+  /// Errors: UNIMPLEMENTED memory of this kind is not shared so; INVALID_ARGUMENT no such device, or the
+  /// handle is none; OUT_OF_RANGE the allocation is smaller; RESOURCE_EXHAUSTED no room to map it; INTERNAL
+  /// the device failed.
+  virtual Result<Buffer> open_handle(std::span<const std::byte> /*handle*/, int64_t /*device_id*/,
+                                     uint64_t /*size_bytes*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind has no handles of other processes");
+  }
+  /// Gives back exactly what open_handle() gave, when nothing uses it any more.
+  virtual void close_handle(const Buffer& /*buffer*/) noexcept {}
+
  protected:
   ~Memory() = default;
 };
+
+/// The provider of one kind of memory, of those that implement the minor version; of several the one of the
+/// highest rank, and of these the first by name. Providers are told apart by their kind, not by their names.
+/// [control] and when a model loads. Errors: NOT_FOUND there is none.
+inline Result<Service<Memory>> memory_of(Registry& registry, MemoryKind kind, uint32_t minor = 0) noexcept {
+  Service<Memory> best;
+  int32_t best_rank = 0;
+  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
+    if (info.minor < minor || (best && info.rank <= best_rank)) continue;
+    Result<Service<Memory>> found = registry.find<Memory>(info.instance);
+    if (!found.ok() || (*found)->kind() != kind) continue;  // another kind, or it has just gone
+    best = std::move(found).value();
+    best_rank = info.rank;
+  }
+  if (best) return best;
+  constexpr std::string_view kNames[] = {"CPU", "pinned CPU", "GPU"};
+  return not_found("no plugin provides ", kNames[static_cast<uint32_t>(kind)], " memory");
+}
 
 }  // namespace atl

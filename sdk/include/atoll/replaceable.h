@@ -99,6 +99,12 @@ class Replaceable {
     const Seat* seat = current_.load(std::memory_order_relaxed);
     return seat == nullptr ? nullptr : &*seat->value;
   }
+  /// Holds there are, on values past and present, for whoever calls replace().
+  int64_t holds() const noexcept {
+    int64_t count = 0;
+    for (const auto& seat : seats_) count += seat->gate.count();
+    return count;
+  }
   /// [any]
   Hold hold() const noexcept {
     // A gate that has closed since it was read belongs to a seat that is the current one no more; one that

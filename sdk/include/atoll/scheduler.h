@@ -9,6 +9,8 @@
 ///   report what they took.
 /// - One at a time. No instance is entered while it is inside execute(). One that is_bound() is executed on
 ///   a thread of its own with its placement().
+/// - Room. Where an instance answers later, no batch is larger than its room(), and requests wait until there
+///   is enough (BackendInstance::add_room_listener). A scheduler that does not look leaves it to the backend.
 /// - What shares a batch. The weights (Request::batch_weight) add up to max(1, max_batch_size) at most.
 ///   Inputs with a variable dimension (-1 in `dims`) have the same shape but for the batch dimension, unless
 ///   `allow_ragged_batch`; shape tensors the same shape and values; where an input is `optional`, all

@@ -28,7 +28,7 @@ struct SharedMemoryRegion {
 /// A part of a region, held for one tensor of one request. While it is held the memory stays mapped, even if
 /// the region is unregistered meanwhile. Copied as a value; given back once.
 struct RegionLease {
-  Buffer buffer;          ///< the part's bytes; the client may change them at any time
+  Buffer buffer;  ///< the part's bytes, of CUDA regions on the device; the client may change them at any time
   void* token = nullptr;  ///< null: no lease
 };
 
@@ -44,8 +44,11 @@ class SharedMemory {
   /// objects are not wanted; RESOURCE_EXHAUSTED too many regions or bytes.
   virtual Status register_system(std::string_view name, std::string_view key, uint64_t offset,
                                  uint64_t byte_size) noexcept = 0;
+  /// The region ends, too, when the provider of GPU memory that opened it goes.
   /// \param raw_handle  a cudaIpcMemHandle_t, 64 bytes.
-  /// Errors: as register_system(); INVALID_ARGUMENT without a GPU, or a handle that is none.
+  /// Errors: UNIMPLEMENTED, ALREADY_EXISTS, RESOURCE_EXHAUSTED as register_system(); INVALID_ARGUMENT nobody
+  /// provides memory of GPUs, or no such device, or a handle that is none or of a smaller allocation; what
+  /// else Memory::open_handle() says.
   virtual Status register_cuda(std::string_view name, std::span<const std::byte> raw_handle,
                                int64_t device_id, uint64_t byte_size) noexcept = 0;
   /// Unknown names are no error. A region in use stays usable until its last user is done; its name is free.

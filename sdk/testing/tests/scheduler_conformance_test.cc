@@ -182,10 +182,17 @@ SchedulerProviderUnderTest says_it_asks() {
   return provider;
 }
 
+SchedulerProviderUnderTest says_it_looks_for_room() {
+  SchedulerProviderUnderTest provider =
+      small("says_it_looks_for_room", Fault::kNone, {"NoInstanceGetsMoreThanItHasRoomFor"});
+  provider.keeps_to_room = true;
+  return provider;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Small, SchedulerConformance,
     ::testing::Values(
-        small("right", Fault::kNone), says_it_asks(),
+        small("right", Fault::kNone), says_it_asks(), says_it_looks_for_room(),
         small("forgets_admission", Fault::kForgetsAdmission, {"ExecutionsAreAdmittedOrTheModelIsRefused"}),
         small("mixes_shapes", Fault::kMixesShapes, {"RequestsOfDifferentShapesShareNoBatch"}),
         small("answers_the_cancelled_late", Fault::kAnswersTheCancelledLate,

@@ -90,7 +90,7 @@ class SwitchedLog final : public LogControlUnderTest, public LogControl, public 
     if (fault_ == LogFault::kTorn) {
       settings_.format = wanted.format;
       lock.unlock();
-      for (int i = 0; i < 20; ++i) std::this_thread::yield();
+      for (int i = 0; i < 5; ++i) std::this_thread::yield();
       lock.lock();
     }
     settings_ = wanted;

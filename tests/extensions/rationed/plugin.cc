@@ -68,7 +68,8 @@ class Rationed final : public atl::Scheduler {
     }
     if (status.ok()) return;
     const bool cancelled = status.code() == atl::Code::kCancelled;
-    reporter_.report_failure(request, cancelled ? atl::FailureReason::kCanceled : atl::FailureReason::kBackend);
+    reporter_.report_failure(request,
+                             cancelled ? atl::FailureReason::kCanceled : atl::FailureReason::kBackend);
     atl::fail_request(request, std::move(status));
   }
 

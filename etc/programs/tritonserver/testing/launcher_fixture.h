@@ -28,7 +28,8 @@ class LauncherFixture {
   LauncherFixture() {
     std::filesystem::create_directories(repository());
     file("notes.txt");
-    for (const char* plugin : {"control/poll", "control/explicit", "admission/rate_limiter"}) {
+    for (const char* plugin :
+         {"control/poll", "control/explicit", "admission/rate_limiter", "security/keys"}) {
       file(cat("lib/atoll/plugins/", plugin, ".so"));
     }
   }
@@ -51,7 +52,7 @@ class LauncherFixture {
       return found == environment.end() ? nullptr : found->second.c_str();
     };
     auto options = read_command_line(static_cast<int>(flags.size()), argv.data(), context.environment, err);
-    launch.parsed = launch_options.has_value();
+    launch.parsed = options.has_value();
     launch.parse_text = err.str();
     if (!options) return launch;
     auto arguments = plan_launch(*options, context);

@@ -17,9 +17,9 @@
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/thread_executor.h"
+#include "backends/onnxruntime/onnx_backend.h"
+#include "backends/onnxruntime/testing/onnx_graph.h"
 #include "model_config.pb.h"
-#include "onnx_backend.h"
-#include "testing/onnx_graph.h"
 
 namespace atl::ort::test {
 

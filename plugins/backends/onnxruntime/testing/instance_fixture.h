@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "testing/backend_fixture.h"
+#include "backends/onnxruntime/testing/backend_fixture.h"
 
 namespace atl::ort::test {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "datatypes.h"
+#include "backends/onnxruntime/datatypes.h"
 
 namespace atl::ort::test {
 

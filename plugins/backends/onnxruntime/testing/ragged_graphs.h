@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "testing/instance_fixture.h"
+#include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
 

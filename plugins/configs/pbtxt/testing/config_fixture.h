@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "atoll/testing/fake_log.h"
-#include "pbtxt_model_configs.h"
+#include "configs/pbtxt/pbtxt_model_configs.h"
 
 namespace atl::pbtxt {
 

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "atoll/access.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_counters.h"
@@ -28,7 +30,10 @@ class Verdict {
   std::string text;     ///< of the refusal
   std::string extra;    ///< of the refusal: complete header lines
   uint32_t category = RequestCounters::kUnjudged;  ///< as RequestCounters counts it
-  std::vector<char> names;  ///< for views of the route that the head itself does not have
+  /// What the caller has to be allowed, even to hear why the request is refused; empty: it may be anybody.
+  std::optional<ApiCategory> guarded;
+  std::string_view own_category;  ///< its name, if that is kOther; a view into `names`
+  std::vector<char> names;        ///< for views of the route that the head itself does not have
 
   /// The request is not to have a call.
   void refuse(int status, std::string_view why) {
@@ -55,6 +60,7 @@ class Verdict {
     text.clear();
     extra.clear();
     category = RequestCounters::kUnjudged;
+    guarded.reset();
   }
 
  private:
@@ -65,7 +71,7 @@ class Verdict {
 class Handler {
  public:
   virtual ~Handler() = default;
-  /// The head of a request is there. \param verdict  as after reset()
+  /// The head of a request is there. \param verdict  as after reset(); access control is asked after this
   virtual void judge(const RequestHead& head, Verdict& verdict) = 0;
   /// The request is complete. \param verdict  what judge() made of it; its body may have come long after
   /// \returns the call, which owns itself; null: there is none any more, and the verdict was made a refusal

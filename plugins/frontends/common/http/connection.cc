@@ -153,6 +153,12 @@ bool Connection::advance_head() {
   }
   verdict_.reset();
   worker_.handler().judge(head, verdict_);
+  const AccessPoint& access = worker_.server.access;
+  return verdict_.guarded && access.asks() ? ask_access(access) : begin_body();
+}
+
+bool Connection::begin_body() {
+  const RequestHead& head = reader_.head();
   if (verdict_.http_status == 0 && head.content_length > kUncountedBodyBytes) {
     if (Status status = charge_.check(head.content_length); !status.ok()) drop_body(status);
   }
@@ -236,7 +242,7 @@ void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept 
 
 void Connection::read() noexcept {
   if (input_ended_) return watch();
-  if (reading_ || (state_ != State::kLinger && reader_.space().empty())) return;
+  if (reading_ || state_ == State::kAccess || (state_ != State::kLinger && reader_.space().empty())) return;
   reading_ = true;
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
     self->reading_ = false;
@@ -250,6 +256,7 @@ void Connection::read() noexcept {
 }
 
 void Connection::on_readable() noexcept {
+  if (state_ == State::kAccess) return;
   if (state_ == State::kLinger) {
     char dropped[kDropBytes];
     if (receive({dropped, sizeof dropped}) >= 0) read();

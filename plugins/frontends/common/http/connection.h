@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "frontends/common/access_check.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_reader.h"
+#include "frontends/common/http/server_thread.h"
 
 namespace atl::frontends::http {
 
@@ -19,7 +21,7 @@ class Worker;
 
 /// Lives on its worker's thread. Reading goes on while a call runs, into what room there is, so that a
 /// client's going away is noticed. A client that has ended its sending side gets answers to what it sent.
-class Connection final : public Channel, public std::enable_shared_from_this<Connection> {
+class Connection final : public Channel, public Posted, public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::ip::tcp::socket;
 
@@ -55,12 +57,20 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   void end_stream() noexcept override;
   void cut() noexcept override { close(); }
 
+  // --- Posted: it is known whether the call may be made ---
+  void on_posted() noexcept override;
+
  private:
-  enum class State { kHead, kBody, kCall, kLinger, kClosed };
+  enum class State { kHead, kAccess, kBody, kCall, kLinger, kClosed };
 
   /// Goes on as far as the bytes that are here allow.
   void advance() noexcept;
   bool advance_head();
+  /// Asks whether the call may be made. Until there is an answer nothing is read. \returns as advance_head()
+  bool ask_access(const AccessPoint& access);
+  bool take_access();
+  /// What is decided from the head alone is decided.
+  bool begin_body();
   bool advance_body();
   /// Counts what has come of the body. False: all requests would take too much memory; the body is dropped,
   /// what comes of it is read over, and the answer says why.
@@ -111,6 +121,9 @@ class Connection final : public Channel, public std::enable_shared_from_this<Con
   size_t progress_bytes_ = 0;  ///< since the deadline was set
   int64_t first_byte_ns_ = 0;
   int64_t last_byte_ns_ = 0;
+
+  AccessCheck access_;
+  std::shared_ptr<Connection> asking_;  ///< itself, until the answer is there
 
   Verdict verdict_;
   Call* call_ = nullptr;

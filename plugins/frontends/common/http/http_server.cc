@@ -130,7 +130,7 @@ void HttpServer::stop() {
     close_listener();
     for (auto& worker : workers_) worker->close_connections();
     auto busy = [this] {
-      if (context_.application.calls() > 0) return true;
+      if (context_.application.calls() > 0 || context_.access.unsettled() > 0) return true;
       for (auto& worker : workers_) {
         if (!worker->closed() || !worker->nobody_posts()) return true;
       }

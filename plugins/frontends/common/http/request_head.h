@@ -29,6 +29,7 @@ struct RequestHead {
   std::string_view accept_encoding;
   std::string_view traceparent;
   std::string_view tracestate;
+  std::string_view caller;          ///< who sent it, as access control found; empty: not known
   std::vector<HeaderField> fields;  ///< all of them, in order
 
   /// Ready for the next request; keeps memory.

@@ -37,6 +37,8 @@ class RequestReader {
   Step read_body(bool keep);
   /// Valid from kComplete of read_head() to release_head().
   const RequestHead& head() const noexcept { return head_; }
+  /// Sets head().caller; borrowed as long as the head.
+  void identify(std::string_view caller) noexcept { head_.caller = caller; }
   BodyBuffer& body() noexcept { return body_; }
   /// Nothing looks at the head any more.
   void release_head() noexcept;

@@ -7,6 +7,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/host.h"
+#include "frontends/common/access_check.h"
 #include "frontends/common/connection_limit.h"
 #include "frontends/common/http/head_scanner.h"
 #include "frontends/common/listen_address.h"
@@ -42,6 +43,7 @@ struct ServerContext {
   Host& host;
   Application& application;
   const ServerOptions options;
+  const AccessPoint& access;
   const RequestBudgets* request_memory = nullptr;  ///< null: nothing bounds what requests take
 };
 

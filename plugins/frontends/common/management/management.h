@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/device_memory.h"
 #include "atoll/executor.h"
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
@@ -15,6 +16,7 @@
 #include "atoll/model_control.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
+#include "common/access_check.h"
 #include "common/request_budgets.h"
 #include "common/router_slot.h"
 #include "grpc_service.pb.h"
@@ -34,7 +36,9 @@ struct ServerAccess {
   Service<ModelCatalog> catalog;
   // What comes and goes while the server runs; none of the pointers is null.
   std::unique_ptr<RouterSlot> router;  ///< labels and routes
+  std::unique_ptr<AccessPoint> access;
   std::unique_ptr<Followed<SharedMemory>> shared_memory;
+  std::unique_ptr<DeviceMemory> device_memory;
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
   std::unique_ptr<RequestBudgets> request_memory;

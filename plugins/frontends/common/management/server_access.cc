@@ -21,7 +21,11 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   server.catalog = std::move(catalog).value();
   server.router = std::make_unique<RouterSlot>(host);
   ATOLL_RETURN_IF_ERROR(server.router->open());
+  server.access = std::make_unique<AccessPoint>(host);
+  ATOLL_RETURN_IF_ERROR(server.access->open());
   ATOLL_RETURN_IF_ERROR(follow(host, &server.shared_memory));
+  server.device_memory = std::make_unique<DeviceMemory>(host);
+  ATOLL_RETURN_IF_ERROR(server.device_memory->open());
   ATOLL_RETURN_IF_ERROR(follow(host, &server.tracing));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.log_control));
   server.request_memory = std::make_unique<RequestBudgets>(host);

@@ -47,12 +47,13 @@ class SlicedBytes {
 /// A message read by the codec, and the request it made.
 struct ReadMessage {
   /// \param service  where regions come from; null: there are none
+  /// \param devices  reaches those in device memory
   explicit ReadMessage(std::string_view bytes, const std::vector<size_t>& cuts = {},
-                       SharedMemory* service = nullptr)
+                       SharedMemory* service = nullptr, const DeviceMemory* devices = nullptr)
       : slices(bytes, cuts) {
     if (service != nullptr) {
       shared_memory = std::make_unique<test::FollowedFake<SharedMemory>>(service);
-      regions.set_source(shared_memory->get());
+      regions.set_source(shared_memory->get(), {}, devices);
     }
     parse_status = message.parse(slices.spans(), request.arena());
     if (parse_status.ok()) fill_status = message.fill(request, regions);

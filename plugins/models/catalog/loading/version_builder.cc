@@ -16,7 +16,6 @@
 namespace atl::models {
 namespace {
 
-constexpr int32_t kGpusMax = 64;
 constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
 
 /// The reference text first, then what there is.
@@ -48,22 +47,8 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
 }
 
 std::vector<int32_t> usable_gpus(Registry& registry) {
-  std::vector<int32_t> gpus;
-  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
-    auto memory = registry.find<Memory>(info.instance);
-    if (!memory.ok() || (*memory)->kind() != MemoryKind::kGpu) continue;
-    for (int32_t gpu = 0; gpu < kGpusMax; ++gpu) {
-      Result<Buffer> probe = (*memory)->allocate(0, gpu);
-      if (!probe.ok()) {
-        if (probe.status().code() == Code::kInvalidArgument) break;
-        continue;
-      }
-      (*memory)->free(probe.value());
-      gpus.push_back(gpu);
-    }
-    break;
-  }
-  return gpus;
+  auto memory = memory_of(registry, MemoryKind::kGpu, Memory::kDevicesMinor);
+  return memory.ok() ? (*memory)->devices() : std::vector<int32_t>();
 }
 
 /// The completed configuration that is served, with what the new one says of its instances.
@@ -271,7 +256,8 @@ Result<std::shared_ptr<CountedInstance>> VersionBuilder::create_instance(const I
   return std::make_shared<CountedInstance>(
       std::move(made).value(), context_.serving.requests.fault_notes,
       cat("executing a batch of model '", parts_.info->name, "' version ", parts_.info->version,
-          " on instance '", spec.name, "'"));
+          " on instance '", spec.name, "'"),
+      spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter);
 }
 
 /// What an instance that is bound to cores or a node takes at its creation belongs there, too.

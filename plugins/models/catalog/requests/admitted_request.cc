@@ -38,7 +38,10 @@ void AdmittedRequest::resume(Request& request, Status outcome, const AdmissionTi
   if (outcome.ok()) {
     tickets_[admitted_++] = ticket;
     Result<bool> all = ask(request);
-    if (all.ok()) return all.value() ? next_step_->on_admitted(request) : void();
+    if (all.ok()) {
+      if (all.value()) next_step_->on_admitted(request);
+      return;
+    }
     outcome = std::move(all).status();
   }
   const End end{*this};

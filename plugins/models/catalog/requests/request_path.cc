@@ -12,7 +12,8 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
                          PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter)
     : context_(context),
       info_(info),
-      validator_(info, std::move(correlation)),
+      validator_(info, std::move(correlation),
+                 context.device_inputs == nullptr ? nullptr : &context.device_inputs->devices()),
       priorities_(priorities),
       scheduler_(scheduler),
       reporter_(reporter),
@@ -26,7 +27,7 @@ Status RequestPath::infer(Request& request) noexcept {
   return admit(request, request.times.start_ns);
 }
 
-Status RequestPath::validate(Request& request) noexcept {
+inline Status RequestPath::validate(Request& request) noexcept {
   const int64_t start_ns = context_.clock.now_ns();
   request.times.start_ns = start_ns;
   ATOLL_RETURN_IF_ERROR(validator_.validate(request));
@@ -52,16 +53,17 @@ void RequestPath::resume(Request& request) noexcept {
   if (Status status = admit(request, 0); !status.ok()) fail_request(request, std::move(status));
 }
 
-AdmissionPoint::Hold RequestPath::find_admission(const Request& request) noexcept {
+/// Hands over, too, if the request may go on at once.
+inline Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
   // The steps of a request that was admitted are.
-  if (!context_.admission.asks() || (request.call_flags & kIsStep) != 0) return {};
-  return context_.admission.hold();
+  if (context_.admission.asks() && (request.call_flags & kIsStep) == 0) {
+    const AdmissionPoint::Hold hold = context_.admission.hold();
+    if (hold.gate != nullptr) return ask_for_admission(request, hold, now_ns);
+  }
+  return hand_over(request, now_ns);
 }
 
-/// Hands over, too, if the request may go on at once.
-Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
-  const AdmissionPoint::Hold hold = find_admission(request);
-  if (hold.gate == nullptr) return hand_over(request, now_ns);
+Status RequestPath::ask_for_admission(Request& request, AdmissionPoint::Hold hold, int64_t now_ns) noexcept {
   AdmittedRequest& admitted = AdmittedRequest::make(request, hold, priority_of(request), *this);
   Result<bool> all = admitted.ask(request);
   if (!all.ok()) {

@@ -13,6 +13,7 @@
 #include "atoll/statistics.h"
 #include "models/catalog/requests/admission_point.h"
 #include "models/catalog/requests/admitted_request.h"
+#include "models/catalog/requests/device_inputs.h"
 #include "models/catalog/requests/validate.h"
 
 namespace atl::models {
@@ -23,6 +24,7 @@ struct RequestContext {
   AdmissionPoint& admission;
   const Followed<ResponseCache>& cache;
   FaultNotes* fault_notes = nullptr;
+  const DeviceInputs* device_inputs = nullptr;  ///< null: no memory of devices is reached
 };
 
 /// Validation, cache, admission, hand-over: infer() goes through them, and what had to wait goes on from
@@ -40,8 +42,8 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
  private:
   Status validate(Request& request) noexcept;
   bool answer_from_cache(Request& request) noexcept;
-  AdmissionPoint::Hold find_admission(const Request& request) noexcept;
   Status admit(Request& request, int64_t now_ns) noexcept;
+  Status ask_for_admission(Request& request, AdmissionPoint::Hold hold, int64_t now_ns) noexcept;
   Status hand_over(Request& request, int64_t now_ns) noexcept;
 
   void resume(Request& request) noexcept override;

@@ -1,5 +1,7 @@
 #include "models/catalog/requests/validate.h"
 
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "models/catalog/requests/raw_input.h"
@@ -98,11 +100,12 @@ std::string request_prefix(const Request& request) {
   return cat("[request id: ", request.id.empty() ? std::string_view("<id_unknown>") : request.id, "] ");
 }
 
-Validator::Validator(const ModelInfo& info, CorrelationControl correlation)
+Validator::Validator(const ModelInfo& info, CorrelationControl correlation, const DeviceMemory* devices)
     : info_(info),
       input_names_(info.inputs),
       output_names_(info.outputs),
-      correlation_(std::move(correlation)) {
+      correlation_(std::move(correlation)),
+      devices_(devices) {
   for (const TensorSpec& spec : info.inputs) reads_contents_ |= spec.datatype == DataType::kBytes;
 }
 
@@ -261,15 +264,39 @@ Status Validator::check_size(const Request& request, const InputTensor& input) c
 
 Status Validator::check_strings(const Request& request, const InputTensor& input) const noexcept {
   for (const Buffer& buffer : input.buffers) {
-    if (buffer.kind == MemoryKind::kGpu) return {};  // only the backend can read it
+    if (!is_host_ready(buffer)) return check_device_strings(request, input);
   }
+  return check_host_strings(request, input, input.buffers);
+}
+
+Status Validator::check_device_strings(const Request& request, const InputTensor& input) const noexcept {
+  if (devices_ == nullptr || !devices_->is_present()) return {};  // only the backend can read it
+  const std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[input.size_bytes]);
+  if (bytes == nullptr) {
+    return make_status(Code::kResourceExhausted, request_prefix(request), "no memory to check the ",
+                       input.size_bytes, " bytes of input '", input.name, "'");
+  }
+  Buffer whole;
+  whole.data = bytes.get();
+  for (const Buffer& from : input.buffers) {
+    Buffer part;
+    part.data = bytes.get() + whole.size_bytes;
+    part.size_bytes = from.size_bytes;
+    ATOLL_RETURN_IF_ERROR(devices_->copy(part, from));
+    whole.size_bytes += from.size_bytes;
+  }
+  return check_host_strings(request, input, {&whole, 1});
+}
+
+Status Validator::check_host_strings(const Request& request, const InputTensor& input,
+                                     std::span<const Buffer> buffers) const noexcept {
   std::optional<int64_t> elements = element_count(input.shape);
   if (!elements) {
     return invalid_argument(request_prefix(request), "byte size overflow for input '", input.name,
                             "' for model '", info_.name, "': ", shape_text(input.shape),
                             " of BYTES is more than 2^63 - 1 elements");
   }
-  auto check = check_string_elements(input.buffers, static_cast<uint64_t>(*elements));
+  auto check = check_string_elements(buffers, static_cast<uint64_t>(*elements));
   auto about = [&] { return cat("inference input '", input.name, "' for model '", info_.name, "'"); };
   switch (check.fault) {
     case StringElementsFault::kNone:

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "atoll/device_memory.h"
 #include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/status.h"
@@ -18,10 +20,12 @@ struct CorrelationControl {
   DataType datatype = DataType::kInvalid;  ///< kInvalid: the model has none
 };
 
-/// Borrows the ModelInfo. Stateless between calls. [request]
+/// Borrows the ModelInfo. Stateless between calls. Blocks only for elements of BYTES in device memory, of
+/// which it reads a copy. [request]
 class Validator {
  public:
-  Validator(const ModelInfo& info, CorrelationControl correlation);
+  /// \param devices  reaches elements of BYTES in device memory; null: they are not looked at
+  Validator(const ModelInfo& info, CorrelationControl correlation, const DeviceMemory* devices = nullptr);
 
   /// Checks the request and completes it: spec_index of inputs and outputs, all outputs when none is asked
   /// for (one asked for twice is kept once), raw inputs, batch_size, and the inputs' shapes as the backend
@@ -40,12 +44,16 @@ class Validator {
   Status check_shape(const Request& request, const InputTensor& input, const TensorSpec& spec) const noexcept;
   Status check_size(const Request& request, const InputTensor& input) const noexcept;
   Status check_strings(const Request& request, const InputTensor& input) const noexcept;
+  Status check_device_strings(const Request& request, const InputTensor& input) const noexcept;
+  Status check_host_strings(const Request& request, const InputTensor& input,
+                            std::span<const Buffer> buffers) const noexcept;
   Status check_correlation(const Request& request) const noexcept;
 
   const ModelInfo& info_;
   SpecNames input_names_;
   SpecNames output_names_;
   CorrelationControl correlation_;
+  const DeviceMemory* const devices_;
   bool reads_contents_ = false;
 };
 

@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_info.h"
@@ -143,6 +145,28 @@ TEST_F(ShapeTensors, HaveTheirOwnShapeAndSize) {
   EXPECT_NE(with({}, {1}).find("Expected [2], got []. "), std::string::npos);
   EXPECT_EQ(with({3}, {3, 4}),
             kNoId + "input byte size mismatch for input 'S' for model 'm'. Expected 12, got 8");
+}
+
+TEST(DeviceStrings, AreCheckedWhereAPluginReachesThem) {
+  const ModelInfo info = info_of("input { name: 'T' data_type: TYPE_STRING dims: -1 }");
+  test::FakeDeviceMemory gpu;
+  test::FakeHost host;
+  host.registry().publish<Memory>("gpu", gpu, 0, Memory::kDevicesMinor);
+  DeviceMemory devices(host);
+  TestRequest request;
+  request.add_bytes_input("T", {2}, {"one", "two"});
+  auto& buffer = const_cast<Buffer&>(request->inputs[0].buffers[0]);
+  buffer = gpu.make({static_cast<const char*>(buffer.data), buffer.size_bytes});
+  const auto check = [&](int64_t count) {
+    request->inputs[0].shape = request->arena().copy(std::span<const int64_t>(&count, 1));
+    return std::string(Validator(info, {}, &devices).validate(*request).text());
+  };
+  EXPECT_EQ(check(3), "OK") << "only the backend can read them";
+  ASSERT_TRUE(devices.open().ok());
+  EXPECT_EQ(check(2), "OK");
+  EXPECT_EQ(check(3), kNoId + "expected 3 string elements for inference input 'T' for model 'm', got 2");
+  EXPECT_EQ(request->inputs[0].buffers[0].kind, MemoryKind::kGpu) << "they stay where they are";
+  gpu.free(buffer);
 }
 
 }  // namespace

@@ -13,20 +13,29 @@
 
 #include "atoll/backend.h"
 #include "atoll/fault_notes.h"
+#include "models/catalog/requests/device_inputs.h"
 #include "models/catalog/requests/trace_inputs.h"
 
 namespace atl::models {
 
-/// Costs an uncontended lock, two relaxed stores and a note a batch, and a look at each request's trace.
-/// Without it nobody could tell queued requests from executing ones. Two schedulers have the instance while
-/// one of them takes the other's place; they take turns then, so neither waits longer than for one batch, or,
-/// where the other one was quicker to use the instance's room, until there is room again.
+/// Costs an uncontended lock, two relaxed stores, a note and a look for device memory a batch, and a look at
+/// each request's trace. Without it nobody could tell queued requests from executing ones. Two schedulers
+/// have the instance while one of them takes the other's place; they take turns then, so neither waits longer
+/// than for one batch, or, where the other one was quicker to use the instance's room, until there is room
+/// again.
 class CountedInstance final : public BackendInstance {
  public:
   /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
+  /// \param device_inputs  brings inputs to the CPU; null: the instance reads device memory itself
+  /// \param reporter  of the instance
   explicit CountedInstance(std::unique_ptr<BackendInstance> instance, FaultNotes* notes = nullptr,
-                           std::string doing = {}) noexcept
-      : instance_(std::move(instance)), notes_(notes), doing_(std::move(doing)) {}
+                           std::string doing = {}, const DeviceInputs* device_inputs = nullptr,
+                           InferenceReporter* reporter = nullptr) noexcept
+      : instance_(std::move(instance)),
+        notes_(notes),
+        doing_(std::move(doing)),
+        device_inputs_(device_inputs),
+        reporter_(reporter) {}
 
   Status execute(const Batch& batch) noexcept override {
     Turn turn(*this);
@@ -34,7 +43,9 @@ class CountedInstance final : public BackendInstance {
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     FaultNote note(notes_, doing_.c_str());
     if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
-    Status status = instance_->execute(batch);
+    const bool maybe_on_device = device_inputs_ != nullptr && device_inputs_->are_possible();
+    Status status =
+        maybe_on_device ? device_inputs_->execute(*instance_, batch, reporter_) : instance_->execute(batch);
     executing_.store(0, std::memory_order_relaxed);
     return status;
   }
@@ -77,6 +88,8 @@ class CountedInstance final : public BackendInstance {
   std::unique_ptr<BackendInstance> instance_;
   FaultNotes* const notes_;
   const std::string doing_;
+  const DeviceInputs* const device_inputs_;
+  InferenceReporter* const reporter_;
   std::mutex executes_;
   std::mutex next_;
   std::atomic<uint32_t> waiting_{0};

@@ -7,7 +7,7 @@ namespace atl::models {
 namespace {
 
 /// The gravest of what becomes of the versions that are served.
-Consequence consequence_for(const ServiceChange& change, const ModelRecord& record,
+Consequence consequence_for(const ChangedService& change, const ModelRecord& record,
                             std::span<SchedulerOffer> offers) {
   if (!record.loading && record.is_helped_by(change)) return {Effect::kRebuild};
   Consequence gravest;
@@ -128,7 +128,7 @@ std::string Lifecycle::holding() const {
 }
 
 void Lifecycle::service_changed(const ServiceChanged& event) {
-  const ServiceChange change{event.interface_id.view(), event.instance.view(), event.kind};
+  const ChangedService change{event.interface_id.view(), event.instance.view(), event.kind};
   std::vector<SchedulerOffer> offers;
   if (change.interface_id == SchedulerProvider::kInterfaceId) {
     offers = scheduler_offers(state_.host.registry());
@@ -171,7 +171,7 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
   }
 }
 
-void Lifecycle::announce(const ServiceChange& change, const std::vector<SchedulerOffer>& offers) {
+void Lifecycle::announce(const ChangedService& change, const std::vector<SchedulerOffer>& offers) {
   for (const SchedulerOffer& offer : offers) {
     if (change.kind != ServiceChanged::Kind::kPublished || offer.instance != change.instance) continue;
     if (is_asked_for(offer.provider->kind())) continue;

@@ -50,7 +50,7 @@ class Lifecycle {
   }
 
  private:
-  void announce(const ServiceChange& change, const std::vector<SchedulerOffer>& offers);
+  void announce(const ChangedService& change, const std::vector<SchedulerOffer>& offers);
 
   LifecycleState state_;
 };

@@ -74,7 +74,11 @@ void tell_all(const std::vector<LoadDone>& told, const Status& status, bool was_
 
 void version_ended(LifecycleState& state, const std::string& model, int64_t version, uint64_t object,
                    bool destroyed) {
-  destroyed ? state.memory.version_ended() : state.memory.version_ends();
+  if (destroyed) {
+    state.memory.version_ended();
+  } else {
+    state.memory.version_ends();
+  }
   std::vector<LoadDone> told;
   {
     std::scoped_lock lock(state.mutex);

@@ -386,7 +386,7 @@ TEST(Lifecycle, ABackendRemovedDuringALoadIsNotServed) {
       event.interface_id = std::string_view("atoll.backend/1");
       event.instance = std::string_view("fake");
       event.kind = Kind::kWithdrawn;
-      bench.plugin->lifecycle().service_changed(event);
+      bench.plugin->core().lifecycle().service_changed(event);
     }
     return source.config;
   };

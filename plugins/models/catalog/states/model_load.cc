@@ -96,7 +96,8 @@ void ModelLoad::prepare() {
     if (!prepared.ok()) return fail_prepare(std::move(prepared).status(), progress.exists);
     prepared_ = std::make_shared<const PreparedModel>(std::move(prepared).value());
   }
-  prepared_->ensemble ? await_members() : build();
+  if (prepared_->ensemble) return await_members();
+  build();
 }
 
 void ModelLoad::await_members() {
@@ -249,12 +250,12 @@ Status ModelLoad::commit(Built& built, bool* changed) {
 
 /// What changed since the load began is followed by another one, unless the model can not be served at all.
 Status ModelLoad::follow_services(const Built& built) {
-  const std::vector<ServiceChange> changes = state_.services.since(services_seen_);
+  const std::vector<ChangedService> changes = state_.services.since(services_seen_);
   if (changes.empty()) return {};
   std::vector<SchedulerOffer> offers = scheduler_offers(state_.host.registry());
   LoadOrder again;
   for (const auto& version : built) {
-    for (const ServiceChange& change : changes) {
+    for (const ChangedService& change : changes) {
       const Consequence consequence = consequence_of(change, version->parts(), offers);
       again.rebuild |= consequence.effect == Effect::kRebuild;
       again.reschedule |= consequence.effect == Effect::kReschedule;
@@ -286,7 +287,8 @@ bool ModelLoad::adopt(Built& built) {
   std::vector<ServedModel*> serving = kept_;
   for (auto& one : built) {
     serving.push_back(one.get());
-    publish(record.versions[one->info().version], std::move(one));
+    const int64_t version = one->info().version;  // before it is given away
+    publish(record.versions[version], std::move(one));
   }
   std::sort(serving.begin(), serving.end(),
             [](const ServedModel* a, const ServedModel* b) { return a->info().version < b->info().version; });
@@ -380,8 +382,8 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
       for (const auto& [version, failure] : failures) {
         if (!failure.want.interface_id.empty()) record.wants.push_back(failure.want);
       }
-      const std::vector<ServiceChange> changes = state_.services.since(services_seen_);
-      const bool may_go_well = std::any_of(changes.begin(), changes.end(), [&](const ServiceChange& change) {
+      const std::vector<ChangedService> changes = state_.services.since(services_seen_);
+      const bool may_go_well = std::any_of(changes.begin(), changes.end(), [&](const ChangedService& change) {
         return record.is_helped_by(change);
       });
       if (may_go_well) enqueue(record.waiting, rebuild_order());

@@ -48,7 +48,7 @@ bool ModelRecord::is_unloaded() const {
   return failure.empty() && !loading;
 }
 
-bool ModelRecord::is_helped_by(const ServiceChange& change) const {
+bool ModelRecord::is_helped_by(const ChangedService& change) const {
   return std::any_of(wants.begin(), wants.end(), [&](const Want& want) { return may_help(change, want); });
 }
 

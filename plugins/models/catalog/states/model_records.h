@@ -64,7 +64,7 @@ struct ModelRecord {
   bool has_member(std::string_view model) const;
   /// Nothing but versions that were unloaded on purpose.
   bool is_unloaded() const;
-  bool is_helped_by(const ServiceChange& change) const;
+  bool is_helped_by(const ChangedService& change) const;
   /// All that the last load that failed, or what took the model down, has left.
   void forget_failure();
 };

@@ -264,7 +264,7 @@ class DuringALoad : public ::testing::Test {
     event.interface_id = SchedulerProvider::kInterfaceId;
     event.instance = std::string_view(instance);
     event.kind = kind;
-    bench.plugin->lifecycle().service_changed(event);
+    bench.plugin->core().lifecycle().service_changed(event);
   }
   void withdraw(const std::string& instance) {
     bench.host.registry().withdraw(std::string(SchedulerProvider::kInterfaceId), instance);

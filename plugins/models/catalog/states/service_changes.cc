@@ -13,7 +13,7 @@ std::string_view noun_of(std::string_view interface_id) {
   return interface_id.substr(interface_id.find('.') + 1);
 }
 
-Effect effect_of(const ServiceChange& change, const Dependency& dependency) {
+Effect effect_of(const ChangedService& change, const Dependency& dependency) {
   const bool came = change.kind == Kind::kPublished;
   if (dependency.instance.empty()) return came ? Effect::kRebuild : Effect::kNone;
   if (came || dependency.instance != change.instance) return Effect::kNone;
@@ -23,11 +23,11 @@ Effect effect_of(const ServiceChange& change, const Dependency& dependency) {
 
 }  // namespace
 
-std::string removal_text(const ServiceChange& change) {
+std::string removal_text(const ChangedService& change) {
   return cat(noun_of(change.interface_id), " '", change.instance, "' was removed");
 }
 
-Consequence consequence_of(const ServiceChange& change, const ModelParts& parts,
+Consequence consequence_of(const ChangedService& change, const ModelParts& parts,
                            std::span<SchedulerOffer> offers) {
   Consequence gravest;
   for (const Dependency& dependency : parts.dependencies) {
@@ -46,7 +46,7 @@ Consequence consequence_of(const ServiceChange& change, const ModelParts& parts,
   return gravest;
 }
 
-bool may_help(const ServiceChange& change, const Want& want) {
+bool may_help(const ChangedService& change, const Want& want) {
   return want.interface_id == change.interface_id && (want.any_change || change.kind == Kind::kPublished) &&
          (want.instance.empty() || want.instance == change.instance);
 }
@@ -56,12 +56,12 @@ Want want_of(const Dependency& gone) {
   return {gone.interface_id, gone.kind == Dependency::Kind::kChosen ? std::string() : gone.instance};
 }
 
-void ServiceChanges::note(const ServiceChange& change) {
+void ServiceChanges::note(const ChangedService& change) {
   changes_[{std::string(change.interface_id), std::string(change.instance)}] = {++last_, change.kind};
 }
 
-std::vector<ServiceChange> ServiceChanges::since(uint64_t then) const {
-  std::vector<ServiceChange> newer;
+std::vector<ChangedService> ServiceChanges::since(uint64_t then) const {
+  std::vector<ChangedService> newer;
   if (then == last_) return newer;
   for (const auto& [service, change] : changes_) {
     if (change.number > then) newer.push_back({service.first, service.second, change.kind});

@@ -15,14 +15,14 @@
 namespace atl::models {
 
 /// Borrows its texts.
-struct ServiceChange {
+struct ChangedService {
   std::string_view interface_id;
   std::string_view instance;
   ServiceChanged::Kind kind = ServiceChanged::Kind::kPublished;
 };
 
 /// "backend 'onnx' was removed".
-std::string removal_text(const ServiceChange& change);
+std::string removal_text(const ChangedService& change);
 
 /// What becomes of a version; the later one wins.
 enum class Effect : uint32_t { kNone, kReschedule, kRebuild, kTakeDown };
@@ -33,20 +33,20 @@ struct Consequence {
 };
 
 /// \param offers  the schedulers that there are now; looked at if it is one that changed
-Consequence consequence_of(const ServiceChange& change, const ModelParts& parts,
+Consequence consequence_of(const ChangedService& change, const ModelParts& parts,
                            std::span<SchedulerOffer> offers);
-bool may_help(const ServiceChange& change, const Want& want);
+bool may_help(const ChangedService& change, const Want& want);
 /// What brings a version back that went with one of its dependencies.
 Want want_of(const Dependency& gone);
 
 /// The last change of each service. Not locked: guarded by its owner.
 class ServiceChanges {
  public:
-  void note(const ServiceChange& change);
+  void note(const ChangedService& change);
   /// Grows with every change.
   uint64_t last() const noexcept { return last_; }
   /// Those that are newer than last() was then. The texts are this object's.
-  std::vector<ServiceChange> since(uint64_t then) const;
+  std::vector<ChangedService> since(uint64_t then) const;
   /// The dependency without which the version goes and that has gone; null: none. The version serves with
   /// what it holds until it is taken down.
   const Dependency* lost(const ModelParts& parts) const;

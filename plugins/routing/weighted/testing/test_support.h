@@ -7,7 +7,7 @@
 
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_options.h"
-#include "route_table.h"
+#include "routing/weighted/route_table.h"
 
 namespace atl::routing {
 

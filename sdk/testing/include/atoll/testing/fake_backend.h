@@ -7,11 +7,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "atoll/backend.h"
+#include "atoll/backend/room.h"
 #include "atoll/clock.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/identity.h"
@@ -35,8 +37,9 @@ struct FakeBehavior {
   std::function<void(Request&)> respond;
   /// Called at each entry of execute, before anything else: a place to block or to move time.
   std::function<void(const Batch&)> on_execute;
-  int64_t busy_ns = 0;         ///< a simulated execution takes this long: the fake clock moves inside execute
-  bool answer_later = false;   ///< execute() returns at once; answer_held() answers
+  int64_t busy_ns = 0;        ///< a simulated execution takes this long: the fake clock moves inside execute
+  bool answer_later = false;  ///< execute() returns at once; answer_held() answers
+  uint32_t capacity = 0;      ///< batch weights that instances made from now on take at a time; 0: any number
   uint32_t fail_executes = 0;  ///< the next so many execute() calls fail without touching a request
   Code failure = Code::kInternal;
   bool ready = true;
@@ -54,7 +57,9 @@ class FakeInstance final : public BackendInstance {
         behavior_(behavior),
         clock_(clock),
         fake_clock_(fake_clock),
-        reporter_(reporter) {}
+        reporter_(reporter) {
+    if (behavior.capacity != 0) room_.emplace(behavior.capacity);
+  }
 
   Status execute(const Batch& batch) noexcept override {
     if (inside_.exchange(true)) ++overlaps_;
@@ -63,6 +68,11 @@ class FakeInstance final : public BackendInstance {
     return status;
   }
   bool ready() const noexcept override { return behavior_.ready; }
+  uint32_t room() const noexcept override { return room_ ? room_->left() : BackendInstance::room(); }
+  bool add_room_listener(RoomListener& listener) noexcept override {
+    return room_ && room_->add_listener(listener);
+  }
+  void remove_room_listener(RoomListener& listener) noexcept override { room_->remove_listener(listener); }
 
   /// Answers the oldest `count` requests held because of answer_later, on this thread. \returns how many.
   size_t answer_held(size_t count = SIZE_MAX) {
@@ -90,6 +100,8 @@ class FakeInstance final : public BackendInstance {
   }
   /// Entries of execute() while another thread was inside: must stay 0.
   uint32_t overlaps() const noexcept { return overlaps_; }
+  /// Batches that were larger than the room for them: must stay 0.
+  uint32_t overfills() const noexcept { return overfills_; }
   uint64_t executions() const noexcept { return executions_; }
   const std::string& name() const noexcept { return name_; }
   /// Millions of batches need not be kept. Default: recorded.
@@ -108,6 +120,10 @@ class FakeInstance final : public BackendInstance {
       return Status(behavior_.failure, "the fake instance was told to fail");
     }
     ++executions_;
+    if (room_) {
+      overfills_ += batch.total_batch_size > room_->left();
+      room_->take(batch.total_batch_size);
+    }
     if (record_) record(batch, start);
     if (behavior_.busy_ns != 0 && fake_clock_ != nullptr) fake_clock_->advance(behavior_.busy_ns);
     if (reporter_ != nullptr) reporter_->report_batch(batch.total_batch_size, times(start));
@@ -137,6 +153,7 @@ class FakeInstance final : public BackendInstance {
       answer_identity(request);
     }
     if (reporter_ != nullptr) reporter_->report_request(request, true, times(start));
+    if (room_) room_->give_back(request.batch_weight());
     (void)request.release().ok();
   }
   ExecutionTimes times(int64_t start) const {
@@ -151,6 +168,8 @@ class FakeInstance final : public BackendInstance {
   InferenceReporter* reporter_;
   std::atomic<bool> inside_{false};
   std::atomic<uint32_t> overlaps_{0};
+  std::atomic<uint32_t> overfills_{0};
+  std::optional<backends::Room> room_;
   std::atomic<uint64_t> executions_{0};
   bool record_ = true;
   mutable std::mutex mutex_;
@@ -223,6 +242,13 @@ class FakeBackend : public Backend {
     ~Handle() override { backend_.forget(instance_.get()); }
     Status execute(const Batch& batch) noexcept override { return instance_->execute(batch); }
     bool ready() const noexcept override { return instance_->ready(); }
+    uint32_t room() const noexcept override { return instance_->room(); }
+    bool add_room_listener(RoomListener& listener) noexcept override {
+      return instance_->add_room_listener(listener);
+    }
+    void remove_room_listener(RoomListener& listener) noexcept override {
+      instance_->remove_room_listener(listener);
+    }
 
    private:
     FakeBackend& backend_;

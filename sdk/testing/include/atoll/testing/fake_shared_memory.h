@@ -21,7 +21,14 @@ class FakeSharedMemory final : public SharedMemory {
   /// A system region of these bytes, which stay where they are as long as this object lives.
   std::string& add(const std::string& name, std::string bytes) {
     std::lock_guard lock(mutex_);
-    return regions_[name] = std::move(bytes);
+    Region& region = regions_[name];
+    region.bytes = std::move(bytes);
+    return region.bytes;
+  }
+  /// A region that is somewhere else, in device memory mostly.
+  void add(const std::string& name, const Buffer& buffer) {
+    std::lock_guard lock(mutex_);
+    regions_[name].elsewhere = buffer;
   }
   /// From now on check() fails for the region.
   void set_broken(const std::string& name) {
@@ -44,9 +51,11 @@ class FakeSharedMemory final : public SharedMemory {
                          uint64_t byte_size) noexcept override {
     std::lock_guard lock(mutex_);
     calls_.push_back(cat("register ", name, " ", key, " ", offset, " ", byte_size));
-    if (!regions_.try_emplace(std::string(name), byte_size, '\0').second) {
+    const auto [region, added] = regions_.try_emplace(std::string(name));
+    if (!added) {
       return make_status(Code::kAlreadyExists, "shared memory region '", name, "' already in manager");
     }
+    region->second.bytes.assign(byte_size, '\0');
     return {};
   }
   Status register_cuda(std::string_view name, std::span<const std::byte> raw_handle, int64_t device_id,
@@ -64,12 +73,12 @@ class FakeSharedMemory final : public SharedMemory {
                                                  std::string_view name) const noexcept override {
     std::lock_guard lock(mutex_);
     std::vector<SharedMemoryRegion> found;
-    for (const auto& [region, bytes] : regions_) {
+    for (const auto& [region, memory] : regions_) {
       if (kind != RegionKind::kSystem || (!name.empty() && region != name)) continue;
       found.emplace_back();
       found.back().name = region;
       found.back().key = cat("/", region);
-      found.back().byte_size = bytes.size();
+      found.back().byte_size = memory.size_bytes();
     }
     if (!found.empty() || name.empty()) return found;
     return not_found("Unable to find ", kind == RegionKind::kSystem ? "system" : "cuda",
@@ -82,16 +91,18 @@ class FakeSharedMemory final : public SharedMemory {
     if (found == regions_.end()) {
       return not_found("Unable to find shared memory region: '", region, "'");
     }
-    std::string& bytes = found->second;
-    if (offset >= bytes.size()) {
+    Region& memory = found->second;
+    if (offset >= memory.size_bytes()) {
       return invalid_argument("Invalid offset for shared memory region: '", region, "'");
     }
-    if (byte_size > bytes.size() - offset) {
+    if (byte_size > memory.size_bytes() - offset) {
       return invalid_argument("Invalid offset + byte size for shared memory region: '", region, "'");
     }
     ++leases_;
     RegionLease lease;
-    lease.buffer.data = bytes.data() + offset;
+    lease.buffer = memory.elsewhere;
+    char* begin = memory.is_here() ? memory.bytes.data() : static_cast<char*>(memory.elsewhere.data);
+    lease.buffer.data = begin + offset;
     lease.buffer.size_bytes = byte_size;
     lease.token = &*found;
     return lease;
@@ -108,7 +119,13 @@ class FakeSharedMemory final : public SharedMemory {
   }
 
  private:
-  using Regions = std::map<std::string, std::string, std::less<>>;
+  struct Region {
+    std::string bytes;
+    Buffer elsewhere;  ///< data null: `bytes` are the region
+    bool is_here() const noexcept { return elsewhere.data == nullptr; }
+    uint64_t size_bytes() const noexcept { return is_here() ? bytes.size() : elsewhere.size_bytes; }
+  };
+  using Regions = std::map<std::string, Region, std::less<>>;
 
   mutable std::mutex mutex_;
   Regions regions_;

@@ -1,14 +1,17 @@
 /// Conformance of "atoll.memory/1".
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "atoll/memory.h"
 #include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/random.h"
 
 namespace atl::test {
@@ -18,6 +21,13 @@ struct MemoryProvider {
   /// A fresh memory with a limit in bytes (0: none); what it needs lives as long as the pointer.
   std::function<std::shared_ptr<Memory>(uint64_t limit_bytes)> make;
   int64_t device_id = 0;
+  /// Of providers that open handles: memory of so many zeros that another process owns, and its handle; it
+  /// lives as long as the pointer in it. Null: open_handle() is not implemented.
+  struct Shared {
+    std::vector<std::byte> handle;
+    std::shared_ptr<void> owner;
+  };
+  std::function<Shared(uint64_t size_bytes)> share;
   std::vector<ConformanceException> exceptions;
   friend void PrintTo(const MemoryProvider& provider, std::ostream* out) { *out << provider.name; }
 };
@@ -27,6 +37,27 @@ class MemoryConformance : public Conformance<MemoryProvider> {
   static constexpr uint64_t kMiB = 1 << 20;
   std::shared_ptr<Memory> make(uint64_t limit_bytes = 0) const { return GetParam().make(limit_bytes); }
   int64_t device() const { return GetParam().device_id; }
+
+  static Buffer host_buffer(std::string& bytes) {
+    Buffer buffer;
+    buffer.data = bytes.data();
+    buffer.size_bytes = bytes.size();
+    return buffer;
+  }
+  static Buffer part_of(const Buffer& whole, uint64_t offset, uint64_t size_bytes) {
+    Buffer part = whole;
+    part.data = static_cast<char*>(whole.data) + offset;
+    part.size_bytes = size_bytes;
+    return part;
+  }
+  static std::string read(Memory& memory, const Buffer& from) {
+    std::string bytes(from.size_bytes, '?');
+    EXPECT_TRUE(is_ok(memory.copy(host_buffer(bytes), from)));
+    return bytes;
+  }
+  static void write(Memory& memory, const Buffer& to, std::string bytes) {
+    EXPECT_TRUE(is_ok(memory.copy(to, host_buffer(bytes))));
+  }
 };
 
 TEST_P(MemoryConformance, AllocationDescribesItself) {
@@ -162,6 +193,145 @@ TEST_P(MemoryConformance, UnknownDeviceIsRefused) {
     for (int64_t id : {int64_t{-1}, int64_t{4096}, INT64_MAX}) {
       EXPECT_TRUE(is_failure(memory->allocate(64, id), Code::kInvalidArgument)) << id;
     }
+  });
+}
+
+TEST_P(MemoryConformance, DevicesAreThoseThatMemoryCanBeHadOf) {
+  check([&] {
+    auto memory = make();
+    const std::vector<int32_t> devices = memory->devices();
+    EXPECT_TRUE(std::is_sorted(devices.begin(), devices.end()));
+    EXPECT_EQ(std::adjacent_find(devices.begin(), devices.end()), devices.end());
+    EXPECT_NE(std::find(devices.begin(), devices.end(), static_cast<int32_t>(device())), devices.end());
+    for (int32_t id : devices) {
+      auto buffer = memory->allocate(8, id);
+      ASSERT_TRUE(is_ok(buffer)) << id;
+      EXPECT_EQ(buffer->device_id, id);
+      memory->free(buffer.value());
+    }
+    if (memory->kind() == MemoryKind::kGpu) return;
+    EXPECT_EQ(devices, std::vector<int32_t>{0}) << "there is one host";
+  });
+}
+
+TEST_P(MemoryConformance, CopiesThereWithinAndBack) {
+  check([&] {
+    auto memory = make();
+    for (size_t size : {size_t{0}, size_t{1}, size_t{64}, size_t{4097}, size_t{1} << 20}) {
+      std::string bytes(size, '\0');
+      Random random(size + 1);
+      for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+      auto first = memory->allocate(size, device());
+      auto second = memory->allocate(size + 10, device());
+      ASSERT_TRUE(is_ok(first) && is_ok(second));
+      write(*memory, first.value(), bytes);
+      EXPECT_TRUE(is_ok(memory->copy(second.value(), first.value()))) << "a larger destination will do";
+      EXPECT_EQ(read(*memory, part_of(second.value(), 0, size)), bytes);
+      memory->free(first.value());
+      memory->free(second.value());
+    }
+  });
+}
+
+TEST_P(MemoryConformance, CopiesPartsOfABuffer) {
+  check([&] {
+    auto memory = make();
+    auto buffer = memory->allocate(10, device());
+    ASSERT_TRUE(is_ok(buffer));
+    write(*memory, buffer.value(), "0123456789");
+    write(*memory, part_of(buffer.value(), 3, 4), "abcd");
+    EXPECT_EQ(read(*memory, buffer.value()), "012abcd789");
+    EXPECT_EQ(read(*memory, part_of(buffer.value(), 6, 3)), "d78");
+    memory->free(buffer.value());
+  });
+}
+
+TEST_P(MemoryConformance, ADestinationThatIsTooSmallIsRefused) {
+  check([&] {
+    auto memory = make();
+    auto buffer = memory->allocate(8, device());
+    ASSERT_TRUE(is_ok(buffer));
+    write(*memory, buffer.value(), "01234567");
+    std::string small(7, '-');
+    EXPECT_TRUE(is_failure(memory->copy(host_buffer(small), buffer.value()), Code::kInternal));
+    EXPECT_EQ(small, "-------");
+    memory->free(buffer.value());
+  });
+}
+
+TEST_P(MemoryConformance, ACopyWaitsForItsSourceAndForNothingElse) {
+  check([&] {
+    auto memory = make();
+    auto buffer = memory->allocate(4, device());
+    ASSERT_TRUE(is_ok(buffer));
+    write(*memory, buffer.value(), "old.");
+    FakeDeviceEvent filled, never;
+    Buffer source = buffer.value();
+    source.ready_after = &filled;
+    std::string bytes(4, '-');
+    Buffer to = host_buffer(bytes);
+    to.ready_after = &never;
+    Status status = internal_error("not copied");
+    std::thread copying([&] { status = memory->copy(to, source); });
+    while (filled.waiting() == 0) std::this_thread::yield();
+    write(*memory, buffer.value(), "new.");
+    filled.reach();
+    copying.join();
+    EXPECT_TRUE(is_ok(status));
+    EXPECT_EQ(bytes, "new.");
+    FakeDeviceEvent lost;
+    lost.reach(internal_error("the device is gone"));
+    source.ready_after = &lost;
+    EXPECT_TRUE(is_failure(memory->copy(to, source), Code::kInternal, "the device is gone"));
+    memory->free(buffer.value());
+  });
+}
+
+TEST_P(MemoryConformance, HandlesReachTheMemoryOfTheirOwner) {
+  check([&] {
+    auto memory = make();
+    if (!GetParam().share) {
+      const std::vector<std::byte> handle(64);
+      EXPECT_TRUE(is_failure(memory->open_handle(handle, device(), 1), Code::kUnimplemented));
+      return;
+    }
+    const MemoryProvider::Shared shared = GetParam().share(100);
+    auto first = memory->open_handle(shared.handle, device(), 100);
+    auto second = memory->open_handle(shared.handle, device(), 10);
+    ASSERT_TRUE(is_ok(first) && is_ok(second));
+    EXPECT_EQ(first->kind, memory->kind());
+    EXPECT_EQ(first->device_id, device());
+    EXPECT_EQ(first->size_bytes, 100u);
+    EXPECT_EQ(second->size_bytes, 10u);
+    EXPECT_EQ(read(*memory, first.value()), std::string(100, '\0'));
+    write(*memory, part_of(first.value(), 5, 3), "abc");
+    EXPECT_EQ(read(*memory, part_of(second.value(), 4, 5)), std::string("\0abc\0", 5));
+    memory->close_handle(first.value());
+    EXPECT_EQ(read(*memory, part_of(second.value(), 5, 3)), "abc") << "each is closed for itself";
+    memory->close_handle(second.value());
+    auto again = memory->open_handle(shared.handle, device(), 100);
+    ASSERT_TRUE(is_ok(again)) << "after it was closed";
+    memory->close_handle(again.value());
+  });
+}
+
+TEST_P(MemoryConformance, HandlesThatAreNoneAreRefused) {
+  check([&] {
+    auto memory = make();
+    if (!GetParam().share) return;  // none is any
+    const MemoryProvider::Shared shared = GetParam().share(100);
+    EXPECT_TRUE(is_failure(memory->open_handle(shared.handle, device(), 101), Code::kOutOfRange));
+    EXPECT_TRUE(is_failure(memory->open_handle(shared.handle, device(), UINT64_MAX), Code::kOutOfRange));
+    EXPECT_TRUE(is_failure(memory->open_handle(shared.handle, -1, 1), Code::kInvalidArgument));
+    EXPECT_TRUE(is_failure(memory->open_handle(shared.handle, 4096, 1), Code::kInvalidArgument));
+    std::vector<std::byte> handle = shared.handle;
+    handle.pop_back();
+    EXPECT_TRUE(is_failure(memory->open_handle(handle, device(), 1), Code::kInvalidArgument));
+    EXPECT_TRUE(is_failure(memory->open_handle({}, device(), 1), Code::kInvalidArgument));
+    Random random(3);
+    for (std::byte& byte : handle = shared.handle) byte = static_cast<std::byte>(random.below(256));
+    EXPECT_TRUE(is_failure(memory->open_handle(handle, device(), 1), Code::kInvalidArgument));
+    EXPECT_EQ(memory->used_bytes(), 0u);
   });
 }
 

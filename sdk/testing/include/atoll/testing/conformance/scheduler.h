@@ -267,6 +267,23 @@ TEST_P(SchedulerConformance, ExecutionsAreAdmittedOrTheModelIsRefused) {
   });
 }
 
+TEST_P(SchedulerConformance, NoInstanceGetsMoreThanItHasRoomFor) {
+  check([&] {
+    if (!GetParam().keeps_to_room) return;
+    const uint32_t capacity = std::max(1u, GetParam().max_batch_size) + 1;
+    auto bench = make_with_room(capacity);
+    ASSERT_TRUE(bench->scheduler);
+    bench->behavior.answer_later = true;
+    FakeInstance& instance = *bench->instances[0];
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(is_ok(bench->add().enqueue(*bench->scheduler)));
+    for (bench->run(); instance.held() != 0; bench->run()) {
+      EXPECT_EQ(instance.overfills(), 0u);
+      (void)instance.answer_held(1);
+    }
+    bench->expect_all_done();
+  });
+}
+
 TEST_P(SchedulerConformance, StopAcceptingRefusesTheNewAndServesTheQueued) {
   check([&] {
     auto bench = make(1);

@@ -29,6 +29,7 @@ struct SchedulerProviderUnderTest {
   /// Follows dynamic_batching.default_queue_policy; false: requests have no timeouts.
   bool queue_policies = false;
   bool sheds_late_requests = false;  ///< refuses with UNAVAILABLE what it expects to be late
+  bool keeps_to_room = false;        ///< gives instances that answer later no more than they have room for
   friend void PrintTo(const SchedulerProviderUnderTest& provider, std::ostream* out) {
     *out << provider.name;
   }
@@ -52,10 +53,12 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
   /// A scheduler over fake instances; everything ends in the order that the interface demands.
   struct Bench {
     Bench(const SchedulerProviderUnderTest& param, uint32_t instance_count, FakeHost::Threads threads,
-          uint64_t seed, FakeAdmission* admission = nullptr, const std::string& more_config = {})
+          uint64_t seed, FakeAdmission* admission = nullptr, const std::string& more_config = {},
+          uint32_t capacity = 0)
         : param_(param),
           config(param.config + ConfigBytes::variable_input() + more_config),
           host("scheduler", threads, seed) {
+      behavior.capacity = capacity;
       bool real = threads == FakeHost::Threads::kReal;
       for (uint32_t i = 0; i < instance_count; ++i) {
         specs.push_back({});
@@ -163,6 +166,11 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
   BenchPtr make_with(const std::string& more_config) const {
     return checked(
         BenchPtr(new Bench(GetParam(), 1, FakeHost::Threads::kSimulated, 1, nullptr, more_config)));
+  }
+  /// Whose instance takes so much at a time and answers later.
+  BenchPtr make_with_room(uint32_t capacity) const {
+    return checked(
+        BenchPtr(new Bench(GetParam(), 1, FakeHost::Threads::kSimulated, 1, nullptr, {}, capacity)));
   }
   static BenchPtr checked(BenchPtr bench) {
     EXPECT_TRUE(is_ok(bench->created)) << "create";

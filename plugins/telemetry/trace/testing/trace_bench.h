@@ -14,9 +14,9 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/option_table.h"
 #include "atoll/testing/temporary_directory.h"
-#include "file_exporter.h"
-#include "option_table.h"
-#include "tracing_service.h"
+#include "telemetry/trace/file_exporter.h"
+#include "telemetry/trace/option_table.h"
+#include "telemetry/trace/tracing_service.h"
 
 namespace atl::tracing {
 

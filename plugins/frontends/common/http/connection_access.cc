@@ -1,0 +1,83 @@
+// Whether a connection's request may be made: asked when its head is there, perhaps answered later.
+#include <strings.h>
+
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "frontends/common/error_map.h"
+#include "frontends/common/http/connection.h"
+#include "frontends/common/http/worker.h"
+
+namespace atl::frontends::http {
+namespace {
+
+/// What access control sees of a request.
+class AskedHead final : public CallHead {
+ public:
+  AskedHead(const RequestHead& head, const Connection::Socket& socket) : head_(head), socket_(socket) {}
+  virtual ~AskedHead() = default;
+
+  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
+    size_t count = 0;
+    for (const HeaderField& field : head_.fields) {
+      if (field.name.size() != name.size() || strncasecmp(field.name.data(), name.data(), name.size()) != 0)
+        continue;
+      if (count < values.size()) values[count] = field.value;
+      ++count;
+    }
+    return count;
+  }
+  std::string peer() const noexcept override {
+    boost::system::error_code error;
+    const boost::asio::ip::tcp::endpoint peer = socket_.remote_endpoint(error);
+    if (error) return "unknown";
+    const std::string address = peer.address().to_string();
+    return peer.address().is_v6() ? cat("ipv6:[", address, "]:", peer.port())
+                                  : cat("ipv4:", address, ":", peer.port());
+  }
+
+ private:
+  const RequestHead& head_;
+  const Connection::Socket& socket_;
+};
+
+}  // namespace
+
+bool Connection::ask_access(const AccessPoint& access) {
+  state_ = State::kAccess;
+  deadline_ns_ = std::numeric_limits<int64_t>::max();
+  asking_ = shared_from_this();
+  const AskedHead head(reader_.head(), socket_);
+  auto post = [](void* self) noexcept {
+    auto* connection = static_cast<Connection*>(self);
+    connection->worker_.post(*connection);
+  };
+  const ApiCategory category = *verdict_.guarded;
+  const std::string_view name =
+      category == ApiCategory::kOther ? verdict_.own_category : api_category_name(category);
+  const bool settled = access_.ask(access, {category, name, CallProtocol::kHttp, head}, post, this);
+  return settled && take_access();
+}
+
+bool Connection::take_access() {
+  std::string_view caller;
+  const Status answer = access_.take(&caller);
+  const std::shared_ptr<Connection> self = std::move(asking_);
+  if (state_ == State::kClosed) return false;
+  state_ = State::kHead;
+  reader_.identify(caller);
+  if (!answer.ok()) {
+    verdict_.refuse(http_status(answer.code()), answer.message());
+    verdict_.extra.clear();
+  }
+  return begin_body();
+}
+
+void Connection::on_posted() noexcept {
+  const std::shared_ptr<Connection> self = asking_;
+  (void)take_access();
+  advance();
+}
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,36 @@
+/// Whether a gRPC call may be made.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <string_view>
+
+#include "common/access_check.h"
+#include "event.h"
+#include "wake_up.h"
+
+namespace atl::frontends::grpc_frontend {
+
+/// Part of a call, or of a context that is used for one after the other. [queue's thread]
+class CallAccess {
+ public:
+  /// \param settled  if the call waits: ends on the queue's thread when there is an answer
+  /// \returns true: there is an answer, or nobody to ask
+  bool ask(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
+           grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
+    return !point.asks() || ask_provider(point, category, context, queue, settled);
+  }
+  /// As AccessCheck::take().
+  Status take(std::string_view* caller) noexcept { return check_.take(caller); }
+
+ private:
+  bool ask_provider(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
+                    grpc::ServerCompletionQueue& queue, Event& settled) noexcept;
+
+  AccessCheck check_;
+  WakeUp wake_up_;
+  grpc::ServerCompletionQueue* queue_ = nullptr;
+  Event* settled_ = nullptr;
+};
+
+}  // namespace atl::frontends::grpc_frontend

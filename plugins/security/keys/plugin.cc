@@ -1,0 +1,48 @@
+/// security/keys: calls that need a key.
+#include "atoll/plugin.h"
+
+#include <utility>
+
+#include "keys/keys.h"
+
+namespace atl::keys {
+namespace {
+
+class KeysPlugin final : public Plugin {
+ public:
+  explicit KeysPlugin(Host& host) : host_(host) {}
+
+  Status init() override {
+    const Options& options = host_.options();
+    Result<Keys> keys =
+        Keys::parse(options.get_strings("restricted_protocols"), options.get_strings("restricted_apis"));
+    if (!keys.ok()) return std::move(keys).status();
+    keys_ = std::move(keys).value();
+    return {};
+  }
+  Access& access() noexcept { return keys_; }
+
+ private:
+  Host& host_;
+  Keys keys_;
+};
+
+constexpr OptionTable kOptions{
+    option_string_list("restricted_protocols")
+        .help(
+            "gRPC calls that need a key, as 'category,category:key=value': metadata 'triton-grpc-protocol-<key>' must be the value. Categories: health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging."),
+    option_string_list("restricted_apis")
+        .help(
+            "HTTP calls that need a key, as 'category,category:key=value': the header '<key>' must be the value. Categories: the same, metrics (the page), and those of plugins that add calls, whose names have a dot."),
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(KeysPlugin, {.name = "security/keys",
+                          .version = "1.0.0",
+                          .license = "Apache-2.0",
+                          .help = "Lets only clients with a key make the calls that it is told.",
+                          .provides = {provide<Access, &KeysPlugin::access>()},
+                          .options = kOptions});
+
+}  // namespace atl::keys
