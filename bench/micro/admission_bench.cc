@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/testing/thread_executor.h"
-#include "rate_limiter.h"
 #include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {

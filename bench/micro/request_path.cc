@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "atoll/runtime/fault_report.h"
-#include "codec/infer_request.h"
-#include "codec/infer_response.h"
-#include "common/unary_infer_context.h"
-#include "common/v2_infer_request.h"
-#include "common/v2_infer_response.h"
+#include "frontends/common/unary_infer_context.h"
+#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/v2_infer_response.h"
+#include "frontends/http/codec/infer_request.h"
+#include "frontends/http/codec/infer_response.h"
 #include "grpc_service.pb.h"
 
 namespace atl::bench {

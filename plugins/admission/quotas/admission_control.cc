@@ -1,4 +1,4 @@
-#include "quotas/admission_control.h"
+#include "admission/quotas/admission_control.h"
 
 #include <algorithm>
 #include <cmath>

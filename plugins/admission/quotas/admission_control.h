@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
-#include "quotas/delay_monitor.h"
-#include "quotas/fair_turns.h"
-#include "quotas/tenant.h"
-#include "quotas/tenant_table.h"
+#include "admission/quotas/delay_monitor.h"
+#include "admission/quotas/fair_turns.h"
+#include "admission/quotas/tenant.h"
+#include "admission/quotas/tenant_table.h"
 
 namespace atl::quotas {
 

@@ -1,9 +1,9 @@
-#include "quotas/admission_control.h"
+#include "admission/quotas/admission_control.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "quotas/testing/control_bench.h"
+#include "admission/quotas/testing/control_bench.h"
 
 namespace atl::quotas {
 namespace {

@@ -1,8 +1,8 @@
+#include "admission/quotas/request_gate.h"
+#include "admission/quotas/testing/control_bench.h"
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/request_admission.h"
 #include "atoll/testing/thread_executor.h"
-#include "quotas/request_gate.h"
-#include "quotas/testing/control_bench.h"
 
 namespace atl::test {
 namespace {

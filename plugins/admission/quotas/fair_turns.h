@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "quotas/tenant.h"
+#include "admission/quotas/tenant.h"
 
 namespace atl::quotas {
 

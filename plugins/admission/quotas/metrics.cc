@@ -1,4 +1,4 @@
-#include "quotas/metrics.h"
+#include "admission/quotas/metrics.h"
 
 #include <functional>
 

@@ -3,8 +3,8 @@
 
 #include <deque>
 
+#include "admission/quotas/tenant.h"
 #include "atoll/metrics.h"
-#include "quotas/tenant.h"
 
 namespace atl::quotas {
 

@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "quotas/request_gate.h"
-#include "quotas/settings.h"
+#include "admission/quotas/request_gate.h"
+#include "admission/quotas/settings.h"
 
 namespace atl::quotas {
 namespace {

@@ -1,4 +1,4 @@
-#include "quotas/quota.h"
+#include "admission/quotas/quota.h"
 
 #include <algorithm>
 #include <charconv>

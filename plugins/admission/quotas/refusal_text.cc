@@ -1,4 +1,4 @@
-#include "quotas/refusal_text.h"
+#include "admission/quotas/refusal_text.h"
 
 #include <string>
 #include <utility>

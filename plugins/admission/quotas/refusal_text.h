@@ -1,8 +1,8 @@
 /// What a client is told whose request was not admitted.
 #pragma once
 
+#include "admission/quotas/admission_control.h"
 #include "atoll/status.h"
-#include "quotas/admission_control.h"
 
 namespace atl::quotas {
 

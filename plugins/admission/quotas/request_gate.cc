@@ -1,12 +1,12 @@
-#include "quotas/request_gate.h"
+#include "admission/quotas/request_gate.h"
 
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
 
-#include "quotas/metrics.h"
-#include "quotas/refusal_text.h"
+#include "admission/quotas/metrics.h"
+#include "admission/quotas/refusal_text.h"
 
 namespace atl::quotas {
 namespace {

@@ -5,12 +5,12 @@
 #include <mutex>
 #include <vector>
 
+#include "admission/quotas/admission_control.h"
 #include "atoll/cancellation.h"
 #include "atoll/clock.h"
 #include "atoll/executor.h"
 #include "atoll/metrics.h"
 #include "atoll/request_admission.h"
-#include "quotas/admission_control.h"
 
 namespace atl::quotas {
 

@@ -1,13 +1,13 @@
-#include "quotas/request_gate.h"
+#include "admission/quotas/request_gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "admission/quotas/settings.h"
+#include "admission/quotas/testing/gate_bench.h"
 #include "atoll/testing/fake_options.h"
-#include "quotas/settings.h"
-#include "quotas/testing/gate_bench.h"
 
 namespace atl::quotas {
 namespace {

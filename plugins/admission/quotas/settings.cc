@@ -1,4 +1,4 @@
-#include "quotas/settings.h"
+#include "admission/quotas/settings.h"
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 /// The plugin's options about requests, read.
 #pragma once
 
+#include "admission/quotas/admission_control.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "quotas/admission_control.h"
 
 namespace atl::quotas {
 

@@ -8,9 +8,9 @@
 #include <queue>
 #include <set>
 
+#include "admission/quotas/testing/control_bench.h"
+#include "admission/quotas/testing/gate_bench.h"
 #include "atoll/testing/random.h"
-#include "quotas/testing/control_bench.h"
-#include "quotas/testing/gate_bench.h"
 
 namespace atl::quotas {
 namespace {

@@ -1,7 +1,7 @@
 // Token bucket, delay monitor and the table of tenants.
 #include <gtest/gtest.h>
 
-#include "quotas/testing/control_bench.h"
+#include "admission/quotas/testing/control_bench.h"
 
 namespace atl::quotas {
 namespace {

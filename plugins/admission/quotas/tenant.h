@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "admission/quotas/quota.h"
+#include "admission/quotas/token_bucket.h"
 #include "atoll/request_admission.h"
-#include "quotas/quota.h"
-#include "quotas/token_bucket.h"
 
 namespace atl::quotas {
 

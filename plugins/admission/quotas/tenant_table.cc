@@ -1,4 +1,4 @@
-#include "quotas/tenant_table.h"
+#include "admission/quotas/tenant_table.h"
 
 #include <iterator>
 #include <utility>

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "quotas/tenant.h"
+#include "admission/quotas/tenant.h"
 
 namespace atl::quotas {
 

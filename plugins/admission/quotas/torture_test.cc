@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "admission/quotas/testing/gate_bench.h"
 #include "atoll/testing/random.h"
-#include "quotas/testing/gate_bench.h"
 
 namespace atl::quotas {
 namespace {

@@ -1,7 +1,7 @@
+#include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/testing/conformance/execution_admission.h"
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/thread_executor.h"
-#include "rate_limiter.h"
 
 namespace atl::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/moved_option.h"
-#include "rate_limiter.h"
 
 namespace atl::admission {
 namespace {

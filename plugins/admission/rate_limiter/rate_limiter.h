@@ -6,11 +6,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "admission/rate_limiter/resource_pools.h"
+#include "admission/rate_limiter/turns.h"
 #include "atoll/clock.h"
 #include "atoll/execution_admission.h"
 #include "atoll/metrics.h"
-#include "resource_pools.h"
-#include "turns.h"
 
 namespace atl::admission {
 

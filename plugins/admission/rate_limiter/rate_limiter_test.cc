@@ -1,4 +1,4 @@
-#include "rate_limiter.h"
+#include "admission/rate_limiter/rate_limiter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

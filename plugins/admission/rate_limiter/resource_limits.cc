@@ -1,4 +1,4 @@
-#include "resource_limits.h"
+#include "admission/rate_limiter/resource_limits.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "resource_pools.h"
+#include "admission/rate_limiter/resource_pools.h"
 
 #include <algorithm>
 

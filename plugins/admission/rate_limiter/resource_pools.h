@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "admission/rate_limiter/resource_limits.h"
 #include "atoll/execution_admission.h"
-#include "resource_limits.h"
 
 namespace atl::admission {
 

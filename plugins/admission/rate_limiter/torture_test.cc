@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/thread_executor.h"
-#include "rate_limiter.h"
 
 namespace atl::admission {
 namespace {

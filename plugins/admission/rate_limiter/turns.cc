@@ -1,4 +1,4 @@
-#include "turns.h"
+#include "admission/rate_limiter/turns.h"
 
 #include <algorithm>
 #include <limits>

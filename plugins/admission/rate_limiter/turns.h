@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "resource_pools.h"
+#include "admission/rate_limiter/resource_pools.h"
 
 namespace atl::admission {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "admission/rate_limiter/turns.h"
 #include "atoll/testing/random.h"
-#include "turns.h"
 
 namespace atl::admission {
 namespace {

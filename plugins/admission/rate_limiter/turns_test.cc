@@ -1,4 +1,4 @@
-#include "turns.h"
+#include "admission/rate_limiter/turns.h"
 
 #include <gtest/gtest.h>
 

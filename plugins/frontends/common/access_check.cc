@@ -1,4 +1,4 @@
-#include "common/access_check.h"
+#include "frontends/common/access_check.h"
 
 #include <utility>
 

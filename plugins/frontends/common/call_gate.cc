@@ -1,4 +1,4 @@
-#include "common/call_gate.h"
+#include "frontends/common/call_gate.h"
 
 #include <deque>
 #include <mutex>

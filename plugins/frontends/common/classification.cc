@@ -1,4 +1,4 @@
-#include "common/classification.h"
+#include "frontends/common/classification.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/classification.h"
+#include "frontends/common/classification.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,8 @@
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "common/region_tensors.h"
-#include "common/unary_infer_context.h"
+#include "frontends/common/region_tensors.h"
+#include "frontends/common/unary_infer_context.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/error_map.h"
+#include "frontends/common/error_map.h"
 
 namespace atl::frontends {
 

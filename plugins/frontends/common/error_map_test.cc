@@ -1,9 +1,9 @@
-#include "common/error_map.h"
+#include "frontends/common/error_map.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/model.h"
-#include "common/model_version.h"
+#include "frontends/common/model_version.h"
 
 namespace atl::frontends {
 namespace {

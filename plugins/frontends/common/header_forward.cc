@@ -1,4 +1,4 @@
-#include "common/header_forward.h"
+#include "frontends/common/header_forward.h"
 
 #include <re2/re2.h>
 #include <strings.h>

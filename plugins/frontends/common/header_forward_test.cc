@@ -1,8 +1,8 @@
-#include "common/header_forward.h"
+#include "frontends/common/header_forward.h"
 
 #include <gtest/gtest.h>
 
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,9 +1,9 @@
-#include "common/infer_context.h"
+#include "frontends/common/infer_context.h"
 
 #include <utility>
 
-#include "common/region_tensors.h"
-#include "common/wire_messages.h"
+#include "frontends/common/region_tensors.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

@@ -20,11 +20,11 @@
 #include "atoll/open_parts.h"
 #include "atoll/registry.h"
 #include "atoll/request.h"
-#include "common/large_work.h"
-#include "common/output_memory.h"
-#include "common/region_uses.h"
-#include "common/request_charge.h"
-#include "common/router_slot.h"
+#include "frontends/common/large_work.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/region_uses.h"
+#include "frontends/common/request_charge.h"
+#include "frontends/common/router_slot.h"
 
 namespace atl::frontends {
 

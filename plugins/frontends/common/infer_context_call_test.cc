@@ -8,7 +8,7 @@
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_demand.h"
-#include "common/infer_context.h"
+#include "frontends/common/infer_context.h"
 
 namespace atl::frontends {
 namespace {

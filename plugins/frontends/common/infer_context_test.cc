@@ -1,4 +1,4 @@
-#include "common/infer_context.h"
+#include "frontends/common/infer_context.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "atoll/testing/fake_catalog.h"
-#include "common/context_pool.h"
-#include "common/unary_infer_context.h"
+#include "frontends/common/context_pool.h"
+#include "frontends/common/unary_infer_context.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/large_work.h"
+#include "frontends/common/large_work.h"
 
 #include "atoll/text.h"
 

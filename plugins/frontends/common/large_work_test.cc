@@ -1,5 +1,5 @@
 // Who runs what is posted, in which order, and how much may wait.
-#include "common/large_work.h"
+#include "frontends/common/large_work.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "common/listen_address.h"
+#include "frontends/common/listen_address.h"
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

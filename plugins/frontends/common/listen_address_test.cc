@@ -1,4 +1,4 @@
-#include "common/listen_address.h"
+#include "frontends/common/listen_address.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

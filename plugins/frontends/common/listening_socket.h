@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "common/listen_address.h"
+#include "frontends/common/listen_address.h"
 
 namespace atl::frontends {
 

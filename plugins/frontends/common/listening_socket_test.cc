@@ -1,4 +1,4 @@
-#include "common/listening_socket.h"
+#include "frontends/common/listening_socket.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

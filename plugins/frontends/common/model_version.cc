@@ -1,11 +1,11 @@
-#include "common/model_version.h"
+#include "frontends/common/model_version.h"
 
 #include <cerrno>
 #include <cstdlib>
 #include <string>
 
 #include "atoll/model.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

@@ -1,4 +1,4 @@
-#include "common/output_memory.h"
+#include "frontends/common/output_memory.h"
 
 namespace atl::frontends {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "atoll/arena.h"
-#include "common/request_charge.h"
+#include "frontends/common/request_charge.h"
 
 namespace atl::frontends {
 

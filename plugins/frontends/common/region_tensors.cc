@@ -1,4 +1,4 @@
-#include "common/region_tensors.h"
+#include "frontends/common/region_tensors.h"
 
 namespace atl::frontends {
 namespace {

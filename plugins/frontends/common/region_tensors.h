@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "atoll/request.h"
-#include "common/owned_bytes.h"
-#include "common/region_uses.h"
+#include "frontends/common/owned_bytes.h"
+#include "frontends/common/region_uses.h"
 
 namespace atl::frontends {
 

@@ -1,13 +1,13 @@
 // Inputs and outputs in shared memory: what a message says, where the bytes are then, and what holds them.
-#include "common/region_tensors.h"
+#include "frontends/common/region_tensors.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/tensor_bytes.h"
-#include "common/testing/codec_test_support.h"
-#include "common/v2_infer_response.h"
+#include "frontends/common/testing/codec_test_support.h"
+#include "frontends/common/v2_infer_response.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

@@ -8,7 +8,7 @@
 #include "atoll/device_memory.h"
 #include "atoll/followed_service.h"
 #include "atoll/shared_memory.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

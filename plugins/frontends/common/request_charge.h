@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "common/request_budgets.h"
+#include "frontends/common/request_budgets.h"
 
 namespace atl::frontends {
 

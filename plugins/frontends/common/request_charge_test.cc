@@ -1,11 +1,11 @@
-#include "common/request_charge.h"
+#include "frontends/common/request_charge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "atoll/testing/fake_request_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "common/owned_bytes.h"
+#include "frontends/common/owned_bytes.h"
 
 namespace atl::frontends {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "atoll/testing/fake_catalog.h"
-#include "common/infer_context.h"
-#include "common/unary_infer_context.h"
+#include "frontends/common/infer_context.h"
+#include "frontends/common/unary_infer_context.h"
 
 namespace atl::test {
 namespace {

@@ -1,6 +1,6 @@
-#include "common/router_slot.h"
+#include "frontends/common/router_slot.h"
 
-#include "common/model_version.h"
+#include "frontends/common/model_version.h"
 
 namespace atl::frontends {
 

@@ -1,4 +1,4 @@
-#include "common/router_slot.h"
+#include "frontends/common/router_slot.h"
 
 #include <gtest/gtest.h>
 

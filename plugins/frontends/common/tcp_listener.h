@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "common/listening_socket.h"
+#include "frontends/common/listening_socket.h"
 
 namespace atl::frontends {
 

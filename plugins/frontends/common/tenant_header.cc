@@ -1,4 +1,4 @@
-#include "common/tenant_header.h"
+#include "frontends/common/tenant_header.h"
 
 #include <strings.h>
 

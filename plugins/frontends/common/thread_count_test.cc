@@ -1,4 +1,4 @@
-#include "common/thread_count.h"
+#include "frontends/common/thread_count.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "common/typed_contents.h"
+#include "frontends/common/typed_contents.h"
 
 #include <bit>
 
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

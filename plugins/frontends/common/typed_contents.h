@@ -6,8 +6,8 @@
 
 #include "atoll/status.h"
 #include "atoll/tensor.h"
-#include "common/v2_infer_request.h"
-#include "common/wire_format.h"
+#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends {
 

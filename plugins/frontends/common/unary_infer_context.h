@@ -1,9 +1,9 @@
 /// A context of a call that has exactly one answer.
 #pragma once
 
-#include "common/infer_context.h"
-#include "common/single_response.h"
-#include "common/wire_messages.h"
+#include "frontends/common/infer_context.h"
+#include "frontends/common/single_response.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

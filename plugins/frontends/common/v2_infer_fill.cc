@@ -1,10 +1,10 @@
 // The meaning of a ModelInferRequest: what its parameters, inputs and outputs ask for.
 #include <algorithm>
 
-#include "common/region_tensors.h"
-#include "common/typed_contents.h"
-#include "common/v2_infer_request.h"
-#include "common/wire_messages.h"
+#include "frontends/common/region_tensors.h"
+#include "frontends/common/typed_contents.h"
+#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

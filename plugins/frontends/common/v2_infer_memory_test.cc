@@ -5,7 +5,7 @@
 #include "atoll/testing/fake_shared_memory.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/peak_memory.h"
-#include "common/testing/random_messages.h"
+#include "frontends/common/testing/random_messages.h"
 
 namespace atl::frontends {
 namespace {

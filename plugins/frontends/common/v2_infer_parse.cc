@@ -1,5 +1,5 @@
 // The structure of a ModelInferRequest: fields, whatever their order.
-#include "common/v2_infer_request.h"
+#include "frontends/common/v2_infer_request.h"
 
 namespace atl::frontends {
 namespace {

@@ -25,9 +25,9 @@
 
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "common/owned_bytes.h"
-#include "common/region_uses.h"
-#include "common/wire_format.h"
+#include "frontends/common/owned_bytes.h"
+#include "frontends/common/region_uses.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends {
 

@@ -3,7 +3,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
-#include "common/testing/random_messages.h"
+#include "frontends/common/testing/random_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "common/testing/codec_test_support.h"
+#include "frontends/common/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

@@ -1,6 +1,6 @@
-#include "common/v2_infer_response.h"
+#include "frontends/common/v2_infer_response.h"
 
-#include "common/region_tensors.h"
+#include "frontends/common/region_tensors.h"
 
 namespace atl::frontends {
 namespace {

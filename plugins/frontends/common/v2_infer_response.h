@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "atoll/request.h"
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends {
 

@@ -1,4 +1,4 @@
-#include "common/v2_infer_response.h"
+#include "frontends/common/v2_infer_response.h"
 
 #include <gtest/gtest.h>
 

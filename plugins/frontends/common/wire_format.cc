@@ -1,4 +1,4 @@
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,10 +1,10 @@
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "common/testing/codec_test_support.h"
+#include "frontends/common/testing/codec_test_support.h"
 
 namespace atl::frontends {
 namespace {

@@ -4,10 +4,10 @@
 #include <memory>
 
 #include "atoll/host.h"
-#include "common/call_gate.h"
-#include "common/large_work.h"
-#include "common/management/management.h"
-#include "settings.h"
+#include "frontends/common/call_gate.h"
+#include "frontends/common/large_work.h"
+#include "frontends/common/management/management.h"
+#include "frontends/grpc/settings.h"
 
 namespace atl::frontends::grpc_frontend {
 

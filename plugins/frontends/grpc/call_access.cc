@@ -1,4 +1,4 @@
-#include "call_access.h"
+#include "frontends/grpc/call_access.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

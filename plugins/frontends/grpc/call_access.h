@@ -5,9 +5,9 @@
 
 #include <string_view>
 
-#include "common/access_check.h"
-#include "event.h"
-#include "wake_up.h"
+#include "frontends/common/access_check.h"
+#include "frontends/grpc/event.h"
+#include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,4 +1,4 @@
-#include "call_metadata.h"
+#include "frontends/grpc/call_metadata.h"
 
 #include <grpc/support/time.h>
 
@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "common/wire_format.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_format.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

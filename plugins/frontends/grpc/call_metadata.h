@@ -7,7 +7,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/model.h"
-#include "backplane.h"
+#include "frontends/grpc/backplane.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,4 +1,4 @@
-#include "connection_acceptor.h"
+#include "frontends/grpc/connection_acceptor.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "atoll/clock.h"
-#include "common/tcp_listener.h"
+#include "frontends/common/tcp_listener.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "atoll/log.h"
 #include "atoll/status.h"
-#include "common/connection_limit.h"
-#include "common/listening_socket.h"
+#include "frontends/common/connection_limit.h"
+#include "frontends/common/listening_socket.h"
 
 namespace atl::frontends::grpc_frontend {
 

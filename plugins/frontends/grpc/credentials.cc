@@ -1,4 +1,4 @@
-#include "credentials.h"
+#include "frontends/grpc/credentials.h"
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>

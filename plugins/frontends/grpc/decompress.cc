@@ -1,4 +1,4 @@
-#include "decompress.h"
+#include "frontends/grpc/decompress.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>

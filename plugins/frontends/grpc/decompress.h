@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "atoll/status.h"
-#include "common/request_charge.h"
+#include "frontends/common/request_charge.h"
 
 namespace atl::frontends::grpc_frontend {
 

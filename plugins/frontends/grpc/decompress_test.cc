@@ -1,12 +1,12 @@
-#include "decompress.h"
+#include "frontends/grpc/decompress.h"
 
 #include <grpc/byte_buffer.h>
 #include <grpc/slice.h>
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include "frontend_fixture.h"
-#include "received_message.h"
+#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/received_message.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

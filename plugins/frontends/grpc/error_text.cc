@@ -1,7 +1,7 @@
-#include "error_text.h"
+#include "frontends/grpc/error_text.h"
 
-#include "common/error_map.h"
-#include "common/wire_format.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,8 +1,8 @@
-#include "error_text.h"
+#include "frontends/grpc/error_text.h"
 
 #include <gtest/gtest.h>
 
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

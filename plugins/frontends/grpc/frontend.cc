@@ -1,4 +1,4 @@
-#include "frontend.h"
+#include "frontends/grpc/frontend.h"
 
 #include <utility>
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "atoll/plugin.h"
-#include "backplane.h"
-#include "grpc_server.h"
-#include "log_bridge.h"
+#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/grpc_server.h"
+#include "frontends/grpc/log_bridge.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -17,8 +17,8 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
 #include "atoll/testing/option_table.h"
-#include "frontend.h"
-#include "option_table.h"
+#include "frontends/grpc/frontend.h"
+#include "frontends/grpc/option_table.h"
 
 namespace atl::frontends::grpc_frontend {
 

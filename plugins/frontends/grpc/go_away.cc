@@ -1,4 +1,4 @@
-#include "go_away.h"
+#include "frontends/grpc/go_away.h"
 
 #include <grpc/event_engine/event_engine.h>
 #include <grpc/grpc.h>

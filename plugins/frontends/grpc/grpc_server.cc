@@ -1,4 +1,4 @@
-#include "grpc_server.h"
+#include "frontends/grpc/grpc_server.h"
 
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/server_builder.h>
@@ -8,10 +8,10 @@
 #include <chrono>
 #include <system_error>
 
-#include "common/wire_messages.h"
-#include "event.h"
-#include "infer_call.h"
-#include "infer_stream.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/event.h"
+#include "frontends/grpc/infer_call.h"
+#include "frontends/grpc/infer_stream.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

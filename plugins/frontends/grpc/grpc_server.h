@@ -10,13 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "backplane.h"
-#include "connection_acceptor.h"
-#include "go_away.h"
-#include "infer_queue.h"
-#include "method_table.h"
-#include "receive_quota.h"
-#include "services.h"
+#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/connection_acceptor.h"
+#include "frontends/grpc/go_away.h"
+#include "frontends/grpc/infer_queue.h"
+#include "frontends/grpc/method_table.h"
+#include "frontends/grpc/receive_quota.h"
+#include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {
 

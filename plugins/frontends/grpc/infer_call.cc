@@ -1,14 +1,14 @@
-#include "infer_call.h"
+#include "frontends/grpc/infer_call.h"
 
 #include <utility>
 
-#include "call_metadata.h"
-#include "common/classification.h"
-#include "common/output_memory.h"
-#include "common/v2_infer_response.h"
-#include "common/wire_messages.h"
-#include "error_text.h"
-#include "message_buffer.h"
+#include "frontends/common/classification.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/v2_infer_response.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/call_metadata.h"
+#include "frontends/grpc/error_text.h"
+#include "frontends/grpc/message_buffer.h"
 
 namespace atl::frontends::grpc_frontend {
 

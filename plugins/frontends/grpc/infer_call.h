@@ -11,12 +11,12 @@
 #include <optional>
 
 #include "atoll/gate.h"
-#include "call_access.h"
-#include "common/unary_infer_context.h"
-#include "event.h"
-#include "infer_queue.h"
-#include "received_message.h"
-#include "wake_up.h"
+#include "frontends/common/unary_infer_context.h"
+#include "frontends/grpc/call_access.h"
+#include "frontends/grpc/event.h"
+#include "frontends/grpc/infer_queue.h"
+#include "frontends/grpc/received_message.h"
+#include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,8 +1,8 @@
-#include "infer_queue.h"
+#include "frontends/grpc/infer_queue.h"
 
-#include "infer_call.h"
-#include "infer_stream.h"
-#include "stream_request.h"
+#include "frontends/grpc/infer_call.h"
+#include "frontends/grpc/infer_stream.h"
+#include "frontends/grpc/stream_request.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

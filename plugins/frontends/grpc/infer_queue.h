@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "backplane.h"
-#include "common/context_pool.h"
-#include "services.h"
-#include "stream_list.h"
+#include "frontends/common/context_pool.h"
+#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/services.h"
+#include "frontends/grpc/stream_list.h"
 
 namespace atl::frontends::grpc_frontend {
 

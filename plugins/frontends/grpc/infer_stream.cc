@@ -1,11 +1,11 @@
-#include "infer_stream.h"
+#include "frontends/grpc/infer_stream.h"
 
 #include <utility>
 #include <vector>
 
-#include "call_metadata.h"
-#include "common/wire_messages.h"
-#include "error_text.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/call_metadata.h"
+#include "frontends/grpc/error_text.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <string>
 
-#include "call_access.h"
-#include "event.h"
-#include "infer_queue.h"
-#include "stream_request.h"
+#include "frontends/grpc/call_access.h"
+#include "frontends/grpc/event.h"
+#include "frontends/grpc/infer_queue.h"
+#include "frontends/grpc/stream_request.h"
 
 namespace atl::frontends::grpc_frontend {
 

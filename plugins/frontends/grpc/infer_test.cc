@@ -1,5 +1,5 @@
 // ModelInfer from the client's side.
-#include "frontend_fixture.h"
+#include "frontends/grpc/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,4 +1,4 @@
-#include "log_bridge.h"
+#include "frontends/grpc/log_bridge.h"
 
 #include <grpc/support/log.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "message_buffer.h"
+#include "frontends/grpc/message_buffer.h"
 
 #include <cstdlib>
 #include <vector>
 
-#include "common/output_memory.h"
-#include "common/wire_messages.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::grpc_frontend {
 Status check_output_bytes(uint64_t size_bytes) noexcept {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "common/v2_infer_response.h"
+#include "frontends/common/v2_infer_response.h"
 
 namespace atl::frontends::grpc_frontend {
 

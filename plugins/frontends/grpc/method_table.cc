@@ -1,12 +1,12 @@
-#include "method_table.h"
+#include "frontends/grpc/method_table.h"
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-#include "common/management/management.h"
-#include "stream_call.h"
-#include "unary_call.h"
+#include "frontends/common/management/management.h"
+#include "frontends/grpc/stream_call.h"
+#include "frontends/grpc/unary_call.h"
 
 /// Asks the service for the next call of a method.
 #define ATOLL_ARM(service, Name)                                                     \

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "atoll/access.h"
-#include "backplane.h"
-#include "services.h"
+#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {
 

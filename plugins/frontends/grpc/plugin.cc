@@ -2,8 +2,8 @@
 
 #include "atoll/access.h"
 #include "atoll/model_demand.h"
-#include "frontend.h"
-#include "option_table.h"
+#include "frontends/grpc/frontend.h"
+#include "frontends/grpc/option_table.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,4 +1,4 @@
-#include "received_message.h"
+#include "frontends/grpc/received_message.h"
 
 #include <algorithm>
 #include <utility>

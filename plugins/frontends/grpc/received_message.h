@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "atoll/model.h"
-#include "common/large_work.h"
-#include "common/management/management.h"
-#include "common/v2_infer_request.h"
-#include "decompress.h"
+#include "frontends/common/large_work.h"
+#include "frontends/common/management/management.h"
+#include "frontends/common/v2_infer_request.h"
+#include "frontends/grpc/decompress.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "atoll/testing/fake_request_memory.h"
-#include "frontend_fixture.h"
-#include "receive_quota.h"
+#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/receive_quota.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

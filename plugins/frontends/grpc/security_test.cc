@@ -4,8 +4,8 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/temporary_directory.h"
+#include "frontends/grpc/stream_fixture.h"
 #include "health.grpc.pb.h"
-#include "stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,11 +1,11 @@
-#include "settings.h"
+#include "frontends/grpc/settings.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "atoll/clock.h"
 #include "atoll/usable_cpus.h"
-#include "common/thread_count.h"
+#include "frontends/common/thread_count.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "common/header_forward.h"
-#include "common/listen_address.h"
-#include "common/region_uses.h"
-#include "common/tenant_header.h"
-#include "credentials.h"
+#include "frontends/common/header_forward.h"
+#include "frontends/common/listen_address.h"
+#include "frontends/common/region_uses.h"
+#include "frontends/common/tenant_header.h"
+#include "frontends/grpc/credentials.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "event.h"
+#include "frontends/grpc/event.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend_fixture.h"
+#include "frontends/grpc/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,12 +1,12 @@
-#include "stream_message.h"
+#include "frontends/grpc/stream_message.h"
 
 #include <span>
 
-#include "common/output_memory.h"
-#include "common/v2_infer_response.h"
-#include "common/wire_format.h"
-#include "common/wire_messages.h"
-#include "message_buffer.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/v2_infer_response.h"
+#include "frontends/common/wire_format.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/message_buffer.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -1,16 +1,16 @@
-#include "stream_request.h"
+#include "frontends/grpc/stream_request.h"
 
 #include <utility>
 
-#include "call_metadata.h"
-#include "common/classification.h"
-#include "common/error_map.h"
-#include "common/wire_format.h"
-#include "common/wire_messages.h"
-#include "error_text.h"
-#include "infer_stream.h"
-#include "message_buffer.h"
-#include "stream_message.h"
+#include "frontends/common/classification.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/wire_format.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/call_metadata.h"
+#include "frontends/grpc/error_text.h"
+#include "frontends/grpc/infer_stream.h"
+#include "frontends/grpc/message_buffer.h"
+#include "frontends/grpc/stream_message.h"
 
 namespace atl::frontends::grpc_frontend {
 

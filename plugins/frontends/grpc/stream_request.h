@@ -4,13 +4,13 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "atoll/gate.h"
-#include "common/infer_context.h"
-#include "common/single_response.h"
-#include "common/stream/stream_rules.h"
-#include "event.h"
-#include "infer_queue.h"
-#include "received_message.h"
-#include "wake_up.h"
+#include "frontends/common/infer_context.h"
+#include "frontends/common/single_response.h"
+#include "frontends/common/stream/stream_rules.h"
+#include "frontends/grpc/event.h"
+#include "frontends/grpc/infer_queue.h"
+#include "frontends/grpc/received_message.h"
+#include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -11,13 +11,13 @@
 #include <utility>
 
 #include "atoll/gate.h"
-#include "backplane.h"
-#include "call_access.h"
-#include "common/management/management.h"
-#include "common/wire_messages.h"
-#include "decompress.h"
-#include "error_text.h"
-#include "event.h"
+#include "frontends/common/management/management.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/call_access.h"
+#include "frontends/grpc/decompress.h"
+#include "frontends/grpc/error_text.h"
+#include "frontends/grpc/event.h"
 
 namespace atl::frontends::grpc_frontend {
 

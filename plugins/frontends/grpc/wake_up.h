@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "event.h"
+#include "frontends/grpc/event.h"
 
 namespace atl::frontends::grpc_frontend {
 

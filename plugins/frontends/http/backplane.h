@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "atoll/host.h"
-#include "common/call_gate.h"
-#include "common/large_work.h"
-#include "common/management/management.h"
-#include "contributed_routes.h"
-#include "settings.h"
+#include "frontends/common/call_gate.h"
+#include "frontends/common/large_work.h"
+#include "frontends/common/management/management.h"
+#include "frontends/http/contributed_routes.h"
+#include "frontends/http/settings.h"
 
 namespace atl::frontends::http {
 

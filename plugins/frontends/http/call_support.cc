@@ -1,12 +1,12 @@
-#include "call_support.h"
+#include "frontends/http/call_support.h"
 
 #include <algorithm>
 
-#include "codec/error_json.h"
-#include "common/error_map.h"
-#include "common/model_version.h"
-#include "common/wire_messages.h"
-#include "http_messages.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/model_version.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/error_json.h"
+#include "frontends/http/http_messages.h"
 
 namespace atl::frontends::http {
 namespace {

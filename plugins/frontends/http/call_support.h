@@ -5,11 +5,11 @@
 
 #include "atoll/model.h"
 #include "atoll/status.h"
-#include "backplane.h"
-#include "common/infer_context.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_head.h"
-#include "route_table.h"
+#include "frontends/common/infer_context.h"
+#include "frontends/http/backplane.h"
+#include "frontends/http/route_table.h"
 
 namespace atl::frontends::http {
 

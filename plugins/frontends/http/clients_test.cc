@@ -2,7 +2,7 @@
 #include <thread>
 #include <vector>
 
-#include "frontend_fixture.h"
+#include "frontends/http/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

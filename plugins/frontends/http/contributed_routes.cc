@@ -1,4 +1,4 @@
-#include "contributed_routes.h"
+#include "frontends/http/contributed_routes.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 
 #include "atoll/text.h"
 #include "frontends/common/http/request_counters.h"
-#include "route_table.h"
+#include "frontends/http/route_table.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,5 +1,5 @@
 /// Routes of other plugins, as a provider in this process brings them.
-#include "contributed_routes.h"
+#include "frontends/http/contributed_routes.h"
 
 #include <functional>
 #include <thread>
@@ -7,7 +7,7 @@
 
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
-#include "frontend_fixture.h"
+#include "frontends/http/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,9 +1,9 @@
-#include "frontend.h"
+#include "frontends/http/frontend.h"
 
 #include <utility>
 
-#include "codec/error_json.h"
-#include "thread_context.h"
+#include "frontends/http/codec/error_json.h"
+#include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
 

@@ -7,9 +7,9 @@
 
 #include "atoll/metrics.h"
 #include "atoll/plugin.h"
-#include "backplane.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
+#include "frontends/http/backplane.h"
 
 namespace atl::frontends::http {
 

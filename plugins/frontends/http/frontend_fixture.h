@@ -16,9 +16,9 @@
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
 #include "atoll/testing/option_table.h"
-#include "frontend.h"
-#include "http_client.h"
-#include "option_table.h"
+#include "frontends/http/frontend.h"
+#include "frontends/http/http_client.h"
+#include "frontends/http/option_table.h"
 
 namespace atl::frontends::http {
 

@@ -1,13 +1,13 @@
-#include "generate_call.h"
+#include "frontends/http/generate_call.h"
 
 #include <utility>
 
-#include "codec/error_json.h"
-#include "codec/generate.h"
-#include "common/error_map.h"
-#include "common/output_memory.h"
-#include "common/wire_messages.h"
-#include "http_messages.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/error_json.h"
+#include "frontends/http/codec/generate.h"
+#include "frontends/http/http_messages.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "codec/json_output.h"
-#include "codec/reply_form.h"
-#include "common/infer_context.h"
-#include "model_call.h"
+#include "frontends/common/infer_context.h"
+#include "frontends/http/codec/json_output.h"
+#include "frontends/http/codec/reply_form.h"
+#include "frontends/http/model_call.h"
 
 namespace atl::frontends::http {
 

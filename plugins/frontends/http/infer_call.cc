@@ -1,17 +1,17 @@
-#include "infer_call.h"
+#include "frontends/http/infer_call.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
-#include "call_support.h"
-#include "codec/error_json.h"
-#include "codec/infer_response.h"
-#include "common/classification.h"
-#include "common/error_map.h"
-#include "common/output_memory.h"
-#include "common/wire_messages.h"
-#include "http_messages.h"
+#include "frontends/common/classification.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/output_memory.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/call_support.h"
+#include "frontends/http/codec/error_json.h"
+#include "frontends/http/codec/infer_response.h"
+#include "frontends/http/http_messages.h"
 
 namespace atl::frontends::http {
 namespace {

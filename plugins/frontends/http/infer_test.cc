@@ -1,6 +1,6 @@
 // The infer call from the client's side.
-#include "frontend_fixture.h"
 #include "frontends/common/http/compression.h"
+#include "frontends/http/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -3,8 +3,8 @@
 #include <semaphore>
 
 #include "atoll/testing/fake_shared_memory.h"
-#include "frontend_fixture.h"
 #include "frontends/common/http/compression.h"
+#include "frontends/http/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

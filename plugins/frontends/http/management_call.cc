@@ -1,12 +1,12 @@
-#include "management_call.h"
+#include "frontends/http/management_call.h"
 
 #include <utility>
 
-#include "call_support.h"
-#include "common/error_map.h"
-#include "common/wire_messages.h"
-#include "management/repository_json.h"
-#include "management_endpoints.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/call_support.h"
+#include "frontends/http/management/repository_json.h"
+#include "frontends/http/management_endpoints.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "atoll/gate.h"
-#include "common/management/management.h"
 #include "frontends/common/http/call.h"
-#include "route_table.h"
-#include "thread_context.h"
+#include "frontends/common/management/management.h"
+#include "frontends/http/route_table.h"
+#include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
 

@@ -1,14 +1,14 @@
-#include "management_endpoints.h"
+#include "frontends/http/management_endpoints.h"
 
 #include <vector>
 
-#include "call_support.h"
-#include "http_messages.h"
-#include "management/metadata_json.h"
-#include "management/model_config_json.h"
-#include "management/settings_json.h"
-#include "management/shared_memory_json.h"
-#include "management/statistics_json.h"
+#include "frontends/http/call_support.h"
+#include "frontends/http/http_messages.h"
+#include "frontends/http/management/metadata_json.h"
+#include "frontends/http/management/model_config_json.h"
+#include "frontends/http/management/settings_json.h"
+#include "frontends/http/management/shared_memory_json.h"
+#include "frontends/http/management/statistics_json.h"
 
 namespace atl::frontends::http {
 namespace {

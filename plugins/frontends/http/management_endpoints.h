@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "common/management/management.h"
-#include "route_table.h"
+#include "frontends/common/management/management.h"
+#include "frontends/http/route_table.h"
 
 namespace atl::frontends::http {
 

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "atoll/gate.h"
-#include "call_support.h"
-#include "common/wire_messages.h"
 #include "frontends/common/http/body_buffer.h"
 #include "frontends/common/http/call.h"
-#include "route_table.h"
-#include "thread_context.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/call_support.h"
+#include "frontends/http/route_table.h"
+#include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
 

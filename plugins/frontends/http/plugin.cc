@@ -3,8 +3,8 @@
 #include "atoll/access.h"
 #include "atoll/http_routes.h"
 #include "atoll/model_demand.h"
-#include "frontend.h"
-#include "option_table.h"
+#include "frontends/http/frontend.h"
+#include "frontends/http/option_table.h"
 
 namespace atl::frontends::http {
 

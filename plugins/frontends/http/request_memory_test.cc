@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "atoll/testing/fake_request_memory.h"
-#include "frontend_fixture.h"
 #include "frontends/common/http/compression.h"
+#include "frontends/http/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,11 +1,11 @@
-#include "route_call.h"
+#include "frontends/http/route_call.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "codec/error_json.h"
-#include "common/error_map.h"
-#include "common/wire_messages.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/error_json.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -14,7 +14,7 @@
 #include "atoll/http_routes.h"
 #include "frontends/common/http/body_buffer.h"
 #include "frontends/common/http/call.h"
-#include "thread_context.h"
+#include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
 

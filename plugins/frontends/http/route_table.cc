@@ -1,9 +1,9 @@
-#include "route_table.h"
+#include "frontends/http/route_table.h"
 
 #include <array>
 #include <cstddef>
 
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends::http {
 namespace {

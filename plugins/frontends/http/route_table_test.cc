@@ -1,5 +1,5 @@
 // Paths and the calls they name.
-#include "route_table.h"
+#include "frontends/http/route_table.h"
 
 #include <gtest/gtest.h>
 

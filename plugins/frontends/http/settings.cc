@@ -1,11 +1,11 @@
-#include "settings.h"
+#include "frontends/http/settings.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "atoll/usable_cpus.h"
-#include "common/thread_count.h"
+#include "frontends/common/thread_count.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "common/header_forward.h"
-#include "common/tenant_header.h"
+#include "frontends/common/header_forward.h"
 #include "frontends/common/http/server_options.h"
+#include "frontends/common/tenant_header.h"
 
 namespace atl::frontends::http {
 

@@ -1,14 +1,14 @@
-#include "thread_context.h"
+#include "frontends/http/thread_context.h"
 
 #include <string>
 #include <utility>
 
-#include "common/wire_messages.h"
-#include "generate_call.h"
-#include "http_messages.h"
-#include "infer_call.h"
-#include "management_call.h"
-#include "route_call.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/generate_call.h"
+#include "frontends/http/http_messages.h"
+#include "frontends/http/infer_call.h"
+#include "frontends/http/management_call.h"
+#include "frontends/http/route_call.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "backplane.h"
-#include "codec/generate.h"
-#include "codec/infer_request.h"
-#include "contributed_routes.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_thread.h"
+#include "frontends/http/backplane.h"
+#include "frontends/http/codec/generate.h"
+#include "frontends/http/codec/infer_request.h"
+#include "frontends/http/contributed_routes.h"
 
 namespace atl::frontends::http {
 

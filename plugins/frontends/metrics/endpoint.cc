@@ -1,4 +1,4 @@
-#include "endpoint.h"
+#include "frontends/metrics/endpoint.h"
 
 #include <exception>
 

@@ -10,7 +10,7 @@
 #include "atoll/gate.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_options.h"
-#include "settings.h"
+#include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
 

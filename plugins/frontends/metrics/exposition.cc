@@ -1,7 +1,7 @@
-#include "exposition.h"
+#include "frontends/metrics/exposition.h"
 
-#include "model_families.h"
-#include "source_sink.h"
+#include "frontends/metrics/model_families.h"
+#include "frontends/metrics/source_sink.h"
 
 namespace atl::frontends::metrics {
 

@@ -7,11 +7,11 @@
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
 #include "atoll/model.h"
-#include "host_load.h"
-#include "latency_windows.h"
-#include "model_facts.h"
-#include "plugin_states.h"
-#include "settings.h"
+#include "frontends/metrics/host_load.h"
+#include "frontends/metrics/latency_windows.h"
+#include "frontends/metrics/model_facts.h"
+#include "frontends/metrics/plugin_states.h"
+#include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,4 +1,4 @@
-#include "frontend.h"
+#include "frontends/metrics/frontend.h"
 
 #include <utility>
 

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "atoll/plugin.h"
-#include "endpoint.h"
-#include "exposition.h"
 #include "frontends/common/access_check.h"
 #include "frontends/common/http/http_server.h"
-#include "poller.h"
-#include "settings.h"
+#include "frontends/metrics/endpoint.h"
+#include "frontends/metrics/exposition.h"
+#include "frontends/metrics/poller.h"
+#include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,5 +1,5 @@
 /// The plugin as the server runs it, with socket clients before it.
-#include "frontend.h"
+#include "frontends/metrics/frontend.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
-#include "metrics_test_support.h"
+#include "frontends/metrics/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "host_load.h"
+#include "frontends/metrics/host_load.h"
 
 #include <sys/resource.h>
 

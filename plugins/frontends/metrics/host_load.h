@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "page.h"
-#include "proc_files.h"
+#include "frontends/metrics/page.h"
+#include "frontends/metrics/proc_files.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,8 +1,8 @@
-#include "host_load.h"
+#include "frontends/metrics/host_load.h"
 
 #include <gtest/gtest.h>
 
-#include "metrics_test_support.h"
+#include "frontends/metrics/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "latency_view.h"
-#include "latency_windows.h"
+#include "frontends/metrics/latency_view.h"
+#include "frontends/metrics/latency_windows.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "latency_view.h"
+#include "frontends/metrics/latency_view.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/latency_histogram.h"
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,8 +1,8 @@
-#include "latency_windows.h"
+#include "frontends/metrics/latency_windows.h"
 
 #include <set>
 
-#include "latency_view.h"
+#include "frontends/metrics/latency_view.h"
 
 namespace atl::frontends::metrics {
 

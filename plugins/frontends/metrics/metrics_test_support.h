@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "atoll/testing/option_table.h"
-#include "option_table.h"
+#include "frontends/metrics/option_table.h"
 
 namespace atl::frontends::metrics {
 

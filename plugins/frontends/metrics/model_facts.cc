@@ -1,4 +1,4 @@
-#include "model_facts.h"
+#include "frontends/metrics/model_facts.h"
 
 #include <prometheus/check_names.h>
 

@@ -11,7 +11,7 @@
 
 #include "atoll/log.h"
 #include "atoll/model.h"
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,11 +1,11 @@
-#include "model_families.h"
+#include "frontends/metrics/model_families.h"
 
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 #include <utility>
 
-#include "latency_view.h"
+#include "frontends/metrics/latency_view.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "atoll/statistics.h"
-#include "model_facts.h"
-#include "page.h"
-#include "settings.h"
+#include "frontends/metrics/model_facts.h"
+#include "frontends/metrics/page.h"
+#include "frontends/metrics/settings.h"
 
 namespace atl::frontends::metrics {
 

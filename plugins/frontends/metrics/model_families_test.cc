@@ -1,5 +1,5 @@
 /// What models show, and how their configurations shape it.
-#include "model_families.h"
+#include "frontends/metrics/model_families.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_log.h"
-#include "metrics_test_support.h"
+#include "frontends/metrics/metrics_test_support.h"
 #include "model_config.pb.h"
 
 namespace atl::frontends::metrics {

@@ -1,4 +1,4 @@
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 #include <prometheus/text_serializer.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "common/wire_format.h"
+#include "frontends/common/wire_format.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>

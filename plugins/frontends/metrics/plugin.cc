@@ -3,8 +3,8 @@
 #include "atoll/access.h"
 #include "atoll/memory.h"
 #include "atoll/metrics.h"
-#include "frontend.h"
-#include "option_table.h"
+#include "frontends/metrics/frontend.h"
+#include "frontends/metrics/option_table.h"
 
 namespace atl::frontends::metrics {
 

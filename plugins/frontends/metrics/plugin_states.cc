@@ -1,4 +1,4 @@
-#include "plugin_states.h"
+#include "frontends/metrics/plugin_states.h"
 
 #include <iterator>
 #include <set>

@@ -10,7 +10,7 @@
 #include "atoll/event_bus.h"
 #include "atoll/events.h"
 #include "atoll/status.h"
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {
 

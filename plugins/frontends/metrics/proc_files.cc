@@ -1,4 +1,4 @@
-#include "proc_files.h"
+#include "frontends/metrics/proc_files.h"
 
 #include <dirent.h>
 #include <unistd.h>

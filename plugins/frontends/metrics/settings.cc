@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "frontends/metrics/settings.h"
 
 #include <charconv>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "common/listen_address.h"
+#include "frontends/common/listen_address.h"
 
 namespace atl::frontends::metrics {
 

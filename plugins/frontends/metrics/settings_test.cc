@@ -1,10 +1,10 @@
-#include "settings.h"
+#include "frontends/metrics/settings.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/clock.h"
 #include "atoll/runtime/option_table.h"
-#include "metrics_test_support.h"
+#include "frontends/metrics/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -1,4 +1,4 @@
-#include "source_sink.h"
+#include "frontends/metrics/source_sink.h"
 
 #include <prometheus/check_names.h>
 

@@ -8,7 +8,7 @@
 
 #include "atoll/metrics.h"
 #include "atoll/registry.h"
-#include "page.h"
+#include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {
 

@@ -1,8 +1,8 @@
 // What every sink owes, by shadows.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include "shadow_request.h"
-#include "testing/test_support.h"
+#include "routing/weighted/shadow_request.h"
+#include "routing/weighted/testing/test_support.h"
 
 namespace atl::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "keys/key_table.h"
+#include "security/keys/key_table.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "keys/keys.h"
+#include "security/keys/keys.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/access.h"
-#include "keys/key_table.h"
+#include "security/keys/key_table.h"
 
 namespace atl::keys {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "keys/keys.h"
+#include "security/keys/keys.h"
 
 namespace atl::keys {
 namespace {

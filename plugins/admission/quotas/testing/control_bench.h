@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "quotas/admission_control.h"
+#include "admission/quotas/admission_control.h"
 
 namespace atl::quotas {
 

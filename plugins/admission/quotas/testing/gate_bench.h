@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "admission/quotas/request_gate.h"
+#include "admission/quotas/testing/control_bench.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "quotas/request_gate.h"
-#include "quotas/testing/control_bench.h"
 
 namespace atl::quotas {
 

@@ -1,7 +1,7 @@
 // Any bytes as a ModelInferRequest. The first byte says into how many slices the rest is cut.
 #include <cstdlib>
 
-#include "common/testing/codec_test_support.h"
+#include "frontends/common/testing/codec_test_support.h"
 #include "fuzz_target.h"
 
 using atl::frontends::ReadMessage;

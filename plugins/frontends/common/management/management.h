@@ -16,9 +16,9 @@
 #include "atoll/model_control.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
-#include "common/access_check.h"
-#include "common/request_budgets.h"
-#include "common/router_slot.h"
+#include "frontends/common/access_check.h"
+#include "frontends/common/request_budgets.h"
+#include "frontends/common/router_slot.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "atoll/model_demand.h"
-#include "common/management/management.h"
-#include "common/wire_messages.h"
+#include "frontends/common/management/management.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

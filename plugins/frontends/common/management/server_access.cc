@@ -1,4 +1,4 @@
-#include "common/management/management.h"
+#include "frontends/common/management/management.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,6 +1,6 @@
 // Trace and log settings.
-#include "common/management/management.h"
-#include "common/wire_messages.h"
+#include "frontends/common/management/management.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/model_identifier.h"
-#include "common/management/management.h"
+#include "frontends/common/management/management.h"
 
 namespace atl::frontends {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/stream/stream_rules.h"
+#include "frontends/common/stream/stream_rules.h"
 
 #include <gtest/gtest.h>
 

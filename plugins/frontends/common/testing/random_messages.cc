@@ -1,4 +1,4 @@
-#include "common/testing/random_messages.h"
+#include "frontends/common/testing/random_messages.h"
 
 #include <iterator>
 #include <utility>

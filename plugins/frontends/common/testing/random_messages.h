@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "atoll/testing/random.h"
-#include "common/testing/codec_test_support.h"
+#include "frontends/common/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

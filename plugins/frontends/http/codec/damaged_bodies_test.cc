@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "atoll/testing/random.h"
-#include "codec/testing/codec_oracle.h"
+#include "frontends/http/codec/testing/codec_oracle.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,6 +1,6 @@
-#include "codec/error_json.h"
+#include "frontends/http/codec/error_json.h"
 
-#include "codec/json_writer.h"
+#include "frontends/http/codec/json_writer.h"
 
 namespace atl::frontends::http {
 

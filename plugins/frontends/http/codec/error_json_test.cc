@@ -1,8 +1,8 @@
-#include "codec/error_json.h"
+#include "frontends/http/codec/error_json.h"
 
 #include <gtest/gtest.h>
 
-#include "codec/json_document.h"
+#include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -6,10 +6,10 @@
 #include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "codec/infer_request.h"
-#include "codec/json_document.h"
-#include "codec/json_output.h"
-#include "codec/reply_form.h"
+#include "frontends/http/codec/infer_request.h"
+#include "frontends/http/codec/json_document.h"
+#include "frontends/http/codec/json_output.h"
+#include "frontends/http/codec/reply_form.h"
 
 namespace atl::frontends::http {
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "codec/generate.h"
-#include "codec/json_tensor.h"
-#include "codec/json_values.h"
-#include "codec/request_parameters.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/generate.h"
+#include "frontends/http/codec/json_tensor.h"
+#include "frontends/http/codec/json_values.h"
+#include "frontends/http/codec/request_parameters.h"
 
 namespace atl::frontends::http {
 namespace {

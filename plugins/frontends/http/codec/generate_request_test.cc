@@ -1,7 +1,7 @@
 // The generate extension's request: which member becomes what.
 #include <gtest/gtest.h>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

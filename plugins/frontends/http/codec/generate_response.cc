@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "codec/generate.h"
-#include "codec/json_writer.h"
-#include "codec/tensor_json.h"
+#include "frontends/http/codec/generate.h"
+#include "frontends/http/codec/json_writer.h"
+#include "frontends/http/codec/tensor_json.h"
 
 namespace atl::frontends::http {
 namespace {

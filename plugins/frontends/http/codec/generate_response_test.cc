@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "codec/testing/codec_test_support.h"
-#include "codec/testing/response_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/response_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

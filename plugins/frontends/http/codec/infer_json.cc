@@ -1,14 +1,14 @@
-#include "codec/infer_json.h"
+#include "frontends/http/codec/infer_json.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "codec/json_tensor.h"
-#include "codec/json_values.h"
-#include "codec/request_parameters.h"
-#include "common/region_tensors.h"
-#include "common/wire_messages.h"
+#include "frontends/common/region_tensors.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/json_tensor.h"
+#include "frontends/http/codec/json_values.h"
+#include "frontends/http/codec/request_parameters.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -8,9 +8,9 @@
 #include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "codec/json_document.h"
-#include "codec/reply_form.h"
-#include "common/region_uses.h"
+#include "frontends/common/region_uses.h"
+#include "frontends/http/codec/json_document.h"
+#include "frontends/http/codec/reply_form.h"
 
 namespace atl::frontends::http {
 

@@ -1,10 +1,10 @@
-#include "codec/infer_request.h"
+#include "frontends/http/codec/infer_request.h"
 
 #include <charconv>
 
-#include "codec/infer_json.h"
-#include "codec/json_values.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/infer_json.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 namespace {

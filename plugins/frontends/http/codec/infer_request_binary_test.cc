@@ -1,7 +1,7 @@
 // Tensors that are not in the JSON: behind it, in shared memory, or all of the body.
 #include <gtest/gtest.h>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,9 +1,9 @@
 // What the JSON of an infer request means, and every way of refusing it.
-#include "codec/infer_request.h"
+#include "frontends/http/codec/infer_request.h"
 
 #include <gtest/gtest.h>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,8 +1,8 @@
-#include "codec/infer_response.h"
+#include "frontends/http/codec/infer_response.h"
 
-#include "codec/json_writer.h"
-#include "codec/tensor_json.h"
-#include "common/region_tensors.h"
+#include "frontends/common/region_tensors.h"
+#include "frontends/http/codec/json_writer.h"
+#include "frontends/http/codec/tensor_json.h"
 
 namespace atl::frontends::http {
 namespace {

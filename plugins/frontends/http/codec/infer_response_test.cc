@@ -1,12 +1,12 @@
 // What a client reads: the order of members, numbers as the protocol prints them, tensors behind the JSON.
-#include "codec/infer_response.h"
+#include "frontends/http/codec/infer_response.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "codec/testing/codec_test_support.h"
-#include "codec/testing/response_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/response_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "codec/json_document.h"
+#include "frontends/http/codec/json_document.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,8 +7,8 @@
 #include <limits>
 #include <new>
 
-#include "codec/json_scan.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/json_scan.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "codec/long_arrays.h"
+#include "frontends/http/codec/long_arrays.h"
 
 namespace atl::frontends::http {
 

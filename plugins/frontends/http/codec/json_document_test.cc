@@ -1,11 +1,11 @@
 // What is JSON for us, and what is said about what is not.
-#include "codec/json_document.h"
+#include "frontends/http/codec/json_document.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "codec/json_document.h"
-#include "codec/long_arrays.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/json_document.h"
+#include "frontends/http/codec/long_arrays.h"
 
 namespace atl::frontends::http {
 

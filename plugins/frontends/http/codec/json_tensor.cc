@@ -1,4 +1,4 @@
-#include "codec/json_tensor.h"
+#include "frontends/http/codec/json_tensor.h"
 
 #include <bit>
 #include <concepts>
@@ -7,9 +7,9 @@
 #include <string>
 #include <type_traits>
 
-#include "codec/long_tensor.h"
-#include "codec/tensor_fault.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/long_tensor.h"
+#include "frontends/http/codec/tensor_fault.h"
 
 namespace atl::frontends::http {
 namespace {

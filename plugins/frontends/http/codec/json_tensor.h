@@ -8,8 +8,8 @@
 #include "atoll/arena.h"
 #include "atoll/status.h"
 #include "atoll/tensor.h"
-#include "codec/json_document.h"
-#include "common/owned_bytes.h"
+#include "frontends/common/owned_bytes.h"
+#include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {
 

@@ -1,12 +1,12 @@
 // `data` of every datatype: what becomes of its elements, and what is refused.
-#include "codec/json_tensor.h"
+#include "frontends/http/codec/json_tensor.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "codec/json_values.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 namespace {

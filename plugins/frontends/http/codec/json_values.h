@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "codec/json_document.h"
+#include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {
 

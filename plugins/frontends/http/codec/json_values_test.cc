@@ -1,8 +1,8 @@
-#include "codec/json_values.h"
+#include "frontends/http/codec/json_values.h"
 
 #include <gtest/gtest.h>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

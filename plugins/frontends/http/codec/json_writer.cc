@@ -1,4 +1,4 @@
-#include "codec/json_writer.h"
+#include "frontends/http/codec/json_writer.h"
 
 #include <simdjson.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/json_output.h"
+#include "frontends/http/codec/json_output.h"
 
 namespace atl::frontends::http {
 

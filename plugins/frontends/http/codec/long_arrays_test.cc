@@ -1,11 +1,11 @@
 // Large texts are read without their long arrays, and mean what they would mean in one piece.
-#include "codec/long_arrays.h"
+#include "frontends/http/codec/long_arrays.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/testing/random.h"
-#include "codec/json_tensor.h"
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/json_tensor.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,11 +1,11 @@
-#include "codec/long_tensor.h"
+#include "frontends/http/codec/long_tensor.h"
 
 #include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "atoll/text.h"
-#include "codec/json_scan.h"
+#include "frontends/http/codec/json_scan.h"
 
 namespace atl::frontends::http {
 namespace {

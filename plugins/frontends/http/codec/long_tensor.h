@@ -5,8 +5,8 @@
 #include <string>
 
 #include "atoll/tensor.h"
-#include "codec/long_arrays.h"
-#include "codec/tensor_fault.h"
+#include "frontends/http/codec/long_arrays.h"
+#include "frontends/http/codec/tensor_fault.h"
 
 namespace atl::frontends::http {
 

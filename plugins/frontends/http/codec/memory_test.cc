@@ -6,7 +6,7 @@
 
 #include "atoll/testing/peak_memory.h"
 #include "atoll/testing/random.h"
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "atoll/testing/random.h"
-#include "codec/json_writer.h"
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/json_writer.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends::http {

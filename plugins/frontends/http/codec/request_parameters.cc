@@ -1,9 +1,9 @@
-#include "codec/request_parameters.h"
+#include "frontends/http/codec/request_parameters.h"
 
 #include <algorithm>
 
-#include "codec/json_values.h"
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 

@@ -6,8 +6,8 @@
 
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "codec/json_document.h"
-#include "common/v2_infer_request.h"
+#include "frontends/common/v2_infer_request.h"
+#include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {
 

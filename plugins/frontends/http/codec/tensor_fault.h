@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "codec/json_values.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 

@@ -1,4 +1,4 @@
-#include "codec/tensor_json.h"
+#include "frontends/http/codec/tensor_json.h"
 
 #include <rapidjson/internal/dtoa.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/wire_messages.h"
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::http {
 namespace {

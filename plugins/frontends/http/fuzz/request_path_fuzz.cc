@@ -7,8 +7,8 @@
 #include "atoll/testing/random.h"
 #include "frontends/common/http/compression.h"
 #include "frontends/common/http/request_reader.h"
+#include "frontends/http/route_table.h"
 #include "fuzz_target.h"
-#include "route_table.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "management/base64.h"
+#include "frontends/http/management/base64.h"
 
 #include <google/protobuf/stubs/strutil.h>
 

@@ -1,4 +1,4 @@
-#include "management/json_body.h"
+#include "frontends/http/management/json_body.h"
 
 #include <unordered_set>
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "codec/json_document.h"
-#include "codec/json_values.h"
+#include "frontends/http/codec/json_document.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 

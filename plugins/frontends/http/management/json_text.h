@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/json_writer.h"
+#include "frontends/http/codec/json_writer.h"
 
 namespace atl::frontends::http {
 

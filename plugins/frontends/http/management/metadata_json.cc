@@ -1,6 +1,6 @@
-#include "management/metadata_json.h"
+#include "frontends/http/management/metadata_json.h"
 
-#include "management/json_text.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

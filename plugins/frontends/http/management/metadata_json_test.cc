@@ -1,4 +1,4 @@
-#include "management/metadata_json.h"
+#include "frontends/http/management/metadata_json.h"
 
 #include <gtest/gtest.h>
 

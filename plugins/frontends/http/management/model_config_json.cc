@@ -1,4 +1,4 @@
-#include "management/model_config_json.h"
+#include "frontends/http/management/model_config_json.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/stubs/strutil.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "atoll/text.h"
-#include "management/json_text.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "management/model_config_json.h"
+#include "frontends/http/management/model_config_json.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>

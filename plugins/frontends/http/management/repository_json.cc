@@ -1,8 +1,8 @@
-#include "management/repository_json.h"
+#include "frontends/http/management/repository_json.h"
 
-#include "management/base64.h"
-#include "management/json_body.h"
-#include "management/json_text.h"
+#include "frontends/http/management/base64.h"
+#include "frontends/http/management/json_body.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

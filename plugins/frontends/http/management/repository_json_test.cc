@@ -1,4 +1,4 @@
-#include "management/repository_json.h"
+#include "frontends/http/management/repository_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "management/settings_json.h"
+#include "frontends/http/management/settings_json.h"
 
 #include <charconv>
 #include <limits>
 
-#include "management/json_body.h"
-#include "management/json_text.h"
+#include "frontends/http/management/json_body.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

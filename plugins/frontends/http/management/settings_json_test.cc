@@ -1,4 +1,4 @@
-#include "management/settings_json.h"
+#include "frontends/http/management/settings_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "management/shared_memory_json.h"
+#include "frontends/http/management/shared_memory_json.h"
 
 #include <limits>
 #include <map>
 
-#include "management/base64.h"
-#include "management/json_body.h"
-#include "management/json_text.h"
+#include "frontends/http/management/base64.h"
+#include "frontends/http/management/json_body.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "management/shared_memory_json.h"
+#include "frontends/http/management/shared_memory_json.h"
 
 #include <gtest/gtest.h>
 

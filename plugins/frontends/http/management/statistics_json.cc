@@ -1,8 +1,8 @@
-#include "management/statistics_json.h"
+#include "frontends/http/management/statistics_json.h"
 
 #include <map>
 
-#include "management/json_text.h"
+#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

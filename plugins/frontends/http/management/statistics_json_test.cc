@@ -1,4 +1,4 @@
-#include "management/statistics_json.h"
+#include "frontends/http/management/statistics_json.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "codec/testing/codec_oracle.h"
+#include "frontends/http/codec/testing/codec_oracle.h"
 #include "fuzz_target.h"
 
 using namespace atl::frontends::http;

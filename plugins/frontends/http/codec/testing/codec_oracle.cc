@@ -1,9 +1,9 @@
-#include "codec/testing/codec_oracle.h"
+#include "frontends/http/codec/testing/codec_oracle.h"
 
-#include "codec/error_json.h"
-#include "codec/infer_response.h"
-#include "codec/json_tensor.h"
-#include "codec/json_values.h"
+#include "frontends/http/codec/error_json.h"
+#include "frontends/http/codec/infer_response.h"
+#include "frontends/http/codec/json_tensor.h"
+#include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {
 namespace {

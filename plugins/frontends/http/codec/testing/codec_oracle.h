@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "codec/testing/codec_test_support.h"
+#include "frontends/http/codec/testing/codec_test_support.h"
 
 namespace atl::frontends::http {
 

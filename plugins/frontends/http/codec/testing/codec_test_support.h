@@ -12,9 +12,9 @@
 #include "atoll/model.h"
 #include "atoll/shared_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "codec/generate.h"
-#include "codec/infer_request.h"
-#include "common/testing/codec_test_support.h"
+#include "frontends/common/testing/codec_test_support.h"
+#include "frontends/http/codec/generate.h"
+#include "frontends/http/codec/infer_request.h"
 
 namespace atl::frontends::http {
 
