@@ -105,7 +105,7 @@ void check_loading(const std::string& path, const ElfFacts& facts, const runtime
     ::_exit(0);
   }
   ::close(ends[1]);
-  Findings said;
+  LintFindings said;
   read_report(ends[0], said);
   ::close(ends[0]);
   for (const std::string& line : said.problems()) report.problem(line);

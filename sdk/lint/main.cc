@@ -78,7 +78,7 @@ void print(const std::string& path, const char* kind, const std::vector<std::str
 bool lint(const std::string& path, const runtime::RawValue::Table& settings) {
   std::ifstream file(path, std::ios::binary);
   std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  Findings findings;
+  LintFindings findings;
   if (!file.is_open()) {
     findings.problem("cannot be read");
   } else if (auto facts = read_elf(bytes); !facts.ok()) {

@@ -19,7 +19,7 @@ void each_line(std::string_view text, Visit&& visit) {
 
 }  // namespace
 
-void Findings::add(std::vector<std::string>& lines, std::string_view text) {
+void LintFindings::add(std::vector<std::string>& lines, std::string_view text) {
   each_line(text, [&](std::string_view line) {
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.emplace_back(line);
   });

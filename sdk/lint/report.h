@@ -20,7 +20,7 @@ class Report {
 };
 
 /// The lines, each once and no more than are read.
-class Findings final : public Report {
+class LintFindings final : public Report {
  public:
   void problem(std::string_view text) override { add(problems_, text); }
   void note(std::string_view text) override { add(notes_, text); }

@@ -15,10 +15,10 @@ using ort::test::OnnxGraph;
 struct Assembly {
   explicit Assembly(FakeHost& host) {
     environment = ort::Environment::open(host.log(), ORT_LOGGING_LEVEL_WARNING, threads).value();
-    ort::Surroundings surroundings;
-    surroundings.environment = environment.get();
-    surroundings.clock = &host.clock();
-    backend.open(surroundings, {2, 1, 1, false});
+    ort::BackendContext context;
+    context.environment = environment.get();
+    context.clock = &host.clock();
+    backend.open(context, {2, 1, 1, false});
   }
   test::ThreadExecutors threads;
   std::unique_ptr<ort::Environment> environment;

@@ -49,8 +49,7 @@ Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noex
   if (!default_size.ok()) return std::move(default_size).status();
   auto file = find_model_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
-  auto session =
-      open_session(*surroundings_.environment, settings_for_inspection(), config.name(), file->path);
+  auto session = open_session(*context_.environment, settings_for_inspection(), config.name(), file->path);
   if (!session.ok()) return std::move(session).status();
   auto signature = read_signature(**session);
   if (!signature.ok()) return std::move(signature).status();
@@ -62,11 +61,11 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   auto view = backends::ConfigView::parse(source.config);
   if (!view.ok()) return std::move(view).status();
   const inference::ModelConfig& config = view->message();
-  auto settings = read_session_settings(*view, source.settings, defaults_, surroundings_.environment->log());
+  auto settings = read_session_settings(*view, source.settings, defaults_, context_.environment->log());
   if (!settings.ok()) return std::move(settings).status();
   auto file = find_model_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
-  auto session = open_session(*surroundings_.environment, *settings, config.name(), file->path);
+  auto session = open_session(*context_.environment, *settings, config.name(), file->path);
   if (!session.ok()) return std::move(session).status();
   auto signature = read_signature(**session);
   if (!signature.ok()) return std::move(signature).status();
@@ -76,7 +75,7 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
     return make_status(plan.status().code(), "unable to load model '", config.name(), "', ",
                        plan.status().message());
   }
-  return std::unique_ptr<BackendModel>(new OnnxModel(surroundings_, std::move(plan).value(),
+  return std::unique_ptr<BackendModel>(new OnnxModel(context_, std::move(plan).value(),
                                                      std::move(settings).value(), std::move(file->path),
                                                      file->size_bytes, std::move(session).value()));
 }

@@ -12,9 +12,9 @@ namespace atl::ort {
 
 class OnnxBackend final : public Backend {
  public:
-  /// Before any model is loaded. \param surroundings  outlive every model
-  void open(const Surroundings& surroundings, const SessionDefaults& defaults) noexcept {
-    surroundings_ = surroundings;
+  /// Before any model is loaded. \param context  outlive every model
+  void open(const BackendContext& context, const SessionDefaults& defaults) noexcept {
+    context_ = context;
     defaults_ = defaults;
   }
 
@@ -23,7 +23,7 @@ class OnnxBackend final : public Backend {
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:
-  Surroundings surroundings_;
+  BackendContext context_;
   SessionDefaults defaults_;
 };
 

@@ -254,15 +254,15 @@ TEST_F(OnnxBackendTest, SessionsHaveThreadsOfTheHost) {
   CountedExecutors executors(threads_);
   auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING, executors);
   ASSERT_TRUE(environment.ok()) << environment.status().text();
-  surroundings_.environment = environment->get();
+  context_.environment = environment->get();
   defaults_.intra_op_threads = 3;
-  backend_.open(surroundings_, defaults_);
+  backend_.open(context_, defaults_);
   write(fp32_identity());
   ASSERT_TRUE(load(kConfig).ok());
   EXPECT_EQ(executors.created, 2);  // the third one calls
   model_.reset();
   defaults_.inter_op_threads = 4;
-  backend_.open(surroundings_, defaults_);
+  backend_.open(context_, defaults_);
   ASSERT_TRUE(load(cat(kConfig, "parameters { key: 'execution_mode' value { string_value: '1' } }")).ok());
   EXPECT_EQ(executors.created, 2 + 2 + 3) << "those of the second session besides";
   model_.reset();
@@ -270,8 +270,8 @@ TEST_F(OnnxBackendTest, SessionsHaveThreadsOfTheHost) {
     executors.limit = executors.created + further;
     EXPECT_EQ(load(kConfig).text(), "no thread") << further << " of 2 threads can be had";
   }
-  surroundings_.environment = environment_.get();
-  backend_.open(surroundings_, defaults_);
+  context_.environment = environment_.get();
+  backend_.open(context_, defaults_);
 }
 
 TEST_F(OnnxBackendTest, TheLogOfASecondEnvironmentTakesOver) {
@@ -281,8 +281,8 @@ TEST_F(OnnxBackendTest, TheLogOfASecondEnvironmentTakesOver) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(&(*second)->env(), &environment_->env());
   environment_.reset();
-  surroundings_.environment = second->get();
-  backend_.open(surroundings_, defaults_);
+  context_.environment = second->get();
+  backend_.open(context_, defaults_);
   // The declared shape of the output is wrong, which is worth a warning.
   OnnxGraph graph;
   graph.input("INPUT0", DataType::kFp32, {kAny, 2}).output("OUTPUT0", DataType::kFp32, {kAny, 5});

@@ -39,15 +39,15 @@ Status gpu_buffer(std::string_view output) {
 
 }  // namespace
 
-OnnxInstance::OnnxInstance(const Surroundings& surroundings, std::shared_ptr<const ModelPlan> plan,
+OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
                            std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                            Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter) noexcept
-    : clock_(*surroundings.clock),
+    : clock_(*context.clock),
       plan_(std::move(plan)),
       session_(std::move(session)),
       run_options_(std::move(run_options)),
       memory_info_(std::move(memory_info)),
-      scratch_(surroundings.scratch, surroundings.scratch_keep_bytes),
+      scratch_(context.scratch, context.scratch_keep_bytes),
       responder_(reporter, plan_->decoupled) {}
 
 Status OnnxInstance::execute(const Batch& batch) noexcept {

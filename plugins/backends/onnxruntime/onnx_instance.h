@@ -23,7 +23,7 @@ namespace atl::ort {
 /// that the model refuses: a request gets the answer that it would get alone.
 class OnnxInstance final : public BackendInstance {
  public:
-  OnnxInstance(const Surroundings& surroundings, std::shared_ptr<const ModelPlan> plan,
+  OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
                std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter) noexcept;
 

@@ -85,9 +85,9 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
   return session;
 }
 
-OnnxModel::OnnxModel(Surroundings surroundings, ModelPlan plan, SessionSettings settings, std::string path,
+OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings, std::string path,
                      uint64_t file_size_bytes, Handle<OrtSession> session) noexcept
-    : surroundings_(surroundings),
+    : context_(context),
       plan_(std::make_shared<const ModelPlan>(std::move(plan))),
       settings_(std::move(settings)),
       path_(std::move(path)),
@@ -98,7 +98,7 @@ Result<std::shared_ptr<OrtSession>> OnnxModel::session_for_instance() noexcept {
   // The first instance takes the session that load() made, whether or not it is shared.
   if (settings_.share_session) return session_;
   if (session_ != nullptr) return std::exchange(session_, nullptr);
-  auto session = open_session(*surroundings_.environment, settings_, plan_->model_name, path_);
+  auto session = open_session(*context_.environment, settings_, plan_->model_name, path_);
   if (!session.ok()) return std::move(session).status();
   return std::shared_ptr<OrtSession>(std::move(session).value());
 }
@@ -118,7 +118,7 @@ Result<std::unique_ptr<BackendInstance>> OnnxModel::create_instance(const Instan
   }
   Handle<OrtMemoryInfo> memory_info;
   ATOLL_RETURN_IF_ERROR(make(memory_info, api().CreateCpuMemoryInfo, OrtDeviceAllocator, OrtMemTypeDefault));
-  return std::unique_ptr<BackendInstance>(new OnnxInstance(surroundings_, plan_, std::move(session).value(),
+  return std::unique_ptr<BackendInstance>(new OnnxInstance(context_, plan_, std::move(session).value(),
                                                            std::move(run_options), std::move(memory_info),
                                                            spec.reporter));
 }

@@ -55,7 +55,7 @@ struct ModelPlan {
 Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature);
 
 /// What a backend gives its models; outlives them.
-struct Surroundings {
+struct BackendContext {
   const Environment* environment = nullptr;
   Clock* clock = nullptr;
   ScratchSource* scratch = nullptr;  ///< null: the heap
@@ -71,7 +71,7 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
 /// between runs, so a second one would only double weights and threads.
 class OnnxModel final : public BackendModel {
  public:
-  OnnxModel(Surroundings surroundings, ModelPlan plan, SessionSettings settings, std::string path,
+  OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings, std::string path,
             uint64_t file_size_bytes, Handle<OrtSession> session) noexcept;
 
   Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept override;
@@ -81,7 +81,7 @@ class OnnxModel final : public BackendModel {
  private:
   Result<std::shared_ptr<OrtSession>> session_for_instance() noexcept;
 
-  Surroundings surroundings_;
+  BackendContext context_;
   std::shared_ptr<const ModelPlan> plan_;
   SessionSettings settings_;
   std::string path_;

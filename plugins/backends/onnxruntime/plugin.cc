@@ -44,17 +44,17 @@ class OnnxRuntime final : public Plugin {
       environment_.reset();
       return status;
     }
-    Surroundings surroundings;
-    surroundings.environment = environment_.get();
-    surroundings.clock = &host_.clock();
-    surroundings.scratch = &scratch_;
-    surroundings.scratch_keep_bytes = options.get_bytes("scratch_keep");
+    BackendContext context;
+    context.environment = environment_.get();
+    context.clock = &host_.clock();
+    context.scratch = &scratch_;
+    context.scratch_keep_bytes = options.get_bytes("scratch_keep");
     SessionDefaults defaults;
     defaults.cpus = usable_cpus();
     defaults.intra_op_threads = options.get_int("intra_op_threads");
     defaults.inter_op_threads = options.get_int("inter_op_threads");
     defaults.allow_spinning = options.get_bool("allow_spinning");
-    backend_.open(surroundings, defaults);
+    backend_.open(context, defaults);
     return {};
   }
   void stop() override {

@@ -28,7 +28,7 @@ Status InferContext::refused() noexcept {
   return memory.refused();
 }
 
-bool InferContext::begin_call(const ModelSource& models, std::string_view name,
+bool InferContext::begin_call(const ModelLookup& models, std::string_view name,
                               Result<int64_t> version) noexcept {
   if (!version.ok()) return refuse_call(version.status());
   Result<bool> found = find_model(models, name, version.value());
@@ -36,7 +36,7 @@ bool InferContext::begin_call(const ModelSource& models, std::string_view name,
   return on_found(std::move(found).status());
 }
 
-Result<bool> InferContext::find_model(const ModelSource& models, std::string_view name,
+Result<bool> InferContext::find_model(const ModelLookup& models, std::string_view name,
                                       int64_t version) noexcept {
   Result<ModelRef> found = models.router.route(models.catalog, name, version);
   if (found.ok()) {

@@ -29,7 +29,7 @@
 namespace atl::frontends {
 
 /// Where calls find their models.
-struct ModelSource {
+struct ModelLookup {
   const RouterSlot& router;
   ModelCatalog& catalog;
   Registry& registry;
@@ -85,7 +85,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
   /// Finds the model, and goes on. The request's deadline is set. A model that is not there is waited for if
   /// it is loaded because requests ask for it. \param version  or why the call can not go on
-  bool begin_call(const ModelSource& models, std::string_view name, Result<int64_t> version) noexcept;
+  bool begin_call(const ModelLookup& models, std::string_view name, Result<int64_t> version) noexcept;
   /// Goes on when the wait has ended.
   bool resume() noexcept { return (this->*std::exchange(next_, nullptr))(std::move(ended_)); }
   bool is_waiting() const noexcept { return next_ != nullptr; }
@@ -155,7 +155,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
 
  private:
   /// Sets `model`. \returns false: it is waited for
-  Result<bool> find_model(const ModelSource& models, std::string_view name, int64_t version) noexcept;
+  Result<bool> find_model(const ModelLookup& models, std::string_view name, int64_t version) noexcept;
   bool on_found(Status status) noexcept;
   void on_model(Result<ModelRef> found) noexcept final;
   void wait(Next next) noexcept;

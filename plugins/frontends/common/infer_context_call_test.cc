@@ -20,7 +20,7 @@ class NotingCall final : public InferContext {
  public:
   explicit NotingCall(LargeWork& work) : work_(work) {}
 
-  bool start(const ModelSource& models, Result<int64_t> version = ModelCatalog::kLatest) {
+  bool start(const ModelLookup& models, Result<int64_t> version = ModelCatalog::kLatest) {
     begin(kTransportPart);
     return begin_call(models, "m", std::move(version));
   }
@@ -96,7 +96,7 @@ class CallTest : public ::testing::Test {
   test::FakeServedModel* model_ = nullptr;
   test::FakeModelDemand demand_{catalog_};
   RouterSlot router_{host_};
-  ModelSource models_{router_, catalog_, host_.registry()};
+  ModelLookup models_{router_, catalog_, host_.registry()};
   LargeWork work_;
   NotingCall call_{work_};
 };

@@ -79,11 +79,11 @@ std::string_view metadata_value(const grpc::ServerContext& context, std::string_
   return found == metadata.end() ? std::string_view() : view(found->second);
 }
 
-Status read_metadata(const Backplane& backplane, const grpc::ServerContext& context, const ModelInfo& model,
+Status read_metadata(const GrpcContext& frontend, const grpc::ServerContext& context, const ModelInfo& model,
                      Request& request) noexcept {
-  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.header_forward, context, request));
-  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, context, request));
-  request.trace = start_trace(*backplane.server.tracing, context, model.name, model.version, request.id);
+  ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.header_forward, context, request));
+  ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, context, request));
+  request.trace = start_trace(*frontend.server.tracing, context, model.name, model.version, request.id);
   return {};
 }
 

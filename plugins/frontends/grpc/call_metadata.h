@@ -7,7 +7,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/model.h"
-#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/grpc_context.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -22,7 +22,7 @@ std::string_view metadata_value(const grpc::ServerContext& context, std::string_
 ///   last counts. Binary metadata ("-bin") that is no text is left out.
 /// - The tenant, and a trace if the request is to have one.
 /// Errors: INVALID_ARGUMENT a reserved name, a value that is not UTF-8, several tenants.
-Status read_metadata(const Backplane& backplane, const grpc::ServerContext& context, const ModelInfo& model,
+Status read_metadata(const GrpcContext& frontend, const grpc::ServerContext& context, const ModelInfo& model,
                      Request& request) noexcept;
 
 /// Tells the client when to try again: `retry-after` in seconds, as over HTTP, and `grpc-retry-pushback-ms`,

@@ -135,7 +135,7 @@ TEST(Decompress, ABombTakesNoMoreThanTheLimit) {
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10) << "KiB";
 }
 
-using DecompressTest = FrontendTest;
+using DecompressTest = GrpcFrontendTest;
 
 TEST_F(DecompressTest, EveryMethodTakesCompressedMessagesWithinTheLimit) {
   catalog_.add_identity("m");

@@ -14,7 +14,7 @@ constexpr uint32_t kLargeWorkThreads = 2;
 GrpcFrontend::~GrpcFrontend() { stop(); }
 
 Status GrpcFrontend::init() {
-  Result<Settings> settings = read_settings(host_.options());
+  Result<GrpcSettings> settings = read_settings(host_.options());
   if (!settings.ok()) return std::move(settings).status();
   settings_ = std::move(settings).value();
   return {};
@@ -26,13 +26,14 @@ Status GrpcFrontend::start() {
   access->server_name = settings_.server_name;
   log_bridge_ = std::make_unique<LogBridge>(host_.log());
   calls_ = CallGate::open(host_.gate());
-  backplane_ = std::make_unique<Backplane>(Backplane{host_, settings_, std::move(access).value(), *calls_});
-  Status opened = backplane_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
+  frontend_ =
+      std::make_unique<GrpcContext>(GrpcContext{host_, settings_, std::move(access).value(), *calls_});
+  Status opened = frontend_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
   if (!opened.ok()) {
     stop();
     return opened;
   }
-  Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*backplane_, &bound_port_);
+  Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*frontend_, &bound_port_);
   if (!server.ok()) {
     stop();
     return std::move(server).status();
@@ -43,12 +44,12 @@ Status GrpcFrontend::start() {
 }
 
 void GrpcFrontend::drain(int64_t deadline_ns) {
-  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->server.catalog->exiting());
+  if (server_ != nullptr) server_->drain(deadline_ns, frontend_->server.catalog->exiting());
 }
 
 void GrpcFrontend::stop() {
   server_.reset();
-  backplane_.reset();
+  frontend_.reset();
   calls_.reset();
   log_bridge_.reset();
 }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "atoll/plugin.h"
-#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/grpc/log_bridge.h"
 
@@ -29,10 +29,10 @@ class GrpcFrontend final : public Plugin {
 
  private:
   Host& host_;
-  Settings settings_;
+  GrpcSettings settings_;
   std::unique_ptr<LogBridge> log_bridge_;
   CallGate::Owner calls_;
-  std::unique_ptr<Backplane> backplane_;
+  std::unique_ptr<GrpcContext> frontend_;
   std::unique_ptr<GrpcServer> server_;
   int bound_port_ = 0;
 };

@@ -70,13 +70,13 @@ class HeldRequests final : public CancelListener {
 
 using Stub = inference::GRPCInferenceService::Stub;
 
-class FrontendTest : public ::testing::Test {
+class GrpcFrontendTest : public ::testing::Test {
  protected:
-  FrontendTest() : host_("grpc", test::FakeHost::Threads::kReal) {
+  GrpcFrontendTest() : host_("grpc", test::FakeHost::Threads::kReal) {
     set_default_options(host_.options());
     host_.registry().publish<ModelCatalog>("models", catalog_);
   }
-  ~FrontendTest() override {
+  ~GrpcFrontendTest() override {
     stop();
     EXPECT_EQ(host_.gate().count(), 0);
     EXPECT_EQ(host_.registry().holders(), 0u);

@@ -32,7 +32,8 @@ constexpr auto kStopGrace = std::chrono::seconds(1);
 constexpr auto kLeaveGrace = std::chrono::seconds(5);
 constexpr auto kLookInterval = std::chrono::milliseconds(10);
 
-void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& settings, const GoAway& go_away) {
+void set_channel_arguments(grpc::ServerBuilder& builder, const GrpcSettings& settings,
+                           const GoAway& go_away) {
   builder.SetMaxReceiveMessageSize(settings.max_message_bytes);
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, settings.max_streams_per_connection);
@@ -59,20 +60,20 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const Settings& setting
 
 }  // namespace
 
-GrpcServer::GrpcServer(Backplane& backplane)
-    : backplane_(backplane),
-      methods_(backplane, inference_, health_),
-      receive_quota_(backplane.host),
-      go_away_(backplane.settings.max_connection_age_ms) {}
+GrpcServer::GrpcServer(GrpcContext& frontend)
+    : frontend_(frontend),
+      methods_(frontend, inference_, health_),
+      receive_quota_(frontend.host),
+      go_away_(frontend.settings.max_connection_age_ms) {}
 
 GrpcServer::~GrpcServer() { stop(); }
 
-Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int* bound_port) noexcept {
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(GrpcContext& frontend, int* bound_port) noexcept {
   try {
     // For the whole process: the search for cycles in the order of locks, on in Debian's build of the
     // library, costs gRPC some 3,000 instructions a call.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-    std::unique_ptr<GrpcServer> server(new GrpcServer(backplane));
+    std::unique_ptr<GrpcServer> server(new GrpcServer(frontend));
     ATOLL_RETURN_IF_ERROR(server->build(bound_port));
     return server;
   } catch (const std::system_error& error) {
@@ -83,13 +84,13 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Backplane& backplane, int*
 }
 
 Status GrpcServer::build(int* bound_port) {
-  const Settings& settings = backplane_.settings;
-  Log& log = backplane_.host.log();
+  const GrpcSettings& settings = frontend_.settings;
+  Log& log = frontend_.host.log();
   acceptor_ = std::make_unique<ConnectionAcceptor>(
       log, ConnectionLimit::make(settings.max_connections, kRequestShare, log));
   Result<int> port = acceptor_->listen(
       settings.address,
-      {.take_over = backplane_.host.replaces_running_instance(), .share_port = settings.reuse_port});
+      {.take_over = frontend_.host.replaces_running_instance(), .share_port = settings.reuse_port});
   if (!port.ok()) return std::move(port).status();
   *bound_port = port.value();
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
@@ -110,7 +111,7 @@ Status GrpcServer::build(int* bound_port) {
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
   for (uint32_t i = 0; i < settings.threads; ++i) {
-    queues_.push_back(std::make_unique<InferQueue>(backplane_, inference_, builder.AddCompletionQueue()));
+    queues_.push_back(std::make_unique<InferQueue>(frontend_, inference_, builder.AddCompletionQueue()));
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
@@ -118,7 +119,7 @@ Status GrpcServer::build(int* bound_port) {
   }
   for (auto& queue : queues_) {
     methods_.arm(*queue->queue);
-    for (int i = 0; i < kArmedCalls; ++i) InferCall::arm(*queue);
+    for (int i = 0; i < kArmedCalls; ++i) GrpcInferCall::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) InferStream::arm(*queue);
   }
   for (auto& queue : queues_) {
@@ -142,10 +143,10 @@ void GrpcServer::run_queue(grpc::ServerCompletionQueue& queue) noexcept {
 
 void GrpcServer::drain(int64_t deadline_ns, bool exiting) {
   if (server_ == nullptr || drainer_.joinable()) return;
-  const std::chrono::nanoseconds left(std::max<int64_t>(0, deadline_ns - backplane_.host.clock().now_ns()));
+  const std::chrono::nanoseconds left(std::max<int64_t>(0, deadline_ns - frontend_.host.clock().now_ns()));
   const auto deadline = std::chrono::steady_clock::now() + left;
   if (exiting) {
-    backplane_.calls.close();
+    frontend_.calls.close();
   } else {
     acceptor_->close();
   }
@@ -164,7 +165,7 @@ void GrpcServer::drain(int64_t deadline_ns, bool exiting) {
 }
 
 bool GrpcServer::leave(std::chrono::steady_clock::time_point deadline) {
-  CallGate& calls = backplane_.calls;
+  CallGate& calls = frontend_.calls;
   calls.count_calls();
   const bool told = go_away_.send() > 0;
   uint64_t begun = calls.begun();
@@ -184,7 +185,7 @@ bool GrpcServer::leave(std::chrono::steady_clock::time_point deadline) {
 }
 
 void GrpcServer::stop() {
-  backplane_.calls.close();
+  frontend_.calls.close();
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -197,8 +198,8 @@ void GrpcServer::stop() {
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now() + kStopGrace);
   // Shutdown returns when gRPC has no calls any more; a request may still be with its model, or with who knows
   // whether it may be made.
-  const AccessPoint& access = *backplane_.server.access;
-  while (server_ != nullptr && (backplane_.calls.calls() > 0 || access.unsettled() > 0 || has_streams())) {
+  const AccessPoint& access = *frontend_.server.access;
+  while (server_ != nullptr && (frontend_.calls.calls() > 0 || access.unsettled() > 0 || has_streams())) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();

@@ -12,20 +12,20 @@
 
 namespace atl::frontends::grpc_frontend {
 
-InferCall::InferCall(InferQueue& queue) : queue_(queue) {
-  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit(),
-                     queue.backplane.server.device_memory.get());
-  memory.set_source(*queue.backplane.server.request_memory);
+GrpcInferCall::GrpcInferCall(InferQueue& queue) : queue_(queue) {
+  regions.set_source(*queue.frontend.server.shared_memory, queue.frontend.settings.copy_limit(),
+                     queue.frontend.server.device_memory.get());
+  memory.set_source(*queue.frontend.server.request_memory);
   received_.set_charge(memory);
 }
 
-void InferCall::arm(InferQueue& queue) {
-  std::unique_ptr<InferCall> call = queue.calls.take();
-  if (call == nullptr) call = std::make_unique<InferCall>(queue);
+void GrpcInferCall::arm(InferQueue& queue) {
+  std::unique_ptr<GrpcInferCall> call = queue.calls.take();
+  if (call == nullptr) call = std::make_unique<GrpcInferCall>(queue);
   call.release()->wait();
 }
 
-void InferCall::wait() {
+void GrpcInferCall::wait() {
   begin(kWritePart | kEndPart);
   wait_start_ns_ = queue_.trace_time_ns();
   context_.emplace();
@@ -35,21 +35,21 @@ void InferCall::wait() {
                                    queue_.queue.get(), start_.tag());
 }
 
-void InferCall::on_start(bool ok) {
+void GrpcInferCall::on_start(bool ok) {
   if (!ok) {
     delete this;  // the server shuts down: there is no call
     return;
   }
   arm(queue_);
   wait_end_ns_ = queue_.trace_time_ns();
-  const AccessPoint& access = *queue_.backplane.server.access;
+  const AccessPoint& access = *queue_.frontend.server.access;
   if (access_.ask(access, ApiCategory::kInference, *context_, *queue_.queue, settled_)) on_settled(true);
 }
 
-void InferCall::on_settled(bool) {
+void GrpcInferCall::on_settled(bool) {
   Status refusal = access_.take(&request.caller);
   if (refusal.ok()) {
-    pass_ = queue_.backplane.calls.enter();
+    pass_ = queue_.frontend.calls.enter();
     if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);
   }
   if (refusal.ok()) refusal = charge(kRequestBytes + received_.bytes().Length());
@@ -62,47 +62,47 @@ void InferCall::on_settled(bool) {
   if (!read_here.ok() || read_here.value()) find(std::move(read_here).status());
 }
 
-Result<bool> InferCall::read() noexcept {
-  const Backplane& backplane = queue_.backplane;
-  Result<bool> opened = received_.open_small(backplane.settings.max_message_bytes);
+Result<bool> GrpcInferCall::read() noexcept {
+  const GrpcContext& frontend = queue_.frontend;
+  Result<bool> opened = received_.open_small(frontend.settings.max_message_bytes);
   if (!opened.ok()) return reason(std::move(opened).status());
-  if (!opened.value()) return read_elsewhere(*backplane.large_work, static_cast<Next>(&InferCall::find));
+  if (!opened.value()) return read_elsewhere(*frontend.large_work, static_cast<Next>(&GrpcInferCall::find));
   ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
   return true;
 }
 
-Status InferCall::read_large() noexcept {
-  ATOLL_RETURN_IF_ERROR(received_.open(queue_.backplane.settings.max_message_bytes));
+Status GrpcInferCall::read_large() noexcept {
+  ATOLL_RETURN_IF_ERROR(received_.open(queue_.frontend.settings.max_message_bytes));
   return received_.parse(request.arena());
 }
 
-bool InferCall::find(Status read) noexcept {
+bool GrpcInferCall::find(Status read) noexcept {
   if (!read.ok()) return refuse_call(read);
-  const Backplane& backplane = queue_.backplane;
-  request.times.deadline_ns = deadline_ns(*context_, backplane.host.clock());
-  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
-                    received_.message().model_name(), received_.version(backplane.server));
+  const GrpcContext& frontend = queue_.frontend;
+  request.times.deadline_ns = deadline_ns(*context_, frontend.host.clock());
+  return begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
+                    received_.message().model_name(), received_.version(frontend.server));
 }
 
-Result<bool> InferCall::parse_request() noexcept {
+Result<bool> GrpcInferCall::parse_request() noexcept {
   if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
   ATOLL_RETURN_IF_ERROR(
-      reason(received_.message().fill(request, regions, queue_.backplane.settings.copy_limit())));
+      reason(received_.message().fill(request, regions, queue_.frontend.settings.copy_limit())));
   return true;
 }
 
-Status InferCall::read_head() noexcept {
-  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.backplane, *context_, model->info(), request));
+Status GrpcInferCall::read_head() noexcept {
+  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.frontend, *context_, model->info(), request));
   trace("GRPC_WAITREAD_START", wait_start_ns_);
   trace("GRPC_WAITREAD_END", wait_end_ns_);
   return {};
 }
 
-Status InferCall::check_output(const OutputTensor&, uint64_t size_bytes) noexcept {
+Status GrpcInferCall::check_output(const OutputTensor&, uint64_t size_bytes) noexcept {
   return check_output_bytes(size_bytes);
 }
 
-void InferCall::answer(Response& response) noexcept {
+void GrpcInferCall::answer(Response& response) noexcept {
   const ModelInfo& info = model->info();
   Status status = regions.check();
   if (status.ok()) status = classify_outputs(info, request, response);
@@ -113,7 +113,7 @@ void InferCall::answer(Response& response) noexcept {
     } else {
       grpc_slice head = grpc_slice_malloc(message.head_bytes());
       grpc::ByteBuffer buffer = to_buffer(head, message.write(GRPC_SLICE_START_PTR(head)));
-      queue_.backplane.settings.set_compression(&*context_);
+      queue_.frontend.settings.set_compression(&*context_);
       trace("GRPC_SEND_START");
       writer_->Finish(buffer, grpc::Status::OK, written_.tag());
     }
@@ -122,30 +122,30 @@ void InferCall::answer(Response& response) noexcept {
   if (!status.ok()) answer_error(status);
 }
 
-void InferCall::answer_error(const Status& status) noexcept {
+void GrpcInferCall::answer_error(const Status& status) noexcept {
   trace("GRPC_SEND_START");
   add_retry_after(*context_, request.retry_after_ms);
   writer_->FinishWithError(to_grpc(status), written_.tag());
 }
 
-void InferCall::on_written(bool) {
+void GrpcInferCall::on_written(bool) {
   trace("GRPC_SEND_END");
   done(kWritePart);
 }
 
-void InferCall::on_end(bool) {
+void GrpcInferCall::on_end(bool) {
   if (context_->IsCancelled()) request.cancellation.cancel();
   done(kEndPart);
 }
 
-void InferCall::recycle() noexcept {
+void GrpcInferCall::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.
   Pass pass = std::move(pass_);
   received_.clear();
   reset_request();
   writer_.reset();
   context_.reset();
-  queue_.calls.give(std::unique_ptr<InferCall>(this));
+  queue_.calls.give(std::unique_ptr<GrpcInferCall>(this));
 }
 
 }  // namespace atl::frontends::grpc_frontend

@@ -20,13 +20,13 @@
 
 namespace atl::frontends::grpc_frontend {
 
-class InferCall final : public UnaryInferContext {
+class GrpcInferCall final : public UnaryInferContext {
  public:
   /// Waits for the queue's next call, with a context of the pool or a new one.
   static void arm(InferQueue& queue);
 
-  explicit InferCall(InferQueue& queue);
-  ~InferCall() override = default;
+  explicit GrpcInferCall(InferQueue& queue);
+  ~GrpcInferCall() override = default;
 
  private:
   enum TransportPart : uint32_t { kWritePart = kTransportPart, kEndPart = kTransportPart * 2 };
@@ -54,11 +54,11 @@ class InferCall final : public UnaryInferContext {
   void recycle() noexcept override;
 
   InferQueue& queue_;
-  Step<InferCall> start_{this, &InferCall::on_start};
-  Step<InferCall> settled_{this, &InferCall::on_settled};
-  Step<InferCall> written_{this, &InferCall::on_written};
-  Step<InferCall> end_{this, &InferCall::on_end};
-  Step<InferCall> woken_{this, &InferCall::on_woken};
+  Step<GrpcInferCall> start_{this, &GrpcInferCall::on_start};
+  Step<GrpcInferCall> settled_{this, &GrpcInferCall::on_settled};
+  Step<GrpcInferCall> written_{this, &GrpcInferCall::on_written};
+  Step<GrpcInferCall> end_{this, &GrpcInferCall::on_end};
+  Step<GrpcInferCall> woken_{this, &GrpcInferCall::on_woken};
   CallAccess access_;
   WakeUp wake_up_;  ///< brings a request that waited back to its thread
   std::optional<grpc::ServerContext> context_;

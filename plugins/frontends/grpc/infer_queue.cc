@@ -12,9 +12,9 @@ constexpr size_t kPooledContexts = 256;
 
 }  // namespace
 
-InferQueue::InferQueue(Backplane& shared, InferenceService& inference_service,
+InferQueue::InferQueue(GrpcContext& shared, InferenceService& inference_service,
                        std::unique_ptr<grpc::ServerCompletionQueue> completion_queue)
-    : backplane(shared),
+    : frontend(shared),
       service(inference_service),
       queue(std::move(completion_queue)),
       calls(kPooledContexts),

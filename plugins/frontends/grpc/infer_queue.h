@@ -6,29 +6,29 @@
 #include <memory>
 
 #include "frontends/common/context_pool.h"
-#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/services.h"
 #include "frontends/grpc/stream_list.h"
 
 namespace atl::frontends::grpc_frontend {
 
-class InferCall;
+class GrpcInferCall;
 class StreamRequest;
 
 struct InferQueue {
-  InferQueue(Backplane& shared, InferenceService& inference_service,
+  InferQueue(GrpcContext& shared, InferenceService& inference_service,
              std::unique_ptr<grpc::ServerCompletionQueue> completion_queue);
   ~InferQueue();
 
   /// Now, if requests are traced at all; else 0.
   int64_t trace_time_ns() const noexcept {
-    return backplane.server.tracing->is_present() ? backplane.host.clock().now_ns() : 0;
+    return frontend.server.tracing->is_present() ? frontend.host.clock().now_ns() : 0;
   }
 
-  Backplane& backplane;
+  GrpcContext& frontend;
   InferenceService& service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
-  ContextPool<InferCall> calls;
+  ContextPool<GrpcInferCall> calls;
   ContextPool<StreamRequest> stream_requests;
   StreamList streams;
 };

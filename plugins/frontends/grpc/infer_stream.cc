@@ -17,9 +17,9 @@ constexpr uint64_t kAnswerOverheadBytes = 256;
 
 InferStream::InferStream(InferQueue& queue)
     : queue_(queue),
-      rules_({.requests = queue.backplane.settings.max_requests_per_stream,
-              .backlog_bytes = queue.backplane.settings.max_stream_backlog_bytes,
-              .answers = queue.backplane.settings.max_response_pool_size}) {}
+      rules_({.requests = queue.frontend.settings.max_requests_per_stream,
+              .backlog_bytes = queue.frontend.settings.max_stream_backlog_bytes,
+              .answers = queue.frontend.settings.max_response_pool_size}) {}
 InferStream::~InferStream() = default;
 
 void InferStream::arm(InferQueue& queue) {
@@ -37,22 +37,22 @@ void InferStream::on_start(bool ok) {
   arm(queue_);
   self_ = self;
   queue_.streams.add(std::move(self));
-  queue_.backplane.settings.set_compression(&context_);
-  const AccessPoint& access = *queue_.backplane.server.access;
+  queue_.frontend.settings.set_compression(&context_);
+  const AccessPoint& access = *queue_.frontend.server.access;
   if (access_.ask(access, ApiCategory::kInference, context_, *queue_.queue, settled_)) on_settled(true);
 }
 
 void InferStream::on_settled(bool) {
   const std::shared_ptr<InferStream> self = std::move(self_);
-  const Backplane& backplane = queue_.backplane;
+  const GrpcContext& frontend = queue_.frontend;
   Status refusal = access_.take(&caller_);
-  if (refusal.ok() && backplane.calls.closed()) refusal = unavailable(messages::kGrpcShuttingDown);
+  if (refusal.ok() && frontend.calls.closed()) refusal = unavailable(messages::kGrpcShuttingDown);
   Lock lock(mutex_);
   if (!refusal.ok()) {
     end(std::move(lock), refusal.code(), std::string(refusal.message()), true);
     return;
   }
-  deadline_ns_ = grpc_frontend::deadline_ns(context_, backplane.host.clock());
+  deadline_ns_ = grpc_frontend::deadline_ns(context_, frontend.host.clock());
   ends_on_failure_ = metadata_value(context_, "triton_grpc_error") == "true";
   settle(std::move(lock));
 }

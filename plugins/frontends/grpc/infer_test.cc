@@ -5,7 +5,7 @@ namespace atl::frontends::grpc_frontend {
 namespace {
 
 using grpc::StatusCode;
-using InferTest = FrontendTest;
+using InferTest = GrpcFrontendTest;
 
 TEST_F(InferTest, AnswersWithTheBytesOfTheInput) {
   test::FakeServedModel& model = catalog_.add_identity("identity");

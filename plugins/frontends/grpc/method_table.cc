@@ -25,8 +25,8 @@ constexpr bool kOrdinaryCall = true;
 
 }  // namespace
 
-MethodTable::MethodTable(Backplane& backplane, InferenceService& inference, HealthService& health)
-    : backplane_(backplane), inference_(inference), health_(health) {
+MethodTable::MethodTable(GrpcContext& frontend, InferenceService& inference, HealthService& health)
+    : frontend_(frontend), inference_(inference), health_(health) {
   add_health();
   add_models();
   add_repository();
@@ -54,13 +54,13 @@ void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle han
     method->arm = [arm, &queue](grpc::ServerContext* context, grpc::ByteBuffer* request, RawWriter* writer,
                                 void* tag) { arm(context, request, writer, queue, tag); };
     method->handle = handle;
-    method->backplane = &backplane_;
+    method->frontend = &frontend_;
     method->queue = &queue;
     method->category = category;
     method->holds_pass = holds_pass;
     // Only loads bring files. Objects made of many small fields take many times what these take on the wire.
     constexpr bool kBringsFiles = std::is_same_v<Request, inference::RepositoryModelLoadRequest>;
-    const auto most = static_cast<uint64_t>(backplane_.settings.max_message_bytes);
+    const auto most = static_cast<uint64_t>(frontend_.settings.max_message_bytes);
     method->counts_memory = kBringsFiles;
     method->max_bytes = kBringsFiles ? most : std::min(most, kMostOrdinaryBytes);
     methods->push_back(std::move(method));
@@ -74,23 +74,23 @@ void MethodTable::add_health() {
   add<inference::ServerLiveRequest, inference::ServerLiveResponse>(
       ATOLL_ARM(inference_, ServerLive), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_live(backplane_.server, response));
+        finish(server_live(frontend_.server, response));
       });
   add<inference::ServerReadyRequest, inference::ServerReadyResponse>(
       ATOLL_ARM(inference_, ServerReady), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_ready(backplane_.server, response));
+        finish(server_ready(frontend_.server, response));
       });
   add<inference::ModelReadyRequest, inference::ModelReadyResponse>(
       ATOLL_ARM(inference_, ModelReady), ApiCategory::kHealth, kHealthCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_ready(backplane_.server, request, response));
+        finish(model_ready(frontend_.server, request, response));
       });
   add<HealthCheckRequest, HealthCheckResponse>(
       ATOLL_ARM(health_, Check), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
         inference::ServerReadyResponse ready;
-        Status status = server_ready(backplane_.server, &ready);
+        Status status = server_ready(frontend_.server, &ready);
         response->set_status(ready.ready() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
         finish(std::move(status));
       });
@@ -100,22 +100,22 @@ void MethodTable::add_models() {
   add<inference::ServerMetadataRequest, inference::ServerMetadataResponse>(
       ATOLL_ARM(inference_, ServerMetadata), ApiCategory::kMetadata, kOrdinaryCall,
       [this](const auto&, auto* response, const Finish& finish) {
-        finish(server_metadata(backplane_.server, response));
+        finish(server_metadata(frontend_.server, response));
       });
   add<inference::ModelMetadataRequest, inference::ModelMetadataResponse>(
       ATOLL_ARM(inference_, ModelMetadata), ApiCategory::kMetadata, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_metadata(backplane_.server, request, response));
+        finish(model_metadata(frontend_.server, request, response));
       });
   add<inference::ModelConfigRequest, inference::ModelConfigResponse>(
       ATOLL_ARM(inference_, ModelConfig), ApiCategory::kModelConfig, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_config(backplane_.server, request, response));
+        finish(model_config(frontend_.server, request, response));
       });
   add<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
       ATOLL_ARM(inference_, ModelStatistics), ApiCategory::kStatistics, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(model_statistics(backplane_.server, request, response));
+        finish(model_statistics(frontend_.server, request, response));
       });
 }
 
@@ -123,17 +123,17 @@ void MethodTable::add_repository() {
   add<inference::RepositoryIndexRequest, inference::RepositoryIndexResponse>(
       ATOLL_ARM(inference_, RepositoryIndex), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto* response, Finish finish) {
-        repository_index(backplane_.server, request, response, std::move(finish));
+        repository_index(frontend_.server, request, response, std::move(finish));
       });
   add<inference::RepositoryModelLoadRequest, inference::RepositoryModelLoadResponse>(
       ATOLL_ARM(inference_, RepositoryModelLoad), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto*, Finish finish) {
-        repository_load(backplane_.server, request, std::move(finish));
+        repository_load(frontend_.server, request, std::move(finish));
       });
   add<inference::RepositoryModelUnloadRequest, inference::RepositoryModelUnloadResponse>(
       ATOLL_ARM(inference_, RepositoryModelUnload), ApiCategory::kModelRepository, kOrdinaryCall,
       [this](const auto& request, auto*, Finish finish) {
-        repository_unload(backplane_.server, request, std::move(finish));
+        repository_unload(frontend_.server, request, std::move(finish));
       });
 }
 
@@ -142,32 +142,32 @@ void MethodTable::add_shared_memory() {
   add<SystemSharedMemoryStatusRequest, SystemSharedMemoryStatusResponse>(
       ATOLL_ARM(inference_, SystemSharedMemoryStatus), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(system_region_status(backplane_.server, request, response));
+        finish(system_region_status(frontend_.server, request, response));
       });
   add<SystemSharedMemoryRegisterRequest, SystemSharedMemoryRegisterResponse>(
       ATOLL_ARM(inference_, SystemSharedMemoryRegister), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto*, const Finish& finish) {
-        finish(register_system_region(backplane_.server, request));
+        finish(register_system_region(frontend_.server, request));
       });
   add<SystemSharedMemoryUnregisterRequest, SystemSharedMemoryUnregisterResponse>(
       ATOLL_ARM(inference_, SystemSharedMemoryUnregister), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto*, const Finish& finish) {
-        finish(unregister_system_region(backplane_.server, request));
+        finish(unregister_system_region(frontend_.server, request));
       });
   add<CudaSharedMemoryStatusRequest, CudaSharedMemoryStatusResponse>(
       ATOLL_ARM(inference_, CudaSharedMemoryStatus), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(cuda_region_status(backplane_.server, request, response));
+        finish(cuda_region_status(frontend_.server, request, response));
       });
   add<CudaSharedMemoryRegisterRequest, CudaSharedMemoryRegisterResponse>(
       ATOLL_ARM(inference_, CudaSharedMemoryRegister), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto*, const Finish& finish) {
-        finish(register_cuda_region(backplane_.server, request));
+        finish(register_cuda_region(frontend_.server, request));
       });
   add<CudaSharedMemoryUnregisterRequest, CudaSharedMemoryUnregisterResponse>(
       ATOLL_ARM(inference_, CudaSharedMemoryUnregister), ApiCategory::kSharedMemory, kOrdinaryCall,
       [this](const auto& request, auto*, const Finish& finish) {
-        finish(unregister_cuda_region(backplane_.server, request));
+        finish(unregister_cuda_region(frontend_.server, request));
       });
 }
 
@@ -175,12 +175,12 @@ void MethodTable::add_settings() {
   add<inference::TraceSettingRequest, inference::TraceSettingResponse>(
       ATOLL_ARM(inference_, TraceSetting), ApiCategory::kTrace, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(trace_setting(backplane_.server, request, response));
+        finish(trace_setting(frontend_.server, request, response));
       });
   add<inference::LogSettingsRequest, inference::LogSettingsResponse>(
       ATOLL_ARM(inference_, LogSettings), ApiCategory::kLogging, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
-        finish(log_settings(backplane_.server, request, response));
+        finish(log_settings(frontend_.server, request, response));
       });
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/access.h"
-#include "frontends/grpc/backplane.h"
+#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -14,7 +14,7 @@ namespace atl::frontends::grpc_frontend {
 /// Owns the methods' descriptions; calls in flight refer to them, so it outlives the completion queues.
 class MethodTable {
  public:
-  MethodTable(Backplane& backplane, InferenceService& inference, HealthService& health);
+  MethodTable(GrpcContext& frontend, InferenceService& inference, HealthService& health);
 
   /// Waits for a call of every method on the queue.
   void arm(grpc::ServerCompletionQueue& queue);
@@ -29,7 +29,7 @@ class MethodTable {
   void add_shared_memory();
   void add_settings();
 
-  Backplane& backplane_;
+  GrpcContext& frontend_;
   InferenceService& inference_;
   HealthService& health_;
   std::vector<std::function<void(grpc::ServerCompletionQueue&)>> armers_;

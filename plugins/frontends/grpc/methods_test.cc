@@ -7,7 +7,7 @@ namespace {
 
 using grpc::StatusCode;
 
-class MethodsTest : public FrontendTest {
+class MethodsTest : public GrpcFrontendTest {
  protected:
   /// Calls a method of the stub with a context of its own.
   template <class Request, class Response>

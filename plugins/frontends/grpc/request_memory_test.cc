@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kMib = size_t{1} << 20;
 
-class RequestMemoryTest : public FrontendTest {
+class RequestMemoryTest : public GrpcFrontendTest {
  protected:
   RequestMemoryTest() {
     host_.registry().publish<RequestMemory>("host", memory_);

@@ -320,7 +320,7 @@ TEST_F(HeadersTest, AnErrorTextOfAnyLengthReachesTheClient) {
   }
 }
 
-class TlsFilesTest : public FrontendTest {
+class TlsFilesTest : public GrpcFrontendTest {
  protected:
   std::string file(const std::string& name, const std::string& content) {
     std::string path = (directory_.path() / name).string();

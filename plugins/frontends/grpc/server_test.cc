@@ -24,7 +24,7 @@ size_t entries(const char* directory) {
 size_t open_descriptors() { return entries("/proc/self/fd"); }
 size_t threads() { return entries("/proc/self/task"); }
 
-class ServerTest : public FrontendTest {
+class ServerTest : public GrpcFrontendTest {
  protected:
   int64_t in_ms(int64_t ms) { return host_.clock().now_ns() + ms * kNsPerMs; }
   /// What the kernel does before drain().

@@ -26,7 +26,7 @@ grpc_compression_level compression_level(const std::string& name) noexcept {
 }
 
 /// The options whose text can be wrong.
-Status read_checked(const Options& options, Settings* settings) {
+Status read_checked(const Options& options, GrpcSettings* settings) {
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
   settings->address = std::move(address).value();
@@ -44,8 +44,8 @@ Status read_checked(const Options& options, Settings* settings) {
 
 }  // namespace
 
-Result<Settings> read_settings(const Options& options) noexcept {
-  Settings settings;
+Result<GrpcSettings> read_settings(const Options& options) noexcept {
+  GrpcSettings settings;
   ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));
   settings.reuse_port = options.get_bool("reuse_port");
   settings.threads = thread_count(options.get_int("threads"), usable_cpus());

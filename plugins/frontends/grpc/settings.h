@@ -16,7 +16,7 @@
 
 namespace atl::frontends::grpc_frontend {
 
-struct Settings {
+struct GrpcSettings {
   ListenAddress address;
   bool reuse_port = false;  ///< listen on a port that others listen on as well
   TlsSettings tls;
@@ -52,6 +52,6 @@ struct Settings {
 };
 
 /// Errors: INVALID_ARGUMENT address, TLS files that are not named, header pattern, tenant header.
-Result<Settings> read_settings(const Options& options) noexcept;
+Result<GrpcSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::grpc_frontend

@@ -18,7 +18,7 @@ class FakeLogControl final : public LogControl {
   LogSettings now;
 };
 
-class SettingsTest : public FrontendTest {
+class SettingsTest : public GrpcFrontendTest {
  protected:
   template <class Request, class Response>
   grpc::Status call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),

@@ -60,7 +60,7 @@ inline void end_request(Request& request) {
   (void)request.release().ok();
 }
 
-class StreamTest : public FrontendTest {
+class StreamTest : public GrpcFrontendTest {
  protected:
   using ClientStream =
       grpc::ClientReaderWriter<inference::ModelInferRequest, inference::ModelStreamInferResponse>;

@@ -15,9 +15,9 @@
 namespace atl::frontends::grpc_frontend {
 
 StreamRequest::StreamRequest(InferQueue& queue) : queue_(queue) {
-  regions.set_source(*queue.backplane.server.shared_memory, queue.backplane.settings.copy_limit(),
-                     queue.backplane.server.device_memory.get());
-  memory.set_source(*queue.backplane.server.request_memory);
+  regions.set_source(*queue.frontend.server.shared_memory, queue.frontend.settings.copy_limit(),
+                     queue.frontend.server.device_memory.get());
+  memory.set_source(*queue.frontend.server.request_memory);
   received_.set_charge(memory);
 }
 
@@ -39,10 +39,10 @@ StreamRequest& StreamRequest::start(InferStream& stream, grpc::ByteBuffer* recei
 }
 
 void StreamRequest::run() noexcept {
-  pass_ = queue_.backplane.calls.enter();
-  Result<bool> opened = received_.open_small(queue_.backplane.settings.max_message_bytes);
+  pass_ = queue_.frontend.calls.enter();
+  Result<bool> opened = received_.open_small(queue_.frontend.settings.max_message_bytes);
   if (opened.ok() && !opened.value()) {
-    queue_.backplane.large_work->post(reading(static_cast<Next>(&StreamRequest::find)));
+    queue_.frontend.large_work->post(reading(static_cast<Next>(&StreamRequest::find)));
     return;
   }
   if (opened.ok()) parse();
@@ -50,7 +50,7 @@ void StreamRequest::run() noexcept {
 }
 
 Status StreamRequest::read_large() noexcept {
-  ATOLL_RETURN_IF_ERROR(received_.open(queue_.backplane.settings.max_message_bytes));
+  ATOLL_RETURN_IF_ERROR(received_.open(queue_.frontend.settings.max_message_bytes));
   parse();
   return {};
 }
@@ -74,9 +74,9 @@ bool StreamRequest::find(Status opened) noexcept {
   if (!parsed_.ok()) return refuse_call(std::exchange(parsed_, {}));
   request.caller = stream_->caller();
   request.times.deadline_ns = stream_->deadline_ns();
-  const Backplane& backplane = queue_.backplane;
-  return begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
-                    received_.message().model_name(), received_.version(backplane.server));
+  const GrpcContext& frontend = queue_.frontend;
+  return begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
+                    received_.message().model_name(), received_.version(frontend.server));
 }
 
 void StreamRequest::about_to_wait() noexcept {
@@ -100,12 +100,12 @@ void StreamRequest::ran() noexcept {
 Result<bool> StreamRequest::parse_request() noexcept {
   decoupled_ = model->info().decoupled;
   ATOLL_RETURN_IF_ERROR(
-      reason(received_.message().fill(request, regions, queue_.backplane.settings.copy_limit())));
+      reason(received_.message().fill(request, regions, queue_.frontend.settings.copy_limit())));
   return true;
 }
 
 Status StreamRequest::read_head() noexcept {
-  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.backplane, stream_->context(), model->info(), request));
+  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.frontend, stream_->context(), model->info(), request));
   trace("GRPC_WAITREAD_START", read_start_ns_);
   trace("GRPC_WAITREAD_END", read_end_ns_);
   keep_order();
@@ -206,7 +206,7 @@ void StreamRequest::refuse(const Status& status) noexcept {
 
 void StreamRequest::answer_too_slow(bool is_last) noexcept {
   too_slow_ = true;
-  const Settings& settings = queue_.backplane.settings;
+  const GrpcSettings& settings = queue_.frontend.settings;
   answer_failure(make_status(Code::kResourceExhausted, messages::request_prefix(request.id),
                              "the client does not read the responses of model '", model->info().name,
                              "' as fast as they come: more than ", settings.max_response_pool_size,

@@ -13,11 +13,11 @@
 #include "atoll/gate.h"
 #include "frontends/common/management/management.h"
 #include "frontends/common/wire_messages.h"
-#include "frontends/grpc/backplane.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/decompress.h"
 #include "frontends/grpc/error_text.h"
 #include "frontends/grpc/event.h"
+#include "frontends/grpc/grpc_context.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -29,7 +29,7 @@ struct UnaryMethod {
   std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, RawWriter*, void*)> arm;
   /// Request and response are valid until finish is called, on this or another thread.
   std::function<void(const Request&, Response*, Finish)> handle;
-  Backplane* backplane = nullptr;
+  GrpcContext* frontend = nullptr;
   grpc::ServerCompletionQueue* queue = nullptr;
   ApiCategory category = ApiCategory::kHealth;
   /// Health calls hold no pass of the gate: they are answered while the server drains.
@@ -57,7 +57,7 @@ class UnaryCall final : public Event {
     }
     if (!std::exchange(begun_, true)) {
       arm(method_);
-      const AccessPoint& access = *method_.backplane->server.access;
+      const AccessPoint& access = *method_.frontend->server.access;
       if (!access_.ask(access, method_.category, context_, *method_.queue, *this)) return;
     }
     finishing_ = true;
@@ -70,16 +70,16 @@ class UnaryCall final : public Event {
 
  private:
   explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {
-    if (method.counts_memory) charge_.set_source(*method.backplane->server.request_memory);
+    if (method.counts_memory) charge_.set_source(*method.frontend->server.request_memory);
   }
   ~UnaryCall() = default;
 
   Status prepare() noexcept {
-    Backplane& backplane = *method_.backplane;
+    GrpcContext& frontend = *method_.frontend;
     std::string_view caller;
     ATOLL_RETURN_IF_ERROR(access_.take(&caller));
     if (method_.holds_pass) {
-      pass_ = backplane.calls.enter();
+      pass_ = frontend.calls.enter();
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
     }
     ATOLL_RETURN_IF_ERROR(charge_.add(received_.Length()));

@@ -7,7 +7,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class AccessTest : public FrontendTest {
+class AccessTest : public HttpFrontendTest {
  protected:
   AccessTest() { catalog_.add_identity("probe"); }
   ~AccessTest() override { stop(); }

@@ -42,9 +42,9 @@ Status read_tenant(const TenantHeader& tenant, const RequestHead& head, Request&
 }
 
 /// Null: it is not traced.
-Trace* start_trace(const Backplane& backplane, const ModelInfo& model, std::string_view request_id,
+Trace* start_trace(const HttpContext& frontend, const ModelInfo& model, std::string_view request_id,
                    const RequestHead& head) noexcept {
-  auto tracing = backplane.server.tracing->hold();  // the trace keeps its service by itself
+  auto tracing = frontend.server.tracing->hold();  // the trace keeps its service by itself
   if (!tracing || !tracing->active()) return nullptr;
   return tracing->start({model.name, model.version, request_id, head.traceparent, head.tracestate});
 }
@@ -69,12 +69,12 @@ Result<int64_t> route_version(const ServerAccess& server, const Route& route) no
   return Status(Code::kInvalidArgument, frontends::messages::version_not_number(route.version));
 }
 
-Status read_head(const Backplane& backplane, const RequestHead& head, const ModelInfo& model,
+Status read_head(const HttpContext& frontend, const RequestHead& head, const ModelInfo& model,
                  Request& request) noexcept {
-  ATOLL_RETURN_IF_ERROR(forward_headers(backplane.settings.forward, head, request));
+  ATOLL_RETURN_IF_ERROR(forward_headers(frontend.settings.forward, head, request));
   if (!head.caller.empty()) request.caller = request.arena().copy_text(head.caller);
-  ATOLL_RETURN_IF_ERROR(read_tenant(backplane.settings.tenant, head, request));
-  request.trace = start_trace(backplane, model, request.id, head);
+  ATOLL_RETURN_IF_ERROR(read_tenant(frontend.settings.tenant, head, request));
+  request.trace = start_trace(frontend, model, request.id, head);
   return {};
 }
 

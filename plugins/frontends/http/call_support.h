@@ -8,7 +8,7 @@
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_head.h"
 #include "frontends/common/infer_context.h"
-#include "frontends/http/backplane.h"
+#include "frontends/http/http_context.h"
 #include "frontends/http/route_table.h"
 
 namespace atl::frontends::http {
@@ -29,7 +29,7 @@ void answer_error(Channel& channel, const Status& status, uint32_t retry_after_m
 /// What a request has from its headers: those that are forwarded, as parameters in place of others of their
 /// names; its caller, its tenant, and a trace if it is to have one.
 /// Errors: INVALID_ARGUMENT a reserved name, several tenants.
-Status read_head(const Backplane& backplane, const RequestHead& head, const ModelInfo& model,
+Status read_head(const HttpContext& frontend, const RequestHead& head, const ModelInfo& model,
                  Request& request) noexcept;
 
 }  // namespace atl::frontends::http

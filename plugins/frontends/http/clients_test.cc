@@ -7,7 +7,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class ClientsTest : public FrontendTest {
+class ClientsTest : public HttpFrontendTest {
  protected:
   ClientsTest() { catalog_.add_identity("probe"); }
   static std::string with_length(const std::string& length_headers) {

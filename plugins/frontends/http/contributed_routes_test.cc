@@ -32,7 +32,7 @@ class Provider final : public HttpRoutes {
   const Paths routes_;
 };
 
-class ContributedRoutesTest : public FrontendTest {
+class ContributedRoutesTest : public HttpFrontendTest {
  protected:
   ContributedRoutesTest() { catalog_.add_identity("probe"); }
   void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {

@@ -5,7 +5,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class FramingTest : public FrontendTest {
+class FramingTest : public HttpFrontendTest {
  protected:
   FramingTest() { catalog_.add_identity("probe"); }
   /// A request with a body in chunks of the given sizes.

@@ -17,7 +17,7 @@ constexpr uint32_t kLargeWorkThreads = 2;
 HttpFrontend::~HttpFrontend() { stop(); }
 
 Status HttpFrontend::init() {
-  Result<Settings> settings = read_settings(host_.options());
+  Result<HttpSettings> settings = read_settings(host_.options());
   if (!settings.ok()) return std::move(settings).status();
   settings_ = std::move(settings).value();
   return {};
@@ -29,19 +29,19 @@ Status HttpFrontend::start() {
   access->server_name = settings_.server_name;
   const ServerOptions options = settings_.server;
   calls_ = CallGate::open(host_.gate());
-  backplane_ =
-      std::make_unique<Backplane>(Backplane{host_, std::move(settings_), std::move(access).value(), *calls_});
-  Status opened = backplane_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads);
+  frontend_ = std::make_unique<HttpContext>(
+      HttpContext{host_, std::move(settings_), std::move(access).value(), *calls_});
+  Status opened = frontend_->large_work->open(host_.executors(), "http-large", kLargeWorkThreads);
   if (!opened.ok()) {
     stop();
     return opened;
   }
-  if (opened = backplane_->routes->open(); !opened.ok()) {
+  if (opened = frontend_->routes->open(); !opened.ok()) {
     stop();
     return opened;
   }
-  server_ = std::make_unique<HttpServer>(ServerContext{host_, *this, options, *backplane_->server.access,
-                                                       backplane_->server.request_memory.get()});
+  server_ = std::make_unique<HttpServer>(ServerContext{host_, *this, options, *frontend_->server.access,
+                                                       frontend_->server.request_memory.get()});
   Result<int> port = server_->start();
   if (!port.ok()) {
     stop();
@@ -53,7 +53,7 @@ Status HttpFrontend::start() {
 }
 
 std::unique_ptr<Handler> HttpFrontend::make_handler(ServerThread& thread) {
-  return std::make_unique<ThreadContext>(*backplane_, thread);
+  return std::make_unique<ThreadContext>(*frontend_, thread);
 }
 
 std::string HttpFrontend::refusal_body(std::string_view text, ReplyHead& head) const {
@@ -62,13 +62,13 @@ std::string HttpFrontend::refusal_body(std::string_view text, ReplyHead& head) c
 }
 
 void HttpFrontend::drain(int64_t deadline_ns) {
-  if (server_ != nullptr) server_->drain(deadline_ns, backplane_->server.catalog->exiting());
+  if (server_ != nullptr) server_->drain(deadline_ns, frontend_->server.catalog->exiting());
 }
 
 void HttpFrontend::stop() {
   server_.reset();
-  if (backplane_ != nullptr) settings_ = std::move(backplane_->settings);
-  backplane_.reset();
+  if (frontend_ != nullptr) settings_ = std::move(frontend_->settings);
+  frontend_.reset();
   calls_.reset();
 }
 
@@ -79,7 +79,7 @@ std::string HttpFrontend::holding() {
 
 std::string HttpFrontend::category_name(uint32_t category) const noexcept {
   if (category < kApiCategoryCount) return std::string(api_category_name(static_cast<ApiCategory>(category)));
-  std::string own = backplane_->routes->counted_name(category);
+  std::string own = frontend_->routes->counted_name(category);
   return own.empty() ? "other" : own;
 }
 

@@ -9,7 +9,7 @@
 #include "atoll/plugin.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
-#include "frontends/http/backplane.h"
+#include "frontends/http/http_context.h"
 
 namespace atl::frontends::http {
 
@@ -44,9 +44,9 @@ class HttpFrontend final : public Plugin, public MetricSource, public Applicatio
   std::string category_name(uint32_t category) const noexcept;
 
   Host& host_;
-  Settings settings_;
+  HttpSettings settings_;
   CallGate::Owner calls_;
-  std::unique_ptr<Backplane> backplane_;
+  std::unique_ptr<HttpContext> frontend_;
   std::unique_ptr<HttpServer> server_;
   int bound_port_ = 0;
 };

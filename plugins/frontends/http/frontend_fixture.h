@@ -78,13 +78,13 @@ inline void raise_descriptor_limit(rlim_t wanted) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-class FrontendTest : public ::testing::Test {
+class HttpFrontendTest : public ::testing::Test {
  protected:
-  FrontendTest() : host_("http", test::FakeHost::Threads::kReal) {
+  HttpFrontendTest() : host_("http", test::FakeHost::Threads::kReal) {
     set_default_options(host_.options());
     host_.registry().publish<ModelCatalog>("models", catalog_);
   }
-  ~FrontendTest() override {
+  ~HttpFrontendTest() override {
     stop();
     EXPECT_EQ(host_.gate().count(), 0);
     EXPECT_EQ(host_.registry().holders(), 0u);

@@ -21,8 +21,7 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
     : ModelCall(context, route, kExchangePart | kEndPart),
       streams_(route.endpoint == Endpoint::kGenerateStream) {
-  regions.set_source(*context.backplane.server.shared_memory, {},
-                     context.backplane.server.device_memory.get());
+  regions.set_source(*context.frontend.server.shared_memory, {}, context.frontend.server.device_memory.get());
   parts_.owned.set_charge(memory);
 }
 
@@ -41,7 +40,7 @@ Result<bool> GenerateCall::parse_request() noexcept {
     return invalid_argument(messages::kOnlyIdentity);
   }
   if (body_.size() > kLargeBytes) {
-    return read_elsewhere(*context_.backplane.large_work, &GenerateCall::hand_over);
+    return read_elsewhere(*context_.frontend.large_work, &GenerateCall::hand_over);
   }
   ATOLL_RETURN_IF_ERROR(reason(context_.generate_reader.read(body_.text(), model->info(), request, parts_)));
   return true;
@@ -50,7 +49,7 @@ Result<bool> GenerateCall::parse_request() noexcept {
 Status GenerateCall::read_large() noexcept {
   const uint64_t parsing_bytes = kParsingGrowth * body_.size();
   ATOLL_RETURN_IF_ERROR(charge(parsing_bytes));
-  GenerateRequestReader reader(InputLimits{context_.backplane.settings.max_input_bytes});
+  GenerateRequestReader reader(InputLimits{context_.frontend.settings.max_input_bytes});
   Status status = reader.read(body_.text(), model->info(), request, parts_);
   memory.reduce(parsing_bytes);
   return status;
@@ -76,7 +75,7 @@ void GenerateCall::refuse(const Status& status) noexcept {
 
 Status GenerateCall::check_output(const OutputTensor& output, uint64_t size_bytes) noexcept {
   // What is made into text and kept for a client is bounded by the backlog, so nothing larger is of use.
-  if (size_bytes <= context_.backplane.settings.max_stream_backlog_bytes) return {};
+  if (size_bytes <= context_.frontend.settings.max_stream_backlog_bytes) return {};
   return no_output_memory(output, size_bytes);
 }
 
@@ -115,7 +114,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
   // A single response may be larger than the limit if nothing else waits.
   const uint64_t waiting = backlog_bytes_.load(std::memory_order_relaxed);
   if (!dropping_ && waiting != 0 &&
-      waiting + text.size() > context_.backplane.settings.max_stream_backlog_bytes) {
+      waiting + text.size() > context_.frontend.settings.max_stream_backlog_bytes) {
     cut();
     text.clear();
   }
@@ -129,7 +128,7 @@ void GenerateCall::cut() noexcept {
     cut_ = true;
   }
   push(event(error_json(cat("the client takes its stream too slowly: more than ",
-                            context_.backplane.settings.max_stream_backlog_bytes,
+                            context_.frontend.settings.max_stream_backlog_bytes,
                             " bytes wait for it, and the request was cancelled"))),
        false);
   request.cancellation.cancel();

@@ -6,7 +6,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class GenerateTest : public FrontendTest {
+class GenerateTest : public HttpFrontendTest {
  protected:
   GenerateTest() {
     ModelInfo info;

@@ -31,24 +31,25 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 }  // namespace
 
-InferCall::InferCall(ThreadContext& context, const Route& route) : ModelCall(context, route, kExchangePart) {
-  regions.set_source(*context.backplane.server.shared_memory,
-                     {context.backplane.settings.max_input_bytes, "max_input_size"},
-                     context.backplane.server.device_memory.get());
+HttpInferCall::HttpInferCall(ThreadContext& context, const Route& route)
+    : ModelCall(context, route, kExchangePart) {
+  regions.set_source(*context.frontend.server.shared_memory,
+                     {context.frontend.settings.max_input_bytes, "max_input_size"},
+                     context.frontend.server.device_memory.get());
   parts_.owned.set_charge(memory);
 }
 
-InferCall::~InferCall() { free_tensors(); }
+HttpInferCall::~HttpInferCall() { free_tensors(); }
 
-InferCall* InferCall::make(ThreadContext& context, const Route& route) {
-  if (context.idle_infer_calls.empty()) return new InferCall(context, route);
-  InferCall* call = context.idle_infer_calls.back().release();
+HttpInferCall* HttpInferCall::make(ThreadContext& context, const Route& route) {
+  if (context.idle_infer_calls.empty()) return new HttpInferCall(context, route);
+  HttpInferCall* call = context.idle_infer_calls.back().release();
   context.idle_infer_calls.pop_back();
   call->route_ = route;
   return call;
 }
 
-Result<bool> InferCall::parse_request() noexcept {
+Result<bool> HttpInferCall::parse_request() noexcept {
   if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
   if (model->info().decoupled) return unimplemented(messages::kDecoupled);
   const RequestHead& head = channel_->head();
@@ -62,16 +63,16 @@ Result<bool> InferCall::parse_request() noexcept {
   if (here.ok() && here.value()) here = has_small_json();
   if (!here.ok()) return here;
   if (!here.value()) {
-    return read_elsewhere(*context_.backplane.large_work, &InferCall::hand_over);
+    return read_elsewhere(*context_.frontend.large_work, &HttpInferCall::hand_over);
   }
   ATOLL_RETURN_IF_ERROR(reason(parse_body(context_.infer_reader)));
   return true;
 }
 
-Result<bool> InferCall::decompress_small() noexcept {
+Result<bool> HttpInferCall::decompress_small() noexcept {
   if (body_encoding_ == Encoding::kIdentity) return true;
   // How large it is shows when it has been opened so far.
-  const uint64_t limit = context_.backplane.settings.max_input_bytes;
+  const uint64_t limit = context_.frontend.settings.max_input_bytes;
   const uint64_t most = std::min<uint64_t>(limit, kLargeBytes);
   BodyBuffer plain = context_.buffers.take();
   Status status = decompress(body_.bytes(), most, &plain);
@@ -86,15 +87,15 @@ Result<bool> InferCall::decompress_small() noexcept {
   return true;
 }
 
-Result<bool> InferCall::has_small_json() const noexcept {
+Result<bool> HttpInferCall::has_small_json() const noexcept {
   if (body_.size() <= kLargeBytes) return true;
   std::optional<size_t> json_bytes;
   if (has_json_length_) ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &json_bytes));
   return json_bytes.value_or(body_.size()) <= kLargeBytes;
 }
 
-Status InferCall::read_large() noexcept {
-  const uint64_t limit = context_.backplane.settings.max_input_bytes;
+Status HttpInferCall::read_large() noexcept {
+  const uint64_t limit = context_.frontend.settings.max_input_bytes;
   if (body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
     Status status = decompress(body_.bytes(), limit, &plain, &memory);
@@ -112,7 +113,7 @@ Status InferCall::read_large() noexcept {
   return status;
 }
 
-Status InferCall::parse_body(InferRequestReader& reader) noexcept {
+Status HttpInferCall::parse_body(InferRequestReader& reader) noexcept {
   InferBody infer_body{body_.bytes(), std::nullopt};
   if (has_json_length_) {
     ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
@@ -120,7 +121,7 @@ Status InferCall::parse_body(InferRequestReader& reader) noexcept {
   return reader.read(infer_body, model->info(), request, parts_, regions);
 }
 
-bool InferCall::is_large(const Response& response) const noexcept {
+bool HttpInferCall::is_large(const Response& response) const noexcept {
   uint64_t bytes = 0;
   if (accepted_ != Encoding::kIdentity) {
     for (const OutputTensor& output : response.outputs) bytes += output.buffer.size_bytes;
@@ -128,9 +129,9 @@ bool InferCall::is_large(const Response& response) const noexcept {
   return bytes + kJsonGrowth * json_tensor_bytes(request, parts_.reply, response) > kLargeBytes;
 }
 
-bool InferCall::answer_later(Response& response) noexcept {
+bool HttpInferCall::answer_later(Response& response) noexcept {
   if (!is_large(response)) return false;
-  context_.backplane.large_work->post(make_task([this, &response] {
+  context_.frontend.large_work->post(make_task([this, &response] {
     Status written = write_answer(response);
     reclaim(&response);
     // The call may be over with this: everything else of it is done.
@@ -139,9 +140,9 @@ bool InferCall::answer_later(Response& response) noexcept {
   return true;
 }
 
-void InferCall::answer(Response& response) noexcept { finish(write_answer(response)); }
+void HttpInferCall::answer(Response& response) noexcept { finish(write_answer(response)); }
 
-Status InferCall::write_answer(Response& response) noexcept {
+Status HttpInferCall::write_answer(Response& response) noexcept {
   Status status = classify_outputs(model->info(), request, response);
   if (status.ok()) status = regions.check();
   if (status.ok()) status = charge(kJsonGrowth * json_tensor_bytes(request, parts_.reply, response));
@@ -154,7 +155,7 @@ Status InferCall::write_answer(Response& response) noexcept {
   return status;
 }
 
-void InferCall::finish(Status written) noexcept {
+void HttpInferCall::finish(Status written) noexcept {
   if (written.ok()) {
     deliver();
   } else {
@@ -162,7 +163,7 @@ void InferCall::finish(Status written) noexcept {
   }
 }
 
-Status InferCall::write_reply(Response& response) noexcept {
+Status HttpInferCall::write_reply(Response& response) noexcept {
   Result<InferReply> written = write_infer_response(model->info(), request, parts_.reply, response, json_);
   if (!written.ok()) return std::move(written).status();
   const InferReply& reply = written.value();
@@ -191,7 +192,7 @@ Status InferCall::write_reply(Response& response) noexcept {
   return {};
 }
 
-Status InferCall::compress_reply() noexcept {
+Status HttpInferCall::compress_reply() noexcept {
   ATOLL_RETURN_IF_ERROR(compress(encoding_, reply_, &compressed_));
   free_tensors();
   reply_.assign(1, to_iovec(compressed_.data(), compressed_.size()));
@@ -200,7 +201,7 @@ Status InferCall::compress_reply() noexcept {
   return {};
 }
 
-void InferCall::answer_error(const Status& status) noexcept {
+void HttpInferCall::answer_error(const Status& status) noexcept {
   free_tensors();
   error_ = error_json(client_text(status));
   head_ = {.http_status = http_status(status.code()),
@@ -213,7 +214,7 @@ void InferCall::answer_error(const Status& status) noexcept {
   deliver();
 }
 
-void InferCall::deliver() noexcept {
+void HttpInferCall::deliver() noexcept {
   if (context_.is_current()) {
     send_reply();
   } else {
@@ -221,7 +222,7 @@ void InferCall::deliver() noexcept {
   }
 }
 
-void InferCall::on_posted() noexcept {
+void HttpInferCall::on_posted() noexcept {
   if (is_waiting()) {
     resume();
     return;
@@ -234,11 +235,11 @@ void InferCall::on_posted() noexcept {
   // The pass goes last: with it the instance may be stopped, and this thread with it.
   Pass pass = std::move(pass_);
   context_.buffers.give(std::move(body_));
-  std::unique_ptr<InferCall> call(this);
+  std::unique_ptr<HttpInferCall> call(this);
   if (context_.idle_infer_calls.size() < kPooledCalls) context_.idle_infer_calls.push_back(std::move(call));
 }
 
-void InferCall::send_reply() noexcept {
+void HttpInferCall::send_reply() noexcept {
   if (channel_ == nullptr) {
     end_exchange();
     return;
@@ -248,12 +249,12 @@ void InferCall::send_reply() noexcept {
   channel_->answer(head_, reply_);
 }
 
-void InferCall::on_written() noexcept {
+void HttpInferCall::on_written() noexcept {
   trace("HTTP_SEND_END");
   end_exchange();
 }
 
-void InferCall::on_gone() noexcept {
+void HttpInferCall::on_gone() noexcept {
   channel_ = nullptr;
   if (sent_) {
     end_exchange();
@@ -265,7 +266,7 @@ void InferCall::on_gone() noexcept {
   if (end_wanted_) end_exchange();
 }
 
-void InferCall::end_exchange() noexcept {
+void HttpInferCall::end_exchange() noexcept {
   if (cancelling_) {
     end_wanted_ = true;
     return;
@@ -274,13 +275,13 @@ void InferCall::end_exchange() noexcept {
   done(kExchangePart);
 }
 
-void InferCall::free_tensors() noexcept {
+void HttpInferCall::free_tensors() noexcept {
   for (void* tensor : tensors_) std::free(tensor);
   tensors_.clear();
   reply_.clear();
 }
 
-void InferCall::recycle() noexcept {
+void HttpInferCall::recycle() noexcept {
   reset_request();
   parts_.reset();
   json_.reset();

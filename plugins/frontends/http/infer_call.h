@@ -19,11 +19,11 @@
 namespace atl::frontends::http {
 
 /// Taken from its thread's pool and given back to it.
-class InferCall final : public ModelCall<UnaryInferContext> {
+class HttpInferCall final : public ModelCall<UnaryInferContext> {
  public:
-  static InferCall* make(ThreadContext& context, const Route& route);
-  InferCall(ThreadContext& context, const Route& route);
-  ~InferCall() override;
+  static HttpInferCall* make(ThreadContext& context, const Route& route);
+  HttpInferCall(ThreadContext& context, const Route& route);
+  ~HttpInferCall() override;
 
   // --- Call ---
   void on_written() noexcept override;

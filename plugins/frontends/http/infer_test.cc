@@ -5,7 +5,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class InferTest : public FrontendTest {
+class InferTest : public HttpFrontendTest {
  protected:
   /// JSON header, then the tensor as bytes; asks for binary output.
   static std::string binary_body(const std::string& tensor, size_t* json_bytes,

@@ -36,17 +36,17 @@ class HeldRegion final : public SharedMemory {
   std::atomic<bool> holds_reading{false};
   std::atomic<bool> holds_answers{false};
   mutable std::counting_semaphore<> held{0};
-  mutable std::counting_semaphore<> go_on{0};
+  mutable std::counting_semaphore<> resume{0};
 
  private:
   void wait() const {
     held.release();
-    go_on.acquire();
+    resume.acquire();
   }
   test::FakeSharedMemory memory_;
 };
 
-class LargeBodyTest : public FrontendTest {
+class LargeBodyTest : public HttpFrontendTest {
  protected:
   LargeBodyTest() {
     host_.options().set_int("threads", 1);
@@ -86,7 +86,7 @@ TEST_F(LargeBodyTest, IsReadElsewhere) {
     HttpClient one = client();
     one.send(request("POST", "/v2/models/m/infer", sent, headers) + request("GET", "/v2/health/live"));
     expect_others_are_answered();
-    region_.go_on.release();
+    region_.resume.release();
     EXPECT_EQ(one.receive().body, R"({"model_name":"m","model_version":"1","outputs":[{"name":"OUTPUT0",)"
                                   R"("datatype":"UINT8","shape":[4],"data":[1,1,1,1]}]})");
     EXPECT_EQ(one.receive().status, 200) << "what follows on the connection is answered after it";
@@ -109,7 +109,7 @@ TEST_F(LargeBodyTest, AClientThatLeavesMeanwhileIsForgotten) {
     one.reset();
   }
   expect_alive();
-  region_.go_on.release();
+  region_.resume.release();
   EXPECT_TRUE(eventually([&] { return model.references() == 0; }));
   EXPECT_FALSE(reached) << "it was not given to the model";
   expect_alive();
@@ -157,7 +157,7 @@ TEST_F(LargeBodyTest, AnAnswerIsWrittenElsewhere) {
   one.send(request("POST", "/v2/models/large/infer", "{\"inputs\":[" + region_input() + "]}",
                    "Accept-Encoding: gzip\r\n"));
   expect_others_are_answered();
-  region_.go_on.release();
+  region_.resume.release();
   const Reply reply = one.receive();
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.header("content-encoding"), "gzip");
@@ -173,7 +173,7 @@ TEST_F(LargeBodyTest, AnAnswerIsWrittenElsewhere) {
   region_.held.acquire();
   gone.reset();
   expect_alive();
-  region_.go_on.release();
+  region_.resume.release();
   expect_alive();
 }
 

@@ -23,7 +23,7 @@ constexpr uint64_t kLoadGrowth = 4;
 void ManagementCall::run(Channel& channel) noexcept {
   channel_ = &channel;
   if (!is_health(route_.endpoint)) {
-    pass_ = context_.backplane.calls.enter();
+    pass_ = context_.frontend.calls.enter();
     if (!pass_) {
       answer(unavailable(frontends::messages::kServerExiting), {});
       return;
@@ -45,7 +45,7 @@ void ManagementCall::run(Channel& channel) noexcept {
       return;
     }
     // It brings files: reading them takes longer than others should wait.
-    context_.backplane.server.worker->post(
+    context_.frontend.server.worker->post(
         make_task([this, read = std::move(body), model = std::string(route_.model),
                    repository = std::string(route_.repository)] { load(read.text(), model, repository); }));
     return;
@@ -59,7 +59,7 @@ void ManagementCall::run(Channel& channel) noexcept {
     return;
   }
   Result<std::string> json =
-      answer_management(context_.backplane.server, route_, channel.head().method, body.text());
+      answer_management(context_.frontend.server, route_, channel.head().method, body.text());
   context_.buffers.give(std::move(body));
   if (json.ok()) {
     answer(Status(), std::move(json).value());
@@ -69,7 +69,7 @@ void ManagementCall::run(Channel& channel) noexcept {
 }
 
 Status ManagementCall::begin(std::string_view body) noexcept {
-  ServerAccess& server = context_.backplane.server;
+  ServerAccess& server = context_.frontend.server;
   Finish on_end = [this](Status status) { finish(std::move(status)); };
   if (route_.endpoint == Endpoint::kRepositoryIndex) {
     inference::RepositoryIndexRequest request;
@@ -95,7 +95,7 @@ void ManagementCall::load(std::string_view body, std::string_view model,
   }
   request.set_repository_name(std::string(repository));
   request.set_model_name(std::string(model));
-  repository_load(context_.backplane.server, request, [this](Status status) { finish(std::move(status)); });
+  repository_load(context_.frontend.server, request, [this](Status status) { finish(std::move(status)); });
 }
 
 void ManagementCall::finish(Status status) noexcept {

@@ -14,7 +14,7 @@ namespace atl::frontends::http {
 class ManagementCall final : public Call, public Posted {
  public:
   ManagementCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {
-    charge_.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+    charge_.set_source(*context.frontend.server.request_memory, Code::kUnavailable);
   }
 
   // --- Call ---

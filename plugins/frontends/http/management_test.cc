@@ -4,7 +4,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class ManagementTest : public FrontendTest {
+class ManagementTest : public HttpFrontendTest {
  protected:
   ManagementTest() { catalog_.add_identity("probe"); }
   void expect_empty(const Reply& reply, int status) {

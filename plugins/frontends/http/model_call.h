@@ -20,8 +20,8 @@ class ModelCall : public Context, public Call, public Posted {
   void run(Channel& channel) noexcept final {
     channel_ = &channel;
     this->begin(transport_parts_);
-    Backplane& backplane = context_.backplane;
-    pass_ = backplane.calls.enter();
+    HttpContext& frontend = context_.frontend;
+    pass_ = frontend.calls.enter();
     if (!pass_) {
       this->refuse_call(unavailable(frontends::messages::kServerExiting));
       return;
@@ -29,23 +29,23 @@ class ModelCall : public Context, public Call, public Posted {
     body_ = channel.take_body();
     this->memory = channel.take_charge();
     Status charged = this->charge_all(Context::kRequestBytes + body_.size());
-    this->begin_call({*backplane.server.router, *backplane.server.catalog, backplane.host.registry()},
+    this->begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
                      route_.model,
-                     charged.ok() ? route_version(backplane.server, route_) : std::move(charged));
+                     charged.ok() ? route_version(frontend.server, route_) : std::move(charged));
   }
 
  protected:
   /// \param parts  the transport's, as begin() has them
   ModelCall(ThreadContext& context, const Route& route, uint32_t parts)
       : context_(context), route_(route), transport_parts_(parts) {
-    this->memory.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+    this->memory.set_source(*context.frontend.server.request_memory, Code::kUnavailable);
   }
   ~ModelCall() override = default;
 
   Status read_head() noexcept override {
     if (channel_ == nullptr) return Status(Code::kCancelled, {});  // the head has gone with the client
     const ModelInfo& info = this->model->info();
-    ATOLL_RETURN_IF_ERROR(http::read_head(context_.backplane, channel_->head(), info, this->request));
+    ATOLL_RETURN_IF_ERROR(http::read_head(context_.frontend, channel_->head(), info, this->request));
     this->trace("HTTP_RECV_START", channel_->received_first_ns());
     this->trace("HTTP_RECV_END", channel_->received_last_ns());
     return {};

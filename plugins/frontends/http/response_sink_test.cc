@@ -6,7 +6,7 @@
 namespace atl::test {
 namespace {
 
-class HttpCall final : public SinkUnderTest, private frontends::http::FrontendTest {
+class HttpCall final : public SinkUnderTest, private frontends::http::HttpFrontendTest {
  public:
   HttpCall(const std::string& endpoint, const std::string& body, bool decoupled) {
     ModelInfo info;
@@ -24,7 +24,7 @@ class HttpCall final : public SinkUnderTest, private frontends::http::FrontendTe
     model_->respond = [this](Request& request) { held_ = &request; };
     start();
     client_.emplace(client());
-    client_->send(FrontendTest::request("POST", "/v2/models/m/" + endpoint, body));
+    client_->send(HttpFrontendTest::request("POST", "/v2/models/m/" + endpoint, body));
     EXPECT_TRUE(frontends::http::eventually([this] { return held_ != nullptr; }));
   }
   Request& request() override { return *held_; }

@@ -28,7 +28,7 @@ bool is_field_value(std::string_view value) noexcept {
 
 RouteCall::RouteCall(ThreadContext& context, Followed<HttpRoutes>::Hold provider, std::string_view route)
     : context_(context), provider_(std::move(provider)), route_(route) {
-  charge_.set_source(*context.backplane.server.request_memory, Code::kUnavailable);
+  charge_.set_source(*context.frontend.server.request_memory, Code::kUnavailable);
 }
 
 void RouteCall::run(Channel& channel) noexcept {
@@ -36,7 +36,7 @@ void RouteCall::run(Channel& channel) noexcept {
   no_body_ = channel.head().method == "HEAD";
   body_ = channel.take_body();
   charge_ = channel.take_charge();
-  pass_ = context_.backplane.calls.enter();
+  pass_ = context_.frontend.calls.enter();
   if (pass_) {
     provider_->handle(route_, *this);
   } else {
@@ -98,7 +98,7 @@ void RouteCall::begin(const HttpReply& reply) noexcept {
 Status RouteCall::write(std::string piece) noexcept {
   if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
   if (piece.empty()) return {};
-  const uint64_t most = context_.backplane.settings.max_stream_backlog_bytes;
+  const uint64_t most = context_.frontend.settings.max_stream_backlog_bytes;
   const uint64_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
   // A single piece may be larger than the limit if nothing else waits.
   if (waiting != 0 && waiting + piece.size() > most) {

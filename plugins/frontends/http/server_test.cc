@@ -21,7 +21,7 @@ size_t entries(const char* directory) {
 size_t open_descriptors() { return entries("/proc/self/fd"); }
 size_t threads() { return entries("/proc/self/task"); }
 
-class ServerTest : public FrontendTest {
+class ServerTest : public HttpFrontendTest {
  protected:
   ServerTest() { catalog_.add_identity("probe"); }
   int64_t in_ms(int64_t ms) { return host_.clock().now_ns() + ms * kNsPerMs; }

@@ -17,8 +17,8 @@ uint32_t number(const Options& options, std::string_view key) {
 
 }  // namespace
 
-Result<Settings> read_settings(const Options& options) noexcept {
-  Settings settings;
+Result<HttpSettings> read_settings(const Options& options) noexcept {
+  HttpSettings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
   settings.max_input_bytes = options.get_bytes("max_input_size");

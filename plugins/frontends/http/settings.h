@@ -12,7 +12,7 @@
 
 namespace atl::frontends::http {
 
-struct Settings {
+struct HttpSettings {
   ServerOptions server;
   uint64_t max_input_bytes = 0;  ///< of a body, as it is sent and opened
   uint64_t max_stream_backlog_bytes = 0;
@@ -22,6 +22,6 @@ struct Settings {
 };
 
 /// Errors: INVALID_ARGUMENT address, header_forward_pattern, tenant_header.
-Result<Settings> read_settings(const Options& options) noexcept;
+Result<HttpSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::http

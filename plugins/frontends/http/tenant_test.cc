@@ -4,7 +4,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class TenantTest : public FrontendTest {
+class TenantTest : public HttpFrontendTest {
  protected:
   TenantTest() : model_(catalog_.add_identity("m")) {
     model_.refuse = [this](Request& request) {

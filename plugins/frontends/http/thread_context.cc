@@ -20,8 +20,8 @@ void refuse_method(Verdict& verdict, std::string_view allowed) {
 
 }  // namespace
 
-ThreadContext::ThreadContext(Backplane& shared, ServerThread& thread)
-    : backplane(shared),
+ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
+    : frontend(shared),
       infer_reader(InputLimits{shared.settings.max_input_bytes}),
       generate_reader(InputLimits{shared.settings.max_input_bytes}),
       buffers(thread.buffers),
@@ -86,7 +86,7 @@ Call* ThreadContext::make_call(const RequestHead& head, Verdict& verdict) {
   const Route& route = verdict.route<Route>();
   switch (route.endpoint) {
     case Endpoint::kInfer:
-      return InferCall::make(*this, route);
+      return HttpInferCall::make(*this, route);
     case Endpoint::kGenerate:
     case Endpoint::kGenerateStream:
       return new GenerateCall(*this, route);

@@ -6,28 +6,28 @@
 
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_thread.h"
-#include "frontends/http/backplane.h"
 #include "frontends/http/codec/generate.h"
 #include "frontends/http/codec/infer_request.h"
 #include "frontends/http/contributed_routes.h"
+#include "frontends/http/http_context.h"
 
 namespace atl::frontends::http {
 
-class InferCall;
+class HttpInferCall;
 
 /// Only post() and is_current() are for other threads.
 class ThreadContext final : public Handler {
  public:
-  ThreadContext(Backplane& shared, ServerThread& thread);
+  ThreadContext(HttpContext& shared, ServerThread& thread);
   ThreadContext(const ThreadContext&) = delete;
   ThreadContext& operator=(const ThreadContext&) = delete;
   ~ThreadContext() override;
 
-  Backplane& backplane;
+  HttpContext& frontend;
   InferRequestReader infer_reader;
   GenerateRequestReader generate_reader;
   BufferPool& buffers;
-  std::vector<std::unique_ptr<InferCall>> idle_infer_calls;
+  std::vector<std::unique_ptr<HttpInferCall>> idle_infer_calls;
 
   /// [any] As ServerThread's.
   bool is_current() const noexcept { return thread_.is_current(); }

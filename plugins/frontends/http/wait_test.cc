@@ -5,7 +5,7 @@
 namespace atl::frontends::http {
 namespace {
 
-class WaitTest : public FrontendTest {
+class WaitTest : public HttpFrontendTest {
  protected:
   WaitTest() { host_.registry().publish<ModelDemand>("control", demand_); }
   ~WaitTest() override { stop(); }

@@ -68,7 +68,7 @@ bool is_long_head(int http_status, std::string_view text) noexcept {
 
 }  // namespace
 
-http::ServerOptions Endpoint::server_options(const Settings& settings) {
+http::ServerOptions MetricsEndpoint::server_options(const MetricsSettings& settings) {
   return {.name = "the metrics service",
           .thread_name = "metrics-http-",
           .address = settings.address,
@@ -83,11 +83,11 @@ http::ServerOptions Endpoint::server_options(const Settings& settings) {
           .unfinished_make_room = true};
 }
 
-std::unique_ptr<http::Handler> Endpoint::make_handler(http::ServerThread&) {
+std::unique_ptr<http::Handler> MetricsEndpoint::make_handler(http::ServerThread&) {
   return std::make_unique<EndpointHandler>(gate_, page_);
 }
 
-std::string Endpoint::refusal_body(std::string_view text, ReplyHead& head) const {
+std::string MetricsEndpoint::refusal_body(std::string_view text, ReplyHead& head) const {
   if (head.http_status == 503) return {};
   head.content_type = kPlainText;
   if (is_long_head(head.http_status, text)) {

@@ -14,17 +14,17 @@
 
 namespace atl::frontends::metrics {
 
-class Endpoint final : public http::Application {
+class MetricsEndpoint final : public http::Application {
  public:
   /// Of the request line, and of the header lines together.
   static constexpr uint32_t kMaxHeadBytes = 8 * 1024;
   static constexpr uint32_t kMaxBodyBytes = 64 * 1024;
 
   /// \param gate  answers under way hold a pass. \param page  gives the text; called on the server's thread
-  Endpoint(Gate& gate, std::function<std::string()> page) : gate_(gate), page_(std::move(page)) {}
+  MetricsEndpoint(Gate& gate, std::function<std::string()> page) : gate_(gate), page_(std::move(page)) {}
 
   /// One thread; a whole request and a whole answer within the idle time.
-  static http::ServerOptions server_options(const Settings& settings);
+  static http::ServerOptions server_options(const MetricsSettings& settings);
 
   // --- Application ---
   std::unique_ptr<http::Handler> make_handler(http::ServerThread& thread) override;

@@ -5,7 +5,7 @@
 
 namespace atl::frontends::metrics {
 
-Exposition::Exposition(Host& host, const Settings& settings)
+Exposition::Exposition(Host& host, const MetricsSettings& settings)
     : host_(host), settings_(settings), catalog_(host), facts_(host.log()) {}
 
 Status Exposition::open() noexcept {
@@ -18,7 +18,7 @@ void Exposition::close() noexcept {
   catalog_.close();
 }
 
-void Exposition::look() {
+void Exposition::poll() {
   if (settings_.cpu_metrics) load_.sample();
   auto catalog = catalog_.hold();
   if (!settings_.summary_latencies || !catalog) return;

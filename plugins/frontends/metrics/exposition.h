@@ -18,16 +18,16 @@ namespace atl::frontends::metrics {
 /// Knows where every metric comes from.
 class Exposition {
  public:
-  Exposition(Host& host, const Settings& settings);
+  Exposition(Host& host, const MetricsSettings& settings);
 
   /// Follows the events and the catalog until close(). [control]
   Status open() noexcept;
   void close() noexcept;
 
-  /// Whether look() has anything to do.
+  /// Whether poll() has anything to do.
   bool needs_looks() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
   /// What must be looked at between scrapes. One thread, which may be another than that of text().
-  void look();
+  void poll();
   /// The page as of now. \param refused_connections  by the server, so far. One thread.
   std::string text(uint64_t refused_connections);
   /// True while the server as a whole ends. [any]
@@ -42,7 +42,7 @@ class Exposition {
   void write_self(Page& page, int64_t begun_ns, uint64_t refused_connections);
 
   Host& host_;
-  const Settings& settings_;
+  const MetricsSettings& settings_;
   Followed<ModelCatalog> catalog_;  ///< without one there are no models
   ModelFactsCache facts_;
   HostLoad load_;

@@ -7,7 +7,7 @@ namespace atl::frontends::metrics {
 MetricsFrontend::~MetricsFrontend() { stop(); }
 
 Status MetricsFrontend::init() {
-  Result<Settings> settings = read_settings(host_.options());
+  Result<MetricsSettings> settings = read_settings(host_.options());
   if (!settings.ok()) return std::move(settings).status();
   settings_ = std::move(settings).value();
   return {};
@@ -24,16 +24,16 @@ Status MetricsFrontend::start_parts() {
   ATOLL_RETURN_IF_ERROR(exposition_->open());
   access_ = std::make_unique<AccessPoint>(host_);
   ATOLL_RETURN_IF_ERROR(access_->open());
-  endpoint_ = std::make_unique<Endpoint>(
+  endpoint_ = std::make_unique<MetricsEndpoint>(
       host_.gate(), [this] { return exposition_->text(server_->refused_connections()); });
   server_ = std::make_unique<http::HttpServer>(
-      http::ServerContext{host_, *endpoint_, Endpoint::server_options(settings_), *access_});
+      http::ServerContext{host_, *endpoint_, MetricsEndpoint::server_options(settings_), *access_});
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
   if (exposition_->needs_looks()) {
-    poller_ =
-        std::make_unique<Poller>(host_.clock(), settings_.poll_interval_ns, [this] { exposition_->look(); });
+    poller_ = std::make_unique<PollThread>(host_.clock(), settings_.poll_interval_ns,
+                                           [this] { exposition_->poll(); });
     ATOLL_RETURN_IF_ERROR(poller_->start(host_.executors()));
   }
   host_.log().info("Started Metrics Service at ", settings_.address.text(bound_port_));

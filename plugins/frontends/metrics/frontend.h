@@ -32,11 +32,11 @@ class MetricsFrontend final : public Plugin {
   Status start_parts();
 
   Host& host_;
-  Settings settings_;
+  MetricsSettings settings_;
   std::unique_ptr<Exposition> exposition_;
-  std::unique_ptr<Poller> poller_;
+  std::unique_ptr<PollThread> poller_;
   std::unique_ptr<AccessPoint> access_;
-  std::unique_ptr<Endpoint> endpoint_;
+  std::unique_ptr<MetricsEndpoint> endpoint_;
   std::unique_ptr<http::HttpServer> server_;
   int bound_port_ = 0;
 };

@@ -157,7 +157,7 @@ TEST_F(FrontendTest, BodiesUpToALimit) {
     return status_of(ask("POST /metrics HTTP/1.1\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
                          std::string(size, 'x')));
   };
-  constexpr size_t kLimit = Endpoint::kMaxBodyBytes;
+  constexpr size_t kLimit = MetricsEndpoint::kMaxBodyBytes;
   EXPECT_EQ(post(kLimit - 1), "HTTP/1.1 405 Method Not Allowed");
   EXPECT_EQ(post(kLimit), "HTTP/1.1 405 Method Not Allowed");
   EXPECT_EQ(post(kLimit + 1), "HTTP/1.1 413 Payload Too Large");
@@ -171,7 +171,7 @@ TEST_F(FrontendTest, HeadsUpToALimit) {
     return status_of(
         ask("GET /metrics HTTP/1.1\r\n" + begin + std::string(size - begin.size() - end.size(), 'x') + end));
   };
-  constexpr size_t kLimit = Endpoint::kMaxHeadBytes;
+  constexpr size_t kLimit = MetricsEndpoint::kMaxHeadBytes;
   EXPECT_EQ(with_head(kLimit - 1), "HTTP/1.1 200 OK");
   EXPECT_EQ(with_head(kLimit), "HTTP/1.1 200 OK");
   EXPECT_EQ(with_head(kLimit + 1), "HTTP/1.1 431 Request Header Fields Too Large");

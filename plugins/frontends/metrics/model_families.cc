@@ -127,7 +127,7 @@ Labels with(const Labels& labels, std::string_view name, std::string_view value)
 
 }  // namespace
 
-ModelFamilies::ModelFamilies(Page& page, const Settings& settings) : page_(page), settings_(settings) {
+ModelFamilies::ModelFamilies(Page& page, const MetricsSettings& settings) : page_(page), settings_(settings) {
   for (const Number& one : kNumbers) {
     numbers_.push_back(page.family(one.name, one.help, one.type));
     if (&one != kNumbers) continue;

@@ -14,7 +14,7 @@ namespace atl::frontends::metrics {
 /// far as the settings want them, and writes one model version after another. One thread.
 class ModelFamilies {
  public:
-  ModelFamilies(Page& page, const Settings& settings);
+  ModelFamilies(Page& page, const MetricsSettings& settings);
 
   /// \param recent  latencies of the summaries' window; null: no summaries
   void add(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms* recent);
@@ -25,7 +25,7 @@ class ModelFamilies {
   void add_summaries(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms& recent);
 
   Page& page_;
-  const Settings& settings_;
+  const MetricsSettings& settings_;
   std::vector<Page::FamilyId> numbers_, durations_, caches_, summaries_, histograms_;
   Page::FamilyId failures_ = Page::kNone, first_response_ = Page::kNone;
 };

@@ -45,7 +45,7 @@ class ModelFamiliesTest : public ::testing::Test {
                  recent);
     return page.text();
   }
-  Settings settings_;
+  MetricsSettings settings_;
   ModelStatistics model_;
   inference::ModelConfig config_;
   test::RecordingLog log_;

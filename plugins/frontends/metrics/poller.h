@@ -11,12 +11,12 @@
 namespace atl::frontends::metrics {
 
 /// [control]
-class Poller {
+class PollThread {
  public:
-  Poller(Clock& clock, int64_t interval_ns, std::function<void()> look)
-      : clock_(clock), interval_ns_(interval_ns), look_(std::move(look)) {}
-  Poller(const Poller&) = delete;
-  Poller& operator=(const Poller&) = delete;
+  PollThread(Clock& clock, int64_t interval_ns, std::function<void()> poll)
+      : clock_(clock), interval_ns_(interval_ns), poll_(std::move(poll)) {}
+  PollThread(const PollThread&) = delete;
+  PollThread& operator=(const PollThread&) = delete;
 
   /// The first call is made at once. Errors: those of ExecutorFactory::create().
   Status start(ExecutorFactory& executors) noexcept {
@@ -24,7 +24,7 @@ class Poller {
     if (!executor.ok()) return std::move(executor).status();
     executor_ = std::move(executor).value();
     tasks_ = executor_.get();
-    tasks_->post(Task{&Poller::run, this, nullptr});
+    tasks_->post(Task{&PollThread::run, this, nullptr});
     return {};
   }
   /// The function is not called any more.
@@ -32,14 +32,15 @@ class Poller {
 
  private:
   static void run(void* self) {
-    auto& poller = *static_cast<Poller*>(self);
-    poller.look_();
-    poller.tasks_->post_at(poller.clock_.now_ns() + poller.interval_ns_, Task{&Poller::run, self, nullptr});
+    auto& poller = *static_cast<PollThread*>(self);
+    poller.poll_();
+    poller.tasks_->post_at(poller.clock_.now_ns() + poller.interval_ns_,
+                           Task{&PollThread::run, self, nullptr});
   }
 
   Clock& clock_;
   int64_t interval_ns_;
-  std::function<void()> look_;
+  std::function<void()> poll_;
   SerialExecutor* tasks_ = nullptr;  ///< for the tasks: executor_ is empty already while stop() waits for one
   SerialExecutorPtr executor_;
 };

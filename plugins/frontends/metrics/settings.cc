@@ -76,8 +76,8 @@ Result<std::vector<double>> read_bounds(const std::vector<std::string>& texts) {
 
 }  // namespace
 
-Result<Settings> read_settings(const Options& options) noexcept {
-  Settings settings;
+Result<MetricsSettings> read_settings(const Options& options) noexcept {
+  MetricsSettings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));
   if (!address.ok()) return std::move(address).status();
   settings.address = std::move(address).value();

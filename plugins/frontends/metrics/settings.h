@@ -10,7 +10,7 @@
 
 namespace atl::frontends::metrics {
 
-struct Settings {
+struct MetricsSettings {
   ListenAddress address;
   int64_t poll_interval_ns = 0;  ///< half of option `interval`
   bool cpu_metrics = false;
@@ -25,6 +25,6 @@ struct Settings {
 };
 
 /// Errors: INVALID_ARGUMENT address, summary_quantiles, duration_buckets.
-Result<Settings> read_settings(const Options& options) noexcept;
+Result<MetricsSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::metrics

@@ -13,7 +13,7 @@ class SettingsTest : public ::testing::Test {
  protected:
   SettingsTest() { set_default_options(options_); }
   std::string refusal() {
-    Result<Settings> settings = read_settings(options_);
+    Result<MetricsSettings> settings = read_settings(options_);
     if (settings.ok()) return "accepted";
     EXPECT_EQ(settings.status().code(), Code::kInvalidArgument);
     return std::string(settings.status().message());
@@ -24,7 +24,7 @@ class SettingsTest : public ::testing::Test {
 TEST_F(SettingsTest, Defaults) {
   Status table = runtime::check_option_table(kOptions);
   EXPECT_TRUE(table.ok()) << table.text();
-  Result<Settings> settings = read_settings(options_);
+  Result<MetricsSettings> settings = read_settings(options_);
   ASSERT_TRUE(settings.ok()) << settings.status().text();
   EXPECT_EQ(settings->poll_interval_ns, kNsPerSecond);
   EXPECT_TRUE(settings->cpu_metrics);

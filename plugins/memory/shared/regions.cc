@@ -109,9 +109,9 @@ Status Regions::register_system(std::string_view name, std::string_view key, uin
                                 uint64_t byte_size) noexcept {
   ATOLL_RETURN_IF_ERROR(check_registration(name));
   std::string object_name;
-  ATOLL_RETURN_IF_ERROR(SharedObject::check_key(name, key, &object_name));
+  ATOLL_RETURN_IF_ERROR(PosixObject::check_key(name, key, &object_name));
   if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
-  Result<SharedObject> object = SharedObject::open(object_name, shown(key));
+  Result<PosixObject> object = PosixObject::open(object_name, shown(key));
   if (!object.ok()) return std::move(object).status();
   ATOLL_RETURN_IF_ERROR(check_owner(name, shown(key), object->owner()));
   const uint64_t size_bytes = object->size_bytes();

@@ -44,7 +44,7 @@ uint64_t Mapping::mapped_bytes(uint64_t offset, uint64_t byte_size) noexcept {
   return (offset + byte_size - begin + page - 1) & ~(page - 1);
 }
 
-Status SharedObject::check_key(std::string_view region, std::string_view key, std::string* name) noexcept {
+Status PosixObject::check_key(std::string_view region, std::string_view key, std::string* name) noexcept {
   if (key.empty()) return cannot_open(key);
   const size_t slashes = key.find_first_not_of('/');
   const std::string_view object = slashes == std::string_view::npos ? "" : key.substr(slashes);
@@ -67,11 +67,11 @@ Status SharedObject::check_key(std::string_view region, std::string_view key, st
   return {};
 }
 
-Result<SharedObject> SharedObject::open(const std::string& name, std::string_view key) noexcept {
+Result<PosixObject> PosixObject::open(const std::string& name, std::string_view key) noexcept {
   // A link in the directory of objects is not followed, so no file outside it can be reached.
   const int fd = shm_open(name.c_str(), O_RDWR, 0);
   if (fd < 0) return cannot_open(key);
-  SharedObject object(fd, 0, 0);
+  PosixObject object(fd, 0, 0);
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return cannot_open(key);
   object.size_bytes_ = static_cast<uint64_t>(about.st_size);
@@ -79,12 +79,12 @@ Result<SharedObject> SharedObject::open(const std::string& name, std::string_vie
   return object;
 }
 
-SharedObject::~SharedObject() {
+PosixObject::~PosixObject() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<Mapping> SharedObject::map(std::string_view region, uint64_t offset,
-                                  uint64_t byte_size) const noexcept {
+Result<Mapping> PosixObject::map(std::string_view region, uint64_t offset,
+                                 uint64_t byte_size) const noexcept {
   const uint64_t before = offset % page_bytes();
   Mapping mapping;
   mapping.mapped_bytes_ = Mapping::mapped_bytes(offset, byte_size);

@@ -36,7 +36,7 @@ class Mapping {
   static uint64_t mapped_bytes(uint64_t offset, uint64_t byte_size) noexcept;
 
  private:
-  friend class SharedObject;
+  friend class PosixObject;
   void swap(Mapping& other) noexcept {
     std::swap(base_, other.base_);
     std::swap(mapped_bytes_, other.mapped_bytes_);
@@ -51,7 +51,7 @@ class Mapping {
 };
 
 /// An open object. Move-only.
-class SharedObject {
+class PosixObject {
  public:
   /// Checks the key and makes it the name that opens the object. Slashes at the front do not count.
   /// \param region  for messages. Errors: INVALID_ARGUMENT a key that names no object, or one of the
@@ -59,14 +59,14 @@ class SharedObject {
   static Status check_key(std::string_view region, std::string_view key, std::string* name) noexcept;
   /// \param name  from check_key(). \param key  for messages.
   /// Errors: INTERNAL there is no such object, it may not be read and written, or it is something else.
-  static Result<SharedObject> open(const std::string& name, std::string_view key) noexcept;
+  static Result<PosixObject> open(const std::string& name, std::string_view key) noexcept;
 
-  SharedObject(SharedObject&& other) noexcept
+  PosixObject(PosixObject&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)), size_bytes_(other.size_bytes_), owner_(other.owner_) {}
-  SharedObject& operator=(SharedObject&&) = delete;
-  SharedObject(const SharedObject&) = delete;
-  SharedObject& operator=(const SharedObject&) = delete;
-  ~SharedObject();
+  PosixObject& operator=(PosixObject&&) = delete;
+  PosixObject(const PosixObject&) = delete;
+  PosixObject& operator=(const PosixObject&) = delete;
+  ~PosixObject();
 
   uint64_t size_bytes() const noexcept { return size_bytes_; }
   uid_t owner() const noexcept { return owner_; }
@@ -76,7 +76,7 @@ class SharedObject {
   Result<Mapping> map(std::string_view region, uint64_t offset, uint64_t byte_size) const noexcept;
 
  private:
-  SharedObject(int fd, uint64_t size_bytes, uid_t owner) noexcept
+  PosixObject(int fd, uint64_t size_bytes, uid_t owner) noexcept
       : fd_(fd), size_bytes_(size_bytes), owner_(owner) {}
 
   int fd_ = -1;

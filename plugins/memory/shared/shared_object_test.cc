@@ -12,23 +12,23 @@ using test::TestObject;
 
 std::string key_refusal(std::string_view key) {
   std::string name;
-  Status status = SharedObject::check_key("r", key, &name);
+  Status status = PosixObject::check_key("r", key, &name);
   EXPECT_EQ(status.code(), Code::kInvalidArgument) << key;
   EXPECT_EQ(name, "");
   return std::string(status.message());
 }
 
-TEST(SharedObject, SlashesAtTheFrontOfAKeyDoNotCount) {
+TEST(PosixObject, SlashesAtTheFrontOfAKeyDoNotCount) {
   for (const char* key : {"x", "/x", "///x"}) {
     std::string name;
-    EXPECT_TRUE(SharedObject::check_key("r", key, &name).ok());
+    EXPECT_TRUE(PosixObject::check_key("r", key, &name).ok());
     EXPECT_EQ(name, "/x");
   }
 }
 
-TEST(SharedObject, RefusesKeysThatNameNoObject) {
+TEST(PosixObject, RefusesKeysThatNameNoObject) {
   std::string name;
-  EXPECT_EQ(SharedObject::check_key("r", "", &name).code(), Code::kInternal);
+  EXPECT_EQ(PosixObject::check_key("r", "", &name).code(), Code::kInternal);
   EXPECT_EQ(key_refusal("///"), "cannot register shared memory region 'r' - invalid shm key '///'");
   const std::string expected = ": expected the name of an object, without '/' inside";
   for (const char* key : {"/etc/passwd", "a/b", "a/", "..", "/..", ".", "../shm/x"}) {
@@ -38,15 +38,15 @@ TEST(SharedObject, RefusesKeysThatNameNoObject) {
   EXPECT_NE(key_refusal(std::string("a\0b", 3)).find(expected), std::string::npos);
 }
 
-TEST(SharedObject, LimitsTheLengthOfAKey) {
+TEST(PosixObject, LimitsTheLengthOfAKey) {
   std::string name;
-  EXPECT_TRUE(SharedObject::check_key("r", "/" + std::string(255, 'k'), &name).ok());
+  EXPECT_TRUE(PosixObject::check_key("r", "/" + std::string(255, 'k'), &name).ok());
   EXPECT_EQ(key_refusal(std::string(256, 'k')),
             cat("cannot register shared memory region 'r' - invalid shm key '", std::string(255, 'k'),
                 "...': 256 bytes, expected at most 255"));
 }
 
-TEST(SharedObject, RefusesKeysOfObjectsThatServersMake) {
+TEST(PosixObject, RefusesKeysOfObjectsThatServersMake) {
   for (const char* prefix : {"triton_python_backend_shm_region_", "atoll_backend_shm_region_"}) {
     for (const char* front : {"", "/", "//"}) {
       const std::string key = cat(front, prefix, "1");
@@ -56,9 +56,9 @@ TEST(SharedObject, RefusesKeysOfObjectsThatServersMake) {
   }
 }
 
-TEST(SharedObject, OpensOnlyObjects) {
+TEST(PosixObject, OpensOnlyObjects) {
   auto expect_closed = [](const std::string& key) {
-    Result<SharedObject> object = SharedObject::open(key, key);
+    Result<PosixObject> object = PosixObject::open(key, key);
     EXPECT_EQ(object.status().code(), Code::kInternal);
     EXPECT_EQ(object.status().message(), "Unable to open shared memory region: '" + key + "'");
   };
@@ -75,18 +75,18 @@ TEST(SharedObject, OpensOnlyObjects) {
   rmdir(("/dev/shm" + link).c_str());
 }
 
-TEST(SharedObject, KnowsItsSizeAndOwner) {
+TEST(PosixObject, KnowsItsSizeAndOwner) {
   TestObject made(100);
-  Result<SharedObject> object = SharedObject::open(made.key(), made.key());
+  Result<PosixObject> object = PosixObject::open(made.key(), made.key());
   ASSERT_TRUE(object.ok());
   EXPECT_EQ(object->size_bytes(), 100u);
   EXPECT_EQ(object->owner(), geteuid());
 }
 
-TEST(SharedObject, MapsAnyOffset) {
+TEST(PosixObject, MapsAnyOffset) {
   TestObject made(3 * page());
   for (uint64_t i = 0; i < 3 * page(); ++i) made.data()[i] = static_cast<std::byte>(i % 251);
-  Result<SharedObject> object = SharedObject::open(made.key(), made.key());
+  Result<PosixObject> object = PosixObject::open(made.key(), made.key());
   ASSERT_TRUE(object.ok());
   for (uint64_t offset : {uint64_t{0}, uint64_t{1}, page() - 1, page(), page() + 1, 3 * page() - 1}) {
     Result<Mapping> mapping = object->map("r", offset, 1);
@@ -97,7 +97,7 @@ TEST(SharedObject, MapsAnyOffset) {
   EXPECT_EQ(made.mappings(), 0);
 }
 
-TEST(SharedObject, CountsWholePages) {
+TEST(PosixObject, CountsWholePages) {
   EXPECT_EQ(Mapping::mapped_bytes(0, 1), page());
   EXPECT_EQ(Mapping::mapped_bytes(0, page()), page());
   EXPECT_EQ(Mapping::mapped_bytes(0, page() + 1), 2 * page());
@@ -105,10 +105,10 @@ TEST(SharedObject, CountsWholePages) {
   EXPECT_EQ(Mapping::mapped_bytes(5 * page() + 3, page() - 3), page());
 }
 
-TEST(SharedObject, SaysWhyTheSystemDoesNotMap) {
+TEST(PosixObject, SaysWhyTheSystemDoesNotMap) {
   TestObject made(page());
   made.resize(uint64_t{1} << 62);
-  Result<SharedObject> object = SharedObject::open(made.key(), made.key());
+  Result<PosixObject> object = PosixObject::open(made.key(), made.key());
   ASSERT_TRUE(object.ok());
   Result<Mapping> mapping = object->map("r", 0, uint64_t{1} << 62);
   EXPECT_EQ(mapping.status().code(), Code::kInvalidArgument);
@@ -117,7 +117,7 @@ TEST(SharedObject, SaysWhyTheSystemDoesNotMap) {
             "memory");
 }
 
-TEST(SharedObject, CutsNamesForMessagesBetweenCharacters) {
+TEST(PosixObject, CutsNamesForMessagesBetweenCharacters) {
   EXPECT_EQ(shown("short"), "short");
   EXPECT_EQ(shown(std::string(255, 'x')), std::string(255, 'x'));
   EXPECT_EQ(shown(std::string(254, 'x') + "\xC3\xA4"), std::string(254, 'x') + "...");

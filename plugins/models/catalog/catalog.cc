@@ -84,7 +84,7 @@ Status Catalog::check_phase() const {
 Result<ModelRef> Catalog::acquire(std::string_view name, int64_t version) noexcept {
   if (ModelRef model = table_.acquire(name, version)) return model;
   ATOLL_RETURN_IF_ERROR(check_phase());
-  return lifecycle_.look([&](const ModelRecords& records) { return records.lookup_failure(name, version); });
+  return lifecycle_.read([&](const ModelRecords& records) { return records.lookup_failure(name, version); });
 }
 
 bool Catalog::live() const noexcept {
@@ -110,7 +110,7 @@ Result<std::vector<int64_t>> Catalog::ready_versions(std::string_view name) cons
 
 Result<std::vector<int64_t>> Catalog::ready_versions_of(std::string_view model,
                                                         std::string_view shown) const {
-  return lifecycle_.look([&](const ModelRecords& records) -> Result<std::vector<int64_t>> {
+  return lifecycle_.read([&](const ModelRecords& records) -> Result<std::vector<int64_t>> {
     const ModelRecord* record = records.find(model);
     if (record == nullptr || record->versions.empty()) {
       return records.lookup_failure(model, ModelCatalog::kLatest, shown);
@@ -129,7 +129,7 @@ Result<std::vector<ModelStatistics>> Catalog::statistics_of(
   // Which versions there are is looked up first and each is counted with a reference held, so that no lock is
   // held while a backend is asked for its memory.
   using Versions = std::map<std::string, std::vector<int64_t>>;
-  Versions versions = lifecycle_.look([&](const ModelRecords& records) {
+  Versions versions = lifecycle_.read([&](const ModelRecords& records) {
     Versions ready;
     for (const auto& [model, record] : records.all()) {
       if (!name.empty() && !is_meant(model)) continue;
@@ -173,7 +173,7 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   if (!listed.ok()) return std::move(listed).status();
   std::map<std::string, uint32_t> directories;
   for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
-  return lifecycle_.look([&](const ModelRecords& records) {
+  return lifecycle_.read([&](const ModelRecords& records) {
     for (const auto& [model, record] : records.all()) {
       if (!record.is_unloaded()) directories.try_emplace(model, 0);
     }
@@ -225,7 +225,7 @@ void Catalog::set_startup_complete() noexcept {
 }
 
 Unready Catalog::unready() const {
-  return lifecycle_.look([](const ModelRecords& records) { return records.unready(); });
+  return lifecycle_.read([](const ModelRecords& records) { return records.unready(); });
 }
 
 }  // namespace atl::models

@@ -39,7 +39,7 @@ class Catalog final : public ModelCatalog {
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);
-  Lifecycle& lifecycle() noexcept { return lifecycle_; }
+  ModelLifecycle& lifecycle() noexcept { return lifecycle_; }
   ServingTable& table() noexcept { return table_; }
   Repository& repository() noexcept { return *repository_; }
   /// Errors: UNAVAILABLE nothing can be served yet, or any more.
@@ -82,7 +82,7 @@ class Catalog final : public ModelCatalog {
   Followed<ResponseCache> cache_;
   ServingContext serving_;
   mutable ServingTable table_;
-  Lifecycle lifecycle_;
+  ModelLifecycle lifecycle_;
   Host& host_;
   Repository* repository_ = nullptr;
   std::optional<Loader> loader_;

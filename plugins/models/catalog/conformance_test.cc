@@ -28,7 +28,7 @@ struct CatalogOnThreads final : test::CatalogUnderTest {
   test::FakeEventBus& events() override { return bench.host.events(); }
 
   bool unloading() {
-    return bench.plugin->core().lifecycle().look([](const ModelRecords& records) {
+    return bench.plugin->core().lifecycle().read([](const ModelRecords& records) {
       for (const auto& [model, record] : records.all()) {
         for (const auto& [version, state] : record.versions) {
           if (state.state == VersionState::kUnloading) return true;

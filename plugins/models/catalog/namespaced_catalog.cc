@@ -18,7 +18,7 @@ struct SeveralLoads {
   ModelLoadOutcome outcome{{}, true};  ///< the first failure
 };
 
-void load_next(Lifecycle& lifecycle, const std::shared_ptr<SeveralLoads>& loads) {
+void load_next(ModelLifecycle& lifecycle, const std::shared_ptr<SeveralLoads>& loads) {
   if (loads->identifiers.empty()) return loads->done(std::move(loads->outcome));
   ModelLoadRequest request;
   request.model = std::move(loads->identifiers.back());
@@ -75,7 +75,7 @@ Result<ModelRef> NamespacedCatalog::acquire(std::string_view name, int64_t versi
                             "' in global map, model namespace must be provided to resolve ambiguity.");
   }
   const std::string identifier = the_only_identifier(name);
-  return catalog_.lifecycle().look(
+  return catalog_.lifecycle().read(
       [&](const ModelRecords& records) { return records.lookup_failure(identifier, version, name); });
 }
 
@@ -159,7 +159,7 @@ void NamespacedCatalog::unload_model(std::string model, bool with_members,
 
 std::vector<std::string> NamespacedCatalog::loaded_identifiers(const std::vector<std::string>& models) const {
   const std::set<std::string_view> wanted(models.begin(), models.end());
-  return catalog_.lifecycle().look([&](const ModelRecords& records) {
+  return catalog_.lifecycle().read([&](const ModelRecords& records) {
     std::vector<std::string> identifiers;
     for (const auto& [identifier, record] : records.all()) {
       if (wanted.contains(identifier) || wanted.contains(model_name_of(identifier)))
@@ -171,7 +171,7 @@ std::vector<std::string> NamespacedCatalog::loaded_identifiers(const std::vector
 
 std::string NamespacedCatalog::the_only_identifier(std::string_view name) const {
   if (is_model_identifier(name)) return std::string(name);
-  return catalog_.lifecycle().look([&](const ModelRecords& records) {
+  return catalog_.lifecycle().read([&](const ModelRecords& records) {
     std::string only(name);
     for (const auto& [identifier, record] : records.all()) {
       // One that serves, else any.

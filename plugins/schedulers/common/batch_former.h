@@ -32,9 +32,9 @@ class BatchFormer {
   ~BatchFormer() { forget(); }
 
   struct Decision {
-    uint32_t count = 0;                            ///< requests, from the front, that go now; 0: none
-    uint32_t size = 0;                             ///< sum of their batch weights
-    int64_t look_again_ns = DeadlineHeap::kNever;  ///< if none goes: when the delay of the oldest ends
+    uint32_t count = 0;                         ///< requests, from the front, that go now; 0: none
+    uint32_t size = 0;                          ///< sum of their batch weights
+    int64_t recheck_ns = DeadlineHeap::kNever;  ///< if none goes: when the delay of the oldest ends
   };
   Decision decide(int64_t now_ns) noexcept;
   /// The longest part of a decision that weighs no more than `room`, for an instance that takes no more now.

@@ -158,7 +158,7 @@ class FormerBesideFresh {
   static void expect_equal(const BatchFormer::Decision& a, const BatchFormer::Decision& b) {
     ASSERT_EQ(a.count, b.count);
     ASSERT_EQ(a.size, b.size);
-    ASSERT_EQ(a.look_again_ns, b.look_again_ns);
+    ASSERT_EQ(a.recheck_ns, b.recheck_ns);
   }
   void decide() {
     BatchFormer::Decision decision = former_->decide(now_ns_);

@@ -95,7 +95,7 @@ void check(const std::vector<DecisionRow>& rows) {
       EXPECT_EQ(decision.size, row.size) << row.what;
       int64_t expected_ns =
           row.look_in_us == kNotAgain ? DeadlineHeap::kNever : kNow + row.look_in_us * kNsPerUs;
-      EXPECT_EQ(decision.look_again_ns, expected_ns) << row.what;
+      EXPECT_EQ(decision.recheck_ns, expected_ns) << row.what;
     }
   }
 }
@@ -202,16 +202,16 @@ TEST(BatchFormer, ADelayThatNeverEndsIsNotLookedAtAgain) {
   forever.delay_ns = INT64_MAX;
   FormerBench bench(forever);
   bench.push(1);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, DeadlineHeap::kNever);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, DeadlineHeap::kNever);
   EXPECT_EQ(bench.former.decide(INT64_MAX).count, 0u);
 }
 
 TEST(BatchFormer, ArrivalsAreAddedToWhatWasCollected) {
   FormerBench bench(rules(8, {4}, 100));
   bench.push(1, 10);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 90 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 90 * kNsPerUs);
   bench.push(2, 30);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 70 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 70 * kNsPerUs);
   bench.push(1);
   EXPECT_EQ(bench.former.decide(kNow).count, 3u);
   EXPECT_EQ(bench.former.decide(kNow).size, 4u);
@@ -236,7 +236,7 @@ TEST(BatchFormer, AnArrivalThatOvertakesTheOthersIsTaken) {
   FormerBench bench(rules(8, {8}, 100), nullptr, policies);
   bench.push(1, 60, 1, 2);
   bench.push(1, 70, 1, 3);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 30 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 30 * kNsPerUs);
   bench.push(6, 0, 1, 2);  // between the two
   BatchFormer::Decision decision = bench.former.decide(kNow);
   EXPECT_EQ(decision.count, 3u);
@@ -247,10 +247,10 @@ TEST(BatchFormer, WhatWasRemovedIsForgotten) {
   FormerBench bench(rules(8, {8}, 100));
   Request& old = bench.push(1, 90);
   bench.push(1, 20);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 10 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 10 * kNsPerUs);
   bench.former.forget();
   bench.queue.remove(old);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 80 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 80 * kNsPerUs);
 }
 
 TEST(BatchFormer, TheDelayMayChange) {
@@ -260,7 +260,7 @@ TEST(BatchFormer, TheDelayMayChange) {
   bench.former.set_delay(10 * kNsPerUs);
   EXPECT_EQ(bench.former.decide(kNow).count, 1u);
   bench.former.set_delay(50 * kNsPerUs);
-  EXPECT_EQ(bench.former.decide(kNow).look_again_ns, kNow + 40 * kNsPerUs);
+  EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 40 * kNsPerUs);
   bench.former.set_delay(0);
   EXPECT_EQ(bench.former.decide(kNow).count, 1u);
 }

@@ -8,7 +8,7 @@
 namespace atl::schedulers {
 namespace {
 
-Refusal too_late_for(const BatchTuner* tuner) noexcept {
+WaitRefusal too_late_for(const BatchTuner* tuner) noexcept {
   return {FailureReason::kRejected,
           [](const Request& request, const void* one) {
             return unavailable_for(request, static_cast<const BatchTuner*>(one)->refusal());
@@ -89,7 +89,7 @@ BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns
     former_.forget();
     return Admission::kNotWanted;
   }
-  waiting_.look_for_timeouts(queue_);
+  waiting_.arm_for_timeouts(queue_);
   return Admission::kTaken;
 }
 
@@ -116,7 +116,7 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
   while (true) {
     BatchFormer::Decision decision = former_.decide(now_ns);
     if (decision.count == 0) {
-      waiting_.look_at(decision.look_again_ns);
+      waiting_.recheck_at(decision.recheck_ns);
       return false;
     }
     if (slot.has_limited_room()) {
@@ -246,15 +246,15 @@ bool BatchScheduler::next_batch(InstanceSlot& slot, uint32_t finished) noexcept 
   }
 }
 
-void BatchScheduler::look() noexcept {
+void BatchScheduler::recheck() noexcept {
   InstanceSlot* due = nullptr;
   {
     std::lock_guard lock(mutex_);
     int64_t now_ns = clock_.now_ns();
-    waiting_.looked(now_ns);
+    waiting_.rechecked(now_ns);
     expire(now_ns);
     fill_idle_instances(now_ns, &due);
-    waiting_.look_for_timeouts(queue_);
+    waiting_.arm_for_timeouts(queue_);
   }
   run(due, true);
 }

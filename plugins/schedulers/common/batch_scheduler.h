@@ -62,15 +62,15 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   void run(InstanceSlot* due, bool here) noexcept;
   bool drop_unwanted(InstanceSlot& slot) noexcept;
   bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
-  void look() noexcept override;
+  void recheck() noexcept override;
 
   Clock& clock_;
   mutable std::mutex mutex_;  // this model's own; held for a few instructions
   PolicyQueue queue_;
   BatchSettings settings_;
   BatchFormer former_;
-  const Refusal too_late_;  // the tuner's
-  uint64_t taken_ = 0;      // requests that are neither in the queue nor in the waiting room
+  const WaitRefusal too_late_;  // the tuner's
+  uint64_t taken_ = 0;          // requests that are neither in the queue nor in the waiting room
   bool accepting_ = true;
 
   std::unique_ptr<OrderedResponses> order_;

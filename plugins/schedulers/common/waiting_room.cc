@@ -6,13 +6,13 @@
 
 namespace atl::schedulers {
 
-const Refusal kCancelledInQueue{FailureReason::kCanceled,
-                                [](const Request&, const void*) { return Status(Code::kCancelled, {}); }};
-const Refusal kExpiredInQueue{FailureReason::kRejected,
-                              [](const Request&, const void*) { return unavailable(kTimeoutExpired); }};
+const WaitRefusal kCancelledInQueue{FailureReason::kCanceled,
+                                    [](const Request&, const void*) { return Status(Code::kCancelled, {}); }};
+const WaitRefusal kExpiredInQueue{FailureReason::kRejected,
+                                  [](const Request&, const void*) { return unavailable(kTimeoutExpired); }};
 
-void WaitingRoom::refuse(Request& request, const Refusal& why) noexcept {
-  request.links.scheduler_data = const_cast<Refusal*>(&why);
+void WaitingRoom::refuse(Request& request, const WaitRefusal& why) noexcept {
+  request.links.scheduler_data = const_cast<WaitRefusal*>(&why);
   refused_.push_back(request);
   ++leaving_;
   if (std::exchange(answering_, true)) return;
@@ -44,12 +44,12 @@ Request* WaitingRoom::next_refused(bool another_answered) noexcept {
 void WaitingRoom::answer_refused() noexcept {
   for (Request* request = next_refused(false); request != nullptr; request = next_refused(true)) {
     request->cancellation.stop_listening();
-    answer(*request, *static_cast<const Refusal*>(request->links.scheduler_data));
+    answer(*request, *static_cast<const WaitRefusal*>(request->links.scheduler_data));
   }
   inside_.fetch_sub(1, std::memory_order_release);
 }
 
-void WaitingRoom::answer(Request& request, const Refusal& why) noexcept {
+void WaitingRoom::answer(Request& request, const WaitRefusal& why) noexcept {
   if (reporter_ != nullptr) reporter_->report_failure(request, why.reason);
   fail_request(request, why.status_for(request));
 }

@@ -12,14 +12,14 @@
 #include "atoll/statistics.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/inside.h"
-#include "schedulers/common/look_timer.h"
 #include "schedulers/common/policy_queue.h"
+#include "schedulers/common/recheck_timer.h"
 #include "schedulers/common/request_queue.h"
 
 namespace atl::schedulers {
 
 /// Why a request is not executed. Lives as long as the room that it is given to.
-struct Refusal {
+struct WaitRefusal {
   FailureReason reason;
   Status (*status)(const Request& request, const void* context);
   const void* context = nullptr;
@@ -27,11 +27,11 @@ struct Refusal {
   Status status_for(const Request& request) const { return status(request, context); }
 };
 
-extern const Refusal kCancelledInQueue;  ///< or the deadline of its client has passed
-extern const Refusal kExpiredInQueue;    ///< the timeout of its queue policy has run out
+extern const WaitRefusal kCancelledInQueue;  ///< or the deadline of its client has passed
+extern const WaitRefusal kExpiredInQueue;    ///< the timeout of its queue policy has run out
 
 /// The scheduler, as the room sees it. look() is also called when nothing is due.
-class WaitingListener : public LookListener {
+class WaitingListener : public RecheckListener {
  public:
   /// A request that listens was cancelled. If it still waits, the scheduler takes it out of its queue, with
   /// whoever can not be executed without it, and refuses them. Under the scheduler's lock.
@@ -73,21 +73,21 @@ class WaitingRoom final : private CancelListener {
   /// The request, which is in a queue, is listened for. \returns false if it is cancelled already
   bool listen(Request& request) noexcept { return request.cancellation.listen(this, &request); }
   /// The request, which is in no queue any more, will be answered.
-  void refuse(Request& request, const Refusal& why) noexcept;
+  void refuse(Request& request, const WaitRefusal& why) noexcept;
   /// Refuses whoever the timeouts of the queue reject, and lets those wait longer that they delay.
   /// \returns true if the queue has changed
   bool expire(PolicyQueue& queue, int64_t now_ns) noexcept {
     return queue.next_timeout_ns() < now_ns && expire_due(queue, now_ns);
   }
   /// look() is to be called at that time; DeadlineHeap::kNever: not.
-  void look_at(int64_t at_ns) { timer_.arm(at_ns); }
+  void recheck_at(int64_t at_ns) { timer_.arm(at_ns); }
   /// The same for when the next timeout of the queue has run out.
-  void look_for_timeouts(const PolicyQueue& queue) {
+  void arm_for_timeouts(const PolicyQueue& queue) {
     if (int64_t timeout_ns = queue.next_timeout_ns(); timeout_ns != DeadlineHeap::kNever)
       timer_.arm(timeout_ns + 1);  // it has run out when the clock is past it
   }
   /// By look(), before it asks for other times.
-  void looked(int64_t now_ns) noexcept { timer_.fired(now_ns); }
+  void rechecked(int64_t now_ns) noexcept { timer_.fired(now_ns); }
   /// Requests that were refused and are not answered yet.
   uint64_t leaving() const noexcept { return leaving_; }
 
@@ -100,7 +100,7 @@ class WaitingRoom final : private CancelListener {
     return request.times.deadline_ns == 0 || clock_.now_ns() <= request.times.deadline_ns;
   }
   /// Answers and releases the request here and now.
-  void answer(Request& request, const Refusal& why) noexcept;
+  void answer(Request& request, const WaitRefusal& why) noexcept;
 
  private:
   bool expire_due(PolicyQueue& queue, int64_t now_ns) noexcept;
@@ -117,7 +117,7 @@ class WaitingRoom final : private CancelListener {
   bool answering_ = false;  // a task of the answer thread is on its way
   std::atomic<uint32_t> inside_{0};
   AnswerThread answer_thread_;
-  LookTimer timer_;
+  RecheckTimer timer_;
 };
 
 }  // namespace atl::schedulers

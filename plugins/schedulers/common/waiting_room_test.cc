@@ -35,7 +35,7 @@ class Line final : private WaitingListener {
       queue.remove(*request);
       return false;
     }
-    room.look_for_timeouts(queue);
+    room.arm_for_timeouts(queue);
     return true;
   }
   uint64_t leaving() {
@@ -57,12 +57,12 @@ class Line final : private WaitingListener {
       room.refuse(other, kCancelledInQueue);
     }
   }
-  void look() noexcept override {
+  void recheck() noexcept override {
     std::lock_guard lock(mutex);
     ++looks;
-    room.looked(clock.now_ns());
+    room.rechecked(clock.now_ns());
     changed = room.expire(queue, clock.now_ns()) || changed;
-    room.look_for_timeouts(queue);
+    room.arm_for_timeouts(queue);
   }
 
   Clock& clock;
@@ -181,11 +181,11 @@ TEST_F(WaitingRoomTest, TimeoutsThatDelayOnlyChangeTheOrder) {
 TEST_F(WaitingRoomTest, ARefusalOfTheSchedulersOwnSaysItsReason) {
   Line line(host);
   const std::string text = "too late";
-  const Refusal refusal{FailureReason::kOther,
-                        [](const Request&, const void* context) {
-                          return unavailable(*static_cast<const std::string*>(context));
-                        },
-                        &text};
+  const WaitRefusal refusal{FailureReason::kOther,
+                            [](const Request&, const void* context) {
+                              return unavailable(*static_cast<const std::string*>(context));
+                            },
+                            &text};
   TestRequest request;
   ASSERT_TRUE(line.enter(request));
   {

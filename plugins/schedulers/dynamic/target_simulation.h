@@ -141,7 +141,7 @@ class TargetSimulation {
     for (bool late = true; late;) {
       BatchFormer::Decision decision = former_->decide(now_ns_);
       if (decision.count == 0) {
-        look_ns_ = std::min(look_ns_, decision.look_again_ns);
+        look_ns_ = std::min(look_ns_, decision.recheck_ns);
         return false;
       }
       former_->forget();

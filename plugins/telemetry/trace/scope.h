@@ -14,10 +14,10 @@ enum class Sampled : uint32_t {
   kByContext = 2  ///< the request came with a trace context; does not use up the count
 };
 
-/// Values never change: an update makes a new scope. [any]
+/// SettingValues never change: an update makes a new scope. [any]
 class Scope {
  public:
-  explicit Scope(const Values& values) noexcept : values_(values), remaining_(values.count) {}
+  explicit Scope(const SettingValues& values) noexcept : values_(values), remaining_(values.count) {}
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
@@ -39,10 +39,10 @@ class Scope {
     return Sampled::kByRate;
   }
 
-  const Values& values() const noexcept { return values_; }
+  const SettingValues& values() const noexcept { return values_; }
   /// The values, with the count as it is now.
-  Values current() const noexcept {
-    Values now = values_;
+  SettingValues current() const noexcept {
+    SettingValues now = values_;
     now.count = remaining_.load(std::memory_order_relaxed);
     return now;
   }
@@ -65,7 +65,7 @@ class Scope {
   }
 
  private:
-  const Values values_;
+  const SettingValues values_;
   std::atomic<uint64_t> seen_{0};
   std::atomic<int64_t> remaining_;
   std::atomic<uint64_t> open_{0};

@@ -102,7 +102,7 @@ std::vector<std::string> level_words(uint32_t level) {
 
 }  // namespace
 
-Values OwnValues::over(const Values& fallback) const noexcept {
+SettingValues OwnValues::over(const SettingValues& fallback) const noexcept {
   return {level.value_or(fallback.level), rate.value_or(fallback.rate), count.value_or(fallback.count),
           log_frequency.value_or(fallback.log_frequency)};
 }
@@ -133,7 +133,7 @@ Result<Config> read_config(const Options& options) {
   return config;
 }
 
-Status check(const Values& values, const Config& config) {
+Status check(const SettingValues& values, const Config& config) {
   if (values.level == kOff || config.mode == Mode::kOpenTelemetry) return {};
   const char* why = nullptr;
   if (values.rate == 0) why = "sample rate must be non-zero";
@@ -161,7 +161,7 @@ Result<OwnValues> changed(OwnValues own, std::span<const TraceSetting> changes) 
   return own;
 }
 
-std::vector<TraceSetting> shown(const Values& values, const Config& config) {
+std::vector<TraceSetting> shown(const SettingValues& values, const Config& config) {
   std::vector<TraceSetting> settings;
   settings.push_back({"trace_level", level_words(values.level)});
   settings.push_back({"trace_rate", {cat(values.rate)}});

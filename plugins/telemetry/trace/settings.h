@@ -19,7 +19,7 @@ enum Level : uint32_t { kOff = 0, kTimestamps = 4, kTensors = 8 };
 enum class Mode : uint32_t { kTriton, kOpenTelemetry };
 
 /// The settings that can be changed while the server runs.
-struct Values {
+struct SettingValues {
   uint32_t level = kOff;
   uint32_t rate = 1000;
   int64_t count = -1;  ///< traces still to be taken; -1: any number
@@ -34,12 +34,12 @@ struct OwnValues {
 
   bool empty() const noexcept { return !level && !rate && !count && !log_frequency; }
   /// The own values, and those of `fallback` for the rest.
-  Values over(const Values& fallback) const noexcept;
+  SettingValues over(const SettingValues& fallback) const noexcept;
 };
 
 /// What only the manifest sets.
 struct Config {
-  Values defaults;
+  SettingValues defaults;
   Mode mode = Mode::kTriton;
   std::string file;
   std::string url;
@@ -59,13 +59,13 @@ Result<Config> read_config(const Options& options);
 
 /// Whether traces can be taken with these values; always, if the level is OFF.
 /// Errors: INVALID_ARGUMENT "Attempting to set invalid trace setting :<why>".
-Status check(const Values& values, const Config& config);
+Status check(const SettingValues& values, const Config& config);
 
 /// Applies changes as they came over the wire.
 /// Errors: UNIMPLEMENTED trace_file; INVALID_ARGUMENT a value.
 Result<OwnValues> changed(OwnValues own, std::span<const TraceSetting> changes);
 
 /// In the protocol's order.
-std::vector<TraceSetting> shown(const Values& values, const Config& config);
+std::vector<TraceSetting> shown(const SettingValues& values, const Config& config);
 
 }  // namespace atl::tracing

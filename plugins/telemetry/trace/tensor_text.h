@@ -7,7 +7,7 @@
 
 namespace atl::tracing {
 
-/// Values joined by commas; those that were not recorded are left out and "..." stands for them. BOOL is 0 or
+/// SettingValues joined by commas; those that were not recorded are left out and "..." stands for them. BOOL is 0 or
 /// 1, floating point the shortest text that reads back as the same value, an element of BYTES a JSON string.
 std::string tensor_text(const RecordedTensor& tensor);
 

@@ -25,7 +25,7 @@ bool takes_traces(const ScopeSnapshot& snapshot) {
   return false;
 }
 
-Result<std::shared_ptr<Scope>> make_scope(const Values& values, const Config& config) {
+Result<std::shared_ptr<Scope>> make_scope(const SettingValues& values, const Config& config) {
   ATOLL_RETURN_IF_ERROR(check(values, config));
   return std::make_shared<Scope>(values);
 }

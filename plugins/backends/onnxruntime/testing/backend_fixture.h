@@ -45,10 +45,10 @@ class BackendFixture : public ::testing::Test {
     auto environment = Environment::open(log_, ORT_LOGGING_LEVEL_WARNING, threads_);
     ASSERT_TRUE(environment.ok()) << environment.status().text();
     environment_ = std::move(environment).value();
-    surroundings_.environment = environment_.get();
-    surroundings_.clock = &clock_;
-    surroundings_.scratch_keep_bytes = 1 << 20;
-    backend_.open(surroundings_, defaults_);
+    context_.environment = environment_.get();
+    context_.clock = &clock_;
+    context_.scratch_keep_bytes = 1 << 20;
+    backend_.open(context_, defaults_);
   }
   void TearDown() override {
     instance_.reset();
@@ -116,7 +116,7 @@ class BackendFixture : public ::testing::Test {
   RecordingLog log_;
   RealClock clock_;
   RecordingReporter reporter_;
-  Surroundings surroundings_;
+  BackendContext context_;
   SessionDefaults defaults_{1, 1, 1, false};
   atl::test::ThreadExecutors threads_;
   std::unique_ptr<Environment> environment_;

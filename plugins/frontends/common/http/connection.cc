@@ -111,17 +111,17 @@ void Connection::close() noexcept {
 void Connection::advance() noexcept {
   if (advancing_) return;
   advancing_ = true;
-  bool go_on = true;
-  while (go_on) {
+  bool proceed = true;
+  while (proceed) {
     switch (state_) {
       case State::kHead:
-        go_on = advance_head();
+        proceed = advance_head();
         break;
       case State::kBody:
-        go_on = advance_body();
+        proceed = advance_body();
         break;
       default:
-        go_on = false;
+        proceed = false;
     }
   }
   advancing_ = false;

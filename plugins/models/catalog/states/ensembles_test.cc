@@ -105,7 +105,7 @@ TEST_F(EnsemblesTest, GoesAndComesWithItsMembers) {
   EXPECT_THAT(bench_.index(),
               ElementsAre("leaf/1 UNAVAILABLE unloaded",
                           "top/1 UNAVAILABLE ensemble 'top' depends on 'leaf' which has no loaded version."));
-  EXPECT_TRUE(bench_.plugin->core().lifecycle().look(
+  EXPECT_TRUE(bench_.plugin->core().lifecycle().read(
       [](const ModelRecords& records) { return records.unready().models == 0; }));
   ASSERT_TRUE(bench_.load_one("leaf").ok());
   EXPECT_THAT(bench_.index(), ElementsAre("leaf/1 READY", "top/1 READY"));

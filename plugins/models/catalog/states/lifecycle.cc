@@ -21,7 +21,7 @@ Consequence consequence_for(const ChangedService& change, const ModelRecord& rec
 
 }  // namespace
 
-void Lifecycle::load(const std::vector<std::string>& models, LoadCall::Done done) {
+void ModelLifecycle::load(const std::vector<std::string>& models, LoadCall::Done done) {
   Host& host = state_.host;
   auto call = std::make_shared<LoadCall>(host.workers(), host.gate(), models.size(), std::move(done));
   // All are registered before the first one is built, so an ensemble finds its members loading.
@@ -45,7 +45,7 @@ void Lifecycle::load(const std::vector<std::string>& models, LoadCall::Done done
   call->all_begun();
 }
 
-void Lifecycle::load(ModelLoadRequest request, ModelDone done) {
+void ModelLifecycle::load(ModelLoadRequest request, ModelDone done) {
   LoadOrder order;
   order.config = std::move(request.config);
   order.files = std::move(request.files);
@@ -58,12 +58,12 @@ void Lifecycle::load(ModelLoadRequest request, ModelDone done) {
   ModelLoad::request(state_, request.model, std::move(order));
 }
 
-void Lifecycle::end_startup() {
+void ModelLifecycle::end_startup() {
   std::scoped_lock lock(state_.mutex);
   state_.starting = false;
 }
 
-void Lifecycle::unload(const std::vector<std::string>& models, LoadCall::Done done) {
+void ModelLifecycle::unload(const std::vector<std::string>& models, LoadCall::Done done) {
   Host& host = state_.host;
   auto call = std::make_shared<LoadCall>(host.workers(), host.gate(), models.size(), std::move(done));
   std::vector<LoadDone> cancelled;
@@ -71,12 +71,12 @@ void Lifecycle::unload(const std::vector<std::string>& models, LoadCall::Done do
     std::scoped_lock lock(state_.mutex);
     for (const std::string& model : models) unload_by_name(state_, model, &cancelled);
   }
-  tell_all(cancelled, outdated(), true);
+  notify_all(cancelled, outdated(), true);
   for (size_t i = 0; i < models.size(); ++i) call->finish(i, {});
   call->all_begun();
 }
 
-void Lifecycle::unload(const std::string& model, bool with_members) {
+void ModelLifecycle::unload(const std::string& model, bool with_members) {
   std::vector<LoadDone> cancelled;
   {
     std::scoped_lock lock(state_.mutex);
@@ -85,10 +85,10 @@ void Lifecycle::unload(const std::string& model, bool with_members) {
     unload_by_name(state_, model, &cancelled);
     if (with_members) unload_members(state_, members, &cancelled);
   }
-  tell_all(cancelled, outdated(), true);
+  notify_all(cancelled, outdated(), true);
 }
 
-void Lifecycle::stop_accepting() {
+void ModelLifecycle::stop_accepting() {
   std::scoped_lock lock(state_.mutex);
   std::set<std::string, std::less<>> members;
   for (const auto& [model, record] : state_.records.all()) {
@@ -102,7 +102,7 @@ void Lifecycle::stop_accepting() {
   }
 }
 
-void Lifecycle::end() {
+void ModelLifecycle::end() {
   std::vector<LoadDone> cancelled;
   {
     std::scoped_lock lock(state_.mutex);
@@ -111,10 +111,10 @@ void Lifecycle::end() {
     for (const auto& [model, record] : state_.records.all()) models.push_back(model);
     for (const std::string& model : models) unload_by_name(state_, model, &cancelled);
   }
-  tell_all(cancelled, unavailable("Server exiting"));
+  notify_all(cancelled, unavailable("Server exiting"));
 }
 
-std::string Lifecycle::holding() const {
+std::string ModelLifecycle::holding() const {
   std::scoped_lock lock(state_.mutex);
   std::string text;
   for (const auto& [model, count] : state_.live.holders()) {
@@ -127,7 +127,7 @@ std::string Lifecycle::holding() const {
   return text;
 }
 
-void Lifecycle::service_changed(const ServiceChanged& event) {
+void ModelLifecycle::service_changed(const ServiceChanged& event) {
   const ChangedService change{event.interface_id.view(), event.instance.view(), event.kind};
   std::vector<SchedulerOffer> offers;
   if (change.interface_id == SchedulerProvider::kInterfaceId) {
@@ -158,7 +158,7 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
     }
     for (size_t i = 0; i < removed.size(); ++i) take_down(state_, removed[i], wants[i], reason, &cancelled);
   }
-  tell_all(cancelled, outdated(), true);
+  notify_all(cancelled, outdated(), true);
   for (const std::string& model : removed) {
     state_.host.log().warning("model '", model, "' is taken out of service: ", reason);
   }
@@ -171,7 +171,7 @@ void Lifecycle::service_changed(const ServiceChanged& event) {
   }
 }
 
-void Lifecycle::announce(const ChangedService& change, const std::vector<SchedulerOffer>& offers) {
+void ModelLifecycle::announce(const ChangedService& change, const std::vector<SchedulerOffer>& offers) {
   for (const SchedulerOffer& offer : offers) {
     if (change.kind != ServiceChanged::Kind::kPublished || offer.instance != change.instance) continue;
     if (is_asked_for(offer.provider->kind())) continue;

@@ -14,10 +14,10 @@
 namespace atl::models {
 
 /// [any]
-class Lifecycle {
+class ModelLifecycle {
  public:
-  Lifecycle(Host& host, ServingTable& table) : state_(host, table) {}
-  ~Lifecycle() { state_.records.forget_events(); }
+  ModelLifecycle(Host& host, ServingTable& table) : state_(host, table) {}
+  ~ModelLifecycle() { state_.records.forget_events(); }
 
   /// Before anything else; the loader outlives the last operation.
   void use(Loader* loader) noexcept { state_.loader = loader; }
@@ -43,10 +43,10 @@ class Lifecycle {
   /// What keeps the plugin from being stopped: "2 requests of resnet50".
   std::string holding() const;
   /// Looks at the records under the lock.
-  template <class Look>
-  auto look(Look&& look_at) const {
+  template <class Read>
+  auto read(Read&& function) const {
     std::scoped_lock lock(state_.mutex);
-    return look_at(std::as_const(state_.records));
+    return function(std::as_const(state_.records));
   }
 
  private:

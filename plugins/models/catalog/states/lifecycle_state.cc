@@ -68,7 +68,7 @@ void take_down(LifecycleState& state, const std::string& model, Want want, const
   }
 }
 
-void tell_all(const std::vector<LoadDone>& told, const Status& status, bool was_read) {
+void notify_all(const std::vector<LoadDone>& told, const Status& status, bool was_read) {
   for (const LoadDone& done : told) done({status.clone(), was_read});
 }
 
@@ -88,7 +88,7 @@ void version_ended(LifecycleState& state, const std::string& model, int64_t vers
     }
     state.records.ended(model, version, object);
   }
-  tell_all(told, {}, true);
+  notify_all(told, {}, true);
 }
 
 }  // namespace atl::models

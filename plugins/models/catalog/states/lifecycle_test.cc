@@ -40,7 +40,7 @@ Status infer(CatalogBench& bench, std::string_view model, int64_t version = Mode
   return status;
 }
 
-TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
+TEST(ModelLifecycle, FailedLoadsSayWhyAndLeaveNothing) {
   struct Case {
     std::function<void(CatalogBench&)> arrange;
     std::string result, index;
@@ -106,7 +106,7 @@ TEST(Lifecycle, FailedLoadsSayWhyAndLeaveNothing) {
   }
 }
 
-TEST(Lifecycle, UnknownModelsLeaveNoTrace) {
+TEST(ModelLifecycle, UnknownModelsLeaveNoTrace) {
   CatalogBench bench;
   bench.catalog().set_startup_complete();
   EXPECT_EQ(bench.load_one("ghost").code(), Code::kNotFound);
@@ -114,7 +114,7 @@ TEST(Lifecycle, UnknownModelsLeaveNoTrace) {
   expect_nothing_left(bench);
 }
 
-TEST(Lifecycle, RetriesAsOftenAsTold) {
+TEST(ModelLifecycle, RetriesAsOftenAsTold) {
   CatalogBench bench(CatalogBench::Threads::kSimulated,
                      [](test::FakeOptions& options) { options.set_int("load_retry_count", 2); });
   bench.put("m");
@@ -126,7 +126,7 @@ TEST(Lifecycle, RetriesAsOftenAsTold) {
   EXPECT_EQ(bench.load_one("m").message(), kBackendFailure);
 }
 
-TEST(Lifecycle, GivesBackendsTheirSettingsAndInstances) {
+TEST(ModelLifecycle, GivesBackendsTheirSettingsAndInstances) {
   CatalogBench bench(CatalogBench::Threads::kSimulated, [](test::FakeOptions& options) {
     options.set_int("default_max_batch_size", 16)
         .set_map("backend_settings",
@@ -151,7 +151,7 @@ TEST(Lifecycle, GivesBackendsTheirSettingsAndInstances) {
                                  "gpu_2 GPU 3 near", "gpu_3 GPU 3 near", "spare_0 MODEL 0 model passive"));
 }
 
-TEST(Lifecycle, DescribesTheModelToItsBackend) {
+TEST(ModelLifecycle, DescribesTheModelToItsBackend) {
   CatalogBench bench;
   uint32_t before_completion = 0;
   bench.backend.complete = [&](const ModelSource& source) -> Result<std::string> {
@@ -172,7 +172,7 @@ TEST(Lifecycle, DescribesTheModelToItsBackend) {
   ASSERT_NE(model.find_output("OUTPUT0"), nullptr);
 }
 
-TEST(Lifecycle, AsksBackendsToCompleteOnlyIfItMay) {
+TEST(ModelLifecycle, AsksBackendsToCompleteOnlyIfItMay) {
   CatalogBench lenient;
   lenient.put("m");
   ASSERT_TRUE(lenient.load_one("m").ok());
@@ -186,7 +186,7 @@ TEST(Lifecycle, AsksBackendsToCompleteOnlyIfItMay) {
   EXPECT_EQ(strict.configs.strict_reads, 1U);
 }
 
-TEST(Lifecycle, CreatesInstancesInParallelIfTheBackendAllows) {
+TEST(ModelLifecycle, CreatesInstancesInParallelIfTheBackendAllows) {
   CatalogBench bench;
   bench.backend.backend_traits.parallel_instances = true;
   bench.put("m", R"(backend: "fake" instance_group { name: "g" count: 20 kind: KIND_CPU })");
@@ -199,7 +199,7 @@ TEST(Lifecycle, CreatesInstancesInParallelIfTheBackendAllows) {
   expect_nothing_left(bench);
 }
 
-TEST(Lifecycle, ReloadsSwapOnlyOnSuccess) {
+TEST(ModelLifecycle, ReloadsSwapOnlyOnSuccess) {
   CatalogBench bench;
   bench.put("m", kSimpleConfig, {1, 2});
   ASSERT_TRUE(bench.load_one("m").ok());
@@ -225,7 +225,7 @@ TEST(Lifecycle, ReloadsSwapOnlyOnSuccess) {
   EXPECT_EQ(bench.backend.live_models(), 2);
 }
 
-TEST(Lifecycle, RequestsKeepTheVersionTheyGot) {
+TEST(ModelLifecycle, RequestsKeepTheVersionTheyGot) {
   CatalogBench bench;
   bench.put("m");
   ASSERT_TRUE(bench.load_one("m").ok());
@@ -250,7 +250,7 @@ TEST(Lifecycle, RequestsKeepTheVersionTheyGot) {
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
 
-TEST(Lifecycle, LoadsOfOneModelFollowEachOther) {
+TEST(ModelLifecycle, LoadsOfOneModelFollowEachOther) {
   CatalogBench bench;
   bench.put("m");
   std::vector<std::string> ended;
@@ -265,7 +265,7 @@ TEST(Lifecycle, LoadsOfOneModelFollowEachOther) {
   EXPECT_EQ(bench.backend.live_models(), 1);
 }
 
-TEST(Lifecycle, UnloadMakesLoadsOutOfDate) {
+TEST(ModelLifecycle, UnloadMakesLoadsOutOfDate) {
   CatalogBench bench;
   bench.put("m");
   std::vector<std::string> ended;
@@ -280,7 +280,7 @@ TEST(Lifecycle, UnloadMakesLoadsOutOfDate) {
   expect_nothing_left(bench);
 }
 
-TEST(Lifecycle, UnloadingTheUnknownSucceeds) {
+TEST(ModelLifecycle, UnloadingTheUnknownSucceeds) {
   CatalogBench bench;
   std::vector<std::string> ended;
   bench.catalog().unload({"ghost", "ghost"}, [&](std::vector<ModelLoadResult> results) {
@@ -292,7 +292,7 @@ TEST(Lifecycle, UnloadingTheUnknownSucceeds) {
   EXPECT_THAT(ended, ::testing::UnorderedElementsAre("OK", "OK", "0"));
 }
 
-TEST(Lifecycle, PublishesEveryState) {
+TEST(ModelLifecycle, PublishesEveryState) {
   CatalogBench bench;
   bench.put("m");
   std::vector<std::string> states;
@@ -310,7 +310,7 @@ TEST(Lifecycle, PublishesEveryState) {
   EXPECT_TRUE(bench.host.events().retained<ModelStateChanged>().empty());
 }
 
-TEST(Lifecycle, FallsBackFromDynamicUntilThereIsOne) {
+TEST(ModelLifecycle, FallsBackFromDynamicUntilThereIsOne) {
   CatalogBench bench;
   bench.put("m", std::string(kSimpleConfig) + " dynamic_batching {}");
   ASSERT_TRUE(bench.load_one("m").ok());
@@ -326,7 +326,7 @@ TEST(Lifecycle, FallsBackFromDynamicUntilThereIsOne) {
   bench.end();
 }
 
-TEST(Lifecycle, MovesToAReplacedBackend) {
+TEST(ModelLifecycle, MovesToAReplacedBackend) {
   CatalogBench bench;
   bench.put("m");
   bench.put("other", R"(backend: "second")");
@@ -344,7 +344,7 @@ TEST(Lifecycle, MovesToAReplacedBackend) {
   bench.end();
 }
 
-TEST(Lifecycle, GoesAndComesWithItsBackend) {
+TEST(ModelLifecycle, GoesAndComesWithItsBackend) {
   CatalogBench bench;
   bench.put("m");
   ASSERT_TRUE(bench.load_one("m").ok());
@@ -364,7 +364,7 @@ TEST(Lifecycle, GoesAndComesWithItsBackend) {
   EXPECT_TRUE(bench.catalog().ready());
 }
 
-TEST(Lifecycle, WaitsForABackendThatIsNotThereYet) {
+TEST(ModelLifecycle, WaitsForABackendThatIsNotThereYet) {
   CatalogBench bench;
   bench.put("m", R"(backend: "late")");
   EXPECT_FALSE(bench.load_one("m").ok());
@@ -375,7 +375,7 @@ TEST(Lifecycle, WaitsForABackendThatIsNotThereYet) {
   bench.end();
 }
 
-TEST(Lifecycle, ABackendRemovedDuringALoadIsNotServed) {
+TEST(ModelLifecycle, ABackendRemovedDuringALoadIsNotServed) {
   CatalogBench bench;
   bench.put("m");
   bool removed = false;
@@ -395,7 +395,7 @@ TEST(Lifecycle, ABackendRemovedDuringALoadIsNotServed) {
   expect_nothing_left(bench);
 }
 
-TEST(Lifecycle, DrainsToNothing) {
+TEST(ModelLifecycle, DrainsToNothing) {
   CatalogBench bench;
   bench.put("a");
   bench.put("b");

@@ -53,10 +53,10 @@ void MemoryReturn::version_ended() noexcept {
     }
     executor_ = std::move(executor).value();
   }
-  executor_->post_at(last_ns_ + kQuietNs, make_task([this] { look(); }));
+  executor_->post_at(last_ns_ + kQuietNs, make_task([this] { check(); }));
 }
 
-void MemoryReturn::look() {
+void MemoryReturn::check() {
   uint64_t versions = 0;
   uint64_t before_bytes = 0;
   {
@@ -64,7 +64,7 @@ void MemoryReturn::look() {
     const int64_t now_ns = host_.clock().now_ns();
     const int64_t due_ns = std::min(last_ns_ + kQuietNs, began_ns_ + kLongNs);
     if (now_ns < due_ns) {
-      executor_->post_at(due_ns, make_task([this] { look(); }));
+      executor_->post_at(due_ns, make_task([this] { check(); }));
       return;
     }
     versions = std::exchange(versions_, 0);

@@ -34,7 +34,7 @@ class MemoryReturn {
 
  private:
   void begin() noexcept;  // under the lock
-  void look();
+  void check();
   void give_back(uint64_t versions, uint64_t before_bytes);
 
   Host& host_;

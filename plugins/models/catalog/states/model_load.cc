@@ -58,7 +58,7 @@ void ModelLoad::request(LifecycleState& state, const std::string& model, LoadOrd
     if (!state.ending) load = line_up(state, model, std::move(order));
   }
   // What was lined up or begun has taken them.
-  tell_all(order.told, unavailable("Server exiting"));
+  notify_all(order.told, unavailable("Server exiting"));
   if (load != nullptr) load->start();
 }
 
@@ -346,7 +346,7 @@ void ModelLoad::fail_prepare(Status status, bool exists) {
       serving = record.has_ready();
     }
   }
-  tell_all(cancelled, outdated(), true);
+  notify_all(cancelled, outdated(), true);
   log_failure(cat("'", model_, "'"), repeated, reason, serving);
   finish(status);
 }
@@ -391,7 +391,7 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
     }
     serving = record.has_ready();
   }
-  tell_all(cancelled, outdated(), true);
+  notify_all(cancelled, outdated(), true);
   for (const auto& [version, reason] : reasons) {
     log_failure(cat("'", model_, "' version ", version), repeated, reason, serving);
   }
@@ -447,8 +447,8 @@ void ModelLoad::finish(const Status& status) {
     }
     state_.records.trim();
   }
-  tell_all(told, status, was_read_);
-  tell_all(refused, unavailable("Server exiting"));
+  notify_all(told, status, was_read_);
+  notify_all(refused, unavailable("Server exiting"));
   if (next != nullptr) next->start();
 }
 

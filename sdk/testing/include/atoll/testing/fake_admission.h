@@ -51,7 +51,7 @@ class FakeAdmission final : public ExecutionAdmission {
       doors_[index]->open = true;
       told = admit(*doors_[index]);
     }
-    tell(told);
+    notify(told);
   }
   /// If it waits it is told; the door stays closed. \returns whether it has waited
   bool admit_once(size_t index) {
@@ -60,7 +60,7 @@ class FakeAdmission final : public ExecutionAdmission {
       std::scoped_lock lock(mutex_);
       told = admit(*doors_[index]);
     }
-    tell(told);
+    notify(told);
     return told != nullptr;
   }
   bool waits(size_t index) const {
@@ -138,7 +138,7 @@ class FakeAdmission final : public ExecutionAdmission {
         told = owner_.admit(door_);
         owner_.counts_.insisted += told != nullptr;
       }
-      tell(told);
+      notify(told);
     }
     uint64_t turn() const noexcept override {
       std::scoped_lock lock(owner_.mutex_);
@@ -178,7 +178,7 @@ class FakeAdmission final : public ExecutionAdmission {
     door.telling = true;
     return &door;
   }
-  static void tell(Door* door) {
+  static void notify(Door* door) {
     if (door == nullptr) return;
     door->listener->admitted(door->context);
     door->telling = false;

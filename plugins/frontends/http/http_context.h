@@ -7,16 +7,18 @@
 #include "frontends/common/call_gate.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/management/management.h"
-#include "frontends/grpc/settings.h"
+#include "frontends/http/contributed_routes.h"
+#include "frontends/http/settings.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::http {
 
-struct Backplane {
+struct HttpContext {
   Host& host;
-  const Settings& settings;
+  HttpSettings settings;
   ServerAccess server;
   CallGate& calls;
   std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
+  std::unique_ptr<ContributedRoutes> routes = std::make_unique<ContributedRoutes>(host);
 };
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::http

@@ -7,18 +7,16 @@
 #include "frontends/common/call_gate.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/management/management.h"
-#include "frontends/http/contributed_routes.h"
-#include "frontends/http/settings.h"
+#include "frontends/grpc/settings.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends::grpc_frontend {
 
-struct Backplane {
+struct GrpcContext {
   Host& host;
-  Settings settings;
+  const GrpcSettings& settings;
   ServerAccess server;
   CallGate& calls;
   std::unique_ptr<LargeWork> large_work = std::make_unique<LargeWork>();
-  std::unique_ptr<ContributedRoutes> routes = std::make_unique<ContributedRoutes>(host);
 };
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends::grpc_frontend

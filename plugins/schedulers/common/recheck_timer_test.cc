@@ -1,4 +1,4 @@
-#include "schedulers/common/look_timer.h"
+#include "schedulers/common/recheck_timer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 /// As a scheduler uses its timer.
-class Looker final : public LookListener {
+class Looker final : public RecheckListener {
  public:
   Looker(FakeHost& host, AnswerThread thread)
       : clock_(host.clock()), timer_(std::move(thread), *this, inside_) {}
@@ -34,7 +34,7 @@ class Looker final : public LookListener {
     std::lock_guard lock(mutex_);
     timer_.arm(at_ns);
   }
-  void look() noexcept override {
+  void recheck() noexcept override {
     std::lock_guard lock(mutex_);
     ++calls;
     looks.push_back(clock_.now_ns());
@@ -53,7 +53,7 @@ class Looker final : public LookListener {
   Clock& clock_;
   std::atomic<uint32_t> inside_{0};
   std::mutex mutex_;
-  LookTimer timer_;
+  RecheckTimer timer_;
 };
 
 class LookTimerTest : public ::testing::Test {
@@ -109,7 +109,7 @@ TEST_F(LookTimerTest, ItCanBeArmedAgainWhenItHasFired) {
 
 TEST_F(LookTimerTest, ACallWithoutNeedLeavesItArmed) {
   looker_->arm(start_ns_ + 10);
-  looker_->look();
+  looker_->recheck();
   looker_->take();
   host_.run_until_idle();
   EXPECT_THAT(looker_->take(), ElementsAre(start_ns_ + 10));

@@ -14,25 +14,25 @@
 namespace atl::schedulers {
 
 /// Who wants to be called back. It may be called without need, and looks itself what is due.
-class LookListener {
+class RecheckListener {
  public:
   /// With no lock held.
-  virtual void look() noexcept = 0;
+  virtual void recheck() noexcept = 0;
 
  protected:
-  ~LookListener() = default;
+  ~RecheckListener() = default;
 };
 
 /// Calls back at or after the earliest time it was asked for, once. arm() and fired() only under the
 /// scheduler's lock.
-class LookTimer {
+class RecheckTimer {
  public:
   /// \param inside  counts a call that runs; the listener waits for it after stop().
-  LookTimer(AnswerThread thread, LookListener& listener, std::atomic<uint32_t>& inside)
+  RecheckTimer(AnswerThread thread, RecheckListener& listener, std::atomic<uint32_t>& inside)
       : thread_(std::move(thread)), target_(std::make_shared<Target>(&listener, &inside)) {}
-  LookTimer(const LookTimer&) = delete;
-  LookTimer& operator=(const LookTimer&) = delete;
-  ~LookTimer() {
+  RecheckTimer(const RecheckTimer&) = delete;
+  RecheckTimer& operator=(const RecheckTimer&) = delete;
+  ~RecheckTimer() {
     if (armed_id_ != 0) (void)thread_->cancel(armed_id_);
   }
 
@@ -58,17 +58,17 @@ class LookTimer {
  private:
   /// Outlives the timer, as long as a task on the thread knows it.
   struct Target {
-    Target(LookListener* who, std::atomic<uint32_t>* count) noexcept : listener(who), inside(count) {}
+    Target(RecheckListener* who, std::atomic<uint32_t>* count) noexcept : listener(who), inside(count) {}
     void call() {
       std::unique_lock lock(mutex);
-      LookListener* who = listener;
+      RecheckListener* who = listener;
       if (who == nullptr) return;
       Inside stay(*inside);
       lock.unlock();
-      who->look();
+      who->recheck();
     }
     std::mutex mutex;
-    LookListener* listener;
+    RecheckListener* listener;
     std::atomic<uint32_t>* inside;
   };
 
