@@ -96,8 +96,8 @@ inline Result<uint64_t> host_bytes(std::span<const Buffer> buffers, std::string_
 
 inline Result<uint64_t> gather(std::span<const Buffer> from, const Buffer& to,
                                std::string_view what) noexcept {
-  const bool is_simple = from.size() == 1 && is_host_ready(from[0]) && is_host_ready(to) &&
-                         from[0].size_bytes <= to.size_bytes;
+  const bool is_simple =
+      from.size() == 1 && is_host_ready(from[0]) && is_host_ready(to) && from[0].size_bytes <= to.size_bytes;
   if (is_simple) [[likely]] {
     detail::copy_in_order(from, static_cast<std::byte*>(to.data));
     return from[0].size_bytes;
