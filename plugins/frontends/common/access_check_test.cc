@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/testing/conformance/access.h"
+#include "atoll/testing/call_head.h"
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/followed_fake.h"
 

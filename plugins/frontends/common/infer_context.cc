@@ -125,12 +125,6 @@ void InferContext::abandon() noexcept {
   done(kSubmitPart);
 }
 
-bool InferContext::done(uint32_t part) noexcept {
-  if (!parts_.done(part)) return false;
-  recycle();
-  return true;
-}
-
 Response* InferContext::new_response() noexcept {
   Response* response = nullptr;
   if (!first_in_use_) {

@@ -120,7 +120,11 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void abandon() noexcept;
   /// One part is done. A part that is done already, or was not asked for, does not count again.
   /// \returns true if it was the last one: recycle() has run and this object is not to be touched.
-  bool done(uint32_t part) noexcept;
+  bool done(uint32_t part) noexcept {
+    if (!parts_.done(part)) return false;
+    recycle();
+    return true;
+  }
   /// Takes back a response that was written or dropped.
   void reclaim(Response* response) noexcept;
   /// Empties request, model, regions and trace, for recycle().

@@ -135,7 +135,7 @@ TEST_F(CudaRegionsTest, ADeviceWithoutRoomSaysSo) {
 }
 
 TEST_F(CudaRegionsTest, KindsAreUnregisteredApart) {
-  TestObject object(page());
+  test::TestObject object(test::page());
   ASSERT_TRUE(regions_->register_system("s", object.key(), 0, 8).ok());
   ASSERT_TRUE(add("c", 8).ok());
   ASSERT_TRUE(regions_->unregister(RegionKind::kCuda, "s").ok());

@@ -21,13 +21,14 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
                                     [](const TensorSpec& spec) { return spec.has_reshape; })),
       enqueueing_(cat("enqueueing a request for model '", info.name, "' version ", info.version)) {}
 
+// What every request goes through is inline.
 Status RequestPath::infer(Request& request) noexcept {
   ATOLL_RETURN_IF_ERROR(validate(request));
   if (info_.response_cache && answer_from_cache(request)) return {};
   return admit(request, request.times.start_ns);
 }
 
-Status RequestPath::validate(Request& request) noexcept {
+inline Status RequestPath::validate(Request& request) noexcept {
   const int64_t start_ns = context_.clock.now_ns();
   request.times.start_ns = start_ns;
   ATOLL_RETURN_IF_ERROR(validator_.validate(request));
@@ -53,15 +54,14 @@ void RequestPath::resume(Request& request) noexcept {
   if (Status status = admit(request, 0); !status.ok()) fail_request(request, std::move(status));
 }
 
-AdmissionPoint::Hold RequestPath::find_admission(const Request& request) noexcept {
-  // The steps of a request that was admitted are.
-  if (!context_.admission.asks() || (request.call_flags & kIsStep) != 0) return {};
-  return context_.admission.hold();
+/// Hands over, too, if the request may go on at once. The steps of a request that was admitted are.
+inline Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
+  const bool asks = context_.admission.asks() && (request.call_flags & kIsStep) == 0;
+  return asks ? ask(request, now_ns) : hand_over(request, now_ns);
 }
 
-/// Hands over, too, if the request may go on at once.
-Status RequestPath::admit(Request& request, int64_t now_ns) noexcept {
-  const AdmissionPoint::Hold hold = find_admission(request);
+Status RequestPath::ask(Request& request, int64_t now_ns) noexcept {
+  const AdmissionPoint::Hold hold = context_.admission.hold();
   if (hold.gate == nullptr) return hand_over(request, now_ns);
   AdmittedRequest& admitted = AdmittedRequest::make(request, hold, priority_of(request), *this);
   Result<bool> all = admitted.ask(request);
@@ -89,7 +89,7 @@ void RequestPath::on_refused(Request& request, Status reason) noexcept {
 }
 
 /// \param now_ns  0: the clock is asked
-Status RequestPath::hand_over(Request& request, int64_t now_ns) noexcept {
+inline Status RequestPath::hand_over(Request& request, int64_t now_ns) noexcept {
   const bool read_clock = now_ns == 0 || validator_.reads_contents();
   request.times.queue_start_ns = read_clock ? context_.clock.now_ns() : now_ns;
   if (request.trace != nullptr) {

@@ -42,9 +42,9 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
  private:
   Status validate(Request& request) noexcept;
   bool answer_from_cache(Request& request) noexcept;
-  AdmissionPoint::Hold find_admission(const Request& request) noexcept;
   Status admit(Request& request, int64_t now_ns) noexcept;
   Status hand_over(Request& request, int64_t now_ns) noexcept;
+  Status ask(Request& request, int64_t now_ns) noexcept;
 
   void resume(Request& request) noexcept override;
   void on_admitted(Request& request) noexcept override;

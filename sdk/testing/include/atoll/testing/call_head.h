@@ -1,0 +1,37 @@
+/// Headers of a call that only a test makes, for whoever is asked about access.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/access.h"
+
+namespace atl::test {
+
+/// A call of a test. Every value lies in memory of its own that ends with it.
+class TestCallHead final : public CallHead {
+ public:
+  using Headers = std::vector<std::pair<std::string, std::string>>;
+  /// \param headers  names in lower case
+  explicit TestCallHead(Headers headers) : headers_(std::move(headers)) {}
+  virtual ~TestCallHead() = default;
+
+  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
+    size_t count = 0;
+    for (const auto& [key, value] : headers_) {
+      if (key != name) continue;
+      if (count < values.size()) values[count] = value;
+      ++count;
+    }
+    return count;
+  }
+  std::string peer() const noexcept override { return "ipv4:192.0.2.1:50000"; }
+
+ private:
+  Headers headers_;
+};
+
+}  // namespace atl::test
