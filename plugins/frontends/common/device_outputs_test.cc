@@ -58,6 +58,10 @@ class TestContext final : public UnaryInferContext {
     drop_outputs(response);
   }
   void answer_error(const Status& status) noexcept override { answered = status.message(); }
+  // See infer_context_call_test.cc.
+  Result<bool> parse_request() noexcept override { return true; }
+  Status read_head() noexcept override { return {}; }
+  void to_own_thread() noexcept override {}
   void recycle() noexcept override { reset_request(); }
 };
 
