@@ -56,10 +56,10 @@ class Looker final : public RecheckListener {
   RecheckTimer timer_;
 };
 
-class LookTimerTest : public ::testing::Test {
+class RecheckTimerTest : public ::testing::Test {
  protected:
-  LookTimerTest() : looker_(std::make_unique<Looker>(host_, threads_.get(host_.executors()).value())) {}
-  ~LookTimerTest() override { looker_.reset(); }
+  RecheckTimerTest() : looker_(std::make_unique<Looker>(host_, threads_.get(host_.executors()).value())) {}
+  ~RecheckTimerTest() override { looker_.reset(); }
 
   FakeHost host_;
   int64_t start_ns_ = host_.clock().now_ns();
@@ -67,7 +67,7 @@ class LookTimerTest : public ::testing::Test {
   std::unique_ptr<Looker> looker_;
 };
 
-TEST_F(LookTimerTest, CallsOnce) {
+TEST_F(RecheckTimerTest, CallsOnce) {
   looker_->arm(start_ns_ + 10);
   host_.run_until(start_ns_ + 9);
   EXPECT_THAT(looker_->take(), IsEmpty());
@@ -76,25 +76,25 @@ TEST_F(LookTimerTest, CallsOnce) {
   EXPECT_EQ(host_.simulation().pending_timers(), 0u);
 }
 
-TEST_F(LookTimerTest, NeverAsksForNothing) {
+TEST_F(RecheckTimerTest, NeverAsksForNothing) {
   looker_->arm(DeadlineHeap::kNever);
   EXPECT_EQ(host_.simulation().pending_timers(), 0u);
 }
 
-TEST_F(LookTimerTest, ATimeInThePastIsNow) {
+TEST_F(RecheckTimerTest, ATimeInThePastIsNow) {
   looker_->arm(start_ns_ - 10);
   host_.run_ready();
   EXPECT_THAT(looker_->take(), ElementsAre(start_ns_));
 }
 
-TEST_F(LookTimerTest, TheEarliestCounts) {
+TEST_F(RecheckTimerTest, TheEarliestCounts) {
   for (int64_t in_ns : {50, 80, 20, 30, 20}) looker_->arm(start_ns_ + in_ns);
   EXPECT_EQ(host_.simulation().pending_timers(), 1u);
   host_.run_until_idle();
   EXPECT_THAT(looker_->take(), ElementsAre(start_ns_ + 20));
 }
 
-TEST_F(LookTimerTest, ItCanBeArmedAgainWhenItHasFired) {
+TEST_F(RecheckTimerTest, ItCanBeArmedAgainWhenItHasFired) {
   looker_->again_in_ns = 5;
   looker_->arm(start_ns_ + 10);
   host_.run_until(start_ns_ + 21);
@@ -107,7 +107,7 @@ TEST_F(LookTimerTest, ItCanBeArmedAgainWhenItHasFired) {
   EXPECT_THAT(looker_->take(), ElementsAre(start_ns_ + 100));
 }
 
-TEST_F(LookTimerTest, ACallWithoutNeedLeavesItArmed) {
+TEST_F(RecheckTimerTest, ACallWithoutNeedLeavesItArmed) {
   looker_->arm(start_ns_ + 10);
   looker_->recheck();
   looker_->take();
@@ -115,7 +115,7 @@ TEST_F(LookTimerTest, ACallWithoutNeedLeavesItArmed) {
   EXPECT_THAT(looker_->take(), ElementsAre(start_ns_ + 10));
 }
 
-TEST_F(LookTimerTest, NothingIsLeftOfOneThatIsGone) {
+TEST_F(RecheckTimerTest, NothingIsLeftOfOneThatIsGone) {
   looker_->arm(start_ns_ + 10);
   AnswerThread thread = threads_.get(host_.executors()).value();
   looker_.reset();
@@ -123,7 +123,7 @@ TEST_F(LookTimerTest, NothingIsLeftOfOneThatIsGone) {
   host_.run_until_idle();
 }
 
-TEST_F(LookTimerTest, OneThatIsGoneIsNotCalledByATaskThatWaits) {
+TEST_F(RecheckTimerTest, OneThatIsGoneIsNotCalledByATaskThatWaits) {
   AnswerThread thread = threads_.get(host_.executors()).value();
   bool ran = false;
   thread->post_at(start_ns_ + 10, make_task([&] { ran = true; }));
