@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from typing import Callable
 
@@ -162,6 +163,30 @@ def models_on_page(world):
         return 'nv_inference_request_success{model="m"' in answer.read().decode()
 
 
+def accepts(world, key):
+    """Whether metadata, or the page of metrics, is given to who presents the key."""
+    if world.module is None:
+        request = urllib.request.Request(f"http://{world.address}/metrics", headers={"the-key": key})
+        try:
+            with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
+                return answer.status == 200
+        except urllib.error.HTTPError as error:
+            assert error.code == 403, error
+            return False
+    header = "triton-grpc-protocol-the-key" if world.module is grpcclient else "the-key"
+    with world.client() as client:
+        try:
+            client.get_server_metadata(headers={header: key})
+            return True
+        except InferenceServerException as error:
+            assert "restricted" in error.message(), error
+            return False
+
+
+def accepted_keys(world):
+    return {key for key in ("first", "second") if accepts(world, key)}
+
+
 def fits_budget(world):
     """Whether a request of a few bytes may have memory."""
     with world.client() as client:
@@ -205,7 +230,13 @@ TRACE = 'use = "telemetry/trace"\nlevel = ["TIMESTAMPS"]\nrate = {0}\ntrace_file
 SHARED = 'use = "memory/shared"\nallow_client_shm = true\nmax_regions = '
 ROUTING = 'use = "routing/weighted"\nlabels = {{ "m.stable" = "{}" }}'
 BUDGET = 'use = "memory/host"\nrequest_budget = "{}"'
+KEYS = 'use = "security/keys"\nrestricted_apis = ["metadata,metrics:the-key={0}"]\n' \
+       'restricted_protocols = ["metadata:the-key={0}"]'
+ACCESS = Need(Provider("keys"), accepted_keys, [
+    (None, {"first", "second"}), (KEYS.format("first"), {"first"}), (KEYS.format("second"), {"second"}),
+    (None, {"first", "second"})])
 NEEDS = with_frontends(
+    ("atoll.access/1", ACCESS),
     ("atoll.shared_memory/1", Need(Provider("shared"), regions, [
         (None, 0), (SHARED + "1", 1), (SHARED + "2", 2), ('use = "memory/shared"\nallow_client_shm = false', 0),
         (SHARED + "3", 2), (None, 0)])),
@@ -227,6 +258,7 @@ NEEDS = with_frontends(
     ("atoll.log_control/1", Need(None, verbose_level, [('level = "debug"', 1), ('level = "trace"', 2),
                                                        ('level = "debug"', 1)])),
 ) | {
+    ("frontends/metrics", "atoll.access/1"): ACCESS,
     ("frontends/metrics", "atoll.model_catalog/1"): Need(Provider("models", ("control",)), models_on_page, [
         (None, False), ('use = "models/catalog"', True), ('use = "models/catalog"\nload_retry_count = 1', True),
         (None, False)]),
@@ -236,9 +268,10 @@ NEEDS = with_frontends(
 }
 
 
-# What they are for shows only where a process ends, in test_faults.py, and with memory of GPUs, in
-# wire/test_device_memory.py.
-NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1")}
+# What they are for shows only where a process ends, in test_faults.py, with memory of GPUs, in
+# wire/test_device_memory.py, and with a cache, in extensions/test_extensions.py.
+NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
+            ("models/catalog", "atoll.response_cache/1")}
 
 
 def until(condition):

@@ -213,7 +213,7 @@ TEST_F(WaitingRoomTest, NobodyLooksAfterTheEnd) {
   auto line = std::make_unique<Line>(host);
   {
     std::lock_guard lock(line->mutex);
-    line->room.look_at(host.clock().now_ns() + kNsPerMs);
+    line->room.recheck_at(host.clock().now_ns() + kNsPerMs);
   }
   line->room.close();
   host.run_for(2 * kNsPerMs);
