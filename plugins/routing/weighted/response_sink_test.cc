@@ -16,7 +16,8 @@ class Shadow final : public SinkUnderTest, private routing::FourVersions {
     TestRequest client;
     client.add_output("OUTPUT0");
     routing::ShadowRequest::run(
-        routing::ShadowRequest::copy_of(client.request(), target_, 1, budget_, Pass(gate_)), catalog);
+        routing::ShadowRequest::copy_of(client.request(), target_, 1, budget_, nullptr, Pass(gate_)),
+        catalog);
   }
   Request& request() override { return *held_; }
   int ends(int) override { return gate_.count() == 0 ? 1 : 0; }

@@ -69,10 +69,10 @@ TracingProvider provider(std::string name, tracing::Mode mode) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Trace, TracingConformance,
-                         ::testing::SettingValues(provider("triton", tracing::Mode::kTriton),
-                                                  provider("opentelemetry", tracing::Mode::kOpenTelemetry)));
+                         ::testing::Values(provider("triton", tracing::Mode::kTriton),
+                                           provider("opentelemetry", tracing::Mode::kOpenTelemetry)));
 INSTANTIATE_TEST_SUITE_P(Trace, MetricSourceConformance,
-                         ::testing::SettingValues(MetricSourceProvider{
+                         ::testing::Values(MetricSourceProvider{
                              "trace", [] { return std::make_shared<StartedTracing>(); }, {}}));
 
 }  // namespace

@@ -52,7 +52,10 @@ class TestMemory final : public Memory {
 };
 
 MemoryProvider memory(std::string name, Fault fault, std::vector<ConformanceException> exceptions = {}) {
-  return {std::move(name), [fault](uint64_t limit) { return std::make_shared<TestMemory>(limit, fault); }, 0, {},
+  return {std::move(name),
+          [fault](uint64_t limit) { return std::make_shared<TestMemory>(limit, fault); },
+          0,
+          {},
           std::move(exceptions)};
 }
 INSTANTIATE_TEST_SUITE_P(
