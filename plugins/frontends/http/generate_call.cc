@@ -107,7 +107,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
   if (!streams_) {
     if (responses_ == 1 && !text.empty()) only_ = std::move(text);
     if (!end) return;
-    push(responses_ == 1 ? std::move(only_) : error_json(messages::kGenerateNotOneResponse), true);
+    push(responses_ == 1 ? std::move(only_) : error_json(messages::kGenerateNotOneResponse), Ending::kEnd);
     return;
   }
   if (!text.empty()) text = event(text);
@@ -118,28 +118,25 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
     cut();
     text.clear();
   }
-  if (!text.empty() || end) push(std::move(text), end);
+  if (!text.empty() || end) push(std::move(text), end ? Ending::kEnd : Ending::kNone);
 }
 
 void GenerateCall::cut() noexcept {
   dropping_ = true;
-  {
-    std::lock_guard lock(mutex_);
-    cut_ = true;
-  }
   push(event(error_json(cat("the client takes its stream too slowly: more than ",
                             context_.frontend.settings.max_stream_backlog_bytes,
                             " bytes wait for it, and the request was cancelled"))),
-       false);
+       Ending::kCut);
   request.cancellation.cancel();
 }
 
-void GenerateCall::push(std::string text, bool end) noexcept {
+void GenerateCall::push(std::string text, Ending ending) noexcept {
   backlog_bytes_.fetch_add(text.size(), std::memory_order_relaxed);
   {
     std::lock_guard lock(mutex_);
     if (!text.empty()) pending_.push_back(std::move(text));
-    ended_ = ended_ || end;
+    ended_ = ended_ || ending == Ending::kEnd;
+    cut_ = cut_ || ending == Ending::kCut;
     if (posted_) return;
     posted_ = true;
   }

@@ -39,8 +39,10 @@ class GenerateCall final : public ModelCall<InferContext> {
   void drop_body() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
   int write_response(Response& response, std::string* text) noexcept;
+  /// What a text is the last one of: the answer, or, because too much waits, what the client gets of it.
+  enum class Ending : uint32_t { kNone, kEnd, kCut };
   /// Takes the text to the connection's thread. [model]
-  void push(std::string text, bool end) noexcept;
+  void push(std::string text, Ending ending) noexcept;
   void cut() noexcept;
   /// Gives what was pushed to the connection. [connection]
   void flush() noexcept;
