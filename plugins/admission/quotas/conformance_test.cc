@@ -35,7 +35,9 @@ class GatedRequests final : public MetricSourceUnderTest, private MetricSource {
     auto outcome = first.ask();
     ASSERT_TRUE(is_ok(outcome));
     // Not always at once: the last one of the use before, which is still being resumed, goes first.
-    if (*outcome == AdmissionOutcome::kWaits) ASSERT_TRUE(first.wait());
+    if (*outcome == AdmissionOutcome::kWaits) {
+      ASSERT_TRUE(first.wait());
+    }
     ASSERT_TRUE(first.status.ok());
     auto other = second.ask();
     ASSERT_TRUE(is_ok(other));
