@@ -91,11 +91,6 @@ void ContributedRoutes::close() noexcept {
   for (const auto& [instance, provider] : providers_) provider->close();
 }
 
-std::shared_ptr<const RouteList> ContributedRoutes::list() const noexcept {
-  std::lock_guard lock(mutex_);
-  return list_;
-}
-
 std::string ContributedRoutes::counted_name(uint32_t number) const noexcept {
   std::lock_guard lock(mutex_);
   if (number < kApiCategoryCount || number - kApiCategoryCount >= own_categories_.size()) return {};
@@ -122,18 +117,14 @@ void ContributedRoutes::rebuild() noexcept {
   std::vector<ServiceInfo> infos = host_.registry().list(HttpRoutes::kInterfaceId);
   std::stable_sort(infos.begin(), infos.end(),
                    [](const ServiceInfo& left, const ServiceInfo& right) { return left.rank > right.rank; });
-  auto list = std::make_shared<RouteList>();
+  RouteList list;
   std::set<std::string> refusals;
-  for (const ServiceInfo& info : infos) add_routes_of(info.instance, *list, refusals);
+  for (const ServiceInfo& info : infos) add_routes_of(info.instance, list, refusals);
   for (const std::string& refusal : refusals) {
     if (!refusals_.contains(refusal)) host_.log().warning(refusal);
   }
   refusals_ = std::move(refusals);
-  {
-    std::lock_guard lock(mutex_);
-    list_ = std::move(list);
-  }
-  version_.fetch_add(1, std::memory_order_release);
+  list_.replace(std::move(list));
 }
 
 void ContributedRoutes::add_routes_of(const std::string& instance, RouteList& list,

@@ -1,7 +1,6 @@
 /// The routes that other plugins bring (atoll.http_routes/1), as they come, are replaced and go.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "atoll/access.h"
 #include "atoll/followed_service.h"
 #include "atoll/http_routes.h"
+#include "atoll/replaceable.h"
 
 namespace atl::frontends::http {
 
@@ -57,10 +57,8 @@ class ContributedRoutes {
   /// There are none from here on; returns when no request holds a provider. [control]
   void close() noexcept;
 
-  /// Of the list that list() gives now. [any]
-  uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-  /// Never null. [any]
-  std::shared_ptr<const RouteList> list() const noexcept;
+  /// The list that there is now; empty: none. [any]
+  Replaceable<RouteList>::Hold list() const noexcept { return list_.hold(); }
   /// Name of a number that a route is counted as; empty: none has it. [any]
   std::string counted_name(uint32_t number) const noexcept;
 
@@ -83,31 +81,10 @@ class ContributedRoutes {
   Host& host_;
   std::map<std::string, std::unique_ptr<Followed<HttpRoutes>>> providers_;  ///< by instance; kept
   std::set<std::string> refusals_;                                          ///< that were logged
-  std::atomic<uint64_t> version_{0};
+  Replaceable<RouteList> list_;
   mutable std::mutex mutex_;  ///< guards what follows
-  std::shared_ptr<const RouteList> list_ = std::make_shared<RouteList>();
   std::vector<std::string> own_categories_;
   Subscription<ServiceChanged, OnService> services_changed_{OnService{*this}};
-};
-
-/// What one thread knows of them: without a change since, a look-up takes no lock.
-class RouteView {
- public:
-  explicit RouteView(const ContributedRoutes& routes) : routes_(routes), list_(routes.list()) {}
-
-  /// Valid until the next call. Null: no plugin has this path.
-  const ContributedRoute* find(std::string_view path) noexcept {
-    if (const uint64_t version = routes_.version(); version != version_) {
-      version_ = version;
-      list_ = routes_.list();
-    }
-    return list_->find(path);
-  }
-
- private:
-  const ContributedRoutes& routes_;
-  uint64_t version_ = UINT64_MAX;
-  std::shared_ptr<const RouteList> list_;
 };
 
 }  // namespace atl::frontends::http

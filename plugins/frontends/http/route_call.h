@@ -66,7 +66,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   ThreadContext& context_;
   Pass pass_;
   Followed<HttpRoutes>::Hold provider_;  ///< ends before the pass
-  const std::string_view route_;         ///< while handle() runs
+  const std::string route_;              ///< as the provider lists it; the list may be replaced
 
   // Of the connection's thread.
   uint32_t open_parts_ = kHandling | kAnswering | kExchange;

@@ -25,8 +25,7 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
       infer_reader(InputLimits{shared.settings.max_input_bytes}),
       generate_reader(InputLimits{shared.settings.max_input_bytes}),
       buffers(thread.buffers),
-      thread_(thread),
-      routes_(*shared.routes) {}
+      thread_(thread) {}
 
 ThreadContext::~ThreadContext() = default;
 
@@ -36,8 +35,8 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   }
   Route& route = verdict.emplace_route<Route>();
   if (!find_route(head.path, &route)) {
-    (void)judge_contributed(head, verdict);
-    return;
+    const auto routes = frontend.routes->list();
+    return judge_contributed(routes ? routes->find(head.path) : nullptr, head, verdict);
   }
   if (head.path.find('%') != std::string_view::npos && !decode_names(&route, &verdict.names)) {
     return verdict.refuse(400, "a name in the path is not UTF-8");
@@ -47,8 +46,8 @@ void ThreadContext::judge(const RequestHead& head, Verdict& verdict) {
   if (!route.allows(head.method)) refuse_method(verdict, route.allowed_methods());
 }
 
-const ContributedRoute* ThreadContext::judge_contributed(const RequestHead& head, Verdict& verdict) {
-  const ContributedRoute* route = routes_.find(head.path);
+void ThreadContext::judge_contributed(const ContributedRoute* route, const RequestHead& head,
+                                      Verdict& verdict) {
   if (route == nullptr) {
     const bool known_method = head.method == "GET" || head.method == "POST";
     if (known_method) {
@@ -56,7 +55,7 @@ const ContributedRoute* ThreadContext::judge_contributed(const RequestHead& head
     } else {
       refuse_method(verdict, "GET, POST");
     }
-    return nullptr;
+    return;
   }
   verdict.emplace_route<Route>().endpoint = Endpoint::kContributed;
   verdict.category = route->counted_as;
@@ -64,7 +63,6 @@ const ContributedRoute* ThreadContext::judge_contributed(const RequestHead& head
   verdict.names.assign(route->category.begin(), route->category.end());
   verdict.own_category = {verdict.names.data(), verdict.names.size()};
   if (!route->allows(head.method)) refuse_method(verdict, route->allowed_methods());
-  return route;
 }
 
 Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict) {
@@ -72,7 +70,9 @@ Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict)
   // asked about the category that it had then.
   const std::string asked(verdict.names.begin(), verdict.names.end());
   verdict.reset();
-  const ContributedRoute* route = judge_contributed(head, verdict);
+  const auto routes = frontend.routes->list();
+  const ContributedRoute* route = routes ? routes->find(head.path) : nullptr;
+  judge_contributed(route, head, verdict);
   if (route != nullptr && route->category != asked) verdict.refuse(404, messages::kNotFound);
   if (verdict.http_status != 0) return nullptr;
   if (auto provider = route->provider->hold()) {

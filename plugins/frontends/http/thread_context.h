@@ -38,12 +38,11 @@ class ThreadContext final : public Handler {
   Call* make_call(const RequestHead& head, Verdict& verdict) override;
 
  private:
-  /// Of a path that is not of the frontend's own table. \returns null: nor of another plugin's
-  const ContributedRoute* judge_contributed(const RequestHead& head, Verdict& verdict);
+  /// Of a path that is not of the frontend's own table. \param route  null: nor of another plugin's
+  static void judge_contributed(const ContributedRoute* route, const RequestHead& head, Verdict& verdict);
   Call* make_contributed(const RequestHead& head, Verdict& verdict);
 
   ServerThread& thread_;
-  RouteView routes_;
 };
 
 }  // namespace atl::frontends::http
