@@ -1,26 +1,18 @@
 #include "routing/weighted/shadow_request.h"
 
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 namespace atl::routing {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
-constexpr uint64_t aligned(uint64_t bytes) noexcept {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 /// Bytes for a block of all inputs, counted in the buffers, because nothing is validated yet.
 bool measure(const Request& request, uint64_t* bytes) noexcept {
   *bytes = 0;
   for (const InputTensor& input : request.inputs) {
-    uint64_t input_bytes = 0;
-    for (const Buffer& buffer : input.buffers) {
-      if (__builtin_add_overflow(input_bytes, buffer.size_bytes, &input_bytes)) return false;
-    }
-    if (__builtin_add_overflow(*bytes, aligned(input_bytes), bytes)) return false;
+    const std::optional<uint64_t> of_input = block_bytes(input.buffers);
+    if (!of_input || __builtin_add_overflow(*bytes, *of_input, bytes)) return false;
   }
   return true;
 }
@@ -81,10 +73,10 @@ bool ShadowRequest::copy_inputs(const Request& from, const DeviceMemory* devices
   uint64_t bytes = 0;
   if (!measure(from, &bytes) || !budget_.take(bytes)) return false;
   input_size_bytes_ = bytes;
-  if (bytes != 0) input_bytes_ = std::aligned_alloc(kAlignment, bytes);
+  if (bytes != 0) input_bytes_ = std::aligned_alloc(kTensorBlockAlignment, bytes);
   if (bytes != 0 && input_bytes_ == nullptr) return false;
   Arena& arena = request.arena();
-  auto* to = static_cast<char*>(input_bytes_);
+  auto* to = static_cast<std::byte*>(input_bytes_);
   for (const InputTensor& input : from.inputs) {
     InputTensor& copied = request.add_input();
     copied.name = arena.copy_text(input.name);
@@ -92,18 +84,10 @@ bool ShadowRequest::copy_inputs(const Request& from, const DeviceMemory* devices
     copied.flags = input.flags;
     copied.shape = arena.copy(input.shape);
     copied.size_bytes = input.size_bytes;
-    Buffer buffer;
-    buffer.data = to;
-    for (const Buffer& piece : input.buffers) {
-      Buffer part;
-      part.data = to + buffer.size_bytes;
-      part.size_bytes = piece.size_bytes;
-      const Status status = devices == nullptr ? copy_on_host(part, piece) : devices->copy(part, piece);
-      if (!status.ok()) return false;
-      buffer.size_bytes += piece.size_bytes;
-    }
-    copied.buffers = arena.copy(std::span<const Buffer>(&buffer, 1));
-    to += aligned(buffer.size_bytes);
+    Result<Buffer> copy = copy_to_block(devices, input.buffers, to);
+    if (!copy.ok()) return false;
+    copied.buffers = {arena.make<Buffer>(*copy), 1};
+    to += *block_bytes(input.buffers);
   }
   return true;
 }

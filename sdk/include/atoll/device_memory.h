@@ -1,6 +1,13 @@
 /// Memory of GPUs for plugins whose own code runs on the CPU: what they copy by, whoever provides it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
 #include "atoll/followed_service.h"
 #include "atoll/memory.h"
 #include "atoll/request.h"
@@ -36,6 +43,35 @@ class DeviceMemory {
  private:
   Followed<Memory> memory_;
 };
+
+/// Tensors that are copied into one block begin at multiples of it.
+inline constexpr uint64_t kTensorBlockAlignment = 64;
+
+/// What the bytes of these buffers take in such a block, all of one tensor; nothing if no number holds it.
+inline std::optional<uint64_t> block_bytes(std::span<const Buffer> buffers) noexcept {
+  uint64_t bytes = kTensorBlockAlignment - 1;
+  for (const Buffer& buffer : buffers) {
+    if (__builtin_add_overflow(bytes, buffer.size_bytes, &bytes)) return std::nullopt;
+  }
+  return bytes / kTensorBlockAlignment * kTensorBlockAlignment;
+}
+
+/// Copies the buffers one after the other, as DeviceMemory::copy(). \param devices  null: nothing reaches
+/// device memory \param to  in CPU memory, has room for all of them
+/// \returns the copy as one buffer.
+inline Result<Buffer> copy_to_block(const DeviceMemory* devices, std::span<const Buffer> buffers,
+                                    std::byte* to) noexcept {
+  Buffer whole;
+  whole.data = to;
+  for (const Buffer& from : buffers) {
+    Buffer part;
+    part.data = to + whole.size_bytes;
+    part.size_bytes = from.size_bytes;
+    ATOLL_RETURN_IF_ERROR(devices == nullptr ? copy_on_host(part, from) : devices->copy(part, from));
+    whole.size_bytes += from.size_bytes;
+  }
+  return whole;
+}
 
 /// For a sink that drops a response: blocks until no device writes to its outputs any more, so that their
 /// memory may be freed.

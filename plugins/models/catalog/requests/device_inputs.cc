@@ -11,12 +11,6 @@
 namespace atl::models {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
-constexpr uint64_t aligned(uint64_t bytes) noexcept {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
-
 bool is_on_device(const InputTensor& input) noexcept {
   return std::any_of(input.buffers.begin(), input.buffers.end(),
                      [](const Buffer& buffer) { return buffer.kind == MemoryKind::kGpu; });
@@ -44,7 +38,7 @@ class HostCopies {
       budget_.emplace(budget);
       bytes_ = bytes;
     }
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes));
+    data_ = static_cast<std::byte*>(std::aligned_alloc(kTensorBlockAlignment, bytes));
     if (data_ != nullptr) return {};
     return make_status(Code::kResourceExhausted, "no memory for the ", bytes,
                        " bytes of inputs that are in memory of a GPU");
@@ -75,32 +69,10 @@ std::optional<uint64_t> bytes_to_copy(const Request& request) noexcept {
   uint64_t bytes = 0;
   for (const InputTensor& input : request.inputs) {
     if (!is_on_device(input)) continue;
-    uint64_t input_bytes = 0;
-    for (const Buffer& buffer : input.buffers) {
-      if (__builtin_add_overflow(input_bytes, buffer.size_bytes, &input_bytes)) return std::nullopt;
-    }
-    if (input_bytes > UINT64_MAX - kAlignment) return std::nullopt;
-    if (__builtin_add_overflow(bytes, aligned(input_bytes), &bytes)) return std::nullopt;
+    const std::optional<uint64_t> of_input = block_bytes(input.buffers);
+    if (!of_input || __builtin_add_overflow(bytes, *of_input, &bytes)) return std::nullopt;
   }
   return bytes;
-}
-
-/// Copies the input's bytes. \returns the place behind them
-Result<std::byte*> copy_input(const DeviceMemory& devices, Arena& arena, InputTensor& input,
-                              std::byte* to) noexcept {
-  Buffer whole;
-  whole.data = to;
-  for (const Buffer& from : input.buffers) {
-    Buffer part;
-    part.data = to + whole.size_bytes;
-    part.size_bytes = from.size_bytes;
-    if (Status status = devices.copy(part, from); !status.ok()) {
-      return make_status(status.code(), "input '", input.name, "': ", status.message());
-    }
-    whole.size_bytes += from.size_bytes;
-  }
-  input.buffers = {arena.make<Buffer>(whole), 1};
-  return to + aligned(whole.size_bytes);
 }
 
 /// Waits for the input's bytes, which stay where they are.
@@ -177,9 +149,12 @@ Status DeviceInputs::bring_to_host(Request& request) const noexcept {
       ATOLL_RETURN_IF_ERROR(wait_for_input(request.arena(), input));
       continue;
     }
-    Result<std::byte*> behind = copy_input(devices_, request.arena(), input, to);
-    if (!behind.ok()) return std::move(behind).status();
-    to = *behind;
+    Result<Buffer> copy = copy_to_block(&devices_, input.buffers, to);
+    if (!copy.ok()) {
+      return make_status(copy.status().code(), "input '", input.name, "': ", copy.status().message());
+    }
+    to += *block_bytes(input.buffers);
+    input.buffers = {request.arena().make<Buffer>(*copy), 1};
   }
   if (*bytes != 0) request.arena().make<CopyKeeper>(copies.release())->interpose(request);
   return {};
