@@ -156,7 +156,7 @@ constexpr atl::OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(RoutesFixture, {.name = "fixtures/http_routes",
+ATOLL_PLUGIN(RoutesFixture, {.name = "tests/http_routes",
                              .version = "1.0.0",
                              .license = "Apache-2.0",
                              .help = "Routes for tests.",

@@ -12,7 +12,7 @@ import pytest
 from support.server import BUILD, DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 
-PLUGINS = BUILD / "tests" / "http_routes" / "plugins"
+PLUGINS = BUILD / "tests" / "extensions" / "plugins"
 LIMIT = 1 << 20
 BACKLOG = 1 << 20
 RELOADS = 5
@@ -27,7 +27,7 @@ def manifest_text(instances):
                         f'max_stream_backlog_bytes = {BACKLOG}\n')
     text += '\n[plugin.keys]\nuse = "security/keys"\nrestricted_apis = ["fixture.closed:x-key=secret"]\n'
     for instance, name in instances.items():
-        text += f'\n[plugin.{instance}]\nuse = "fixtures/http_routes"\nname = "{name}"\n'
+        text += f'\n[plugin.{instance}]\nuse = "tests/http_routes"\nname = "{name}"\n'
     return text
 
 
