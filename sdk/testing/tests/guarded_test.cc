@@ -11,6 +11,7 @@ TEST(Guarded, GivesWhatTheFunctionGives) {
   EXPECT_TRUE(guarded("it", [] { return Status(); }).ok());
   EXPECT_EQ(guarded("it", [] { return not_found("gone"); }).message(), "gone");
   EXPECT_EQ(guarded("it", []() -> Result<int> { return 7; }).value(), 7);
+  EXPECT_TRUE(guarded("it", [] {}).ok());
 }
 
 TEST(Guarded, WhatIsThrownIsAFailure) {
