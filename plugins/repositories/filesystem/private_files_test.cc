@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "repositories/filesystem/file_descriptor.h"
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {
