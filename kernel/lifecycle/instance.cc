@@ -133,10 +133,12 @@ Status Instance::call(std::string_view step, Call&& function) const noexcept {
   const std::string doing = cat("calling '", step, "' of ", text());
   runtime::ThreadNote note(doing.c_str());
   try {
-    if constexpr (std::is_void_v<decltype(function())>)
-      return function(), Status();
-    else
+    if constexpr (std::is_void_v<decltype(function())>) {
+      function();
+      return {};
+    } else {
       return function();
+    }
   } catch (const std::exception& error) {
     return internal_error("threw: ", error.what());
   } catch (...) {

@@ -3,17 +3,24 @@
 
 #include <exception>
 #include <string_view>
+#include <type_traits>
 
 #include "atoll/status.h"
 
 namespace atl {
 
-/// Calls a function that returns a Status or a Result. What it throws becomes an INTERNAL failure: "<what> threw:
-/// <why>".
+/// Calls a function that returns a Status, a Result or nothing. What it throws becomes an INTERNAL failure:
+/// "<what> threw: <why>". \returns what the function returned; of one that returns nothing, whether it threw
 template <class Function>
-auto guarded(std::string_view what, Function&& function) noexcept -> decltype(function()) {
+auto guarded(std::string_view what, Function&& function) noexcept
+    -> std::conditional_t<std::is_void_v<decltype(function())>, Status, decltype(function())> {
   try {
-    return function();
+    if constexpr (std::is_void_v<decltype(function())>) {
+      function();
+      return Status();
+    } else {
+      return function();
+    }
   } catch (const std::exception& error) {
     return internal_error(what, " threw: ", error.what());
   } catch (...) {

@@ -90,23 +90,21 @@ struct Shims {
     return guarded("start", [&] { return plugin(self).start(); }).release();
   }
   static void drain(void* self, int64_t deadline_ns) {
-    (void)guarded("drain", [&]() -> Status { return plugin(self).drain(deadline_ns), Status(); }).ok();
+    (void)guarded("drain", [&] { plugin(self).drain(deadline_ns); }).ok();
   }
   static void stop(void* self) {
-    (void)guarded("stop", [&]() -> Status { return plugin(self).stop(), Status(); }).ok();
+    (void)guarded("stop", [&] { plugin(self).stop(); }).ok();
   }
   static void destroy(void* self) { delete &plugin(self); }
   static void* query(void* self, const char* id) {
     void* found = nullptr;
     auto& provider = static_cast<T&>(plugin(self));
-    (void)guarded("query", [&]() -> Status {
-      return found = kDescription.provides.find(provider, id), Status();
-    }).ok();
+    (void)guarded("query", [&] { found = kDescription.provides.find(provider, id); }).ok();
     return found;
   }
   static uint32_t holding(void* self, char* text, uint32_t capacity) {
     std::string held;
-    (void)guarded("holding", [&]() -> Status { return held = plugin(self).holding(), Status(); }).ok();
+    (void)guarded("holding", [&] { held = plugin(self).holding(); }).ok();
     if (capacity == 0) return 0;
     auto size = static_cast<uint32_t>(held.size() < capacity ? held.size() : capacity - 1);
     std::memcpy(text, held.data(), size);
