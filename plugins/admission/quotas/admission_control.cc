@@ -228,7 +228,7 @@ void AdmissionControl::shed(Waiter& waiter, Refusal reason, int64_t now_ns, Deci
   dequeue(waiter, now_ns);
   (void)refuse(waiter, reason);
   ++waiter.tenant->resuming;
-  decided->add(waiter);
+  decided->push_back(waiter);
 }
 
 void AdmissionControl::grant(int64_t now_ns, DecidedList* decided) noexcept {
@@ -243,7 +243,7 @@ void AdmissionControl::grant(int64_t now_ns, DecidedList* decided) noexcept {
     dequeue(waiter, now_ns);
     admit(waiter, now_ns);
     ++tenant->resuming;
-    decided->add(waiter);
+    decided->push_back(waiter);
   }
   observe(now_ns);
   if (!is_crowded() || held_up_ == waiting_limit()) return;

@@ -9,6 +9,7 @@
 #include "admission/quotas/fair_turns.h"
 #include "admission/quotas/tenant.h"
 #include "admission/quotas/tenant_table.h"
+#include "atoll/intrusive_list.h"
 
 namespace atl::quotas {
 
@@ -21,16 +22,8 @@ struct AdmissionSettings {
   int64_t queue_interval_ns = 0;
 };
 
-/// Requests of which the end of the wait is to be told, in this order.
-struct DecidedList {
-  Waiter* first = nullptr;
-  Waiter* last = nullptr;
-  void add(Waiter& waiter) noexcept {
-    waiter.next = nullptr;
-    (last == nullptr ? first : last->next) = &waiter;
-    last = &waiter;
-  }
-};
+/// Requests that wait no longer, in the order in which they are to be resumed.
+using DecidedList = IntrusiveList<Waiter>;
 
 /// Not thread safe. Times are of one clock and do not go back.
 class AdmissionControl {

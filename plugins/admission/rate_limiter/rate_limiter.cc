@@ -81,7 +81,7 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
       listener_ = &listener;
       context_ = context;
       (limiter_.turns_.*how)(*this, insists, admitted);
-      admitted_at_once = admitted.take(*this);
+      admitted_at_once = admitted.remove(*this);
       if (admitted_at_once) return;
       ++waits;
       waits_since_ns_ = limiter_.clock_.now_ns();
@@ -112,11 +112,11 @@ void RateLimiter::change(Change&& make) noexcept {
     make(admitted);
     if (admitted.empty()) return;
     int64_t now_ns = clock_.now_ns();
-    for (Contender* one = admitted.first(); one != nullptr; one = one->next_admitted) {
+    for (Contender* one = admitted.front(); one != nullptr; one = one->next_admitted) {
       static_cast<Instance*>(one)->will_be_told(now_ns);
     }
   }
-  for (Contender* one = admitted.pop_front(); one != nullptr; one = admitted.pop_front()) {
+  while (Contender* one = admitted.pop_front()) {
     static_cast<Instance*>(one)->tell();
   }
 }
