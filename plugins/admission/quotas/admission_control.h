@@ -56,7 +56,7 @@ class AdmissionControl {
 
  private:
   Arrival refuse(Waiter& waiter, Refusal reason) noexcept;
-  bool make_room(Waiter& arriving, bool goes_on, int64_t now_ns, DecidedList* decided) noexcept;
+  bool make_room(Waiter& arriving, bool runs_at_once, int64_t now_ns, DecidedList* decided) noexcept;
   static Waiter* lower_of_tenant(const Waiter& arriving) noexcept;
   Waiter* victim(const Waiter& arriving, int64_t now_ns, bool held_up_only) const noexcept;
   /// The one to be shed first. \param held_up_only  not those that wait for their tenant's own limit

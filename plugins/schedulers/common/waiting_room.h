@@ -30,7 +30,7 @@ struct WaitRefusal {
 extern const WaitRefusal kCancelledInQueue;  ///< or the deadline of its client has passed
 extern const WaitRefusal kExpiredInQueue;    ///< the timeout of its queue policy has run out
 
-/// The scheduler, as the room sees it. look() is also called when nothing is due.
+/// The scheduler, as the room sees it. recheck() is also called when nothing is due.
 class WaitingListener : public RecheckListener {
  public:
   /// A request that listens was cancelled. If it still waits, the scheduler takes it out of its queue, with
@@ -79,14 +79,14 @@ class WaitingRoom final : private CancelListener {
   bool expire(PolicyQueue& queue, int64_t now_ns) noexcept {
     return queue.next_timeout_ns() < now_ns && expire_due(queue, now_ns);
   }
-  /// look() is to be called at that time; DeadlineHeap::kNever: not.
+  /// recheck() is to be called at that time; DeadlineHeap::kNever: not.
   void recheck_at(int64_t at_ns) { timer_.arm(at_ns); }
   /// The same for when the next timeout of the queue has run out.
   void arm_for_timeouts(const PolicyQueue& queue) {
     if (int64_t timeout_ns = queue.next_timeout_ns(); timeout_ns != DeadlineHeap::kNever)
       timer_.arm(timeout_ns + 1);  // it has run out when the clock is past it
   }
-  /// By look(), before it asks for other times.
+  /// By recheck(), before it asks for other times.
   void rechecked(int64_t now_ns) noexcept { timer_.fired(now_ns); }
   /// Requests that were refused and are not answered yet.
   uint64_t leaving() const noexcept { return leaving_; }
