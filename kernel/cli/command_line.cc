@@ -61,10 +61,10 @@ std::optional<CommandLine> parse_command_line(int argc, const char* const* argv,
   } catch (const CLI::Success& success) {
     exit_code = app.exit(success, out, err);
   } catch (const CLI::Error& error) {
-    bool is_told_in_full = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
+    bool is_complete = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr;
     std::string message;
     runtime::append_escaped(message, error.what());  // an argument may hold a newline
-    print_error(err, cat(message, is_told_in_full ? "" : " (see atoll --help)"));
+    print_error(err, cat(message, is_complete ? "" : " (see atoll --help)"));
     exit_code = kExitUsage;
   }
   return std::nullopt;

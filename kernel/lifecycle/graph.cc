@@ -74,7 +74,7 @@ class Resolver {
     }
     if (!soft) return;
     for (size_t j = 0; j < nodes_.size(); ++j) {
-      if (j != i && provided_row(nodes_[j], need.id) != nullptr) wishes_.emplace_back(i, j);
+      if (j != i && provided_row(nodes_[j], need.id) != nullptr) soft_needs_.emplace_back(i, j);
     }
   }
 
@@ -151,11 +151,11 @@ class Resolver {
       problem(cat("cycle of needs: ", path));
       return;
     }
-    std::sort(wishes_.begin(), wishes_.end(), [&](const auto& a, const auto& b) {
+    std::sort(soft_needs_.begin(), soft_needs_.end(), [&](const auto& a, const auto& b) {
       return std::tie(nodes_[a.first].name, nodes_[a.second].name) <
              std::tie(nodes_[b.first].name, nodes_[b.second].name);
     });
-    for (auto [holder, provider] : wishes_) {
+    for (auto [holder, provider] : soft_needs_) {
       if (!reaches(provider, holder)) before_[holder].insert(provider);
     }
     std::set<size_t, decltype(by_name)> waiting(by_name);
@@ -204,8 +204,8 @@ class Resolver {
   }
 
   std::span<const GraphNode> nodes_;
-  std::vector<std::set<size_t>> before_;           // by node: who must be active first
-  std::vector<std::pair<size_t, size_t>> wishes_;  // holder, provider: first if possible
+  std::vector<std::set<size_t>> before_;               // by node: who must be active first
+  std::vector<std::pair<size_t, size_t>> soft_needs_;  // holder, provider: first if possible
   Graph graph_;
   std::string problems_;
 };

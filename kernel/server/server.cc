@@ -20,7 +20,7 @@ constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
 constexpr int64_t kTrialTimeoutNs = 60 * kNsPerSecond;
-constexpr int64_t kTrialLookNs = 10 * kNsPerMs;
+constexpr int64_t kTrialPollNs = 10 * kNsPerMs;
 
 /// One run of the server. [control]
 class Server {
@@ -54,7 +54,7 @@ class Server {
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
                        (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
-    kernel_.loop().on_turn([this] { look_at_reload(); });
+    kernel_.loop().on_turn([this] { poll_reload(); });
     kernel_.loop().run_until([this] { return signals_.end_requested(); });
     return shut_down();
   }
@@ -70,13 +70,13 @@ class Server {
   }
 
   // One reload for all requests that came meanwhile; it reads the manifest as it is then.
-  void look_at_reload() {
+  void poll_reload() {
     if (reloading_ || trial_ || signals_.end_requested() || !signals_.reload_requested()) return;
     if (std::string whom = kernel_.lifecycle().reload_waits_for(); !whom.empty()) {
-      if (!std::exchange(wait_told_, true)) kernel_.log().info("reload asked for; it waits for ", whom);
+      if (!std::exchange(wait_logged_, true)) kernel_.log().info("reload asked for; it waits for ", whom);
       return;
     }
-    wait_told_ = false;
+    wait_logged_ = false;
     (void)signals_.take_reload_request();
     if (!begin_trial()) finish_reload(reload());
   }
@@ -104,15 +104,15 @@ class Server {
     }
     trial_.emplace(std::move(child).value());
     trial_ends_ns_ = kernel_.clock().now_ns() + kTrialTimeoutNs;
-    look_at_trial();
+    poll_trial();
     return true;
   }
 
-  void look_at_trial() {
+  void poll_trial() {
     if (signals_.end_requested()) return trial_.reset();
     std::optional<runtime::ChildRun::End> end = trial_->poll();
     if (!end && kernel_.clock().now_ns() < trial_ends_ns_) {
-      kernel_.loop().post_at(kernel_.clock().now_ns() + kTrialLookNs, make_task([this] { look_at_trial(); }));
+      kernel_.loop().post_at(kernel_.clock().now_ns() + kTrialPollNs, make_task([this] { poll_trial(); }));
       return;
     }
     trial_.reset();
@@ -189,7 +189,7 @@ class Server {
   std::optional<runtime::ChildRun> trial_;
   int64_t trial_ends_ns_ = 0;
   bool reloading_ = false;
-  bool wait_told_ = false;
+  bool wait_logged_ = false;
 };
 
 std::vector<std::string> files_in(const std::vector<std::string>& folders) {

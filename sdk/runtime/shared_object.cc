@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "atoll/file_descriptor.h"
+
 namespace atl::runtime {
 namespace {
 
@@ -18,20 +20,6 @@ constexpr uint16_t kMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
 #endif
-
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 bool read_at(int file, uint64_t offset, void* into, size_t size) {
   return ::pread(file, into, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
@@ -104,8 +92,8 @@ Result<FileIdentity> inspect_shared_object(const std::string& path) {
   // Before opening: opening a device can have effects of its own.
   if (::stat(path.c_str(), &status) != 0) return not_found("cannot open ", path, ": ", std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return refuse(path, "not a regular file");
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0)
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid())
     return make_status(Code::kFailedPrecondition, "cannot open ", path, ": ", std::strerror(errno));
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return refuse(path, "not a regular file");

@@ -43,7 +43,7 @@ void complain_of(std::ostream& err, std::string_view option, const Status& statu
 
 }  // namespace
 
-std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Environment& environment,
+std::optional<LaunchOptions> read_command_line(int argc, char** argv, const EnvironmentLookup& environment,
                                                std::ostream& err) {
   const std::vector<option> flags = getopt_table();
   LaunchOptions options;

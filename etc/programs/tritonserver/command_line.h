@@ -16,7 +16,7 @@ inline constexpr int kExitFailure = 1;
 /// list. \param err  gets the usage and what is wrong, as Triton writes them; getopt's own lines go to
 /// standard error. \param environment  sets what flags leave open. \returns null if something is wrong or the
 /// usage was asked for: the process ends with kExitFailure. Uses getopt's global state: one call at a time.
-std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Environment& environment,
+std::optional<LaunchOptions> read_command_line(int argc, char** argv, const EnvironmentLookup& environment,
                                                std::ostream& err);
 
 }  // namespace atl::tritonserver

@@ -120,8 +120,8 @@ TEST(FlagTable, EveryRowIsWholeAndInTheOrderOfHelp) {
     EXPECT_GE(flag.group, last) << flag.name;
     last = flag.group;
     EXPECT_TRUE(flag.help.ends_with('.')) << flag.name;
-    using Kind = Effect::Kind;
-    const Effect& effect = flag.effect;
+    using Kind = FlagEffect::Kind;
+    const FlagEffect& effect = flag.effect;
     EXPECT_EQ(effect.kind == Kind::kKey || effect.kind == Kind::kList, !effect.key.empty() && !effect.read)
         << flag.name;
     EXPECT_EQ(effect.kind == Kind::kOwn, effect.read != nullptr && effect.why.empty()) << flag.name;

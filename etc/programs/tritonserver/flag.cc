@@ -30,7 +30,7 @@ Status check_value(ValueType type, std::string_view text) {
   }
 }
 
-Status set_integer(const Effect& effect, FlagUse& use) {
+Status set_integer(const FlagEffect& effect, FlagUse& use) {
   auto value = integer_of(effect.type, use.value);
   if (!value.ok()) return std::move(value).status();
   if (*value < effect.minimum || *value > effect.maximum) {
@@ -46,7 +46,7 @@ Status set_integer(const Effect& effect, FlagUse& use) {
   return {};
 }
 
-Status set_key(const Effect& effect, FlagUse& use) {
+Status set_key(const FlagEffect& effect, FlagUse& use) {
   if (is_integer(effect.type)) return set_integer(effect, use);
   if (effect.type == ValueType::kBool) {
     auto value = parse_bool(use.value);
@@ -61,24 +61,24 @@ Status set_key(const Effect& effect, FlagUse& use) {
 }  // namespace
 
 Status apply(const Flag& flag, FlagUse& use) {
-  const Effect& effect = flag.effect;
+  const FlagEffect& effect = flag.effect;
   switch (effect.kind) {
-    case Effect::Kind::kKey:
+    case FlagEffect::Kind::kKey:
       return set_key(effect, use);
-    case Effect::Kind::kList:
+    case FlagEffect::Kind::kList:
       use.options.keys.add(effect.key, use.value);
       return {};
-    case Effect::Kind::kOwn:
+    case FlagEffect::Kind::kOwn:
       return effect.read(use);
-    case Effect::Kind::kNothing:
+    case FlagEffect::Kind::kNothing:
       ATOLL_RETURN_IF_ERROR(check_value(effect.type, use.value));
       use.options.warn("--", flag.name, " has no effect: ", effect.why);
       return {};
-    case Effect::Kind::kRefused:
+    case FlagEffect::Kind::kRefused:
       ATOLL_RETURN_IF_ERROR(effect.read != nullptr ? effect.read(use) : check_value(effect.type, use.value));
       use.options.refuse("--", flag.name, " is not served: ", effect.why);
       return {};
-    case Effect::Kind::kMustBeOff:
+    case FlagEffect::Kind::kMustBeOff:
       break;
   }
   auto on = parse_bool(use.value);

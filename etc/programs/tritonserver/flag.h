@@ -46,7 +46,7 @@ using Reader = Status (*)(FlagUse& use);
 enum class ValueType : uint32_t { kText, kBool, kInteger, kBytes, kNumber, kSeconds, kMilliseconds, kPair };
 
 /// What becomes of a flag.
-struct Effect {
+struct FlagEffect {
   enum class Kind : uint32_t {
     kKey,       ///< sets `key`
     kList,      ///< adds to the list `key`
@@ -66,23 +66,24 @@ struct Effect {
 
 inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 
-constexpr Effect sets(std::string_view key, ValueType type, int64_t minimum = 0, int64_t maximum = 0) {
-  return {.kind = Effect::Kind::kKey, .type = type, .key = key, .minimum = minimum, .maximum = maximum};
+constexpr FlagEffect sets(std::string_view key, ValueType type, int64_t minimum = 0, int64_t maximum = 0) {
+  return {.kind = FlagEffect::Kind::kKey, .type = type, .key = key, .minimum = minimum, .maximum = maximum};
 }
-constexpr Effect adds_to(std::string_view key) { return {.kind = Effect::Kind::kList, .key = key}; }
+constexpr FlagEffect adds_to(std::string_view key) { return {.kind = FlagEffect::Kind::kList, .key = key}; }
 /// \param keys  for --help.
-constexpr Effect read_by(Reader read, std::string_view keys) {
-  return {.kind = Effect::Kind::kOwn, .key = keys, .read = read};
+constexpr FlagEffect read_by(Reader read, std::string_view keys) {
+  return {.kind = FlagEffect::Kind::kOwn, .key = keys, .read = read};
 }
-constexpr Effect has_no_effect(ValueType type, std::string_view why) {
-  return {.kind = Effect::Kind::kNothing, .type = type, .why = why};
+constexpr FlagEffect has_no_effect(ValueType type, std::string_view why) {
+  return {.kind = FlagEffect::Kind::kNothing, .type = type, .why = why};
 }
 /// \param check  looks at the value first; may be null.
-constexpr Effect refused(std::string_view why, ValueType type = ValueType::kText, Reader check = nullptr) {
-  return {.kind = Effect::Kind::kRefused, .type = type, .why = why, .read = check};
+constexpr FlagEffect refused(std::string_view why, ValueType type = ValueType::kText,
+                             Reader check = nullptr) {
+  return {.kind = FlagEffect::Kind::kRefused, .type = type, .why = why, .read = check};
 }
-constexpr Effect must_be_off(std::string_view why) {
-  return {.kind = Effect::Kind::kMustBeOff, .type = ValueType::kBool, .why = why};
+constexpr FlagEffect must_be_off(std::string_view why) {
+  return {.kind = FlagEffect::Kind::kMustBeOff, .type = ValueType::kBool, .why = why};
 }
 
 struct Flag {
@@ -90,7 +91,7 @@ struct Flag {
   std::string_view name;   ///< without the dashes
   std::string_view value;  ///< "<integer>"; empty: the flag takes none
   std::string_view help;
-  Effect effect;
+  FlagEffect effect;
 };
 
 /// Takes one use of a flag into the options. Errors: as a Reader.
@@ -98,7 +99,7 @@ Status apply(const Flag& flag, FlagUse& use);
 
 /// What the environment says about traces, once the flags are read. \param use  its name becomes the
 /// variable's. Errors: as a Reader.
-Status read_trace_environment(const Environment& environment, FlagUse& use);
+Status read_trace_environment(const EnvironmentLookup& environment, FlagUse& use);
 
 /// The parts of the table (flag_table.h).
 std::span<const Flag> server_flags();

@@ -27,11 +27,11 @@ constexpr std::string_view kTitles[kGroupCount] = {"Server",
 std::string help_of(const Flag& flag) {
   std::string text(flag.help);
   switch (flag.effect.kind) {
-    case Effect::Kind::kNothing:
+    case FlagEffect::Kind::kNothing:
       return cat(text, " No effect: ", flag.effect.why, ".");
-    case Effect::Kind::kRefused:
+    case FlagEffect::Kind::kRefused:
       return cat(text, " Not served: ", flag.effect.why, ".");
-    case Effect::Kind::kMustBeOff:
+    case FlagEffect::Kind::kMustBeOff:
       return cat(text, " Only false is served: ", flag.effect.why, ".");
     default:
       return flag.effect.key.empty() ? text : cat(text, " Manifest: ", flag.effect.key, ".");

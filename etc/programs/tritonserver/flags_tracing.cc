@@ -11,13 +11,13 @@ namespace {
 constexpr std::string_view kOpenTelemetry = "opentelemetry";
 
 /// A setting of --trace-config and the option of telemetry/trace that it sets.
-struct TraceSetting {
+struct TraceFlag {
   std::string_view mode;  ///< empty: of both
   std::string_view name;
   std::string_view key;
   ValueType type;
 };
-constexpr TraceSetting kSettings[] = {
+constexpr TraceFlag kSettings[] = {
     {"", "rate", "rate", ValueType::kInteger},
     {"", "count", "count", ValueType::kInteger},
     {"triton", "file", "trace_file", ValueType::kText},
@@ -40,7 +40,7 @@ Status add_level(TraceOptions& trace, std::string_view text) {
   return {};
 }
 
-Status set_trace(TraceOptions& trace, const TraceSetting& setting, std::string_view text) {
+Status set_trace(TraceOptions& trace, const TraceFlag& setting, std::string_view text) {
   std::string key(setting.key);
   if (setting.type == ValueType::kText) {
     trace.texts.insert_or_assign(key, std::string(text));
@@ -91,7 +91,7 @@ Status read_trace_config(FlagUse& use) {
   if (setting->scope == kOpenTelemetry && setting->name == "resource") {
     return add_resource(trace, setting->value);
   }
-  for (const TraceSetting& known : kSettings) {
+  for (const TraceFlag& known : kSettings) {
     if (known.mode == setting->scope && known.name == setting->name) {
       return set_trace(trace, known, setting->value);
     }
@@ -109,7 +109,7 @@ void warn_of_old(FlagUse& use, std::string_view instead) {
 }
 
 /// The deprecated flags set the same keys, unless --trace-config does.
-Status read_old(FlagUse& use, const TraceSetting& setting, std::string_view instead) {
+Status read_old(FlagUse& use, const TraceFlag& setting, std::string_view instead) {
   warn_of_old(use, instead);
   return set_trace(use.options.deprecated_trace, setting, use.value);
 }
@@ -134,7 +134,7 @@ Status read_old_level(FlagUse& use) {
 
 struct TraceVariable {
   const char* name;
-  TraceSetting setting;
+  TraceFlag setting;
 };
 constexpr TraceVariable kVariables[] = {
     {"OTEL_BSP_MAX_QUEUE_SIZE", {"", "", "bsp_max_queue_size", ValueType::kInteger}},
@@ -167,7 +167,7 @@ constexpr Flag kTracingFlags[] = {
 
 }  // namespace
 
-Status read_trace_environment(const Environment& environment, FlagUse& use) {
+Status read_trace_environment(const EnvironmentLookup& environment, FlagUse& use) {
   const auto& texts = use.options.trace.texts;
   const auto mode = texts.find("mode");
   if (mode == texts.end() || mode->second != kOpenTelemetry) return {};

@@ -16,7 +16,7 @@ namespace {
 /// A failure that is told as it is, without the words for its code.
 Status plain(std::string message) { return Status(Code::kFailedPrecondition, std::move(message)); }
 
-std::string address_text(const Endpoint& endpoint) {
+std::string address_text(const EndpointAddress& endpoint) {
   bool bare_ipv6 = endpoint.address.find(':') != std::string::npos && !endpoint.address.starts_with('[');
   return bare_ipv6 ? cat("[", endpoint.address, "]:", endpoint.port)
                    : cat(endpoint.address, ":", endpoint.port);
@@ -26,12 +26,12 @@ std::string address_text(const Endpoint& endpoint) {
 struct Named {
   const char* word;
   const char* instance;
-  const Endpoint* endpoint;
+  const EndpointAddress* endpoint;
 };
 
 Status check_endpoint(const Named& named) {
   constexpr int64_t kPortMax = 65'535;
-  const Endpoint& endpoint = *named.endpoint;
+  const EndpointAddress& endpoint = *named.endpoint;
   if (endpoint.port < 0 || endpoint.port > kPortMax) {
     return invalid_argument("--", named.instance, "-port: found ", endpoint.port,
                             ", expected a port from 0 to ", kPortMax);
@@ -49,12 +49,12 @@ Status set_endpoints(LaunchOptions& options) {
                        {"GRPC", "grpc", &options.grpc},
                        {"metrics", "metrics", &options.metrics}};
   for (const Named* a = std::begin(all); a != std::end(all); ++a) {
-    const Endpoint& first = *a->endpoint;
+    const EndpointAddress& first = *a->endpoint;
     options.keys.set(cat("plugin.", a->instance, ".enabled"), first.allowed);
     if (!first.allowed) continue;
     ATOLL_RETURN_IF_ERROR(check_endpoint(*a));
     for (const Named* b = a + 1; b != std::end(all); ++b) {
-      const Endpoint& second = *b->endpoint;
+      const EndpointAddress& second = *b->endpoint;
       bool same =
           second.allowed && first.port != 0 && first.port == second.port && first.address == second.address;
       if (!same) continue;

@@ -16,7 +16,7 @@ struct LaunchContext {
   std::filesystem::path atoll;     ///< the program to start
   std::filesystem::path manifest;  ///< the default manifest, whose instances the flags set
   std::filesystem::path plugins;   ///< folder with <role>/<name>.so
-  Environment environment;
+  EnvironmentLookup environment;
 };
 
 /// The folders of an installed or built Atoll, seen from the launcher's own file.

@@ -16,7 +16,7 @@
 namespace atl::tritonserver {
 
 /// One endpoint's address, which three flags make together.
-struct Endpoint {
+struct EndpointAddress {
   bool allowed = true;
   std::string address;
   int64_t port = 0;
@@ -31,7 +31,7 @@ struct TraceOptions {
 };
 
 /// A variable of the environment; null: there is none.
-using Environment = std::function<const char*(const char*)>;
+using EnvironmentLookup = std::function<const char*(const char*)>;
 
 /// Filled flag by flag (flag.h), then judged and turned into atoll's arguments (launch.h). What one flag says
 /// alone is in `keys` already; the rest waits here for the others.
@@ -50,9 +50,9 @@ struct LaunchOptions {
   bool log_info = true;
   bool log_warning = true;
 
-  Endpoint http{true, "127.0.0.1", 8000};
-  Endpoint grpc{true, "127.0.0.1", 8001};
-  Endpoint metrics{true, "", 8002};  ///< empty address: that of HTTP
+  EndpointAddress http{true, "127.0.0.1", 8000};
+  EndpointAddress grpc{true, "127.0.0.1", 8001};
+  EndpointAddress metrics{true, "", 8002};  ///< empty address: that of HTTP
 
   std::set<std::string, std::less<>> restricted_apis;       ///< categories that need a header
   std::set<std::string, std::less<>> restricted_protocols;  ///< and metadata

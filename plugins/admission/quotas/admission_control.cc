@@ -11,7 +11,7 @@ namespace {
 constexpr double kNewest = 0.125;
 constexpr double kNewestOfAll = 1.0 / 64;
 /// Waiting requests that are looked at to find one to shed.
-constexpr int kLooks = 16;
+constexpr int kCandidatesMax = 16;
 /// Of a request, as long as none has ended.
 constexpr double kFirstGuessNs = kNsPerMs;
 /// Beyond this an estimate says nothing.
@@ -52,12 +52,12 @@ AdmissionControl::Arrival AdmissionControl::arrive(Waiter& waiter, std::string_v
     return refused;
   }
   // Behind those of its tenant that were there before, even where there is a slot for it.
-  const bool goes_on = tenant.waiting.empty() && tenant.resuming == 0 && has_slot() && tenant.may_run();
-  if (!make_room(waiter, goes_on, now_ns, decided)) {
+  const bool runs_at_once = tenant.waiting.empty() && tenant.resuming == 0 && has_slot() && tenant.may_run();
+  if (!make_room(waiter, runs_at_once, now_ns, decided)) {
     tenant.bucket.give_back();
     return Arrival::kRefused;
   }
-  if (goes_on) {
+  if (runs_at_once) {
     turns_.catch_up(tenant);
     admit(waiter, now_ns);
     observe(now_ns);
@@ -84,11 +84,11 @@ uint64_t AdmissionControl::in_flight_limit_of(uint64_t priority) const noexcept 
   return std::max<uint64_t>(1, limit - limit * levels * kLevelPercent / 100);
 }
 
-bool AdmissionControl::make_room(Waiter& arriving, bool goes_on, int64_t now_ns,
+bool AdmissionControl::make_room(Waiter& arriving, bool runs_at_once, int64_t now_ns,
                                  DecidedList* decided) noexcept {
   Tenant& tenant = *arriving.tenant;
-  const bool is_full = !goes_on && tenant.waiting.size() >= tenant.quota.queue;
-  const bool is_slow = !goes_on && is_crowded();
+  const bool is_full = !runs_at_once && tenant.waiting.size() >= tenant.quota.queue;
+  const bool is_slow = !runs_at_once && is_crowded();
   const bool is_over =
       settings_.in_flight_limit != 0 && running_ + waiting_ >= in_flight_limit_of(arriving.priority);
   if (!is_full && !is_slow && !is_over) return true;
@@ -122,8 +122,8 @@ Waiter* AdmissionControl::worst(int64_t now_ns, bool held_up_only) const noexcep
     Waiter& first = **by_deadline_.begin();
     if (is_late(first, now_ns) && counts(first)) return &first;
   }
-  int looks = kLooks;
-  for (auto last = by_turn_.rbegin(); last != by_turn_.rend() && looks != 0; ++last, --looks) {
+  int left = kCandidatesMax;
+  for (auto last = by_turn_.rbegin(); last != by_turn_.rend() && left != 0; ++last, --left) {
     if (counts(**last)) return *last;
   }
   return nullptr;
@@ -228,7 +228,7 @@ void AdmissionControl::shed(Waiter& waiter, Refusal reason, int64_t now_ns, Deci
   dequeue(waiter, now_ns);
   (void)refuse(waiter, reason);
   ++waiter.tenant->resuming;
-  decided->add(waiter);
+  decided->push_back(waiter);
 }
 
 void AdmissionControl::grant(int64_t now_ns, DecidedList* decided) noexcept {
@@ -243,7 +243,7 @@ void AdmissionControl::grant(int64_t now_ns, DecidedList* decided) noexcept {
     dequeue(waiter, now_ns);
     admit(waiter, now_ns);
     ++tenant->resuming;
-    decided->add(waiter);
+    decided->push_back(waiter);
   }
   observe(now_ns);
   if (!is_crowded() || held_up_ == waiting_limit()) return;

@@ -9,6 +9,7 @@
 #include "admission/quotas/fair_turns.h"
 #include "admission/quotas/tenant.h"
 #include "admission/quotas/tenant_table.h"
+#include "atoll/intrusive_list.h"
 
 namespace atl::quotas {
 
@@ -21,16 +22,8 @@ struct AdmissionSettings {
   int64_t queue_interval_ns = 0;
 };
 
-/// Requests of which the end of the wait is to be told, in this order.
-struct DecidedList {
-  Waiter* first = nullptr;
-  Waiter* last = nullptr;
-  void add(Waiter& waiter) noexcept {
-    waiter.next = nullptr;
-    (last == nullptr ? first : last->next) = &waiter;
-    last = &waiter;
-  }
-};
+/// Requests that wait no longer, in the order in which they are to be resumed.
+using DecidedList = IntrusiveList<Waiter>;
 
 /// Not thread safe. Times are of one clock and do not go back.
 class AdmissionControl {
@@ -63,7 +56,7 @@ class AdmissionControl {
 
  private:
   Arrival refuse(Waiter& waiter, Refusal reason) noexcept;
-  bool make_room(Waiter& arriving, bool goes_on, int64_t now_ns, DecidedList* decided) noexcept;
+  bool make_room(Waiter& arriving, bool runs_at_once, int64_t now_ns, DecidedList* decided) noexcept;
   static Waiter* lower_of_tenant(const Waiter& arriving) noexcept;
   Waiter* victim(const Waiter& arriving, int64_t now_ns, bool held_up_only) const noexcept;
   /// The one to be shed first. \param held_up_only  not those that wait for their tenant's own limit

@@ -178,7 +178,7 @@ TEST(AdmissionControl, OrderHoldsWhileOneOfTheTenantIsBeingResumed) {
   bench.send("a");
   DecidedList decided;
   bench.control.ended(*first.tenant, first.admitted_ns, first.expected_ns, bench.now_ns, &decided);
-  Waiter* resuming = decided.first;
+  Waiter* resuming = decided.front();
   ASSERT_NE(resuming, nullptr);
   bench.end(bench.waiters[1]);
   EXPECT_EQ(bench.arrive("a"), Arrival::kWaits) << "there is a slot, but one that came before is on its way";

@@ -128,12 +128,10 @@ void RequestGate::on_timer() noexcept {
   post(decided);
 }
 
-void RequestGate::post(const DecidedList& decided) noexcept {
-  for (Waiter* waiter = decided.first; waiter != nullptr;) {
-    Waiter* next = waiter->next;  // the waiter may be gone once it is posted
+void RequestGate::post(DecidedList& decided) noexcept {
+  while (Waiter* waiter = decided.pop_front()) {  // it may be gone once it is posted
     executors_[waiter->tenant->index % executors_.size()]->post(
         Task{[](void* argument) { resume(argument); }, waiter, nullptr});
-    waiter = next;
   }
 }
 

@@ -40,7 +40,7 @@ class RequestGate final : public RequestAdmission, private CancelListener {
   void on_cancel(void* context) noexcept override;
   void on_timer() noexcept;
   void set_timer_locked() noexcept;
-  void post(const DecidedList& decided) noexcept;
+  void post(DecidedList& decided) noexcept;
   static void resume(void* waiter) noexcept;
   static AdmissionTicket ticket_of(const Waiter& waiter) noexcept;
 

@@ -23,7 +23,7 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
       limiter_.turns_.settle(admitted);
       limiter_.instances_.erase(this);
     });
-    await_told();
+    await_notified();
   }
 
   bool holds_resources() const noexcept override { return !claims.empty(); }
@@ -45,7 +45,7 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
       waited = state == State::kWaiting;
       if (waited) limiter_.turns_.withdraw(*this, admitted);
     });
-    await_told();
+    await_notified();
     return waited;
   }
   void insist() noexcept override {
@@ -56,14 +56,14 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
   uint64_t turn() const noexcept override { return executions() * priority_; }
 
   /// Under the lock, of one that has been waiting.
-  void will_be_told(int64_t now_ns) noexcept {
+  void will_be_notified(int64_t now_ns) noexcept {
     wait_ns += std::max<int64_t>(now_ns - waits_since_ns_, 0);
-    telling_.store(true, std::memory_order_relaxed);
+    notifying_.store(true, std::memory_order_relaxed);
   }
   /// Without it.
-  void tell() noexcept {
+  void notify() noexcept {
     listener_->admitted(context_);
-    telling_.store(false, std::memory_order_release);  // from here on the instance may be gone
+    notifying_.store(false, std::memory_order_release);  // from here on the instance may be gone
   }
   uint64_t executions() const noexcept { return executions_.load(std::memory_order_relaxed); }
 
@@ -81,16 +81,16 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
       listener_ = &listener;
       context_ = context;
       (limiter_.turns_.*how)(*this, insists, admitted);
-      admitted_at_once = admitted.take(*this);
+      admitted_at_once = admitted.remove(*this);
       if (admitted_at_once) return;
       ++waits;
       waits_since_ns_ = limiter_.clock_.now_ns();
     });
     return admitted_at_once;
   }
-  /// Whoever tells this one has done so, on his own thread.
-  void await_told() const noexcept {
-    while (telling_.load(std::memory_order_acquire)) std::this_thread::yield();
+  /// Whoever notifies this one has done so, on its own thread.
+  void await_notified() const noexcept {
+    while (notifying_.load(std::memory_order_acquire)) std::this_thread::yield();
   }
   /// One call at a time, so no increment gets lost.
   void count_execution() noexcept { executions_.store(executions() + 1, std::memory_order_relaxed); }
@@ -98,8 +98,8 @@ class RateLimiter::Instance final : public AdmittedInstance, public Contender {
   RateLimiter& limiter_;
   const uint64_t priority_;
   std::atomic<uint64_t> executions_{0};
-  std::atomic<bool> telling_{false};
-  AdmissionListener* listener_ = nullptr;  // under the lock, or while telling
+  std::atomic<bool> notifying_{false};
+  AdmissionListener* listener_ = nullptr;  // under the lock, or while notifying
   void* context_ = nullptr;
   int64_t waits_since_ns_ = 0;
 };
@@ -112,12 +112,12 @@ void RateLimiter::change(Change&& make) noexcept {
     make(admitted);
     if (admitted.empty()) return;
     int64_t now_ns = clock_.now_ns();
-    for (Contender* one = admitted.first(); one != nullptr; one = one->next_admitted) {
-      static_cast<Instance*>(one)->will_be_told(now_ns);
+    for (Contender* one = admitted.front(); one != nullptr; one = one->next_admitted) {
+      static_cast<Instance*>(one)->will_be_notified(now_ns);
     }
   }
-  for (Contender* one = admitted.pop_front(); one != nullptr; one = admitted.pop_front()) {
-    static_cast<Instance*>(one)->tell();
+  while (Contender* one = admitted.pop_front()) {
+    static_cast<Instance*>(one)->notify();
   }
 }
 

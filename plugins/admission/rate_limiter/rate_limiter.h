@@ -29,7 +29,7 @@ class RateLimiter final : public ExecutionAdmission, public MetricSource {
  private:
   class Instance;
 
-  /// Makes a change under the lock, then tells those that it has admitted.
+  /// Makes a change under the lock, then notifies those that it has admitted.
   template <class Change>
   void change(Change&& make) noexcept;
   void collect_pools(MetricSink& sink) const;

@@ -57,9 +57,9 @@ class ResourcePools {
   Result<std::vector<Claim>> add(const ExecutionDemand& demand);
   void remove(const std::vector<Claim>& claims) noexcept;
 
-  template <class Look>
-  void for_each(Look&& look) const {
-    for (const auto& [key, pool] : pools_) look(*pool);
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [key, pool] : pools_) visit(*pool);
   }
 
  private:

@@ -34,33 +34,6 @@ bool is_over_due(const Contender& contender) noexcept {
 
 }  // namespace
 
-bool AdmittedList::take(const Contender& contender) noexcept {
-  bool found = false;
-  AdmittedList others;
-  for (Contender* one = pop_front(); one != nullptr; one = pop_front()) {
-    if (one == &contender) {
-      found = true;
-    } else {
-      others.push_back(*one);
-    }
-  }
-  *this = others;
-  return found;
-}
-
-void Turns::List::push_back(Contender& contender) noexcept {
-  contender.previous = last;
-  contender.next = nullptr;
-  (last == nullptr ? first : last->next) = &contender;
-  last = &contender;
-}
-
-void Turns::List::remove(Contender& contender) noexcept {
-  (contender.previous == nullptr ? first : contender.previous->next) = contender.next;
-  (contender.next == nullptr ? last : contender.next->previous) = contender.previous;
-  contender.next = contender.previous = nullptr;
-}
-
 void Turns::add(Contender& contender, AdmittedList& admitted) noexcept {
   // A whole turn later, so that any number of new instances do not pass by one that waits.
   for (Claim& claim : contender.claims) claim.next_turn = claim.pool->turn + claim.priority;
@@ -169,7 +142,7 @@ void Turns::settle(AdmittedList& admitted) noexcept {
 }
 
 void Turns::find_over_due() noexcept {
-  for (Contender* contender = others_.first; contender != nullptr;) {
+  for (Contender* contender = others_.front(); contender != nullptr;) {
     Contender* next = contender->next;
     if (is_over_due(*contender)) {
       others_.remove(*contender);
@@ -198,12 +171,12 @@ void Turns::keep_what_it_lacks(Contender& contender) noexcept {
 
 /// In their order; each sees only what is kept for those before it.
 void Turns::serve_over_due(AdmittedList& admitted) noexcept {
-  for (Contender* contender = over_due_.first; contender != nullptr; contender = contender->next) {
+  for (Contender* contender = over_due_.front(); contender != nullptr; contender = contender->next) {
     for (Claim& claim : contender->claims) {
       if (claim.kept) claim.pool->kept -= claim.count;
     }
   }
-  for (Contender* contender = over_due_.first; contender != nullptr;) {
+  for (Contender* contender = over_due_.front(); contender != nullptr;) {
     Contender* next = contender->next;
     bool found = finds_all(*contender);
     if (found) {
@@ -222,7 +195,7 @@ void Turns::serve_over_due(AdmittedList& admitted) noexcept {
 Contender* Turns::best_of_the_others() const noexcept {
   Contender* best = nullptr;
   int64_t best_place = 0;
-  for (Contender* contender = others_.first; contender != nullptr; contender = contender->next) {
+  for (Contender* contender = others_.front(); contender != nullptr; contender = contender->next) {
     if (!finds_all(*contender)) continue;
     int64_t place = place_of(*contender);
     if (best != nullptr && place >= best_place) continue;

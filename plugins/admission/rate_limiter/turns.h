@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "admission/rate_limiter/resource_pools.h"
+#include "atoll/intrusive_list.h"
 
 namespace atl::admission {
 
@@ -27,35 +28,13 @@ struct Contender {
   std::vector<Claim> claims;
   State state = State::kIdle;
   bool over_due = false;
-  Contender* next = nullptr;  ///< in the list it waits in
-  Contender* previous = nullptr;
+  Contender* next = nullptr;           ///< in the list it waits in
   Contender* next_admitted = nullptr;  ///< in an AdmittedList
 };
 
-/// Those that a call has admitted, in the order of their admission.
-class AdmittedList {
- public:
-  bool empty() const noexcept { return first_ == nullptr; }
-  void push_back(Contender& contender) noexcept {
-    contender.next_admitted = nullptr;
-    (last_ == nullptr ? first_ : last_->next_admitted) = &contender;
-    last_ = &contender;
-  }
-  Contender* first() const noexcept { return first_; }
-  /// \returns whether it was in the list; it is not any more
-  bool take(const Contender& contender) noexcept;
-  /// Null if there is none. After it the contender may be admitted again by whoever gets hold of it.
-  Contender* pop_front() noexcept {
-    Contender* first = first_;
-    if (first != nullptr) first_ = first->next_admitted;
-    if (first_ == nullptr) last_ = nullptr;
-    return first;
-  }
-
- private:
-  Contender* first_ = nullptr;
-  Contender* last_ = nullptr;
-};
+/// Those that a call has admitted, in the order of their admission. One that was taken out may be admitted
+/// again by whoever gets hold of it.
+using AdmittedList = IntrusiveList<Contender, &Contender::next_admitted>;
 
 /// Not thread safe: the limiter's lock guards it. What it admits it appends to `admitted`.
 class Turns {
@@ -97,13 +76,7 @@ class Turns {
   Contender* best_of_the_others() const noexcept;
 
   /// Those that wait, in the order in which they began to or became over-due.
-  struct List {
-    Contender* first = nullptr;
-    Contender* last = nullptr;
-    void push_back(Contender& contender) noexcept;
-    void remove(Contender& contender) noexcept;
-  };
-  List others_, over_due_;
+  IntrusiveList<Contender> others_, over_due_;
   uint64_t waiting_ = 0;
 };
 

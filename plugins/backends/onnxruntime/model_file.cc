@@ -29,7 +29,7 @@ const char* kind_text(mode_t mode) {
   return "no regular file";
 }
 
-Status look_at(const std::string& path, struct stat& info) {
+Status stat_file(const std::string& path, struct stat& info) {
   if (::stat(path.c_str(), &info) == 0) return {};
   int error = errno;
   Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kInternal;
@@ -47,10 +47,10 @@ Result<ModelFile> find_model_file(const std::string& version_directory,
   }
   ModelFile file{cat(version_directory, "/", name), 0};
   struct stat info = {};
-  ATOLL_RETURN_IF_ERROR(look_at(file.path, info));
+  ATOLL_RETURN_IF_ERROR(stat_file(file.path, info));
   if (S_ISDIR(info.st_mode)) {
     file.path = (std::filesystem::path(file.path) / std::filesystem::path(name).filename()).string();
-    ATOLL_RETURN_IF_ERROR(look_at(file.path, info));
+    ATOLL_RETURN_IF_ERROR(stat_file(file.path, info));
   }
   // Opening a FIFO would wait for a writer, and a device may never end.
   if (!S_ISREG(info.st_mode)) {

@@ -15,10 +15,10 @@ namespace {
 constexpr int32_t kNice = 10;
 /// After a repository could not be listed.
 constexpr int64_t kListRetryNs = kNsPerSecond;
-/// How often use is looked at, at least and at most; in between, as often as unload_after needs it.
-constexpr int64_t kLookLeastNs = kNsPerSecond / 20;
-constexpr int64_t kLookMostNs = 10 * kNsPerSecond;
-constexpr int64_t kLooksPerUnloadAfter = 10;
+/// How often use is sampled, at least and at most; in between, as often as unload_after needs it.
+constexpr int64_t kSampleLeastNs = kNsPerSecond / 20;
+constexpr int64_t kSampleMostNs = 10 * kNsPerSecond;
+constexpr int64_t kSamplesPerUnloadAfter = 10;
 /// Of a model that comes and goes; then it is loaded as if it were away, which changes nothing if it is
 /// there.
 constexpr int kLookUpsMax = 4;
@@ -336,7 +336,7 @@ void Demand::check_use() {
     if (use.pending) {
       entry.last_used_ns = now_ns;
     } else if (use.activity != entry.activity) {
-      // Between two looks several were used; which was last decides who makes room.
+      // Between two samples several were used; which was last decides who makes room.
       const bool dated = use.last_inference_ms != 0 && use.last_inference_ms <= now_ms;
       const int64_t ago_ns = dated ? static_cast<int64_t>(now_ms - use.last_inference_ms) * kNsPerMs : 0;
       entry.last_used_ns = std::max(entry.last_used_ns, now_ns - ago_ns);
@@ -352,7 +352,7 @@ void Demand::watch_use() {
   check_use();
   unload(choose_idle(loaded_models(), options_.unload_after_ns));
   const int64_t interval_ns =
-      std::clamp(options_.unload_after_ns / kLooksPerUnloadAfter, kLookLeastNs, kLookMostNs);
+      std::clamp(options_.unload_after_ns / kSamplesPerUnloadAfter, kSampleLeastNs, kSampleMostNs);
   executor_->post_at(host_.clock().now_ns() + interval_ns, make_task([this] { watch_use(); }));
 }
 

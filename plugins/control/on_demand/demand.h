@@ -26,7 +26,7 @@ struct DemandOptions {
   int64_t max_wait_ns = 60 * kNsPerSecond;  ///< of one of them
   int64_t retry_after_ns = kNsPerSecond;    ///< after a failed load; doubled by each further one
   int64_t interval_ns =
-      15 * kNsPerSecond;  ///< between two looks at the names in the repository; 0: one at start
+      15 * kNsPerSecond;  ///< between two polls of the names in the repository; 0: one at start
 };
 
 /// Requests come on any thread and only take a lock; everything else is done on a thread of its own, one
@@ -36,7 +36,7 @@ class Demand final : public ModelDemand, private CancelListener {
   Demand(Host& host, DemandOptions options) : host_(host), options_(std::move(options)) {}
   virtual ~Demand() = default;
 
-  /// Begins with a look at the repository and the load of the pinned models. The services outlive stop().
+  /// Begins with a poll of the repository and the load of the pinned models. The services outlive stop().
   /// Errors: RESOURCE_EXHAUSTED no thread to be had.
   Status start(ModelCatalog& catalog, Repository& repository);
   /// Whoever waits is told that the server exits.

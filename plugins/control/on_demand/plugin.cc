@@ -27,7 +27,7 @@ constexpr OptionTable kOptions{
               "to 64 times."),
     option_duration("interval", "15s")
         .range("0s", "24h")
-        .help("Time between two looks at which models the repository has; 0s: one at start only."),
+        .help("Time between two polls of which models the repository has; 0s: one at start only."),
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace atl::control {
 
-/// What one look at the repository showed of a model directory.
+/// What one poll of the repository showed of a model directory.
 struct Sight {
   std::vector<RepositoryStamp> stamps;
   std::string problem;  ///< not empty: it can not be loaded from, and why
@@ -29,7 +29,7 @@ struct Decision {
 };
 
 /// A change is followed when it has not changed further for a while, so nothing is loaded that is still being
-/// copied, and nothing is unloaded that is just being exchanged. What is there at the first look is loaded at
+/// copied, and nothing is unloaded that is just being exchanged. What is there at the first poll is loaded at
 /// once.
 class ModelWatch {
  public:
@@ -42,7 +42,7 @@ class ModelWatch {
 
  private:
   struct Model {
-    std::optional<Sight> seen;   ///< at the last look; none: it was not there
+    std::optional<Sight> seen;   ///< at the last poll; none: it was not there
     int64_t seen_ns = 0;         ///< since when it looks so
     std::optional<Sight> tried;  ///< what was loaded, well or not
     bool served = false;

@@ -9,7 +9,7 @@ namespace {
 constexpr OptionTable kOptions{
     option_duration("interval", "15s")
         .range("0s", "24h")
-        .help("Time between the end of one look at the repository and the next; 0s: one at start only."),
+        .help("Time between the end of one poll of the repository and the next; 0s: one at start only."),
     option_duration("settle_time", "1s")
         .range("0s", "1h")
         .help("How long a change must not have changed further before it is followed, so that nothing is "

@@ -19,7 +19,7 @@ struct PollOptions {
 };
 
 /// On a thread of its own. One poll at a time: the next one waits until what the last one began is loaded or
-/// has failed. While it looks or waits for a load it holds a pass of the instance's gate.
+/// has failed. While it polls or waits for a load it holds a pass of the instance's gate.
 class Poller {
  public:
   Poller(Host& host, PollOptions options) : host_(host), options_(options), watch_(options.settle_ns) {}
@@ -44,7 +44,7 @@ class Poller {
   ModelCatalog* catalog_ = nullptr;
   Repository* repository_ = nullptr;
   ModelWatch watch_;
-  Sights sights_;                    ///< of the last look
+  Sights sights_;                    ///< of the last poll
   std::set<std::string> unsettled_;  ///< likewise
   int64_t next_poll_ns_ = 0;         ///< before it only what is unsettled is looked at
   std::string list_failure_;         ///< logged once

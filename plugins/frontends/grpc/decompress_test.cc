@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <zlib.h>
 
-#include "frontends/grpc/frontend_fixture.h"
 #include "frontends/grpc/received_message.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,5 +1,5 @@
 // ModelInfer from the client's side.
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

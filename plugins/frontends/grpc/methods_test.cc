@@ -1,5 +1,5 @@
 // Every method but ModelInfer, from the client's side.
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 #include "health.grpc.pb.h"
 
 namespace atl::frontends::grpc_frontend {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "atoll/testing/fake_request_memory.h"
-#include "frontends/grpc/frontend_fixture.h"
 #include "frontends/grpc/receive_quota.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

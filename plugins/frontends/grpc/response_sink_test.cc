@@ -1,7 +1,7 @@
 // What every sink owes, by the calls that run models, with a client behind them.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::test {
 namespace {

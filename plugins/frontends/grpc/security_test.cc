@@ -4,7 +4,7 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/temporary_directory.h"
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 #include "health.grpc.pb.h"
 
 namespace atl::frontends::grpc_frontend {

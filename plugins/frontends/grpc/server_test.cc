@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

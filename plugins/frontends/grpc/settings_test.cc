@@ -1,7 +1,7 @@
 // The calls that change what the server shows of itself: log settings, shared memory regions.
 #include "atoll/log_control.h"
 #include "atoll/testing/fake_shared_memory.h"
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

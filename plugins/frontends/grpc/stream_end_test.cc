@@ -1,7 +1,7 @@
 // ModelStreamInfer: ends before the time, bad bytes, many at once.
 #include <random>
 
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

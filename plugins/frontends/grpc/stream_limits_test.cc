@@ -1,5 +1,5 @@
 // ModelStreamInfer: limits of what a stream has in hand.
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

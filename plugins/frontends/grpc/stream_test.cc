@@ -1,5 +1,5 @@
 // ModelStreamInfer: what is answered, in which order and form.
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,7 +1,7 @@
 // Tenants from metadata, and refusals that say when to try again.
 #include <map>
 
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -1,5 +1,5 @@
 // Traces of inferences: started with what the client sent, and the frontend's own moments in them.
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "atoll/testing/fake_model_demand.h"
-#include "frontends/grpc/stream_fixture.h"
+#include "frontends/grpc/testing/stream_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

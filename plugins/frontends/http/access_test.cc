@@ -2,7 +2,7 @@
 #include <future>
 
 #include "atoll/testing/fake_access.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

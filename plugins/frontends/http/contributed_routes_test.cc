@@ -7,7 +7,7 @@
 
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

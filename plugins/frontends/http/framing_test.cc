@@ -1,6 +1,6 @@
 // Bytes that the network may bring: the bad inputs H1 to H12 and H16 to H23, each limit from both sides.
 #include "frontends/common/http/compression.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

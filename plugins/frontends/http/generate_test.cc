@@ -1,7 +1,7 @@
 // generate and generate_stream from the client's side.
 #include <atomic>
 
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,6 +1,6 @@
 // The infer call from the client's side.
 #include "frontends/common/http/compression.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

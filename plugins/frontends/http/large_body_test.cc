@@ -4,7 +4,7 @@
 
 #include "atoll/testing/fake_shared_memory.h"
 #include "frontends/common/http/compression.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,5 +1,5 @@
 // The calls that are not inference, from the client's side.
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

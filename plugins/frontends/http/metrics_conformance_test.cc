@@ -1,5 +1,5 @@
 #include "atoll/testing/conformance/metric_source.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::test {
 namespace {

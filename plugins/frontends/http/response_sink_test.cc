@@ -1,7 +1,7 @@
 // What every sink owes, by the calls that run models, with a client behind them.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::test {
 namespace {

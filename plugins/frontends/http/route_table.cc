@@ -98,7 +98,8 @@ bool fits(const Pattern& pattern, const Segments& segments, size_t count, Route*
       found.version = segments[i];
     } else {
       if (segments[i].empty()) return false;
-      (wanted == "{m}" ? found.model : wanted == "{r}" ? found.repository : found.region) = segments[i];
+      auto& name = wanted == "{m}" ? found.model : wanted == "{r}" ? found.repository : found.region;
+      name = segments[i];
     }
   }
   found.endpoint = pattern.endpoint;

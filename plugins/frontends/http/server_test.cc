@@ -6,7 +6,7 @@
 #include <set>
 
 #include "atoll/tracing.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -1,5 +1,5 @@
 // Tenants from a header, and refusals that say when to try again.
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

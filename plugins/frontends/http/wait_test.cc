@@ -1,6 +1,6 @@
 // Requests that wait for their model.
 #include "atoll/testing/fake_model_demand.h"
-#include "frontends/http/frontend_fixture.h"
+#include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
 namespace {

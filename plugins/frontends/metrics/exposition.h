@@ -25,8 +25,8 @@ class Exposition {
   void close() noexcept;
 
   /// Whether poll() has anything to do.
-  bool needs_looks() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
-  /// What must be looked at between scrapes. One thread, which may be another than that of text().
+  bool needs_samples() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
+  /// What must be sampled between scrapes. One thread, which may be another than that of text().
   void poll();
   /// The page as of now. \param refused_connections  by the server, so far. One thread.
   std::string text(uint64_t refused_connections);

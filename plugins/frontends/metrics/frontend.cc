@@ -31,7 +31,7 @@ Status MetricsFrontend::start_parts() {
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
-  if (exposition_->needs_looks()) {
+  if (exposition_->needs_samples()) {
     poller_ = std::make_unique<PollThread>(host_.clock(), settings_.poll_interval_ns,
                                            [this] { exposition_->poll(); });
     ATOLL_RETURN_IF_ERROR(poller_->start(host_.executors()));

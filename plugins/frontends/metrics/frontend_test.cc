@@ -10,7 +10,7 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
-#include "frontends/metrics/metrics_test_support.h"
+#include "frontends/metrics/testing/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/metrics/metrics_test_support.h"
+#include "frontends/metrics/testing/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

@@ -14,8 +14,8 @@
 
 namespace atl::frontends::metrics {
 
-/// Keeps, for each model version, a look at its histograms every 10 s, back to the last one that is 60 s old:
-/// the difference to now is the window. That is at most eight looks, 85 KB a model version. [any]
+/// Keeps, for each model version, a sample of its histograms every 10 s, back to the last one that is 60 s old:
+/// the difference to now is the window. That is at most eight samples, 85 KB a model version. [any]
 class LatencyWindows {
  public:
   static constexpr int64_t kWindowNs = 60 * kNsPerSecond;
@@ -23,19 +23,19 @@ class LatencyWindows {
 
   /// Looks at all versions; those that are not among them are forgotten.
   void observe(const std::vector<ModelStatistics>& models, int64_t now_ns);
-  /// What came within the window up to `now`. A version that was never looked at: all it has.
+  /// What came within the window up to `now`. A version that was never sampled: all it has.
   LatencyHistograms recent(const ModelStatistics& now) const;
   size_t size() const;
 
  private:
   using Key = std::pair<std::string, int64_t>;
-  struct Look {
+  struct Sample {
     int64_t time_ns;
     LatencyHistograms latencies;
   };
   struct Window {
     uint64_t load_duration_ns = 0;
-    std::deque<Look> looks;  ///< never empty
+    std::deque<Sample> samples;  ///< never empty
     /// False: the version was loaded anew and counts from zero again.
     bool belongs_to(const ModelStatistics& model) const;
   };

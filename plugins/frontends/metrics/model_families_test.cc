@@ -8,7 +8,7 @@
 
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_log.h"
-#include "frontends/metrics/metrics_test_support.h"
+#include "frontends/metrics/testing/metrics_test_support.h"
 #include "model_config.pb.h"
 
 namespace atl::frontends::metrics {

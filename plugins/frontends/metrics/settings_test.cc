@@ -4,7 +4,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/runtime/option_table.h"
-#include "frontends/metrics/metrics_test_support.h"
+#include "frontends/metrics/testing/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

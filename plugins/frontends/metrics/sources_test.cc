@@ -6,9 +6,9 @@
 #include "atoll/memory.h"
 #include "atoll/testing/fake_event_bus.h"
 #include "atoll/testing/fake_registry.h"
-#include "frontends/metrics/metrics_test_support.h"
 #include "frontends/metrics/plugin_states.h"
 #include "frontends/metrics/source_sink.h"
+#include "frontends/metrics/testing/metrics_test_support.h"
 
 namespace atl::frontends::metrics {
 namespace {

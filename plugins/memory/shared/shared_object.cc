@@ -71,7 +71,7 @@ Result<PosixObject> PosixObject::open(const std::string& name, std::string_view 
   // A link in the directory of objects is not followed, so no file outside it can be reached.
   const int fd = shm_open(name.c_str(), O_RDWR, 0);
   if (fd < 0) return cannot_open(key);
-  PosixObject object(fd, 0, 0);
+  PosixObject object(fd);
   struct stat about = {};
   if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return cannot_open(key);
   object.size_bytes_ = static_cast<uint64_t>(about.st_size);
@@ -79,16 +79,12 @@ Result<PosixObject> PosixObject::open(const std::string& name, std::string_view 
   return object;
 }
 
-PosixObject::~PosixObject() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Result<Mapping> PosixObject::map(std::string_view region, uint64_t offset,
                                  uint64_t byte_size) const noexcept {
   const uint64_t before = offset % page_bytes();
   Mapping mapping;
   mapping.mapped_bytes_ = Mapping::mapped_bytes(offset, byte_size);
-  void* base = mmap(nullptr, mapping.mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_,
+  void* base = mmap(nullptr, mapping.mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(),
                     static_cast<off_t>(offset - before));
   if (base == MAP_FAILED) {
     return invalid_argument("failed to register shared memory region '", region,

@@ -61,13 +61,6 @@ class PosixObject {
   /// Errors: INTERNAL there is no such object, it may not be read and written, or it is something else.
   static Result<PosixObject> open(const std::string& name, std::string_view key) noexcept;
 
-  PosixObject(PosixObject&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), size_bytes_(other.size_bytes_), owner_(other.owner_) {}
-  PosixObject& operator=(PosixObject&&) = delete;
-  PosixObject(const PosixObject&) = delete;
-  PosixObject& operator=(const PosixObject&) = delete;
-  ~PosixObject();
-
   uint64_t size_bytes() const noexcept { return size_bytes_; }
   uid_t owner() const noexcept { return owner_; }
   /// Maps a part that lies within the object, for reading and writing; any offset will do.
@@ -76,10 +69,9 @@ class PosixObject {
   Result<Mapping> map(std::string_view region, uint64_t offset, uint64_t byte_size) const noexcept;
 
  private:
-  PosixObject(int fd, uint64_t size_bytes, uid_t owner) noexcept
-      : fd_(fd), size_bytes_(size_bytes), owner_(owner) {}
+  explicit PosixObject(int fd) noexcept : fd_(fd) {}
 
-  int fd_ = -1;
+  FileDescriptor fd_;
   uint64_t size_bytes_ = 0;
   uid_t owner_ = 0;
 };

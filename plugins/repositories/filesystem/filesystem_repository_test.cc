@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

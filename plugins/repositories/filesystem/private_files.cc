@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "repositories/filesystem/file_descriptor.h"
+#include "repositories/filesystem/file_access.h"
 
 namespace atl::filesystem {
 

@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "repositories/filesystem/file_descriptor.h"
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/file_access.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/repository.h"
-#include "repositories/filesystem/file_descriptor.h"
+#include "repositories/filesystem/file_access.h"
 
 namespace atl::filesystem {
 

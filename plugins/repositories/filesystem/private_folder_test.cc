@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "repositories/filesystem/filesystem_repository.h"
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

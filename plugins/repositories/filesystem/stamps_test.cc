@@ -8,7 +8,7 @@
 
 #include "atoll/clock.h"
 #include "repositories/filesystem/filesystem_repository.h"
-#include "repositories/filesystem/repository_folder.h"
+#include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
 namespace {

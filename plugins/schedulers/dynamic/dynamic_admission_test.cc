@@ -6,7 +6,7 @@
 
 #include "schedulers/common/testing/scheduler_bench.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/test_config.h"
+#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -3,7 +3,7 @@
 #include "atoll/testing/fake_backend.h"
 #include "model_config.pb.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/test_config.h"
+#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::test {
 namespace {

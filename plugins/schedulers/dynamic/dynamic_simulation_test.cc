@@ -13,9 +13,9 @@
 #include "atoll/testing/sanitized.h"
 #include "schedulers/common/scheduling_config.h"
 #include "schedulers/common/testing/simulated_clients.h"
-#include "schedulers/dynamic/arrivals.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/simulated_config.h"
+#include "schedulers/dynamic/testing/arrivals.h"
+#include "schedulers/dynamic/testing/simulated_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -2,7 +2,7 @@
 #include "atoll/testing/fake_log.h"
 #include "schedulers/common/testing/scheduler_stress.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/test_config.h"
+#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "atoll/text.h"
-#include "schedulers/dynamic/target_simulation.h"
+#include "schedulers/dynamic/testing/target_simulation.h"
 
 namespace atl::schedulers {
 namespace {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "atoll/file_descriptor.h"
+
 namespace atl::tracing {
 namespace {
 
@@ -19,21 +21,9 @@ Status failure(std::string_view what, const std::string& path) {
   return internal_error("trace file '", path, "' can not be ", what, ": ", std::strerror(errno));
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) noexcept
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, kPermissions)) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  bool ok() const noexcept { return fd_ >= 0; }
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
+FileDescriptor open_file(const std::string& path, int flags) noexcept {
+  return FileDescriptor(::open(path.c_str(), flags | O_CLOEXEC, kPermissions));
+}
 
 bool write_at(int fd, std::string_view bytes, off_t offset) noexcept {
   while (!bytes.empty()) {
@@ -55,8 +45,8 @@ char last_byte(int fd, off_t size) noexcept {
 }  // namespace
 
 Status TraceFile::append(std::string_view elements) {
-  Descriptor file(path_, O_RDWR | O_CREAT);
-  if (!file.ok()) return failure("opened", path_);
+  FileDescriptor file = open_file(path_, O_RDWR | O_CREAT);
+  if (!file.valid()) return failure("opened", path_);
   // Two generations of this plugin may write during a reload.
   if (::flock(file.get(), LOCK_EX) != 0) return failure("locked", path_);
   struct stat info {};
@@ -84,8 +74,8 @@ Status TraceFile::write_numbered(std::string_view elements) {
   while (skip_existing_ && ::access(path.c_str(), F_OK) == 0) path = cat(path_, ".", ++next_index_);
   std::string partial = cat(path, ".partial");
   {
-    Descriptor file(partial, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file.ok()) return failure("opened", partial);
+    FileDescriptor file = open_file(partial, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file.valid()) return failure("opened", partial);
     if (!write_at(file.get(), cat("[", elements, "]"), 0)) {
       Status status = failure("written", partial);
       ::unlink(partial.c_str());

@@ -9,23 +9,22 @@
 
 namespace atl {
 
-/// Calls a function that returns a Status, a Result or nothing, for which it is a Status. What it throws becomes
-/// an INTERNAL failure: "<what> threw: <why>".
+/// Calls a function that returns a Status, a Result or nothing. What it throws becomes an INTERNAL failure:
+/// "<what> threw: <why>". \returns what the function returned; of one that returns nothing, whether it threw
 template <class Function>
-auto guarded(std::string_view what, Function&& function) noexcept {
-  using Returned = decltype(function());
-  using Outcome = std::conditional_t<std::is_void_v<Returned>, Status, Returned>;
+auto guarded(std::string_view what, Function&& function) noexcept
+    -> std::conditional_t<std::is_void_v<decltype(function())>, Status, decltype(function())> {
   try {
-    if constexpr (std::is_void_v<Returned>) {
+    if constexpr (std::is_void_v<decltype(function())>) {
       function();
-      return Outcome();
+      return Status();
     } else {
-      return Outcome(function());
+      return function();
     }
   } catch (const std::exception& error) {
-    return Outcome(internal_error(what, " threw: ", error.what()));
+    return internal_error(what, " threw: ", error.what());
   } catch (...) {
-    return Outcome(internal_error(what, " threw something that is not a std::exception"));
+    return internal_error(what, " threw something that is not a std::exception");
   }
 }
 

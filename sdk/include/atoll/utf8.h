@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace atl {
@@ -44,6 +45,18 @@ inline bool is_utf8(std::string_view text) noexcept {
     text.remove_prefix(length);
   }
   return true;
+}
+
+/// The text, with U+FFFD for each byte that is not part of a character.
+inline std::string replace_invalid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = utf8_sequence_length(text);
+    valid += length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return valid;
 }
 
 }  // namespace atl

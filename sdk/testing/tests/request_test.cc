@@ -58,7 +58,10 @@ TEST(Request, OnlyIterativeSchedulersTakeItBack) {
 
   struct Taker final : Rescheduler {
     virtual ~Taker() = default;
-    Status reschedule(Request&) noexcept override { return ++taken, Status(); }
+    Status reschedule(Request&) noexcept override {
+      ++taken;
+      return {};
+    }
     int taken = 0;
   } taker;
   holder->rescheduler = &taker;

@@ -30,5 +30,22 @@ TEST(Utf8, SequenceLengths) {
   EXPECT_EQ(utf8_sequence_length("\x80"), 0u);
 }
 
+TEST(Utf8, EachByteThatIsNoPartOfACharacterIsReplaced) {
+  const std::string replaced = "\xEF\xBF\xBD";
+  EXPECT_EQ(replace_invalid_utf8(""), "");
+  EXPECT_EQ(replace_invalid_utf8("plain"), "plain");
+  for (const char* good : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                           "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(replace_invalid_utf8(good), good);
+  }
+  for (const char* bad : {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+                          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC2", "\xE2\x82", "\xF0\x9F\x98"}) {
+    std::string all;
+    for (size_t i = 0; i < std::string_view(bad).size(); ++i) all += replaced;
+    EXPECT_EQ(replace_invalid_utf8(bad), all);
+    EXPECT_EQ(replace_invalid_utf8(std::string("a") + bad + "b"), "a" + all + "b");
+  }
+}
+
 }  // namespace
 }  // namespace atl

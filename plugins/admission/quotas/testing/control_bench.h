@@ -59,8 +59,8 @@ struct ControlBench {
     take(list);
   }
   /// Those that were decided after a wait, in order; they are resumed at once.
-  void take(const DecidedList& list) {
-    for (Waiter* waiter = list.first; waiter != nullptr; waiter = waiter->next) {
+  void take(DecidedList& list) {
+    while (Waiter* waiter = list.pop_front()) {
       decided.push_back(waiter);
       control.resumed(*waiter->tenant);
     }

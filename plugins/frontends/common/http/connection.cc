@@ -225,7 +225,7 @@ void Connection::start_call() {
 }
 
 void Connection::refuse() {
-  const Refusal refusal = reader_.refusal();
+  const RequestRefusal refusal = reader_.refusal();
   verdict_.category = state_ == State::kBody ? verdict_.category : RequestCounters::kUnjudged;
   state_ = State::kCall;
   keep_alive_ = false;

@@ -34,7 +34,7 @@ class HeadScanner {
   /// After kComplete: bytes of the head, with the empty line at its end.
   size_t head_bytes() const noexcept { return position_; }
   /// After kRefused.
-  const Refusal& refusal() const noexcept { return refusal_; }
+  const RequestRefusal& refusal() const noexcept { return refusal_; }
   void reset() noexcept;
 
  private:
@@ -50,7 +50,7 @@ class HeadScanner {
   size_t lines_ = 0;       ///< that are complete
   bool after_cr_ = false;
   bool space_seen_ = false;  ///< in the request line
-  Refusal refusal_;
+  RequestRefusal refusal_;
 };
 
 }  // namespace atl::frontends::http

@@ -42,7 +42,7 @@ struct RequestHead {
 };
 
 /// Why bytes are not taken as a request. The connection is closed after it has been answered so.
-struct Refusal {
+struct RequestRefusal {
   int http_status = 0;  ///< 0: none; 413 becomes what the option payload_too_large_status says
   std::string text;
 };

@@ -173,7 +173,7 @@ class RequestParser::Beast {
 
   std::optional<Parser> parser;
   RequestHead* head = nullptr;  ///< null once the head is complete
-  Refusal refusal;
+  RequestRefusal refusal;
   BodyBuffer* body = nullptr;
   uint64_t limit = 0;
   uint64_t body_bytes = 0;  ///< announced by the chunks so far
@@ -231,6 +231,6 @@ RequestParser::Step RequestParser::parse_chunks(std::string_view bytes, BodyBuff
   return beast_->chunk_left == 0 ? beast_->need_more(bytes.substr(*consumed)) : Step::kNeedMore;
 }
 
-const Refusal& RequestParser::refusal() const noexcept { return beast_->refusal; }
+const RequestRefusal& RequestParser::refusal() const noexcept { return beast_->refusal; }
 
 }  // namespace atl::frontends::http

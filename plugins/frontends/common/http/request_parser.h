@@ -32,7 +32,7 @@ class RequestParser {
   /// \param limit  most bytes of data
   Step parse_chunks(std::string_view bytes, BodyBuffer* body, uint64_t limit, size_t* consumed);
 
-  const Refusal& refusal() const noexcept;
+  const RequestRefusal& refusal() const noexcept;
 
  private:
   class Beast;

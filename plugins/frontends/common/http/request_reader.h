@@ -51,7 +51,7 @@ class RequestReader {
   bool has_body_bytes() const noexcept { return !input_.empty(); }
   bool wants_body() const noexcept { return head_.chunked || body_left_ != 0; }
   uint64_t received_bytes() const noexcept { return received_bytes_; }  ///< since it was made
-  const Refusal& refusal() const noexcept { return refusal_; }
+  const RequestRefusal& refusal() const noexcept { return refusal_; }
 
  private:
   Step refuse(int http_status, std::string text);
@@ -66,7 +66,7 @@ class RequestReader {
   uint64_t received_bytes_ = 0;
   bool keep_body_ = false;
   bool direct_ = false;  ///< received() is about bytes in the body
-  Refusal refusal_;
+  RequestRefusal refusal_;
 };
 
 }  // namespace atl::frontends::http

@@ -131,7 +131,11 @@ class StreamRules {
   void keep_order(Request& request) noexcept {
     if (ended_) return;
     request.place.keeps_order = true;
-    (ordered_back_ == nullptr ? ordered_front_ : ordered_back_->place.next_ordered) = &request;
+    if (ordered_front_ == nullptr) {
+      ordered_front_ = &request;
+    } else {
+      ordered_back_->place.next_ordered = &request;
+    }
     ordered_back_ = &request;
   }
   /// \param message  taken
@@ -156,7 +160,6 @@ class StreamRules {
     while (ordered_front_ != nullptr && ordered_front_->place.is_held) {
       Request& front = *ordered_front_;
       ordered_front_ = front.place.next_ordered;
-      if (ordered_front_ == nullptr) ordered_back_ = nullptr;
       queue(front, &front.place.held, std::exchange(front.place.held_bytes, 0));
     }
     return Push::kQueued;
@@ -184,7 +187,7 @@ class StreamRules {
     ended_ = true;
     for (Answer& answer : answers_) answer.request = nullptr;
     writing_.request = nullptr;
-    ordered_front_ = ordered_back_ = nullptr;
+    ordered_front_ = nullptr;
     std::vector<Request*> cancelled;
     while (answering_ != nullptr) {
       Request& request = *answering_;
@@ -211,7 +214,11 @@ class StreamRules {
   }
   void unlink(Request& request) noexcept {
     Place& place = request.place;
-    (place.previous == nullptr ? answering_ : place.previous->place.next) = place.next;
+    if (place.previous == nullptr) {
+      answering_ = place.next;
+    } else {
+      place.previous->place.next = place.next;
+    }
     if (place.next != nullptr) place.next->place.previous = place.previous;
     place.previous = place.next = nullptr;
   }
@@ -221,11 +228,11 @@ class StreamRules {
   Answer writing_;
   Request* answering_ = nullptr;      ///< list of requests with answers to come
   Request* ordered_front_ = nullptr;  ///< list of those that keep their order
-  Request* ordered_back_ = nullptr;
-  Request* behind_ = nullptr;     ///< came while the stream holds; no further one is read
-  uint64_t received_bytes_ = 0;   ///< of requests in flight
-  uint64_t unwritten_bytes_ = 0;  ///< of answers, also of those that wait for their turn
-  uint32_t in_flight_ = 0;        ///< requests whose place is needed
+  Request* ordered_back_ = nullptr;   ///< of no meaning while there is none
+  Request* behind_ = nullptr;         ///< came while the stream holds; no further one is read
+  uint64_t received_bytes_ = 0;       ///< of requests in flight
+  uint64_t unwritten_bytes_ = 0;      ///< of answers, also of those that wait for their turn
+  uint32_t in_flight_ = 0;            ///< requests whose place is needed
   bool holds_ = false;
   bool is_reading_ = false;
   bool is_writing_ = false;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/utf8.h"
 #include "frontends/http/codec/json_output.h"
 
 namespace atl::frontends::http {
@@ -15,9 +16,6 @@ using JsonWriter = rapidjson::Writer<JsonOutput, rapidjson::UTF8<>, rapidjson::U
                                      rapidjson::CrtAllocator, rapidjson::kWriteNanAndInfFlag>;
 
 bool is_valid_utf8(std::string_view text) noexcept;
-
-/// The text with U+FFFD for every byte that does not belong to a UTF-8 character.
-std::string replace_invalid_utf8(std::string_view text);
 
 /// As JSON string; bytes that are not UTF-8 become U+FFFD.
 inline void write_text(JsonWriter& writer, std::string_view text) {

@@ -23,7 +23,7 @@ struct LoadOrder {
   bool reschedule = false;  ///< what did not change gets the scheduler that it would be given now
   bool awaits_departures = false;  ///< its end is told when the instances that it takes away are gone
   bool refresh_members = false;    ///< of an ensemble: members that changed are loaded, not only missing ones
-  std::vector<LoadDone> told = {};
+  std::vector<LoadDone> callbacks = {};
 
   bool from_repository() const noexcept { return !config && files.empty(); }
   /// Nothing but the scheduler is to be another one.
@@ -57,7 +57,7 @@ inline void enqueue(std::deque<LoadOrder>& waiting, LoadOrder order) {
   last.reschedule |= order.reschedule;
   last.refresh_members |= order.refresh_members;
   last.awaits_departures |= order.awaits_departures;
-  for (LoadDone& done : order.told) last.told.push_back(std::move(done));
+  for (LoadDone& done : order.callbacks) last.callbacks.push_back(std::move(done));
 }
 
 }  // namespace atl::models

@@ -105,10 +105,10 @@ bool ServedModel::destroy_now() noexcept {
     return false;
   }
   Pass pass = std::move(parts_.pass);
-  OnDestroyed told = std::move(on_destroyed_);
-  if (told) told(false);
+  OnDestroyed callback = std::move(on_destroyed_);
+  if (callback) callback(false);
   delete this;
-  if (told) told(true);
+  if (callback) callback(true);
   return true;
 }
 

@@ -34,7 +34,7 @@ void ModelLifecycle::load(const std::vector<std::string>& models, LoadCall::Done
       LoadOrder order;
       order.requested = true;
       order.startup = state_.starting;
-      order.told.push_back([call, i](const ModelLoadOutcome& outcome) { call->finish(i, outcome); });
+      order.callbacks.push_back([call, i](const ModelLoadOutcome& outcome) { call->finish(i, outcome); });
       loads.push_back(ModelLoad::line_up(state_, models[i], std::move(order)));
     }
   }
@@ -52,7 +52,7 @@ void ModelLifecycle::load(ModelLoadRequest request, ModelDone done) {
   order.requested = true;
   order.refresh_members = request.refresh_members;
   order.awaits_departures = true;
-  order.told.push_back([done = std::move(done)](const ModelLoadOutcome& outcome) {
+  order.callbacks.push_back([done = std::move(done)](const ModelLoadOutcome& outcome) {
     done({outcome.status.clone(), outcome.was_read});
   });
   ModelLoad::request(state_, request.model, std::move(order));

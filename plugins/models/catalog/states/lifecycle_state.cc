@@ -17,7 +17,7 @@ void unload(LifecycleState& state, const std::string& model, const std::string& 
   record->operation = ++state.last_operation;
   record->forget_failure();
   for (LoadOrder& order : record->waiting) {
-    for (LoadDone& done : order.told) cancelled->push_back(std::move(done));
+    for (LoadDone& done : order.callbacks) cancelled->push_back(std::move(done));
   }
   record->waiting.clear();
 
@@ -68,8 +68,8 @@ void take_down(LifecycleState& state, const std::string& model, Want want, const
   }
 }
 
-void notify_all(const std::vector<LoadDone>& told, const Status& status, bool was_read) {
-  for (const LoadDone& done : told) done({status.clone(), was_read});
+void notify_all(const std::vector<LoadDone>& callbacks, const Status& status, bool was_read) {
+  for (const LoadDone& done : callbacks) done({status.clone(), was_read});
 }
 
 void version_ended(LifecycleState& state, const std::string& model, int64_t version, uint64_t object,
@@ -79,16 +79,16 @@ void version_ended(LifecycleState& state, const std::string& model, int64_t vers
   } else {
     state.memory.version_ends();
   }
-  std::vector<LoadDone> told;
+  std::vector<LoadDone> callbacks;
   {
     std::scoped_lock lock(state.mutex);
     if (!destroyed) return state.live.ending(object);
-    if (state.live.ended(object, &told)) {
+    if (state.live.ended(object, &callbacks)) {
       state.host.log().info("successfully unloaded '", model, "' version ", version);
     }
     state.records.ended(model, version, object);
   }
-  notify_all(told, {}, true);
+  notify_all(callbacks, {}, true);
 }
 
 }  // namespace atl::models

@@ -56,7 +56,7 @@ void take_down(LifecycleState& state, const std::string& model, Want want, const
 
 // --- Without it. ---
 
-void notify_all(const std::vector<LoadDone>& told, const Status& status, bool was_read = false);
+void notify_all(const std::vector<LoadDone>& callbacks, const Status& status, bool was_read = false);
 /// ServedModel::OnDestroyed of a published version. [worker]
 void version_ended(LifecycleState& state, const std::string& model, int64_t version, uint64_t object,
                    bool destroyed);

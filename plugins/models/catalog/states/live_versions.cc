@@ -15,10 +15,10 @@ void LiveVersions::await(uint64_t object, std::shared_ptr<Departure>& departure)
   departures_[object] = departure;
 }
 
-bool LiveVersions::ended(uint64_t object, std::vector<LoadDone>* told) {
+bool LiveVersions::ended(uint64_t object, std::vector<LoadDone>* callbacks) {
   if (auto departing = departures_.extract(object); !departing.empty()) {
     Departure& departure = *departing.mapped();
-    if (--departure.left == 0) *told = std::move(departure.told);
+    if (--departure.left == 0) *callbacks = std::move(departure.callbacks);
   }
   return succeeded_.erase(object) == 0;
 }

@@ -17,7 +17,7 @@ namespace atl::models {
 /// Versions whose instances a load took away: who is told when they are gone.
 struct Departure {
   size_t left = 0;  ///< so many are still there
-  std::vector<LoadDone> told = {};
+  std::vector<LoadDone> callbacks = {};
 };
 
 /// Not locked: guarded by its owner.
@@ -31,8 +31,8 @@ class LiveVersions {
   void await(uint64_t object, std::shared_ptr<Departure>& departure);
   /// Right before it is destroyed.
   void ending(uint64_t object) { live_.erase(object); }
-  /// Right after. \param told  gets those that waited for it \returns whether its version has ended with it
-  bool ended(uint64_t object, std::vector<LoadDone>* told);
+  /// Right after. \param callbacks  gets those that waited for it \returns whether its version has ended with it
+  bool ended(uint64_t object, std::vector<LoadDone>* callbacks);
   /// References that requests hold, by model.
   std::map<std::string, uint64_t> holders() const;
 

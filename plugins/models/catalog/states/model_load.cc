@@ -48,7 +48,7 @@ ModelLoad::ModelLoad(LifecycleState& state, std::string model, LoadOrder order)
       services_seen_(state.services.last()) {
   record().operation = operation_;
   record().loading = true;
-  record().running = std::exchange(order_.told, {});
+  record().running = std::exchange(order_.callbacks, {});
 }
 
 void ModelLoad::request(LifecycleState& state, const std::string& model, LoadOrder order) {
@@ -58,7 +58,7 @@ void ModelLoad::request(LifecycleState& state, const std::string& model, LoadOrd
     if (!state.ending) load = line_up(state, model, std::move(order));
   }
   // What was lined up or begun has taken them.
-  notify_all(order.told, unavailable("Server exiting"));
+  notify_all(order.callbacks, unavailable("Server exiting"));
   if (load != nullptr) load->start();
 }
 
@@ -114,15 +114,15 @@ void ModelLoad::await_members() {
     for (const std::string& member : members) {
       if (!cycle.ok()) break;
       ModelRecord& of_member = state_.records.at(member);
-      LoadDone told = [self = shared_from_this(), member](const ModelLoadOutcome& outcome) {
+      LoadDone callback = [self = shared_from_this(), member](const ModelLoadOutcome& outcome) {
         self->member_ended(member, outcome.status);
       };
       if (of_member.loading) {
-        of_member.running.push_back(std::move(told));
+        of_member.running.push_back(std::move(callback));
       } else if (needs_load(of_member, order_)) {
         LoadOrder order;
         order.refresh_members = order_.refresh_members;
-        order.told.push_back(std::move(told));
+        order.callbacks.push_back(std::move(callback));
         started.push_back(line_up(state_, member, std::move(order)));
       } else {
         continue;
@@ -423,7 +423,7 @@ void ModelLoad::log_failure(const std::string& what, bool repeated, const std::s
 }
 
 void ModelLoad::finish(const Status& status) {
-  std::vector<LoadDone> told;
+  std::vector<LoadDone> callbacks;
   std::vector<LoadDone> refused;
   Ptr next;
   prepared_ = nullptr;  // files that came with a load that failed are gone when its end is told
@@ -431,13 +431,13 @@ void ModelLoad::finish(const Status& status) {
     std::scoped_lock lock(state_.mutex);
     ModelRecord& record = this->record();
     record.loading = false;
-    told = std::exchange(record.running, {});
-    if (departure_ != nullptr && departure_->left != 0) departure_->told = std::exchange(told, {});
+    callbacks = std::exchange(record.running, {});
+    if (departure_ != nullptr && departure_->left != 0) departure_->callbacks = std::exchange(callbacks, {});
     if (record.waiting.empty()) {
       if (!status.ok()) state_.records.forget_if_empty(model_);
     } else if (state_.ending) {
       for (LoadOrder& order : record.waiting) {
-        for (LoadDone& done : order.told) refused.push_back(std::move(done));
+        for (LoadDone& done : order.callbacks) refused.push_back(std::move(done));
       }
       record.waiting.clear();
     } else {
@@ -447,7 +447,7 @@ void ModelLoad::finish(const Status& status) {
     }
     state_.records.trim();
   }
-  notify_all(told, status, was_read_);
+  notify_all(callbacks, status, was_read_);
   notify_all(refused, unavailable("Server exiting"));
   if (next != nullptr) next->start();
 }

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "schedulers/dynamic/custom/strategy_bench.h"
+#include "schedulers/dynamic/custom/testing/strategy_bench.h"
 
 namespace atl::schedulers {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "schedulers/dynamic/custom/strategy_bench.h"
+#include "schedulers/dynamic/custom/testing/strategy_bench.h"
 
 namespace atl::schedulers {
 namespace {

@@ -1,5 +1,5 @@
 /// The strategy that authors copy (sdk/template/batching).
-#include "schedulers/dynamic/custom/strategy_bench.h"
+#include "schedulers/dynamic/custom/testing/strategy_bench.h"
 
 namespace atl::schedulers {
 namespace {

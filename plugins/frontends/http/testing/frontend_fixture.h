@@ -17,8 +17,8 @@
 #include "atoll/testing/fake_model_control.h"
 #include "atoll/testing/option_table.h"
 #include "frontends/http/frontend.h"
-#include "frontends/http/http_client.h"
 #include "frontends/http/option_table.h"
+#include "frontends/http/testing/http_client.h"
 
 namespace atl::frontends::http {
 

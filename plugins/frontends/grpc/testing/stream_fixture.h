@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 

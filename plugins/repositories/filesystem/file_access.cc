@@ -1,4 +1,4 @@
-#include "repositories/filesystem/file_descriptor.h"
+#include "repositories/filesystem/file_access.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,18 +11,6 @@ namespace atl::filesystem {
 
 namespace {
 constexpr uint64_t kFurtherChunkBytes = 64 * 1024;
-}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 Status system_failure(std::string_view path, int error_number) {

@@ -1,4 +1,4 @@
-/// An owned file descriptor and what can be learnt from one without ever blocking.
+/// What can be learnt from a file descriptor without ever blocking.
 #pragma once
 
 #include <sys/stat.h>
@@ -6,31 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "atoll/file_descriptor.h"
 #include "atoll/status.h"
 
 namespace atl::filesystem {
-
-/// Closes its descriptor when destroyed. Move-only; -1 when empty.
-class FileDescriptor {
- public:
-  FileDescriptor() noexcept = default;
-  explicit FileDescriptor(int fd) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor();
-
-  bool valid() const noexcept { return fd_ >= 0; }
-  int get() const noexcept { return fd_; }
-  /// Gives the descriptor away.
-  int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_ = -1;
-};
 
 /// "<path>: <the system's words for error_number>", as the failure that fits: NOT_FOUND for a missing file,
 /// INVALID_ARGUMENT for a loop of links, else UNAVAILABLE.

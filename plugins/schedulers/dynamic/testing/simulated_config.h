@@ -10,7 +10,7 @@
 #include "atoll/testing/random.h"
 #include "atoll/text.h"
 #include "model_config.pb.h"
-#include "schedulers/dynamic/arrivals.h"
+#include "schedulers/dynamic/testing/arrivals.h"
 
 namespace atl::schedulers {
 
