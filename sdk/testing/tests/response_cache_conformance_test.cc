@@ -1,6 +1,8 @@
 /// The suite of response caches against one that is right and ones that are broken on purpose.
+#include <list>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "atoll/open_parts.h"
 #include "atoll/sink_interposer.h"
@@ -11,6 +13,7 @@ namespace {
 
 enum class Fault {
   kNone,
+  kNoneAndWaits,  ///< who asks what another one is about to know waits for it, and asks the model then
   kKeepsNothing,
   kIgnoresShapes,
   kIgnoresVersions,
@@ -22,12 +25,13 @@ enum class Fault {
 };
 
 /// Keeps every answer.
-class TestCache final : public ResponseCache {
+class TestCache final : public ResponseCache, private CancelListener {
  public:
-  TestCache(Gate& gate, Fault fault) : gate_(gate), fault_(fault) {}
+  TestCache(FakeHost& host, Fault fault)
+      : gate_(host.gate()), fault_(fault), thread_(host.executors().create("cache", {}).value()) {}
   virtual ~TestCache() = default;
 
-  CacheOutcome look_up(Request& request, CacheWaiter&) noexcept override {
+  CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override {
     const std::string key = key_of(request);
     {
       std::lock_guard lock(mutex_);
@@ -35,6 +39,13 @@ class TestCache final : public ResponseCache {
         answer(request, found->second);
         return CacheOutcome::kHit;
       }
+      if (fault_ == Fault::kNoneAndWaits && begun_.contains(key)) {
+        Pass pass(gate_);
+        if (!pass || !request.cancellation.listen(this, &request)) return CacheOutcome::kMiss;
+        waiting_.push_back({key, &request, &waiter, std::move(pass)});
+        return CacheOutcome::kWaits;
+      }
+      if (!gate_.closed()) begun_.insert(key);
     }
     if (fault_ == Fault::kAnswersMisses) answer_identity(request);
     Pass pass;
@@ -46,6 +57,33 @@ class TestCache final : public ResponseCache {
   }
 
  private:
+  struct Waiting {
+    std::string key;
+    Request* request;
+    CacheWaiter* waiter;
+    Pass pass;
+  };
+  /// \param ended  a key of which no answer is to come any more
+  template <class Is>
+  void resume_those(Is is, const std::string& ended) {
+    std::lock_guard lock(mutex_);
+    begun_.erase(ended);
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+      auto one = at++;
+      if (!is(*one)) continue;
+      auto resumed = std::make_shared<Waiting>(std::move(*one));
+      waiting_.erase(one);
+      thread_->post(make_task([resumed] {
+        resumed->request->cancellation.stop_listening();
+        resumed->waiter->resume(*resumed->request);
+      }));
+    }
+  }
+  void on_cancel(void* request) noexcept override {
+    thread_->post(make_task([this, request] {
+      resume_those([request](const Waiting& one) { return one.request == request; }, {});
+    }));
+  }
   /// Deletes itself.
   class Keeper final : public SinkInterposer {
    public:
@@ -56,6 +94,7 @@ class TestCache final : public ResponseCache {
       ++responses_;
       const bool is_final = (flags & kFinal) != 0;
       if (is_final && response != nullptr) keep(ReceivedResponse::of(response, flags));
+      if (is_final) cache_.resume_those([this](const Waiting& one) { return one.key == key_; }, key_);
       ResponseSink& sink = next();
       const bool last = is_final && parts_.done(1);
       send_to(sink, response, flags);
@@ -114,13 +153,16 @@ class TestCache final : public ResponseCache {
   const Fault fault_;
   std::mutex mutex_;
   std::map<std::string, ReceivedResponse> answers_;
+  std::set<std::string> begun_;  ///< whose answers are to come
+  std::list<Waiting> waiting_;
+  SerialExecutorPtr thread_;  // last: it uses all of the above
 };
 
 /// \param fails  the checks that see the fault
 ResponseCacheProvider cache(std::string name, Fault fault, const std::vector<std::string>& fails = {}) {
   ResponseCacheProvider provider;
   provider.name = std::move(name);
-  provider.make = [fault](FakeHost& host) { return std::make_shared<TestCache>(host.gate(), fault); };
+  provider.make = [fault](FakeHost& host) { return std::make_shared<TestCache>(host, fault); };
   for (const std::string& check : fails) provider.exceptions.push_back(expected_failure(check, "on purpose"));
   return provider;
 }
@@ -131,7 +173,7 @@ const std::vector<std::string> kEveryMiss = {
     "ItServesWhileItIsReplaced", "ACancelledRequestWaitsForNobody",     "ManyThreadsEachGetTheirAnswers"};
 INSTANTIATE_TEST_SUITE_P(
     Fakes, ResponseCacheConformance,
-    ::testing::Values(cache("right", Fault::kNone),
+    ::testing::Values(cache("right", Fault::kNone), cache("right and waits", Fault::kNoneAndWaits),
                       cache("keeps nothing", Fault::kKeepsNothing, {"AnAnswerIsGivenAgain"}),
                       cache("ignores shapes", Fault::kIgnoresShapes, {"OtherRequestsHaveOtherAnswers"}),
                       cache("ignores versions", Fault::kIgnoresVersions, {"OtherRequestsHaveOtherAnswers"}),
