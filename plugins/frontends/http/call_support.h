@@ -13,8 +13,12 @@
 
 namespace atl::frontends::http {
 
-/// Of calls that run a model: the answer's way to the client.
-enum TransportPart : uint32_t { kExchangePart = InferContext::kTransportPart };
+/// Of calls that run a model, both done on the connection's thread.
+enum TransportPart : uint32_t {
+  kExchangePart = InferContext::kTransportPart,  ///< the connection needs nothing of the call any more
+  kAnswerPart =
+      kExchangePart * 2  ///< the end of the answer has come, and is given to the connection or dropped
+};
 
 /// What parsing a large JSON text takes beside the text, in its sizes, at most.
 inline constexpr uint64_t kParsingGrowth = 3;

@@ -19,8 +19,7 @@ std::string event(std::string_view json) { return cat("data: ", json, "\n\n"); }
 }  // namespace
 
 GenerateCall::GenerateCall(ThreadContext& context, const Route& route)
-    : ModelCall(context, route, kExchangePart | kEndPart),
-      streams_(route.endpoint == Endpoint::kGenerateStream) {
+    : ModelCall(context, route), streams_(route.endpoint == Endpoint::kGenerateStream) {
   regions.set_source(*context.frontend.server.shared_memory, {}, context.frontend.server.device_memory.get());
   parts_.owned.set_charge(memory);
 }
@@ -70,7 +69,7 @@ void GenerateCall::refuse(const Status& status) noexcept {
   drop_body();
   final_seen_here_ = true;
   if (channel_ != nullptr) http::answer_error(*channel_, status, request.retry_after_ms);
-  done(kEndPart);
+  done(kAnswerPart);
 }
 
 Status GenerateCall::check_output(const OutputTensor& output, uint64_t size_bytes) noexcept {
@@ -95,10 +94,7 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
   if (response != nullptr) {
     if (!dropping_ && (streams_ || responses_ == 0)) {
       const int status = write_response(*response, &text);
-      if (responses_ == 0) {
-        std::lock_guard lock(mutex_);
-        http_status_ = status;
-      }
+      if (responses_ == 0) http_status_ = status;
     }
     ++responses_;
     discard(response);
@@ -107,18 +103,15 @@ void GenerateCall::on_response(Response* response, uint32_t flags) noexcept {
   if (!streams_) {
     if (responses_ == 1 && !text.empty()) only_ = std::move(text);
     if (!end) return;
-    push(responses_ == 1 ? std::move(only_) : error_json(messages::kGenerateNotOneResponse), Ending::kEnd);
+    push(responses_ == 1 ? std::move(only_) : error_json(messages::kGenerateNotOneResponse), Outbox::kEnd);
     return;
   }
   if (!text.empty()) text = event(text);
-  // A single response may be larger than the limit if nothing else waits.
-  const uint64_t waiting = backlog_bytes_.load(std::memory_order_relaxed);
-  if (!dropping_ && waiting != 0 &&
-      waiting + text.size() > context_.frontend.settings.max_stream_backlog_bytes) {
+  if (!dropping_ && !outbox_.has_room(text.size(), context_.frontend.settings.max_stream_backlog_bytes)) {
     cut();
     text.clear();
   }
-  if (!text.empty() || end) push(std::move(text), end ? Ending::kEnd : Ending::kNone);
+  if (!text.empty() || end) push(std::move(text), end ? Outbox::kEnd : 0u);
 }
 
 void GenerateCall::cut() noexcept {
@@ -126,20 +119,12 @@ void GenerateCall::cut() noexcept {
   push(event(error_json(cat("the client takes its stream too slowly: more than ",
                             context_.frontend.settings.max_stream_backlog_bytes,
                             " bytes wait for it, and the request was cancelled"))),
-       Ending::kCut);
+       Outbox::kCut);
   request.cancellation.cancel();
 }
 
-void GenerateCall::push(std::string text, Ending ending) noexcept {
-  backlog_bytes_.fetch_add(text.size(), std::memory_order_relaxed);
-  {
-    std::lock_guard lock(mutex_);
-    if (!text.empty()) pending_.push_back(std::move(text));
-    ended_ = ended_ || ending == Ending::kEnd;
-    cut_ = cut_ || ending == Ending::kCut;
-    if (posted_) return;
-    posted_ = true;
-  }
+void GenerateCall::push(std::string text, uint32_t marks) noexcept {
+  if (!outbox_.push(std::move(text), marks)) return;
   if (context_.is_current()) {
     flush();
   } else {
@@ -148,15 +133,8 @@ void GenerateCall::push(std::string text, Ending ending) noexcept {
 }
 
 void GenerateCall::flush() noexcept {
-  std::vector<std::string> texts;
-  bool end = false;
-  bool close = false;
-  {
-    std::lock_guard lock(mutex_);
-    texts.swap(pending_);
-    end = ended_;
-    close = ended_ || cut_;
-  }
+  auto [texts, marks] = outbox_.take();
+  const bool end = (marks & Outbox::kEnd) != 0;
   final_seen_here_ = end;
   // Answering may end the exchange, and the client's going the request; this object stays, as its end is open.
   if (channel_ != nullptr && !streams_) {
@@ -167,16 +145,13 @@ void GenerateCall::flush() noexcept {
           std::move(texts.front()));
     }
   } else if (channel_ != nullptr && !stream_closed_) {
-    answer_stream(std::move(texts), close);
+    answer_stream(std::move(texts), marks != 0);
   }
   if (end) {
-    done(kEndPart);
+    done(kAnswerPart);
     return;
   }
-  // What was pushed meanwhile, perhaps from in here.
-  std::lock_guard lock(mutex_);
-  posted_ = !pending_.empty() || ended_;
-  if (posted_) context_.post(*this);
+  if (outbox_.finish(marks)) context_.post(*this);
 }
 
 void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexcept {
@@ -195,9 +170,7 @@ void GenerateCall::answer_stream(std::vector<std::string> texts, bool end) noexc
   }
 }
 
-void GenerateCall::on_stream_written(size_t bytes) noexcept {
-  backlog_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-}
+void GenerateCall::on_stream_written(size_t bytes) noexcept { outbox_.written(bytes); }
 
 void GenerateCall::on_written() noexcept {
   trace("HTTP_SEND_END");

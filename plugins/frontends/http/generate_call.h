@@ -4,9 +4,7 @@
 /// What a slow client has not taken waits here and in the connection, up to max_stream_backlog_bytes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "frontends/http/codec/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 #include "frontends/http/model_call.h"
+#include "frontends/http/outbox.h"
 
 namespace atl::frontends::http {
 
@@ -30,19 +29,13 @@ class GenerateCall final : public ModelCall<InferContext> {
   void on_posted() noexcept override;
 
  private:
-  /// Beside the exchange: the end of the answer has come to the connection's thread, which makes nothing more
-  /// of it.
-  static constexpr uint32_t kEndPart = kExchangePart * 2;
-
   ~GenerateCall() override = default;
 
   void drop_body() noexcept;
   /// The response as the client is to see it. \returns the HTTP status it would have as the only one
   int write_response(Response& response, std::string* text) noexcept;
-  /// What a text is the last one of: the answer, or, because too much waits, what the client gets of it.
-  enum class Ending : uint32_t { kNone, kEnd, kCut };
   /// Takes the text to the connection's thread. [model]
-  void push(std::string text, Ending ending) noexcept;
+  void push(std::string text, uint32_t marks) noexcept;
   void cut() noexcept;
   /// Gives what was pushed to the connection. [connection]
   void flush() noexcept;
@@ -71,15 +64,9 @@ class GenerateCall final : public ModelCall<InferContext> {
   uint32_t responses_ = 0;
   bool dropping_ = false;  ///< too much waits: nothing more is sent
   std::string only_;       ///< the first response of a call that does not stream
+  int http_status_ = 200;  ///< of the first response; set before that is pushed
 
-  std::atomic<uint64_t> backlog_bytes_{0};
-
-  std::mutex mutex_;  ///< guards what follows
-  std::vector<std::string> pending_;
-  int http_status_ = 200;  ///< of the first response
-  bool ended_ = false;
-  bool cut_ = false;
-  bool posted_ = false;  ///< flush() is to run, or runs
+  Outbox outbox_;
 };
 
 }  // namespace atl::frontends::http

@@ -31,8 +31,7 @@ iovec to_iovec(const void* data, size_t bytes) noexcept { return {const_cast<voi
 
 }  // namespace
 
-HttpInferCall::HttpInferCall(ThreadContext& context, const Route& route)
-    : ModelCall(context, route, kExchangePart) {
+HttpInferCall::HttpInferCall(ThreadContext& context, const Route& route) : ModelCall(context, route) {
   regions.set_source(*context.frontend.server.shared_memory,
                      {context.frontend.settings.max_input_bytes, "max_input_size"},
                      context.frontend.server.device_memory.get());
@@ -240,38 +239,24 @@ void HttpInferCall::on_posted() noexcept {
 }
 
 void HttpInferCall::send_reply() noexcept {
-  if (channel_ == nullptr) {
-    end_exchange();
-    return;
+  if (channel_ != nullptr) {
+    sent_ = true;
+    trace("HTTP_SEND_START");
+    channel_->answer(head_, reply_);
   }
-  sent_ = true;
-  trace("HTTP_SEND_START");
-  channel_->answer(head_, reply_);
+  done(kAnswerPart);
 }
 
 void HttpInferCall::on_written() noexcept {
   trace("HTTP_SEND_END");
-  end_exchange();
+  free_tensors();
+  done(kExchangePart);
 }
 
 void HttpInferCall::on_gone() noexcept {
   channel_ = nullptr;
-  if (sent_) {
-    end_exchange();
-    return;
-  }
-  cancelling_ = true;
-  request.cancellation.cancel();
-  cancelling_ = false;
-  if (end_wanted_) end_exchange();
-}
-
-void HttpInferCall::end_exchange() noexcept {
-  if (cancelling_) {
-    end_wanted_ = true;
-    return;
-  }
-  free_tensors();
+  // The answer may come while this cancels; the object stays, as its exchange is open.
+  if (!sent_) request.cancellation.cancel();
   done(kExchangePart);
 }
 
@@ -282,6 +267,7 @@ void HttpInferCall::free_tensors() noexcept {
 }
 
 void HttpInferCall::recycle() noexcept {
+  free_tensors();
   reset_request();
   parts_.reset();
   json_.reset();
@@ -290,7 +276,7 @@ void HttpInferCall::recycle() noexcept {
   head_ = {};
   encoding_ = accepted_ = Encoding::kIdentity;
   channel_ = nullptr;
-  cancelling_ = end_wanted_ = sent_ = false;
+  sent_ = false;
   recycled_ = true;
   if (context_.is_current()) {
     on_posted();

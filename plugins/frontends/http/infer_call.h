@@ -47,8 +47,6 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   /// The answer is complete: to the client with it. [any]
   void deliver() noexcept;
   void send_reply() noexcept;
-  /// The connection needs nothing of this object any more.
-  void end_exchange() noexcept;
   void free_tensors() noexcept;
 
   // --- UnaryInferContext ---
@@ -60,8 +58,6 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   void recycle() noexcept override;
 
   // Of the connection's thread.
-  bool cancelling_ = false;  ///< inside cancel(): the end of the exchange has to wait
-  bool end_wanted_ = false;
   bool sent_ = false;
   Encoding body_encoding_ = Encoding::kIdentity;
   bool has_json_length_ = false;

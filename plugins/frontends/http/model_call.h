@@ -19,7 +19,7 @@ class ModelCall : public Context, public Call, public Posted {
  public:
   void run(Channel& channel) noexcept final {
     channel_ = &channel;
-    this->begin(transport_parts_);
+    this->begin(kExchangePart | kAnswerPart);
     HttpContext& frontend = context_.frontend;
     pass_ = frontend.calls.enter();
     if (!pass_) {
@@ -35,9 +35,7 @@ class ModelCall : public Context, public Call, public Posted {
   }
 
  protected:
-  /// \param parts  the transport's, as begin() has them
-  ModelCall(ThreadContext& context, const Route& route, uint32_t parts)
-      : context_(context), route_(route), transport_parts_(parts) {
+  ModelCall(ThreadContext& context, const Route& route) : context_(context), route_(route) {
     this->memory.set_source(*context.frontend.server.request_memory, Code::kUnavailable);
   }
   ~ModelCall() override = default;
@@ -60,9 +58,6 @@ class ModelCall : public Context, public Call, public Posted {
   Channel* channel_ = nullptr;  ///< null: the client has gone, or has all it will get
   Route route_;                 ///< valid while run() runs or the request waits, as is the head
   BodyBuffer body_;
-
- private:
-  const uint32_t transport_parts_;
 };
 
 }  // namespace atl::frontends::http

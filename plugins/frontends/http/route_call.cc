@@ -79,72 +79,53 @@ void RouteCall::answer(const HttpReply& reply, std::string body) noexcept {
     }
   }
   set_head(reply);
-  deliver(std::move(body), true);
+  deliver(std::move(body), Outbox::kEnd);
 }
 
 void RouteCall::answer_error(const Status& status, uint32_t retry_after_ms) noexcept {
   http_status_ = http_status(status.code());
   content_type_ = kJsonType;
   retry_after_ms_ = retry_after_ms;
-  deliver(error_json(client_text(status)), true);
+  deliver(error_json(client_text(status)), Outbox::kEnd);
 }
 
 void RouteCall::begin(const HttpReply& reply) noexcept {
   set_head(reply);
   streams_ = true;
-  deliver({}, false);
+  deliver({}, 0);
 }
 
 Status RouteCall::write(std::string piece) noexcept {
   if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
   if (piece.empty()) return {};
   const uint64_t most = context_.frontend.settings.max_stream_backlog_bytes;
-  const uint64_t waiting = waiting_bytes_.load(std::memory_order_relaxed);
-  // A single piece may be larger than the limit if nothing else waits.
-  if (waiting != 0 && waiting + piece.size() > most) {
-    cut_.store(true, std::memory_order_relaxed);
-    deliver({}, false);
+  if (!outbox_.has_room(piece.size(), most)) {
+    deliver({}, Outbox::kCut);
     return make_status(Code::kResourceExhausted, "the client takes its stream too slowly: more than ", most,
                        " bytes wait for it");
   }
-  waiting_bytes_.fetch_add(piece.size(), std::memory_order_relaxed);
-  deliver(std::move(piece), false);
+  deliver(std::move(piece), 0);
   return {};
 }
 
-uint64_t RouteCall::waiting_bytes() const noexcept { return waiting_bytes_.load(std::memory_order_relaxed); }
+void RouteCall::end() noexcept { deliver({}, Outbox::kEnd); }
 
-void RouteCall::end() noexcept { deliver({}, true); }
-
-void RouteCall::deliver(std::string piece, bool end) noexcept {
-  ThreadContext& context = context_;
-  {
-    // As soon as this is unlocked the connection's thread may see the end, and free the object.
-    std::lock_guard lock(mutex_);
-    if (!piece.empty()) pieces_.push_back(std::move(piece));
-    ended_ = ended_ || end;
-    if (posted_) return;
-    posted_ = true;
-  }
-  if (context.is_current()) {
+void RouteCall::deliver(std::string piece, uint32_t marks) noexcept {
+  if (!outbox_.push(std::move(piece), marks)) return;
+  if (context_.is_current()) {
     flush();
   } else {
-    context.post(*this);
+    context_.post(*this);
   }
 }
 
 // --- on the connection's thread ---
 
 void RouteCall::flush() noexcept {
-  std::vector<std::string> pieces;
-  bool ended = false;
-  {
-    std::lock_guard lock(mutex_);
-    pieces.swap(pieces_);
-    ended = ended_;
-    posted_ = false;
-  }
-  if (channel_ != nullptr && cut_.load(std::memory_order_relaxed)) {
+  auto [pieces, marks] = outbox_.take();
+  const bool ended = (marks & Outbox::kEnd) != 0;
+  // Each of these may end the exchange; this object stays, as its answer is open.
+  if (channel_ != nullptr && (marks & Outbox::kCut) != 0) {
     channel_->cut();
   } else if (channel_ != nullptr && streams_ && !no_body_) {
     send_pieces(std::move(pieces), ended);
@@ -153,7 +134,11 @@ void RouteCall::flush() noexcept {
     const bool is_whole = !streams_ && !pieces.empty();
     channel_->answer_text(reply_head(), is_whole ? std::move(pieces.front()) : std::string());
   }
-  if (ended) done(kAnswering);
+  if (ended) {
+    done(kAnswering);
+  } else if (outbox_.finish(marks)) {
+    context_.post(*this);
+  }
 }
 
 void RouteCall::send_pieces(std::vector<std::string> pieces, bool ended) noexcept {
@@ -169,10 +154,6 @@ ReplyHead RouteCall::reply_head() const noexcept {
           .content_type = content_type_,
           .extra = headers_,
           .retry_after_ms = retry_after_ms_};
-}
-
-void RouteCall::on_stream_written(size_t bytes) noexcept {
-  waiting_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void RouteCall::on_written() noexcept {

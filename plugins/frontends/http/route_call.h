@@ -1,10 +1,7 @@
 /// One request that another plugin answers.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "atoll/http_routes.h"
 #include "frontends/common/http/body_buffer.h"
 #include "frontends/common/http/call.h"
+#include "frontends/http/outbox.h"
 #include "frontends/http/thread_context.h"
 
 namespace atl::frontends::http {
@@ -28,7 +26,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   void run(Channel& channel) noexcept override;
   void on_written() noexcept override;
   void on_gone() noexcept override;
-  void on_stream_written(size_t bytes) noexcept override;
+  void on_stream_written(size_t bytes) noexcept override { outbox_.written(bytes); }
 
   // --- Posted ---
   void on_posted() noexcept override { flush(); }
@@ -44,7 +42,7 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   void answer(const HttpReply& reply, std::string body) noexcept override;
   void begin(const HttpReply& reply) noexcept override;
   Status write(std::string piece) noexcept override;
-  uint64_t waiting_bytes() const noexcept override;
+  uint64_t waiting_bytes() const noexcept override { return outbox_.waiting_bytes(); }
   void end() noexcept override;
 
  private:
@@ -55,8 +53,8 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
 
   void answer_error(const Status& status, uint32_t retry_after_ms) noexcept;
   void set_head(const HttpReply& reply) noexcept;
-  /// Brings the piece, and what was set before, to the connection's thread. \param end  of the exchange
-  void deliver(std::string piece, bool end) noexcept;
+  /// Brings the piece, and what was set before, to the connection's thread.
+  void deliver(std::string piece, uint32_t marks) noexcept;
   /// Gives it to the connection. [connection]
   void flush() noexcept;
   void send_pieces(std::vector<std::string> pieces, bool ended) noexcept;
@@ -77,7 +75,6 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   RequestCharge charge_;  ///< while nobody has answered, of the thread that does
 
   Cancellation cancellation_;
-  std::atomic<uint64_t> waiting_bytes_{0};
 
   // Written before the first deliver().
   int http_status_ = 200;
@@ -85,12 +82,8 @@ class RouteCall final : public HttpExchange, public Call, public Posted {
   std::string headers_;
   uint32_t retry_after_ms_ = 0;
   bool streams_ = false;
-  std::atomic<bool> cut_{false};
 
-  std::mutex mutex_;  ///< guards what follows
-  std::vector<std::string> pieces_;
-  bool ended_ = false;
-  bool posted_ = false;
+  Outbox outbox_;
 };
 
 }  // namespace atl::frontends::http

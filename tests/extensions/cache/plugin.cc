@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atoll/gate.h"
@@ -24,16 +25,16 @@ struct CachedOutput {
   std::string bytes;
 };
 struct Entry {
-  std::string inputs;  ///< names, shapes and bytes, one after the other
+  std::string question;  ///< as question_of() has it
   std::vector<CachedOutput> outputs;
 };
 
 class LastAnswers {
  public:
-  std::optional<std::vector<CachedOutput>> find(const std::string& model, const std::string& inputs) {
+  std::optional<std::vector<CachedOutput>> find(const std::string& model, const std::string& question) {
     std::scoped_lock lock(mutex_);
     const auto entry = entries_.find(model);
-    if (entry == entries_.end() || entry->second.inputs != inputs) return std::nullopt;
+    if (entry == entries_.end() || entry->second.question != question) return std::nullopt;
     return entry->second.outputs;
   }
   void keep(const std::string& model, Entry entry) {
@@ -46,8 +47,11 @@ class LastAnswers {
   std::map<std::string, Entry> entries_;
 };
 
-std::string inputs_of(const atl::Request& request) {
-  std::string text;
+/// What is asked: the version, the outputs, and the inputs with their bytes, one after the other.
+std::string question_of(const atl::Request& request) {
+  const atl::ModelInfo& model = request.model->info();
+  std::string text = atl::cat(model.version, " ");
+  for (const atl::RequestedOutput& output : request.outputs) text += atl::cat(output.name, " ");
   for (const atl::InputTensor& input : request.inputs) {
     text += atl::cat(input.name, " ", atl::data_type_name(input.datatype), " ", atl::shape_text(input.shape),
                      " ");
@@ -61,15 +65,16 @@ std::string inputs_of(const atl::Request& request) {
 /// Keeps a request's answer as it goes by; deletes itself.
 class Keeper final : public atl::SinkInterposer {
  public:
-  Keeper(LastAnswers& answers, const atl::Request& request, std::string inputs, atl::Pass pass)
+  Keeper(LastAnswers& answers, const atl::Request& request, std::string question, atl::Pass pass)
       : pass_(std::move(pass)),
         answers_(answers),
         model_(request.model->info().name),
-        inputs_(std::move(inputs)) {}
+        question_(std::move(question)) {}
   virtual ~Keeper() = default;
 
   void send(atl::Response* response, uint32_t flags) noexcept override {
-    if (response != nullptr && response->error.ok() && (flags & atl::kFinal) != 0) keep(*response);
+    const bool is_only = std::exchange(is_first_, false) && (flags & atl::kFinal) != 0;
+    if (is_only && response != nullptr && response->error.ok()) keep(*response);
     atl::ResponseSink& sink = next();
     const bool last = (flags & atl::kFinal) != 0 && parts_.done(kFinalPart);
     send_to(sink, response, flags);
@@ -90,7 +95,7 @@ class Keeper final : public atl::SinkInterposer {
     delete this;
   }
   void keep(const atl::Response& response) {
-    Entry entry{std::move(inputs_), {}};
+    Entry entry{std::move(question_), {}};
     for (const atl::OutputTensor& output : response.outputs) {
       entry.outputs.push_back({std::string(output.name),
                                output.datatype,
@@ -103,7 +108,8 @@ class Keeper final : public atl::SinkInterposer {
   atl::Pass pass_;
   LastAnswers& answers_;
   const std::string model_;
-  std::string inputs_;
+  std::string question_;
+  bool is_first_ = true;  ///< no response has come
   atl::OpenParts parts_{kFinalPart | kReleasePart};
 };
 
@@ -112,13 +118,13 @@ class Cache final : public atl::Plugin, public atl::ResponseCache {
   explicit Cache(atl::Host& host) : host_(host) {}
 
   atl::CacheOutcome look_up(atl::Request& request, atl::CacheWaiter&) noexcept override {
-    std::string inputs = inputs_of(request);
-    if (auto outputs = answers_.find(request.model->info().name, inputs)) {
+    std::string question = question_of(request);
+    if (auto outputs = answers_.find(request.model->info().name, question)) {
       answer(request, *outputs);
       return atl::CacheOutcome::kHit;
     }
     atl::Pass pass(host_.gate());
-    if (pass) (new Keeper(answers_, request, std::move(inputs), std::move(pass)))->interpose(request);
+    if (pass) (new Keeper(answers_, request, std::move(question), std::move(pass)))->interpose(request);
     return atl::CacheOutcome::kMiss;
   }
 

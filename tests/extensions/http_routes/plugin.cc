@@ -52,7 +52,8 @@ class RoutesFixture final : public atl::Plugin, public atl::HttpRoutes, private 
     } else if (route == "/later") {
       post([this, &exchange] { exchange.answer(kText, atl::cat(name_, " later")); });
     } else if (route == "/slow") {
-      thread_->post_at(host_.clock().now_ns() + kSlowNs, atl::make_task([this, &exchange] {
+      const int64_t slow_ns = host_.options().get_duration_ns("slow");
+      thread_->post_at(host_.clock().now_ns() + slow_ns, atl::make_task([this, &exchange] {
                          exchange.answer(kText, atl::cat(name_, " slow"));
                        }));
       host_.log().info("a slow request has begun");
@@ -75,7 +76,6 @@ class RoutesFixture final : public atl::Plugin, public atl::HttpRoutes, private 
   }
 
  private:
-  static constexpr int64_t kSlowNs = 2 * atl::kNsPerSecond;
   static constexpr atl::HttpReply kText{.content_type = "text/plain"};
 
   template <class Function>
@@ -105,11 +105,11 @@ class RoutesFixture final : public atl::Plugin, public atl::HttpRoutes, private 
       exchange.end();
     });
   }
-  /// More than any client takes.
+  /// More than any client takes, unless the plugin drains.
   void flood(atl::HttpExchange& exchange) {
     exchange.begin(kText);
     atl::Status status;
-    while (status.ok()) status = exchange.write(std::string(65536, 'x'));
+    while (status.ok() && !host_.gate().closed()) status = exchange.write(std::string(65536, 'x'));
     exchange.end();
     host_.log().info("the flood ended: ", status.message());
   }
@@ -152,6 +152,7 @@ class RoutesFixture final : public atl::Plugin, public atl::HttpRoutes, private 
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("name", "first").help("What answers begin with."),
+    atl::option_duration("slow", "2s").help("How long slow answers take."),
     atl::option_string("prefix", "/fixture").help("What paths begin with."),
 };
 

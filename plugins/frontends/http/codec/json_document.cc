@@ -114,7 +114,7 @@ simdjson::error_code JsonDocument::parse_strict(const char* text, size_t size, u
 }
 
 Status JsonDocument::parse(std::string_view text) noexcept {
-  shortened_ = {};
+  shortened_.release();
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   try {
     if (text.size() <= kSmallJsonBytes) return parse_whole(text);
@@ -184,7 +184,7 @@ const LongArray* JsonDocument::find_long_array(JsonElement value) const noexcept
 }
 
 void JsonDocument::release() noexcept {
-  shortened_ = {};
+  shortened_.release();
   if (parser_.capacity() > kSmallJsonBytes) parser_ = simdjson::dom::parser();
   if (copy_bytes_ > kSmallJsonBytes) {
     copy_.reset();

@@ -47,7 +47,7 @@ struct Cells {
 };
 
 template <class T>
-Fault fill_one(JsonElement value, Cells<T>& cells) noexcept {
+inline Fault fill_one(JsonElement value, Cells<T>& cells) noexcept {
   // Into a value of its own: the element behind the last one is refused, not written.
   T element{};
   const Fault fault = store<T>(cells.document, value, &element);
