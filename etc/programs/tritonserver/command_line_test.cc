@@ -122,8 +122,7 @@ TEST(FlagTable, EveryRowIsWholeAndInTheOrderOfHelp) {
     EXPECT_TRUE(flag.help.ends_with('.')) << flag.name;
     using Kind = FlagEffect::Kind;
     const FlagEffect& effect = flag.effect;
-    EXPECT_EQ(effect.kind == Kind::kKey || effect.kind == Kind::kList, !effect.key.empty() && !effect.read)
-        << flag.name;
+    EXPECT_EQ(effect.kind == Kind::kKey, !effect.key.empty() && !effect.read) << flag.name;
     EXPECT_EQ(effect.kind == Kind::kOwn, effect.read != nullptr && effect.why.empty()) << flag.name;
     bool excused =
         effect.kind == Kind::kNothing || effect.kind == Kind::kRefused || effect.kind == Kind::kMustBeOff;

@@ -65,9 +65,6 @@ Status apply(const Flag& flag, FlagUse& use) {
   switch (effect.kind) {
     case FlagEffect::Kind::kKey:
       return set_key(effect, use);
-    case FlagEffect::Kind::kList:
-      use.options.keys.add(effect.key, use.value);
-      return {};
     case FlagEffect::Kind::kOwn:
       return effect.read(use);
     case FlagEffect::Kind::kNothing:

@@ -49,7 +49,6 @@ enum class ValueType : uint32_t { kText, kBool, kInteger, kBytes, kNumber, kSeco
 struct FlagEffect {
   enum class Kind : uint32_t {
     kKey,       ///< sets `key`
-    kList,      ///< adds to the list `key`
     kOwn,       ///< `read` does it; `key` says where to, for --help
     kNothing,   ///< is checked and has no effect, for the reason `why`
     kRefused,   ///< is checked and refused, for the reason `why`
@@ -69,7 +68,6 @@ inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 constexpr FlagEffect sets(std::string_view key, ValueType type, int64_t minimum = 0, int64_t maximum = 0) {
   return {.kind = FlagEffect::Kind::kKey, .type = type, .key = key, .minimum = minimum, .maximum = maximum};
 }
-constexpr FlagEffect adds_to(std::string_view key) { return {.kind = FlagEffect::Kind::kList, .key = key}; }
 /// \param keys  for --help.
 constexpr FlagEffect read_by(Reader read, std::string_view keys) {
   return {.kind = FlagEffect::Kind::kOwn, .key = keys, .read = read};

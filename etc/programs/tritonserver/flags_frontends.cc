@@ -20,27 +20,22 @@ Status read_on(FlagUse& use, bool* on) {
 }
 
 /// Which ports and addresses can be listened on counts only for endpoints that are allowed: see launch.h.
-Status read_port(FlagUse& use, int64_t* port) {
+template <EndpointAddress LaunchOptions::*kEndpoint>
+Status read_allowed(FlagUse& use) {
+  return read_on(use, &(use.options.*kEndpoint).allowed);
+}
+template <EndpointAddress LaunchOptions::*kEndpoint>
+Status read_port(FlagUse& use) {
   auto value = parse_integer(use.value);
   if (!value.ok()) return std::move(value).status();
-  *port = *value;
+  (use.options.*kEndpoint).port = *value;
   return {};
 }
-
-Status read_address(FlagUse& use, std::string* address) {
-  *address = use.value;
+template <EndpointAddress LaunchOptions::*kEndpoint>
+Status read_address(FlagUse& use) {
+  (use.options.*kEndpoint).address = use.value;
   return {};
 }
-
-Status allow_http(FlagUse& use) { return read_on(use, &use.options.http.allowed); }
-Status allow_grpc(FlagUse& use) { return read_on(use, &use.options.grpc.allowed); }
-Status allow_metrics(FlagUse& use) { return read_on(use, &use.options.metrics.allowed); }
-Status http_port(FlagUse& use) { return read_port(use, &use.options.http.port); }
-Status grpc_port(FlagUse& use) { return read_port(use, &use.options.grpc.port); }
-Status metrics_port(FlagUse& use) { return read_port(use, &use.options.metrics.port); }
-Status http_address(FlagUse& use) { return read_address(use, &use.options.http.address); }
-Status grpc_address(FlagUse& use) { return read_address(use, &use.options.grpc.address); }
-Status metrics_address(FlagUse& use) { return read_address(use, &use.options.metrics.address); }
 
 Status read_input_size(FlagUse& use) {
   auto bytes =
@@ -181,11 +176,11 @@ constexpr std::string_view kNoVertex =
 
 constexpr Flag kFrontendFlags[] = {
     {Group::kHttp, "allow-http", "<boolean>", "Whether HTTP is served. Default: true.",
-     read_by(allow_http, "plugin.http.enabled")},
+     read_by(read_allowed<&LaunchOptions::http>, "plugin.http.enabled")},
     {Group::kHttp, "http-address", "<string>", "Address that HTTP listens on. Default: 127.0.0.1.",
-     read_by(http_address, "plugin.http.address")},
+     read_by(read_address<&LaunchOptions::http>, "plugin.http.address")},
     {Group::kHttp, "http-port", "<integer>", "Port of HTTP; 0 takes a free one. Default: 8000.",
-     read_by(http_port, "plugin.http.address")},
+     read_by(read_port<&LaunchOptions::http>, "plugin.http.address")},
     {Group::kHttp, "reuse-http-port", "<boolean>",
      "Whether other servers may share the port. Default: false.",
      must_be_off("the HTTP port is this server's alone; put a load balancer before several servers")},
@@ -205,11 +200,11 @@ constexpr Flag kFrontendFlags[] = {
      read_by(read_restricted_api, "plugin.keys.restricted_apis")},
 
     {Group::kGrpc, "allow-grpc", "<boolean>", "Whether gRPC is served. Default: true.",
-     read_by(allow_grpc, "plugin.grpc.enabled")},
+     read_by(read_allowed<&LaunchOptions::grpc>, "plugin.grpc.enabled")},
     {Group::kGrpc, "grpc-address", "<string>", "Address that gRPC listens on. Default: 127.0.0.1.",
-     read_by(grpc_address, "plugin.grpc.address")},
+     read_by(read_address<&LaunchOptions::grpc>, "plugin.grpc.address")},
     {Group::kGrpc, "grpc-port", "<integer>", "Port of gRPC; 0 takes a free one. Default: 8001.",
-     read_by(grpc_port, "plugin.grpc.address")},
+     read_by(read_port<&LaunchOptions::grpc>, "plugin.grpc.address")},
     {Group::kGrpc, "reuse-grpc-port", "<boolean>",
      "Whether other servers may share the port. Default: false.",
      sets("plugin.grpc.reuse_port", ValueType::kBool)},
@@ -290,18 +285,18 @@ constexpr Flag kFrontendFlags[] = {
      refused(kNoVertex)},
 
     {Group::kMetrics, "allow-metrics", "<boolean>", "Whether metrics are served. Default: true.",
-     read_by(allow_metrics, "plugin.metrics.enabled")},
+     read_by(read_allowed<&LaunchOptions::metrics>, "plugin.metrics.enabled")},
     {Group::kMetrics, "allow-gpu-metrics", "<boolean>", "Whether metrics of GPUs are served.",
      must_be_off("no metrics of GPUs are collected; run NVIDIA's DCGM exporter beside the server")},
     {Group::kMetrics, "allow-cpu-metrics", "<boolean>",
      "Whether processor and memory use are served. Default: true.",
      sets("plugin.metrics.cpu_metrics", ValueType::kBool)},
     {Group::kMetrics, "metrics-address", "<string>", "Address of metrics. Default: that of HTTP.",
-     read_by(metrics_address, "plugin.metrics.address")},
+     read_by(read_address<&LaunchOptions::metrics>, "plugin.metrics.address")},
     {Group::kMetrics, "metrics-port", "<integer>", "Port of metrics; 0 takes a free one. Default: 8002.",
-     read_by(metrics_port, "plugin.metrics.address")},
+     read_by(read_port<&LaunchOptions::metrics>, "plugin.metrics.address")},
     {Group::kMetrics, "metrics-interval-ms", "<number>",
-     "Milliseconds, 1 to 3600000; every half of them processor and memory use are looked at. Default: 2000.",
+     "Milliseconds, 1 to 3600000; every half of them processor and memory use are sampled. Default: 2000.",
      sets("plugin.metrics.interval", ValueType::kMilliseconds, 1, kHourMs)},
     {Group::kMetrics, "metrics-config", "<string>=<string>",
      "counter_latencies, summary_latencies or histogram_latencies, =true or false; "

@@ -13,10 +13,6 @@ namespace atl::backends {
 
 /// ModelConfig's element type as the SDK's; both use the same numbers.
 constexpr DataType data_type_of(inference::DataType type) noexcept { return static_cast<DataType>(type); }
-/// And back; TYPE_INVALID for kInvalid.
-constexpr inference::DataType config_data_type_of(DataType type) noexcept {
-  return static_cast<inference::DataType>(type);
-}
 
 /// Owns the parsed message. Movable. Reading is thread safe.
 class ConfigView {

@@ -22,8 +22,9 @@ TEST(ConfigView, HoldsTheMessage) {
 TEST(ConfigView, DataTypesHaveTheSameNumbers) {
   for (uint32_t i = 0; i < kDataTypeCount; ++i) {
     auto type = static_cast<DataType>(i);
-    std::string name = inference::DataType_Name(config_data_type_of(type));
-    EXPECT_EQ(data_type_of(config_data_type_of(type)), type);
+    const auto config_type = static_cast<inference::DataType>(type);
+    const std::string& name = inference::DataType_Name(config_type);
+    EXPECT_EQ(data_type_of(config_type), type);
     if (type == DataType::kInvalid || type == DataType::kBytes) continue;  // TYPE_STRING is BYTES on the wire
     EXPECT_EQ(name, cat("TYPE_", data_type_name(type)));
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/number_type.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
@@ -68,30 +69,16 @@ std::string top_of_all(const Buffer& buffer, size_t items, size_t per_item, size
 using TopOfAll = std::string (*)(const Buffer&, size_t, size_t, size_t, const TensorSpec*);
 
 TopOfAll top_function(DataType type) noexcept {
-  switch (type) {
-    case DataType::kUint8:
-      return &top_of_all<uint8_t>;
-    case DataType::kUint16:
-      return &top_of_all<uint16_t>;
-    case DataType::kUint32:
-      return &top_of_all<uint32_t>;
-    case DataType::kUint64:
-      return &top_of_all<uint64_t>;
-    case DataType::kInt8:
-      return &top_of_all<int8_t>;
-    case DataType::kInt16:
-      return &top_of_all<int16_t>;
-    case DataType::kInt32:
-      return &top_of_all<int32_t>;
-    case DataType::kInt64:
-      return &top_of_all<int64_t>;
-    case DataType::kFp32:
-      return &top_of_all<float>;
-    case DataType::kFp64:
-      return &top_of_all<double>;
-    default:
-      return nullptr;
-  }
+  return visit_number_type(
+      type,
+      []<class T>(std::type_identity<T>) -> TopOfAll {
+        if constexpr (std::is_same_v<T, bool>) {
+          return nullptr;
+        } else {
+          return &top_of_all<T>;
+        }
+      },
+      []() -> TopOfAll { return nullptr; });
 }
 
 const TensorSpec* find_spec(const ModelInfo& model, std::string_view name) noexcept {

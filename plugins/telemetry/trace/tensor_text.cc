@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "atoll/number_type.h"
 #include "atoll/text.h"
 #include "telemetry/trace/json_text.h"
 
@@ -24,11 +25,6 @@ std::string numbers(std::string_view bytes, Shown shown) {
     text_detail::append(out, shown(value));
   }
   return out;
-}
-
-template <class T>
-std::string numbers(std::string_view bytes) {
-  return numbers<T>(bytes, [](T value) { return value; });
 }
 
 float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
@@ -62,39 +58,26 @@ std::string texts(std::string_view bytes) {
 
 std::string values_text(const RecordedTensor& tensor) {
   const std::string& bytes = tensor.bytes;
-  switch (tensor.datatype) {
-    case DataType::kBool:
-      return numbers<uint8_t>(bytes, [](uint8_t value) { return value == 0 ? 0 : 1; });
-    case DataType::kUint8:
-      return numbers<uint8_t>(bytes, [](uint8_t value) { return uint32_t{value}; });
-    case DataType::kUint16:
-      return numbers<uint16_t>(bytes);
-    case DataType::kUint32:
-      return numbers<uint32_t>(bytes);
-    case DataType::kUint64:
-      return numbers<uint64_t>(bytes);
-    case DataType::kInt8:
-      return numbers<int8_t>(bytes, [](int8_t value) { return int32_t{value}; });
-    case DataType::kInt16:
-      return numbers<int16_t>(bytes);
-    case DataType::kInt32:
-      return numbers<int32_t>(bytes);
-    case DataType::kInt64:
-      return numbers<int64_t>(bytes);
-    case DataType::kFp16:
-      return numbers<uint16_t>(bytes, from_fp16);
-    case DataType::kBf16:
-      return numbers<uint16_t>(bytes, from_bf16);
-    case DataType::kFp32:
-      return numbers<float>(bytes);
-    case DataType::kFp64:
-      return numbers<double>(bytes);
-    case DataType::kBytes:
-      return texts(bytes);
-    case DataType::kInvalid:
-      break;
-  }
-  return {};
+  return visit_number_type(
+      tensor.datatype,
+      [&]<class T>(std::type_identity<T>) {
+        // A byte is a number and no character, and one that is a bool may be any number.
+        using Stored = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+        return numbers<Stored>(bytes, [](Stored value) {
+          if constexpr (std::is_same_v<T, bool>) {
+            return value == 0 ? 0 : 1;
+          } else if constexpr (sizeof(T) == 1) {
+            return int32_t{value};
+          } else {
+            return value;
+          }
+        });
+      },
+      [&] {
+        if (tensor.datatype == DataType::kFp16) return numbers<uint16_t>(bytes, from_fp16);
+        if (tensor.datatype == DataType::kBf16) return numbers<uint16_t>(bytes, from_bf16);
+        return tensor.datatype == DataType::kBytes ? texts(bytes) : std::string();
+      });
 }
 
 }  // namespace

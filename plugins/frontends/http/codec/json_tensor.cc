@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "atoll/number_type.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/long_tensor.h"
 #include "frontends/http/codec/tensor_fault.h"
@@ -219,33 +220,13 @@ Status JsonTensor::convert(JsonElement data, Arena& arena, OwnedBytes& owned,
 }
 
 Status JsonTensor::fill(JsonElement data, void* memory, uint64_t elements) const noexcept {
-  switch (datatype) {
-    case DataType::kBool:
-      return fill_numbers<bool>(*this, data, memory, elements);
-    case DataType::kUint8:
-      return fill_numbers<uint8_t>(*this, data, memory, elements);
-    case DataType::kUint16:
-      return fill_numbers<uint16_t>(*this, data, memory, elements);
-    case DataType::kUint32:
-      return fill_numbers<uint32_t>(*this, data, memory, elements);
-    case DataType::kUint64:
-      return fill_numbers<uint64_t>(*this, data, memory, elements);
-    case DataType::kInt8:
-      return fill_numbers<int8_t>(*this, data, memory, elements);
-    case DataType::kInt16:
-      return fill_numbers<int16_t>(*this, data, memory, elements);
-    case DataType::kInt32:
-      return fill_numbers<int32_t>(*this, data, memory, elements);
-    case DataType::kInt64:
-      return fill_numbers<int64_t>(*this, data, memory, elements);
-    case DataType::kFp32:
-      return fill_numbers<float>(*this, data, memory, elements);
-    case DataType::kFp64:
-      return fill_numbers<double>(*this, data, memory, elements);
-    default:
-      fill_texts(data, memory);
-      return {};
-  }
+  return visit_number_type(
+      datatype,
+      [&]<class T>(std::type_identity<T>) { return fill_numbers<T>(*this, data, memory, elements); },
+      [&] {
+        fill_texts(data, memory);
+        return Status();
+      });
 }
 
 }  // namespace atl::frontends::http

@@ -42,9 +42,6 @@ Status missing_member(std::string_view name) noexcept {
 Status read_bool(std::string_view name, JsonElement value, bool* out) noexcept {
   return read(name, value, JsonKind::kBool, out);
 }
-Status read_int(std::string_view name, JsonElement value, int64_t* out) noexcept {
-  return read(name, value, JsonKind::kInt, out);
-}
 Status read_uint(std::string_view name, JsonElement value, uint64_t* out) noexcept {
   return read(name, value, JsonKind::kUint, out);
 }

@@ -23,7 +23,6 @@ Status wrong_kind(std::string_view name, JsonKind wanted) noexcept;
 Status missing_member(std::string_view name) noexcept;
 
 Status read_bool(std::string_view name, JsonElement value, bool* out) noexcept;
-Status read_int(std::string_view name, JsonElement value, int64_t* out) noexcept;
 Status read_uint(std::string_view name, JsonElement value, uint64_t* out) noexcept;
 /// Borrowed from the document. May hold NUL characters.
 Status read_string(std::string_view name, JsonElement value, std::string_view* out) noexcept;

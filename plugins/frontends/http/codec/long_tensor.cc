@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "atoll/number_type.h"
 #include "atoll/text.h"
 #include "frontends/http/codec/json_scan.h"
 
@@ -132,37 +133,15 @@ Fault fill(const LongArray& array, void* memory, uint64_t elements, std::string*
 
 Fault fill_from_long_array(const LongArray& array, DataType datatype, void* memory, uint64_t elements,
                            std::string* refused) {
-  switch (datatype) {
-    case DataType::kBool:
-      return fill<bool>(array, memory, elements, refused);
-    case DataType::kUint8:
-      return fill<uint8_t>(array, memory, elements, refused);
-    case DataType::kUint16:
-      return fill<uint16_t>(array, memory, elements, refused);
-    case DataType::kUint32:
-      return fill<uint32_t>(array, memory, elements, refused);
-    case DataType::kUint64:
-      return fill<uint64_t>(array, memory, elements, refused);
-    case DataType::kInt8:
-      return fill<int8_t>(array, memory, elements, refused);
-    case DataType::kInt16:
-      return fill<int16_t>(array, memory, elements, refused);
-    case DataType::kInt32:
-      return fill<int32_t>(array, memory, elements, refused);
-    case DataType::kInt64:
-      return fill<int64_t>(array, memory, elements, refused);
-    case DataType::kFp32:
-      return fill<float>(array, memory, elements, refused);
-    case DataType::kFp64:
-      return fill<double>(array, memory, elements, refused);
-    default: {
-      // That all are texts, and how many bytes they have, was found out before.
-      rapidjson::MemoryStream stream(array.text.data(), array.text.size());
-      TextFiller filler(memory);
-      (void)TextFiller::run(stream, filler).ok();
-      return Fault::kNone;
-    }
-  }
+  return visit_number_type(
+      datatype, [&]<class T>(std::type_identity<T>) { return fill<T>(array, memory, elements, refused); },
+      [&] {
+        // That all are texts, and how many bytes they have, was found out before.
+        rapidjson::MemoryStream stream(array.text.data(), array.text.size());
+        TextFiller filler(memory);
+        (void)TextFiller::run(stream, filler).ok();
+        return Fault::kNone;
+      });
 }
 
 }  // namespace atl::frontends::http

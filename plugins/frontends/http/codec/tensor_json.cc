@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "atoll/number_type.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::http {
@@ -93,45 +94,13 @@ Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWr
 
 Status write_all(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer,
                  JsonOutput& out) noexcept {
-  const void* data = output.buffer.data;
-  switch (output.datatype) {
-    case DataType::kBool:
-      write_numbers<bool>(data, count, bare, writer, out);
-      break;
-    case DataType::kUint8:
-      write_numbers<uint8_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kUint16:
-      write_numbers<uint16_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kUint32:
-      write_numbers<uint32_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kUint64:
-      write_numbers<uint64_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kInt8:
-      write_numbers<int8_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kInt16:
-      write_numbers<int16_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kInt32:
-      write_numbers<int32_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kInt64:
-      write_numbers<int64_t>(data, count, bare, writer, out);
-      break;
-    case DataType::kFp32:
-      write_numbers<float>(data, count, bare, writer, out);
-      break;
-    case DataType::kFp64:
-      write_numbers<double>(data, count, bare, writer, out);
-      break;
-    default:
-      return write_texts(output, count, bare, writer);
-  }
-  return {};
+  return visit_number_type(
+      output.datatype,
+      [&]<class T>(std::type_identity<T>) {
+        write_numbers<T>(output.buffer.data, count, bare, writer, out);
+        return Status();
+      },
+      [&] { return write_texts(output, count, bare, writer); });
 }
 
 }  // namespace

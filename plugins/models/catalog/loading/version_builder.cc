@@ -97,9 +97,7 @@ LoadFailure VersionBuilder::configure() {
 }
 
 Status VersionBuilder::configure_ensemble() {
-  auto config = CompletedConfig::from(context_.configs.finish(model_.config));
-  if (!config.ok()) return std::move(config).status();
-  config_ = std::move(config).value();
+  ATOLL_RETURN_IF_ERROR(config_.take(context_.configs.finish(model_.config)));
   parts_.members = EnsembleMembers(context_.catalog, model_.members);
   return {};
 }
@@ -114,11 +112,8 @@ Status VersionBuilder::configure_like_base() {
   }
   Result<inference::ModelConfig> wanted = with_instances(base_->info().config, model_.config);
   if (!wanted.ok()) return std::move(wanted).status();
-  auto config = CompletedConfig::from(context_.configs.finish_instance_groups(
+  return config_.take(context_.configs.finish_instance_groups(
       wanted->SerializeAsString(), (*parts_.backend)->traits(), usable_gpus(context_.host.registry())));
-  if (!config.ok()) return std::move(config).status();
-  config_ = std::move(config).value();
-  return {};
 }
 
 LoadFailure VersionBuilder::load_backend() {
@@ -148,10 +143,8 @@ LoadFailure VersionBuilder::load_backend() {
   }
   Result<std::string> finished = context_.configs.finish(source.config);
   if (!finished.ok()) return std::move(finished).status();
-  auto config = CompletedConfig::from(
-      context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry)));
-  if (!config.ok()) return std::move(config).status();
-  config_ = std::move(config).value();
+  ATOLL_RETURN_IF_ERROR(config_.take(
+      context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry))));
   source.config = config_.bytes;
   source.model = proto::describe_model(config_.message);
 

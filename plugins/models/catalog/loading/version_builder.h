@@ -34,11 +34,10 @@ struct CompletedConfig {
   inference::ModelConfig message;
 
   /// Errors: those of parse_config(), and the one that the bytes stand for.
-  static Result<CompletedConfig> from(Result<std::string> bytes) {
-    if (!bytes.ok()) return std::move(bytes).status();
-    CompletedConfig config{std::move(bytes).value(), {}};
-    ATOLL_RETURN_IF_ERROR(parse_config(config.bytes, &config.message));
-    return config;
+  Status take(Result<std::string> completed) {
+    if (!completed.ok()) return std::move(completed).status();
+    bytes = std::move(completed).value();
+    return parse_config(bytes, &message);
   }
 };
 
