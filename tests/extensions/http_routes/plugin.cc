@@ -1,4 +1,6 @@
 // A plugin with HTTP routes: answers at once, later from a thread of its own, and in pieces.
+#include "atoll/plugin.h"
+
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "atoll/http_routes.h"
-#include "atoll/plugin.h"
 
 namespace {
 
