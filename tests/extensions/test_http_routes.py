@@ -9,42 +9,18 @@ import socket
 import threading
 
 import pytest
-from support.server import BUILD, DEFAULT_MANIFEST, Server
+from support.contributor import Contributor
 from support.waiting import eventually
 
-PLUGINS = BUILD / "tests" / "extensions" / "plugins"
 LIMIT = 1 << 20
-BACKLOG = 1 << 20
 RELOADS = 5
 WAIT_S = 60
-
-
-def manifest_text(instances):
-    """instances: {name of the instance: its name in answers}"""
-    text = DEFAULT_MANIFEST.read_text().replace("[atoll]\n", f'[atoll]\nplugin_path = ["{PLUGINS}"]\n')
-    text = text.replace('[plugin.http]\nuse = "frontends/http"\n',
-                        f'[plugin.http]\nuse = "frontends/http"\nmax_input_size = {LIMIT}\n'
-                        f'max_stream_backlog_bytes = {BACKLOG}\n')
-    text += '\n[plugin.keys]\nuse = "security/keys"\nrestricted_apis = ["fixture.closed:x-key=secret"]\n'
-    for instance, name in instances.items():
-        text += f'\n[plugin.{instance}]\nuse = "tests/http_routes"\nname = "{name}"\n'
-    return text
-
-
-@contextlib.contextmanager
-def running(tmp_path, instances):
-    repository = tmp_path / "models"
-    repository.mkdir()
-    manifest = tmp_path / "atoll.toml"
-    manifest.write_text(manifest_text(instances))
-    with Server(repository, "plugin.onnxruntime.enabled=false", manifest=manifest) as server:
-        server.manifest = manifest
-        yield server.wait_ready().wait_active()
+ROUTES = Contributor("tests/http_routes", "http", f"max_input_size = {LIMIT}\n")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("server"), {"routes": "first"}) as server:
+    with ROUTES.running(tmp_path_factory.mktemp("server"), {"routes": "first"}) as server:
         yield server
 
 
@@ -56,12 +32,6 @@ def ask(server, method, path, body=None, headers=None):
         return response.status, dict(response.getheaders()), response.read()
     finally:
         connection.close()
-
-
-def reload(server, instances, generation):
-    server.manifest.write_text(manifest_text(instances))
-    server.process.send_signal(signal.SIGHUP)
-    server.wait_for_line(rf"reloaded: generation {generation}\b")
 
 
 def says(server, name):
@@ -170,7 +140,7 @@ def held(server, answers):
 
 
 def test_reloads_while_in_use(tmp_path):
-    with running(tmp_path, {"routes": "n1"}) as server:
+    with ROUTES.running(tmp_path, {"routes": "n1"}) as server:
         ended, failures, seen = threading.Event(), [], set()
 
         def keep_asking(path):
@@ -191,7 +161,7 @@ def test_reloads_while_in_use(tmp_path):
             for generation in range(2, 2 + RELOADS):
                 answers = []
                 waiting = held(server, answers)
-                reload(server, {"routes": f"n{generation}"}, generation)
+                ROUTES.reload(server, {"routes": f"n{generation}"}, generation)
                 waiting.join(WAIT_S)
                 assert answers == [(200, b"n%d drained" % (generation - 1))], "the old one ended what it had"
                 eventually(lambda: says(server, f"n{generation}"))  # noqa: B023
@@ -204,21 +174,21 @@ def test_reloads_while_in_use(tmp_path):
 
 
 def test_it_comes_and_goes_and_two_have_the_same(tmp_path):
-    with running(tmp_path, {}) as server:
+    with ROUTES.running(tmp_path, {}) as server:
         assert ask(server, "GET", "/fixture/hello")[0] == 404
-        reload(server, {"a": "of-a"}, 2)
+        ROUTES.reload(server, {"a": "of-a"}, 2)
         eventually(lambda: says(server, "of-a"))
-        reload(server, {"a": "of-a", "b": "of-b"}, 3)
+        ROUTES.reload(server, {"a": "of-a", "b": "of-b"}, 3)
         server.newest_line(r"the route '/fixture/hello' of 'b' is not served: 'a' has it already")
         assert says(server, "of-a")
-        reload(server, {"b": "of-b"}, 4)
+        ROUTES.reload(server, {"b": "of-b"}, 4)
         eventually(lambda: says(server, "of-b"))
-        reload(server, {}, 5)
+        ROUTES.reload(server, {}, 5)
         eventually(lambda: ask(server, "GET", "/fixture/hello")[::2] == (404, b'{"error":"Not Found"}'))
 
 
 def test_the_servers_end_waits_for_them(tmp_path):
-    with running(tmp_path, {"routes": "first"}) as server:
+    with ROUTES.running(tmp_path, {"routes": "first"}) as server:
         answers = []
         slow = threading.Thread(target=lambda: answers.append(ask(server, "GET", "/fixture/slow")))
         slow.start()

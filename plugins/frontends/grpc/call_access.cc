@@ -1,40 +1,27 @@
 #include "frontends/grpc/call_access.h"
 
 namespace atl::frontends::grpc_frontend {
-namespace {
 
-class Metadata final : public CallHead {
- public:
-  explicit Metadata(const grpc::ServerContext& context) : context_(context) {}
-  virtual ~Metadata() = default;
-
-  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
-    auto [begin, end] = context_.client_metadata().equal_range(grpc::string_ref(name.data(), name.size()));
-    size_t count = 0;
-    for (auto value = begin; value != end; ++value, ++count) {
-      if (count < values.size()) values[count] = {value->second.data(), value->second.size()};
-    }
-    return count;
+size_t MetadataHead::find(std::string_view name, std::span<std::string_view> values) const noexcept {
+  auto [begin, end] = context_.client_metadata().equal_range(grpc::string_ref(name.data(), name.size()));
+  size_t count = 0;
+  for (auto value = begin; value != end; ++value, ++count) {
+    if (count < values.size()) values[count] = {value->second.data(), value->second.size()};
   }
-  std::string peer() const noexcept override { return context_.peer(); }
+  return count;
+}
 
- private:
-  const grpc::ServerContext& context_;
-};
-
-}  // namespace
-
-bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category,
+bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
                               const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
                               Event& settled) noexcept {
   queue_ = &queue;
   settled_ = &settled;
-  const Metadata head(context);
+  const MetadataHead head(context);
   auto wake = [](void* self) noexcept {
     auto* access = static_cast<CallAccess*>(self);
     access->wake_up_.send(*access->queue_, *access->settled_);
   };
-  return check_.ask(point, {category, api_category_name(category), CallProtocol::kGrpc, head}, wake, this);
+  return check_.ask(point, {category, name, CallProtocol::kGrpc, head}, wake, this);
 }
 
 }  // namespace atl::frontends::grpc_frontend

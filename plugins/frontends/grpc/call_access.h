@@ -3,6 +3,8 @@
 
 #include <grpcpp/server_context.h>
 
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "frontends/common/access_check.h"
@@ -11,6 +13,18 @@
 
 namespace atl::frontends::grpc_frontend {
 
+/// What a call has brought before its message. Lives as long as the call's context.
+class MetadataHead final : public CallHead {
+ public:
+  explicit MetadataHead(const grpc::ServerContext& context) : context_(context) {}
+  virtual ~MetadataHead() = default;
+  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override;
+  std::string peer() const noexcept override { return context_.peer(); }
+
+ private:
+  const grpc::ServerContext& context_;
+};
+
 /// Part of a call, or of a context that is used for one after the other. [queue's thread]
 class CallAccess {
  public:
@@ -18,14 +32,21 @@ class CallAccess {
   /// \returns true: there is an answer, or nobody to ask
   bool ask(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
            grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
-    return !point.asks() || ask_provider(point, category, context, queue, settled);
+    return !point.asks() ||
+           ask_provider(point, category, api_category_name(category), context, queue, settled);
+  }
+  /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
+  bool ask(const AccessPoint& point, ApiCategory category, std::string_view name,
+           const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
+    return !point.asks() || ask_provider(point, category, name, context, queue, settled);
   }
   /// As AccessCheck::take().
   Status take(std::string_view* caller) noexcept { return check_.take(caller); }
 
  private:
-  bool ask_provider(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
-                    grpc::ServerCompletionQueue& queue, Event& settled) noexcept;
+  bool ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
+                    const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
+                    Event& settled) noexcept;
 
   AccessCheck check_;
   WakeUp wake_up_;

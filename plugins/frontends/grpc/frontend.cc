@@ -33,6 +33,10 @@ Status GrpcFrontend::start() {
     stop();
     return opened;
   }
+  if (opened = frontend_->contributed->open(); !opened.ok()) {
+    stop();
+    return opened;
+  }
   Result<std::unique_ptr<GrpcServer>> server = GrpcServer::start(*frontend_, &bound_port_);
   if (!server.ok()) {
     stop();

@@ -18,7 +18,7 @@ namespace {
 
 /// ModelInfer calls that wait on each queue, so that a burst finds them ready.
 constexpr int kArmedCalls = 32;
-/// Streams that wait on each queue.
+/// Streams that wait on each queue, and as many calls of methods that are not the frontend's own.
 constexpr int kArmedStreams = 4;
 /// All names and values that a client may send with a call.
 constexpr int kMaxMetadataBytes = 64 * 1024;
@@ -63,6 +63,7 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const GrpcSettings& set
 GrpcServer::GrpcServer(GrpcContext& frontend)
     : frontend_(frontend),
       methods_(frontend, inference_, health_),
+      contributed_{.frontend = frontend},
       receive_quota_(frontend.host),
       go_away_(frontend.settings.max_connection_age_ms) {}
 
@@ -110,6 +111,7 @@ Status GrpcServer::build(int* bound_port) {
       Experimental::ExternalConnectionType::FROM_FD, credentials.value());
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
+  builder.RegisterAsyncGenericService(&contributed_.service);
   for (uint32_t i = 0; i < settings.threads; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(frontend_, inference_, builder.AddCompletionQueue()));
   }
@@ -121,6 +123,7 @@ Status GrpcServer::build(int* bound_port) {
     methods_.arm(*queue->queue);
     for (int i = 0; i < kArmedCalls; ++i) GrpcInferCall::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) InferStream::arm(*queue);
+    for (int i = 0; i < kArmedStreams; ++i) ContributedCall::arm(contributed_, *queue->queue);
   }
   for (auto& queue : queues_) {
     threads_.emplace_back([this, completion_queue = queue->queue.get()] { run_queue(*completion_queue); });
@@ -199,7 +202,8 @@ void GrpcServer::stop() {
   // Shutdown returns when gRPC has no calls any more; a request may still be with its model, or with who knows
   // whether it may be made.
   const AccessPoint& access = *frontend_.server.access;
-  while (server_ != nullptr && (frontend_.calls.calls() > 0 || access.unsettled() > 0 || has_streams())) {
+  while (server_ != nullptr && (frontend_.calls.calls() > 0 || access.unsettled() > 0 || has_streams() ||
+                                contributed_.open.load() > 0)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();

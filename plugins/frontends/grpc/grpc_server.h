@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontends/grpc/connection_acceptor.h"
+#include "frontends/grpc/contributed_call.h"
 #include "frontends/grpc/go_away.h"
 #include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/infer_queue.h"
@@ -48,6 +49,7 @@ class GrpcServer {
   InferenceService inference_;
   HealthService health_;
   MethodTable methods_;
+  ContributedCalls contributed_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
   ReceiveQuota receive_quota_;
   GoAway go_away_;

@@ -29,7 +29,7 @@ inline constexpr OptionTable kOptions{
         .at_least("1KiB")
         .help("Bytes of one ModelStreamInfer call, in requests in flight and in responses not written yet, "
               "from which on no more requests are read; a decoupled model whose responses wait beyond it is "
-              "cancelled."),
+              "cancelled. Also the bytes of a call of another plugin's that may wait for a slow client."),
     option_int("max_response_pool_size", 2147483647)
         .range(1, 2147483647)
         .help("Responses of one decoupled request that may wait to be written; with one more the request is "
@@ -53,7 +53,8 @@ inline constexpr OptionTable kOptions{
     option_string("server_name", "triton").help("Name of the server in the answer to ServerMetadata."),
     option_string("response_compression", "none")
         .choices("none|low|medium|high")
-        .help("Compression level of inference responses, of streams too."),
+        .help(
+            "Compression level of inference responses, of streams too, and of answers of other plugins' calls."),
     option_duration("keepalive_time", "7200s")
         .range("1ms", "2147483647ms")
         .help("Time without traffic after which the server pings a connection."),

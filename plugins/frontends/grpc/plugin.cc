@@ -1,6 +1,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/access.h"
+#include "atoll/grpc_calls.h"
 #include "atoll/model_demand.h"
 #include "frontends/grpc/frontend.h"
 #include "frontends/grpc/option_table.h"
@@ -15,7 +16,7 @@ ATOLL_PLUGIN(GrpcFrontend, {.name = "frontends/grpc",
                             .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                                       optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
                                       optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
-                                      many<Memory>()},
+                                      many<Memory>(), many<GrpcCalls>()},
                             .options = kOptions});
 
 }  // namespace atl::frontends::grpc_frontend

@@ -44,7 +44,7 @@ struct GrpcSettings {
   CopyLimit copy_limit() const noexcept {
     return {static_cast<uint64_t>(max_message_bytes), "max_message_bytes"};
   }
-  /// Before the first message of an inference call is written.
+  /// Before the first message of an inference call, or of another plugin's, is written.
   void set_compression(grpc::ServerContext* context) const {
     if (response_compression != GRPC_COMPRESS_LEVEL_NONE)
       context->set_compression_level(response_compression);

@@ -81,95 +81,29 @@ const ContributedRoute* RouteList::listed(std::string_view path) const noexcept 
   return nullptr;
 }
 
-Status ContributedRoutes::open() noexcept {
-  follow_new();
-  return services_changed_.open(host_.events(), {.depth = 4096});
-}
-
-void ContributedRoutes::close() noexcept {
-  services_changed_.reset();
-  for (const auto& [instance, provider] : providers_) provider->close();
-}
-
 std::string ContributedRoutes::counted_name(uint32_t number) const noexcept {
   std::lock_guard lock(mutex_);
   if (number < kApiCategoryCount || number - kApiCategoryCount >= own_categories_.size()) return {};
   return own_categories_[number - kApiCategoryCount];
 }
 
-void ContributedRoutes::follow_new() noexcept {
-  bool is_new = false;
-  for (const ServiceInfo& info : host_.registry().list(HttpRoutes::kInterfaceId)) {
-    auto& provider = providers_[info.instance];
-    if (provider != nullptr) continue;
-    is_new = true;
-    provider = std::make_unique<Followed<HttpRoutes>>(
-        host_, [this, name = info.instance] { return host_.registry().find<HttpRoutes>(name); },
-        [this] { rebuild(); });
-    if (Status status = provider->open(); !status.ok()) {
-      host_.log().warning("changes of the routes of '", info.instance, "' are not seen: ", status.message());
-    }
+std::vector<ContributedRoute> ContributedRoutes::entries_of(const HttpRoutes& provider) {
+  std::vector<ContributedRoute> routes;
+  for (HttpRoute& listed : provider.routes()) {
+    ContributedRoute& route = routes.emplace_back();
+    route.path = std::move(listed.path);
+    route.category = std::move(listed.category);
+    route.methods = listed.methods;
   }
-  if (is_new) rebuild();
-}
-
-void ContributedRoutes::rebuild() noexcept {
-  std::vector<ServiceInfo> infos = host_.registry().list(HttpRoutes::kInterfaceId);
-  std::stable_sort(infos.begin(), infos.end(),
-                   [](const ServiceInfo& left, const ServiceInfo& right) { return left.rank > right.rank; });
-  RouteList list;
-  std::set<std::string> refusals;
-  for (const ServiceInfo& info : infos) add_routes_of(info.instance, list, refusals);
-  for (const std::string& refusal : refusals) {
-    if (!refusals_.contains(refusal)) host_.log().warning(refusal);
-  }
-  refusals_ = std::move(refusals);
-  list_.replace(std::move(list));
-}
-
-void ContributedRoutes::add_routes_of(const std::string& instance, RouteList& list,
-                                      std::set<std::string>& refusals) {
-  const auto found = providers_.find(instance);
-  if (found == providers_.end() || found->second == nullptr) return;
-  const auto provider = found->second->hold();
-  if (!provider) return;
-  for (HttpRoute& listed : provider->routes()) {
-    ContributedRoute route{.path = std::move(listed.path),
-                           .methods = listed.methods,
-                           .category = std::move(listed.category),
-                           .known_category = {},
-                           .provider = found->second.get()};
-    std::string reason = complete(route);
-    if (reason.empty()) {
-      if (const ContributedRoute* other = list.listed(route.path); other != nullptr) {
-        const auto of = std::find_if(providers_.begin(), providers_.end(), [&](const auto& known) {
-          return known.second.get() == other->provider;
-        });
-        reason = of->first == instance ? "it is listed twice" : cat("'", of->first, "' has it already");
-      }
-    }
-    if (!reason.empty()) {
-      refusals.insert(cat("the route '", route.path, "' of '", instance, "' is not served: ", reason));
-      continue;
-    }
-    list.add(std::move(route));
-  }
+  return routes;
 }
 
 std::string ContributedRoutes::complete(ContributedRoute& route) {
   if (std::string_view wrong = wrong_path(route.path); !wrong.empty()) return std::string(wrong);
   if (route.allowed_methods().empty()) return "it has no method";
-  for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
-    if (route.category != api_category_name(static_cast<ApiCategory>(i))) continue;
-    route.known_category = static_cast<ApiCategory>(i);
-    route.counted_as = i;
-    return {};
-  }
-  if (!is_own_category(route.category)) {
-    return cat("its category '", route.category,
-               "' is none of the frontend's, and one of a plugin's own has a dot inside");
-  }
-  route.counted_as = number_of(route.category);
+  if (std::string wrong = route.judge_category(); !wrong.empty()) return wrong;
+  route.counted_as =
+      route.known_category ? static_cast<uint32_t>(*route.known_category) : number_of(route.category);
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
+#include "atoll/testing/followed_fake.h"
 #include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
@@ -37,19 +38,11 @@ class ContributedRoutesTest : public HttpFrontendTest {
   ContributedRoutesTest() { catalog_.add_identity("probe"); }
   void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
     host_.registry().publish<HttpRoutes>(instance, provider, rank);
-    changed(instance);
+    test::tell_service_changed(host_, HttpRoutes::kInterfaceId, instance);
   }
   void take_away(const std::string& instance) {
     host_.registry().withdraw(std::string(HttpRoutes::kInterfaceId), instance);
-    changed(instance);
-  }
-  void changed(const std::string& instance) {
-    ServiceChanged event;
-    event.interface_id = std::string(HttpRoutes::kInterfaceId);
-    event.instance = instance;
-    event.key_text = cat(HttpRoutes::kInterfaceId, " ", instance);
-    host_.events().publish(event);
-    host_.events().deliver();
+    test::tell_service_changed(host_, HttpRoutes::kInterfaceId, instance);
   }
   Reply ask(const std::string& method, const std::string& path, const std::string& headers = "") {
     return client().ask(request(method, path, "", headers));

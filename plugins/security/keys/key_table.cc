@@ -35,6 +35,10 @@ std::string header_name(std::string_view prefix, std::string_view key) {
   return name;
 }
 
+bool is_metadata_byte(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+}
+
 /// `categories`: not found.
 uint32_t find_category(std::string_view name, uint32_t categories) noexcept {
   uint32_t found = 0;
@@ -55,12 +59,18 @@ Result<KeyTable> KeyTable::parse(const std::vector<std::string>& entries, const 
       return wrong_form(word, entry);
     }
     const std::string_view key = entry.substr(colon + 1, equals - colon - 1);
+    const std::string header = header_name(protocol.prefix, key);
+    // No client could send it.
+    if (protocol.is_metadata && !std::all_of(header.begin(), header.end(), is_metadata_byte)) {
+      return invalid_argument("restricted ", word, " key '", key,
+                              "' can not be the name of metadata, expected letters, digits, '-', '_', '.'");
+    }
     std::string_view names = entry.substr(0, colon);
     while (true) {
       const size_t comma = names.find(',');
       const std::string_view name = names.substr(0, comma);
       const uint32_t category = find_category(name, protocol.categories);
-      const bool is_own = protocol.takes_own && is_own_category(name);
+      const bool is_own = is_own_category(name);
       if (category == protocol.categories && !is_own) {
         return invalid_argument("unknown restricted ", word, " '", name, "' ");
       }
@@ -69,7 +79,7 @@ Result<KeyTable> KeyTable::parse(const std::vector<std::string>& entries, const 
         return invalid_argument("restricted ", word, " '", name,
                                 "' can not be specified in multiple config groups");
       }
-      place = {std::string(key), header_name(protocol.prefix, key), std::string(entry.substr(equals + 1))};
+      place = {std::string(key), header, std::string(entry.substr(equals + 1))};
       if (comma == std::string_view::npos) break;
       names.remove_prefix(comma + 1);
     }

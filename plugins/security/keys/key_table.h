@@ -36,10 +36,12 @@ class KeyTable {
     std::string_view prefix = {};  ///< of the header's name, before the key
     /// How many of ApiCategory, from the first on, have calls of this protocol.
     uint32_t categories = kApiCategoryCount;
-    bool takes_own = false;  ///< categories may be named that plugins bring, which need not be there now
+    bool is_metadata = false;  ///< the header is one of gRPC, which does not take all names
   };
-  /// \param entries  "<category>,<category>:<key>=<value>" each; the value may hold any character
-  /// Errors: INVALID_ARGUMENT not of this form, an unknown category, a category named twice.
+  /// \param entries  "<category>,<category>:<key>=<value>" each; the value may hold any character. Categories
+  /// that plugins bring need not be there now.
+  /// Errors: INVALID_ARGUMENT not of this form, an unknown category, a category named twice, a key that can not be
+  /// the name of metadata.
   static Result<KeyTable> parse(const std::vector<std::string>& entries, const Protocol& protocol) noexcept;
 
   /// The key for calls of this category; null: they are free. Lives as long as this object.

@@ -71,7 +71,7 @@ TEST(KeyTable, OnlyTheExactValueAloneIsAllowed) {
 }
 
 TEST(KeyTable, CategoriesThatPluginsBring) {
-  const KeyTable::Protocol api{.word = "api", .takes_own = true};
+  const KeyTable::Protocol api{.word = "api"};
   Result<KeyTable> table = KeyTable::parse({"openai.chat,health:k=one", "x.y:l=two"}, api);
   ASSERT_TRUE(table.ok()) << table.status().text();
   EXPECT_EQ(table->find("openai.chat")->name, "k");
@@ -84,7 +84,6 @@ TEST(KeyTable, CategoriesThatPluginsBring) {
        {"openai.chat,openai.chat:k=v", "model.config:k=v", ".a:k=v", "a.:k=v", "A.b:k=v", "a b.c:k=v"}) {
     EXPECT_FALSE(KeyTable::parse({entry}, api).ok()) << entry;
   }
-  EXPECT_FALSE(KeyTable::parse({"openai.chat:k=v"}, {.word = "protocol"}).ok());
 }
 
 TEST(KeyTable, RefusesWhatItCanNotRead) {

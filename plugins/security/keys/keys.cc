@@ -9,34 +9,20 @@ namespace {
 
 /// More than this many values of the same header are as wrong as two.
 constexpr size_t kMostPresented = 2;
-/// The page of metrics and the calls that plugins add are served over HTTP alone.
+/// The page of metrics is served over HTTP alone.
 constexpr auto kGrpcCategories = static_cast<uint32_t>(ApiCategory::kMetrics);
-
-bool is_metadata_byte(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-}
-
-/// gRPC takes no other names, so no client could send it.
-Status check_metadata_names(const KeyTable& table) noexcept {
-  for (uint32_t i = 0; i < kGrpcCategories; ++i) {
-    const KeyTable::Key* key = table.find(static_cast<ApiCategory>(i));
-    if (key == nullptr || std::all_of(key->header.begin(), key->header.end(), is_metadata_byte)) continue;
-    return invalid_argument("restricted protocol key '", key->name,
-                            "' can not be the name of metadata, expected letters, digits, '-', '_', '.'");
-  }
-  return {};
-}
 
 }  // namespace
 
 Result<Keys> Keys::parse(const std::vector<std::string>& protocols,
                          const std::vector<std::string>& apis) noexcept {
   Keys keys;
-  Result<KeyTable> of_grpc = KeyTable::parse(
-      protocols, {.word = "protocol", .prefix = "triton-grpc-protocol-", .categories = kGrpcCategories});
+  Result<KeyTable> of_grpc = KeyTable::parse(protocols, {.word = "protocol",
+                                                         .prefix = "triton-grpc-protocol-",
+                                                         .categories = kGrpcCategories,
+                                                         .is_metadata = true});
   if (!of_grpc.ok()) return std::move(of_grpc).status();
-  ATOLL_RETURN_IF_ERROR(check_metadata_names(of_grpc.value()));
-  Result<KeyTable> of_http = KeyTable::parse(apis, {.word = "api", .takes_own = true});
+  Result<KeyTable> of_http = KeyTable::parse(apis, {.word = "api"});
   if (!of_http.ok()) return std::move(of_http).status();
   keys.protocols_ = std::move(of_grpc).value();
   keys.apis_ = std::move(of_http).value();

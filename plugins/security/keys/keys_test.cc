@@ -21,7 +21,7 @@ class NobodyWaits final : public AccessWaiter {
 class KeysTest : public ::testing::Test {
  protected:
   KeysTest() {
-    host_.options().set_strings("restricted_protocols", {"inference,statistics:Key=secret"});
+    host_.options().set_strings("restricted_protocols", {"inference,statistics,x.own:Key=secret"});
     host_.options().set_strings("restricted_apis", {"inference,metrics,x.own:X-Key=right"});
     Status status = plugin_.create_and_start();
     EXPECT_TRUE(status.ok()) << status.text();
@@ -61,7 +61,8 @@ TEST_F(KeysTest, CategoriesThatAreNotNamedAreFree) {
   EXPECT_TRUE(ask(ApiCategory::kMetrics, CallProtocol::kHttp, {{"x-key", "right"}}).ok());
   EXPECT_FALSE(ask(ApiCategory::kOther, CallProtocol::kHttp, {}).ok());
   EXPECT_TRUE(ask(ApiCategory::kOther, CallProtocol::kHttp, {{"x-key", "right"}}).ok());
-  EXPECT_TRUE(ask(ApiCategory::kOther, CallProtocol::kGrpc, {}).ok());
+  EXPECT_FALSE(ask(ApiCategory::kOther, CallProtocol::kGrpc, {}).ok());
+  EXPECT_TRUE(ask(ApiCategory::kOther, CallProtocol::kGrpc, {{"triton-grpc-protocol-key", "secret"}}).ok());
 }
 
 TEST(KeysPlugin, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
@@ -80,6 +81,7 @@ TEST(KeysPlugin, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
   EXPECT_EQ(
       refusal("restricted_protocols", "health:a key=v"),
       "restricted protocol key 'a key' can not be the name of metadata, expected letters, digits, '-', '_', '.'");
+  EXPECT_NE(refusal("restricted_protocols", "x.own:a key=v"), "");
   EXPECT_EQ(refusal("restricted_apis", "x:y=z"), "unknown restricted api 'x' ");
 }
 

@@ -30,10 +30,10 @@ class KeysPlugin final : public Plugin {
 constexpr OptionTable kOptions{
     option_string_list("restricted_protocols")
         .help(
-            "gRPC calls that need a key, as 'category,category:key=value': metadata 'triton-grpc-protocol-<key>' must be the value. Categories: health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging."),
+            "gRPC calls that need a key, as 'category,category:key=value': metadata 'triton-grpc-protocol-<key>' must be the value. Categories: health, metadata, inference, shared-memory, model-config, model-repository, statistics, trace, logging, and those of plugins that add calls, whose names have a dot."),
     option_string_list("restricted_apis")
         .help(
-            "HTTP calls that need a key, as 'category,category:key=value': the header '<key>' must be the value. Categories: the same, metrics (the page), and those of plugins that add calls, whose names have a dot."),
+            "HTTP calls that need a key, as 'category,category:key=value': the header '<key>' must be the value. Categories: the same, and metrics (the page)."),
 };
 
 }  // namespace
