@@ -10,7 +10,7 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "frontends/grpc/frontend_fixture.h"
+#include "frontends/grpc/testing/frontend_fixture.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {
