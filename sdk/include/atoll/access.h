@@ -21,7 +21,7 @@
 namespace atl {
 
 /// What a call is about: Triton's categories of restricted calls; the page of metrics; and calls that a plugin
-/// adds to a frontend (atoll/http_routes.h) in a category of its own.
+/// adds to a frontend (atoll/http_routes.h, atoll/grpc_calls.h) in a category of its own.
 enum class ApiCategory : uint32_t {
   kHealth = 0,
   kMetadata = 1,
