@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/file_descriptor.h"
 #include "atoll/status.h"
 #include "memory/shared/bus_error_guard.h"
 
