@@ -66,31 +66,31 @@ void Demand::drain() {
 
 // --- requests ---
 
-Status Demand::await(const ModelWish& wish, ModelWaiter& waiter) noexcept {
+Status Demand::await(const WantedModel& wanted, ModelWaiter& waiter) noexcept {
   Pass pass(host_.gate());
   if (!pass || catalog_->exiting()) return exiting();
-  Result<ModelRef> found = catalog_->acquire(wish.name, wish.version);
+  Result<ModelRef> found = catalog_->acquire(wanted.name, wanted.version);
   for (int i = 0; i < kLookUpsMax; ++i) {
     // It may have come since the look-up, and may come and go while it is looked at here.
-    if (i != 0) found = catalog_->acquire(wish.name, wish.version);
+    if (i != 0) found = catalog_->acquire(wanted.name, wanted.version);
     if (found.ok()) {
       waiter.on_model(std::move(found));
       return {};
     }
-    Result<std::vector<int64_t>> served = catalog_->ready_versions(wish.name);
+    Result<std::vector<int64_t>> served = catalog_->ready_versions(wanted.name);
     if (!served.ok() || served->empty()) break;
-    const bool is_there = wish.version == ModelCatalog::kLatest ||
-                          std::find(served->begin(), served->end(), wish.version) != served->end();
+    const bool is_there = wanted.version == ModelCatalog::kLatest ||
+                          std::find(served->begin(), served->end(), wanted.version) != served->end();
     // The model is there, and the version is not: nothing that a load would bring.
     if (!is_there) return std::move(found).status();
   }
   std::scoped_lock lock(mutex_);
-  if (!entries_.contains(wish.name)) return std::move(found).status();
-  return wait_locked(wish, waiter, std::move(pass));
+  if (!entries_.contains(wanted.name)) return std::move(found).status();
+  return wait_locked(wanted, waiter, std::move(pass));
 }
 
-Status Demand::wait_locked(const ModelWish& wish, ModelWaiter& waiter, Pass pass) {
-  auto found = entries_.find(wish.name);
+Status Demand::wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass) {
+  auto found = entries_.find(wanted.name);
   const std::string& name = found->first;
   Entry& entry = found->second;
   const int64_t now_ns = host_.clock().now_ns();
@@ -101,16 +101,16 @@ Status Demand::wait_locked(const ModelWish& wish, ModelWaiter& waiter, Pass pass
   }
   const uint64_t id = ++last_waiting_;
   // The executor can not look for this one before the lock is given back.
-  if (wish.cancellation != nullptr && !wish.cancellation->listen(this, reinterpret_cast<void*>(id))) {
+  if (wanted.cancellation != nullptr && !wanted.cancellation->listen(this, reinterpret_cast<void*>(id))) {
     return Status(Code::kCancelled, {});
   }
   int64_t until_ns = now_ns + options_.max_wait_ns;
   // Its client may hear of this before its own clock says so.
-  const bool has_less = wish.deadline_ns != 0 && wish.deadline_ns < until_ns;
+  const bool has_less = wanted.deadline_ns != 0 && wanted.deadline_ns < until_ns;
   const Code code = has_less ? Code::kDeadlineExceeded : Code::kUnavailable;
-  if (has_less) until_ns = wish.deadline_ns;
+  if (has_less) until_ns = wanted.deadline_ns;
   Waiting& waiting = waiting_[id];
-  waiting = {name, wish.version, &waiter, wish.cancellation, 0, std::move(pass)};
+  waiting = {name, wanted.version, &waiter, wanted.cancellation, 0, std::move(pass)};
   waiting.timer = executor_->post_at(
       until_ns, make_task([this, id, name, now_ns, code] {
         int64_t waited_ms = (host_.clock().now_ns() - now_ns) / kNsPerMs;

@@ -44,7 +44,7 @@ class Demand final : public ModelDemand, private CancelListener {
   /// When the gate is empty.
   void stop() { executor_.reset(); }
 
-  Status await(const ModelWish& wish, ModelWaiter& waiter) noexcept override;
+  Status await(const WantedModel& wanted, ModelWaiter& waiter) noexcept override;
   std::string unloaded_reason(std::string_view name) const noexcept override;
 
  private:
@@ -77,7 +77,7 @@ class Demand final : public ModelDemand, private CancelListener {
 
   void on_cancel(void* context) noexcept override;
   /// [any, locked] \returns the failure that ends the call, or OK: it waits
-  Status wait_locked(const ModelWish& wish, ModelWaiter& waiter, Pass pass);
+  Status wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass);
 
   // All of these on the executor.
   void begin();

@@ -148,7 +148,7 @@ TEST_F(CallTest, AWaitMayEndBeforeItIsKnownAndMayFail) {
   ASSERT_EQ(call_.steps.size(), 2u);
   EXPECT_TRUE(call_.steps[1].starts_with("refuse: Request for unknown model: 'm'")) << call_.steps[1];
   (void)steps();
-  demand_.refuse = [](const ModelWish&) { return unavailable("too many wait"); };
+  demand_.refuse = [](const WantedModel&) { return unavailable("too many wait"); };
   EXPECT_TRUE(call_.start(models_));
   EXPECT_FALSE(call_.is_waiting());
   EXPECT_EQ(steps(), (Steps{"wait", "refuse: too many wait"}));

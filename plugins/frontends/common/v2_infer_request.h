@@ -94,7 +94,7 @@ class V2InferRequest {
   std::string_view model_name() const noexcept { return model_name_; }
   std::string_view model_version() const noexcept { return model_version_; }
   std::string_view id() const noexcept { return id_; }
-  /// The client's wish for a final response without data (decoupled models on streams); set by fill().
+  /// The client's request for a final response without data (decoupled models on streams); set by fill().
   bool empty_final_response() const noexcept { return empty_final_response_; }
 
   /// Counts what is converted or copied from here on. Set once, before use; outlives this.

@@ -11,7 +11,6 @@
 namespace atl::frontends::messages {
 
 inline constexpr std::string_view kServerExiting = "Server exiting";
-inline constexpr std::string_view kServerNotReady = "Server not ready";
 inline constexpr std::string_view kGrpcShuttingDown =
     "GRPC server is shutting down and has stopped accepting new requests.";
 inline constexpr std::string_view kGrpcDecoupled =

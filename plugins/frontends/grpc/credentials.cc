@@ -50,9 +50,9 @@ Result<TlsSettings> TlsSettings::read(const Options& options) noexcept {
   settings.server_key = options.get_string("server_key");
   settings.root_cert = options.get_string("root_cert");
   if (!settings.use_ssl) return settings;
-  const std::string_view wish = settings.mutual ? "use_ssl_mutual" : "use_ssl";
-  auto missing = [wish](std::string_view key) -> Status {
-    return invalid_argument("option '", key, "' is empty, expected the path of a PEM file, because '", wish,
+  const std::string_view wanted = settings.mutual ? "use_ssl_mutual" : "use_ssl";
+  auto missing = [wanted](std::string_view key) -> Status {
+    return invalid_argument("option '", key, "' is empty, expected the path of a PEM file, because '", wanted,
                             "' is true");
   };
   if (settings.server_cert.empty()) return missing("server_cert");

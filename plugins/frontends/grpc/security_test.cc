@@ -337,8 +337,9 @@ class TlsFilesTest : public GrpcFrontendTest {
 };
 
 TEST_F(TlsFilesTest, FilesThatAreNeededMustBeNamed) {
-  auto empty = [](const char* key, const char* wish) {
-    return cat("option '", key, "' is empty, expected the path of a PEM file, because '", wish, "' is true");
+  auto empty = [](const char* key, const char* wanted) {
+    return cat("option '", key, "' is empty, expected the path of a PEM file, because '", wanted,
+               "' is true");
   };
   host_.options().set_bool("use_ssl", true);
   EXPECT_EQ(try_start().message(), empty("server_cert", "use_ssl"));

@@ -69,7 +69,7 @@ TEST_F(WaitTest, FailuresAndRefusalsAreAnswers) {
     EXPECT_EQ(asked->status.error_message(), "no weights");
     asked->thread = std::thread([] {});
   }
-  demand_.refuse = [](const ModelWish&) { return unavailable("too many wait"); };
+  demand_.refuse = [](const WantedModel&) { return unavailable("too many wait"); };
   inference::ModelInferResponse response;
   EXPECT_EQ(infer(request("m"), &response).error_message(), "too many wait");
 }
@@ -117,7 +117,7 @@ TEST_F(WaitTest, AStreamThatIsCancelledLeavesNothing) {
     ASSERT_TRUE(waits(1));
     context.TryCancel();
     EXPECT_TRUE(eventually([&] { return demand_.cancelled() == 1; }));
-    demand_.refuse = [](const ModelWish&) { return unavailable("gone"); };
+    demand_.refuse = [](const WantedModel&) { return unavailable("gone"); };
     demand_.fail(Code::kCancelled, "");
     EXPECT_EQ(finish(*stream).error_code(), StatusCode::CANCELLED);
   }

@@ -67,7 +67,7 @@ TEST_F(WaitTest, FailuresAreAnswers) {
     EXPECT_EQ(reply.status, 503);
     EXPECT_EQ(reply.body, R"({"error":"no weights"})");
   }
-  demand_.refuse = [](const ModelWish&) { return unavailable("too many wait"); };
+  demand_.refuse = [](const WantedModel&) { return unavailable("too many wait"); };
   EXPECT_EQ(infer("m").body, R"({"error":"too many wait"})");
 }
 

@@ -24,7 +24,7 @@ class ModelWaiter {
 };
 
 /// What a request asks for. Borrowed during await(), the cancellation until the waiter is told.
-struct ModelWish {
+struct WantedModel {
   std::string_view name;
   int64_t version = ModelCatalog::kLatest;
   int64_t deadline_ns = 0;               ///< of the request, steady clock; 0: none
@@ -41,7 +41,7 @@ class ModelDemand {
   /// of a load that ended a moment ago; UNAVAILABLE too many wait already, or the server is exiting;
   /// CANCELLED. The waiter is told: what acquire() says then; the load's failure; DEADLINE_EXCEEDED the
   /// request's own deadline; UNAVAILABLE it takes longer than the service waits; CANCELLED.
-  virtual Status await(const ModelWish& wish, ModelWaiter& waiter) noexcept = 0;
+  virtual Status await(const WantedModel& wanted, ModelWaiter& waiter) noexcept = 0;
   /// [any] What the index says of a model that this service would load; empty: it would not load it.
   virtual std::string unloaded_reason(std::string_view name) const noexcept = 0;
 

@@ -268,18 +268,19 @@ Result<std::unique_ptr<BackendInstance>> VersionBuilder::create_where_bound(cons
 }
 
 LoadFailure VersionBuilder::create_scheduler() {
-  const SchedulerWish& wish = parts_.scheduler_wish = scheduler_wish(config_.message, parts_.info->config);
+  const WantedScheduler& wanted = parts_.wanted_scheduler =
+      wanted_scheduler(config_.message, parts_.info->config);
   std::vector<SchedulerOffer> offers = scheduler_offers(context_.host.registry());
-  auto choice = choose_scheduler(offers, wish, parts_.info->name);
+  auto choice = choose_scheduler(offers, wanted, parts_.info->name);
   if (!choice.ok()) return {std::move(choice).status(), {SchedulerProvider::kInterfaceId}};
   const std::string instance = (*choice)->instance;
   parts_.scheduler_provider = std::move((*choice)->provider);
   parts_.dependencies.push_back({SchedulerProvider::kInterfaceId, instance, Dependency::Kind::kChosen});
   SchedulerProvider& provider = *parts_.scheduler_provider;
-  parts_.priorities = provider.priorities(wish.demand);
-  if (wish.instance.empty() && provider.serves(wish.demand) < kFits) {
+  parts_.priorities = provider.priorities(wanted.demand);
+  if (wanted.instance.empty() && provider.serves(wanted.demand) < kFits) {
     context_.host.log().warning("model '", parts_.info->name, "' version ", parts_.info->version,
-                                ": no enabled plugin provides a '", wish.demand.kind,
+                                ": no enabled plugin provides a '", wanted.demand.kind,
                                 "' scheduler; requests are executed one by one by the '", provider.kind(),
                                 "' scheduler");
   }

@@ -25,36 +25,36 @@ std::string list_of(std::span<const SchedulerOffer> offers) {
   return list.empty() ? "none" : list;
 }
 
-Result<SchedulerOffer*> choose_named(std::span<SchedulerOffer> offers, const SchedulerWish& wish,
+Result<SchedulerOffer*> choose_named(std::span<SchedulerOffer> offers, const WantedScheduler& wanted,
                                      std::string_view model) {
   const auto named = std::find_if(offers.begin(), offers.end(), [&](const SchedulerOffer& offer) {
-    return offer.instance == wish.instance;
+    return offer.instance == wanted.instance;
   });
   if (named == offers.end()) {
     return unavailable(
-        "model '", model, "' names scheduler '", wish.instance,
+        "model '", model, "' names scheduler '", wanted.instance,
         "' in its parameter 'scheduler', no enabled plugin instance of this name provides one; provided: ",
         list_of(offers));
   }
-  if (named->provider->serves(wish.demand) != kDoesNotFit) return &*named;
-  return invalid_argument("model '", model, "' names scheduler '", wish.instance,
+  if (named->provider->serves(wanted.demand) != kDoesNotFit) return &*named;
+  return invalid_argument("model '", model, "' names scheduler '", wanted.instance,
                           "' in its parameter 'scheduler', which is of kind '", named->provider->kind(),
-                          "', but its configuration needs one of kind '", wish.demand.kind,
+                          "', but its configuration needs one of kind '", wanted.demand.kind,
                           "' or of a kind of its own");
 }
 
 }  // namespace
 
-SchedulerWish scheduler_wish(const inference::ModelConfig& config, std::string_view bytes) {
-  SchedulerWish wish;
-  wish.demand = {
+WantedScheduler wanted_scheduler(const inference::ModelConfig& config, std::string_view bytes) {
+  WantedScheduler wanted;
+  wanted.demand = {
       bytes,
       demanded_kind(config),
       {config.dynamic_batching().priority_levels(), config.dynamic_batching().default_priority_level()}};
-  wish.is_stateless = !config.has_sequence_batching() && !config.has_ensemble_scheduling();
+  wanted.is_stateless = !config.has_sequence_batching() && !config.has_ensemble_scheduling();
   const auto parameter = config.parameters().find(kParameter);
-  if (parameter != config.parameters().end()) wish.instance = parameter->second.string_value();
-  return wish;
+  if (parameter != config.parameters().end()) wanted.instance = parameter->second.string_value();
+  return wanted;
 }
 
 std::vector<SchedulerOffer> scheduler_offers(Registry& registry) {
@@ -67,20 +67,20 @@ std::vector<SchedulerOffer> scheduler_offers(Registry& registry) {
   return offers;
 }
 
-Result<SchedulerOffer*> choose_scheduler(std::span<SchedulerOffer> offers, const SchedulerWish& wish,
+Result<SchedulerOffer*> choose_scheduler(std::span<SchedulerOffer> offers, const WantedScheduler& wanted,
                                          std::string_view model) {
-  if (!wish.instance.empty()) return choose_named(offers, wish, model);
+  if (!wanted.instance.empty()) return choose_named(offers, wanted, model);
   SchedulerOffer* best = nullptr;
   uint32_t best_fitness = kFitsIfNamed;
   for (SchedulerOffer& offer : offers) {
-    const uint32_t fitness = offer.provider->serves(wish.demand);
+    const uint32_t fitness = offer.provider->serves(wanted.demand);
     const bool outranks = best != nullptr && fitness == best_fitness && offer.rank > best->rank;
     if (fitness <= best_fitness && !outranks) continue;
     best = &offer;
     best_fitness = fitness;
   }
   if (best != nullptr) return best;
-  return unimplemented("model '", model, "' needs a scheduler of kind '", wish.demand.kind,
+  return unimplemented("model '", model, "' needs a scheduler of kind '", wanted.demand.kind,
                        "', no enabled plugin provides one; provided: ", list_of(offers));
 }
 

@@ -18,14 +18,14 @@ class ModelConfig;
 namespace atl::models {
 
 /// What a configuration asks for. Borrows its bytes.
-struct SchedulerWish {
+struct WantedScheduler {
   std::string instance;     ///< named by the parameter "scheduler"; empty: none is
   SchedulingDemand demand;  ///< what providers are asked about
   /// Requests are answered one for itself, by whatever scheduler and on any instance.
   bool is_stateless = true;
 };
 /// \param bytes  what config was parsed from
-SchedulerWish scheduler_wish(const inference::ModelConfig& config, std::string_view bytes);
+WantedScheduler wanted_scheduler(const inference::ModelConfig& config, std::string_view bytes);
 
 /// A published provider, held.
 struct SchedulerOffer {
@@ -40,7 +40,7 @@ std::vector<SchedulerOffer> scheduler_offers(Registry& registry);
 /// the first by name of several.
 /// Errors: UNAVAILABLE the named one is not there; INVALID_ARGUMENT it does not serve such models;
 /// UNIMPLEMENTED nobody does.
-Result<SchedulerOffer*> choose_scheduler(std::span<SchedulerOffer> offers, const SchedulerWish& wish,
+Result<SchedulerOffer*> choose_scheduler(std::span<SchedulerOffer> offers, const WantedScheduler& wanted,
                                          std::string_view model);
 
 }  // namespace atl::models

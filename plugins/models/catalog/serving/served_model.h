@@ -42,8 +42,8 @@ struct ModelParts {
   Service<SchedulerProvider> scheduler_provider;
   std::vector<Dependency> dependencies;
   std::unique_ptr<const ModelInfo> info;
-  SchedulerWish scheduler_wish;  ///< borrows from `info`
-  PriorityLevels priorities;     ///< of the scheduler's queue
+  WantedScheduler wanted_scheduler;  ///< borrows from `info`
+  PriorityLevels priorities;         ///< of the scheduler's queue
   std::shared_ptr<StatisticsRecorder> statistics;
   std::shared_ptr<BackendModel> backend_model;
   std::vector<std::shared_ptr<InstanceSpec>> specs;

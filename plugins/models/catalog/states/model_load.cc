@@ -215,7 +215,7 @@ void ModelLoad::select_needed() {
     needed_.push_back(version);
     bases_.emplace_back();
     // Sequences that run are bound to their scheduler, and ensembles have no instances.
-    const bool can_share = parts != nullptr && (!reschedule || parts->scheduler_wish.is_stateless);
+    const bool can_share = parts != nullptr && (!reschedule || parts->wanted_scheduler.is_stateless);
     if (can_share && differs_in_instances(*parts->source, *prepared_, version.version)) {
       state.served->add_reference();
       bases_.back() = ModelRef(state.served);

@@ -34,7 +34,7 @@ Consequence consequence_of(const ChangedService& change, const ModelParts& parts
     if (dependency.interface_id != change.interface_id) continue;
     Consequence one{effect_of(change, dependency), &dependency};
     if (dependency.kind == Dependency::Kind::kChosen) {
-      auto choice = choose_scheduler(offers, parts.scheduler_wish, parts.info->name);
+      auto choice = choose_scheduler(offers, parts.wanted_scheduler, parts.info->name);
       if (choice.ok()) {
         const bool is_same = (*choice)->provider.get() == parts.scheduler_provider.get();
         one.effect = is_same ? Effect::kNone : Effect::kReschedule;

@@ -27,7 +27,7 @@ class ServiceChangesTest : public ::testing::Test {
     auto info = std::make_unique<ModelInfo>();
     info->name = "m";
     parts_.info = std::move(info);
-    parts_.scheduler_wish.demand.kind = "default";
+    parts_.wanted_scheduler.demand.kind = "default";
     registry_.publish<SchedulerProvider>("s", scheduler_);
     parts_.scheduler_provider = std::move(registry_.find<SchedulerProvider>("s")).value();
   }

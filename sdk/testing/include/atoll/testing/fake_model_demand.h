@@ -20,21 +20,21 @@ class FakeModelDemand final : public ModelDemand, private CancelListener {
   explicit FakeModelDemand(ModelCatalog& catalog) : catalog_(catalog) {}
   virtual ~FakeModelDemand() = default;
 
-  Status await(const ModelWish& wish, ModelWaiter& waiter) noexcept override {
+  Status await(const WantedModel& wanted, ModelWaiter& waiter) noexcept override {
     std::unique_lock lock(mutex_);
     if (refuse) {
-      if (Status refusal = refuse(wish); !refusal.ok()) return refusal;
+      if (Status refusal = refuse(wanted); !refusal.ok()) return refusal;
     }
     if (at_once) {
       lock.unlock();
-      waiter.on_model(catalog_.acquire(wish.name, wish.version));
+      waiter.on_model(catalog_.acquire(wanted.name, wanted.version));
       return {};
     }
     const uint64_t id = ++last_;
-    if (wish.cancellation != nullptr && !wish.cancellation->listen(this, reinterpret_cast<void*>(id))) {
+    if (wanted.cancellation != nullptr && !wanted.cancellation->listen(this, reinterpret_cast<void*>(id))) {
       return Status(Code::kCancelled, {});
     }
-    waiting_[id] = {std::string(wish.name), wish.version, &waiter, wish.cancellation};
+    waiting_[id] = {std::string(wanted.name), wanted.version, &waiter, wanted.cancellation};
     return {};
   }
   std::string unloaded_reason(std::string_view) const noexcept override { return reason; }
@@ -53,7 +53,7 @@ class FakeModelDemand final : public ModelDemand, private CancelListener {
   }
 
   /// Decides about a wait before it begins. Set before requests come, as the next.
-  std::function<Status(const ModelWish&)> refuse;
+  std::function<Status(const WantedModel&)> refuse;
   bool at_once = false;  ///< tells what the catalog says before await() returns
   std::string reason = "loaded on demand";
 
