@@ -1,6 +1,7 @@
 /// The suite of HTTP routes against providers that are right and ones that are broken on purpose.
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/fake_host.h"
+#include "testing/exchange_faults.h"
 
 namespace atl::test {
 namespace {
@@ -22,23 +23,26 @@ enum class Fault {
   kAnswersAfterItBegan,
   kWritesFramingHeaders,
   kNoStatus,
-  kForgetsTheGone,
-  kAsksTheGoneToWait,
-  kListensOn,
   kGivesUpWhenWritesFail,
   kDoesNotDrain,
 };
 
 /// Answers at once, on its thread, in pieces, and one request when its client goes or the provider drains.
-class Routes final : public HttpRoutesUnderTest, public HttpRoutes, private CancelListener {
+class Routes final : public HttpRoutesUnderTest, public HttpRoutes {
  public:
-  explicit Routes(Fault fault) : fault_(fault), thread_(host_.executors().create("routes", {}).value()) {}
+  Routes(Fault fault, HeldFault held)
+      : fault_(fault),
+        held_(held, thread_, [](HttpExchange& exchange) { exchange.answer({}, {}); }),
+        thread_(host_.executors().create("routes", {}).value()) {}
   virtual ~Routes() = default;
 
   // --- HttpRoutesUnderTest ---
   HttpRoutes& routes() override { return *this; }
   void drain() override {
-    if (fault_ != Fault::kDoesNotDrain) end_held();
+    if (fault_ == Fault::kDoesNotDrain) return;
+    held_.end_all([this](const HttpExchange& exchange) {
+      if (fault_ == Fault::kReadsTheHeadLater) (void)exchange.path();
+    });
   }
 
   // --- HttpRoutes ---
@@ -63,7 +67,7 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes, private Canc
     } else if (route == "/pieces") {
       post([this, &exchange] { pieces(exchange); });
     } else if (route == "/held") {
-      hold(exchange);
+      held_.hold(exchange);
     } else if (fault_ != Fault::kLeavesTheUnknown) {
       exchange.answer({.status = fault_ == Fault::kFailsTheUnknown ? 500 : 404}, {});
     }
@@ -99,68 +103,32 @@ class Routes final : public HttpRoutesUnderTest, public HttpRoutes, private Canc
     }
     exchange.end();
   }
-  void hold(HttpExchange& exchange) {
-    std::lock_guard lock(mutex_);
-    held_.push_back(&exchange);
-    if (fault_ == Fault::kForgetsTheGone) return;
-    if (exchange.cancellation().listen(this, &exchange)) return;
-    if (fault_ != Fault::kAsksTheGoneToWait) on_cancel(&exchange);
-  }
-  void on_cancel(void* context) noexcept override {
-    post([this, exchange = static_cast<HttpExchange*>(context)] {
-      {
-        std::lock_guard lock(mutex_);
-        if (std::erase(held_, exchange) == 0) return;
-      }
-      end_one(*exchange);
-    });
-  }
-  void end_held() {
-    std::vector<HttpExchange*> held;
-    {
-      std::lock_guard lock(mutex_);
-      held.swap(held_);
-    }
-    for (HttpExchange* exchange : held) {
-      if (fault_ == Fault::kReadsTheHeadLater) (void)exchange->path();
-      end_one(*exchange);
-    }
-  }
-  void end_one(HttpExchange& exchange) {
-    if (fault_ == Fault::kListensOn) {
-      exchange.answer({}, {});
-      return exchange.cancellation().stop_listening();
-    }
-    exchange.cancellation().stop_listening();
-    exchange.answer({}, {});
-  }
 
   const Fault fault_;
   mutable int calls_ = 0;
   FakeHost host_{"routes", FakeHost::Threads::kReal};
-  std::mutex mutex_;
-  std::vector<HttpExchange*> held_;
+  HeldExchanges<HttpExchange> held_;
   SerialExecutorPtr thread_;  // last: it uses all of the above
 };
 
-/// \param fails  the checks that see the fault \param sees_seldom  the check that sees it if threads run so
+/// \param fails, sees_seldom  as of expect_failures()
 HttpRoutesProvider routes(std::string name, Fault fault, const std::vector<std::string>& fails = {},
-                          const std::string& sees_seldom = {}) {
+                          const std::string& sees_seldom = {}, HeldFault held = HeldFault::kNone) {
   HttpRoutesProvider provider;
   provider.name = std::move(name);
-  provider.make = [fault] { return std::make_shared<Routes>(fault); };
+  provider.make = [fault, held] { return std::make_shared<Routes>(fault, held); };
   provider.cases = {
       {"/now", {"GET", "/now", "a=b", {{"Host", "localhost"}}, {}}, 200},
       {"/later/*", {"POST", "/later/c", {}, {{"Content-Type", "text/plain"}}, std::string(5000, 'x')}, 201},
       {"/pieces", {"GET", "/pieces"}, 200},
       {"/held", {"GET", "/held"}, 200, /*lasts=*/true}};
-  for (const std::string& check : fails) provider.exceptions.push_back(expected_failure(check, "on purpose"));
-  if (!sees_seldom.empty()) {
-    provider.exceptions.push_back(unsupported(sees_seldom, "whether it sees the fault is for the threads"));
-  }
-  // What does not end now does not end at all.
-  if (!fails.empty()) provider.most_wait = std::chrono::milliseconds(20);
+  expect_failures(fails, sees_seldom, &provider);
   return provider;
+}
+
+HttpRoutesProvider routes(std::string name, HeldFault held, const std::vector<std::string>& fails,
+                          const std::string& sees_seldom = {}) {
+  return routes(std::move(name), Fault::kNone, fails, sees_seldom, held);
 }
 
 /// What sees a fault in how a request is answered that its client waits for.
@@ -190,10 +158,10 @@ INSTANTIATE_TEST_SUITE_P(
         routes("answers after it began", Fault::kAnswersAfterItBegan, kWhoeverAsks),
         routes("writes framing headers", Fault::kWritesFramingHeaders, kWhoeverAsks),
         routes("no status", Fault::kNoStatus, kWhoeverAsks),
-        routes("forgets the gone", Fault::kForgetsTheGone, kWhoeverLeaves),
-        routes("asks the gone to wait", Fault::kAsksTheGoneToWait, {"AClientMayHaveGoneBefore"},
+        routes("forgets the gone", HeldFault::kForgetsTheGone, kWhoeverLeaves),
+        routes("asks the gone to wait", HeldFault::kAsksTheGoneToWait, {"AClientMayHaveGoneBefore"},
                "AClientMayGoAtAnyTime"),
-        routes("listens on", Fault::kListensOn,
+        routes("listens on", HeldFault::kListensOn,
                {"AClientMayHaveGoneBefore", "AClientMayGoAtAnyTime", "AClientMayTakeNothing",
                 "WhatLastsEndsInADrain", "ManyConnectionsAskAtATime"}),
         routes("gives up when writes fail", Fault::kGivesUpWhenWritesFail,

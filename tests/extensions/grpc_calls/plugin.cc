@@ -42,7 +42,8 @@ class CallsFixture final : public atl::Plugin, public atl::GrpcCalls, private at
     } else if (method == "Later") {
       post([this, &exchange] { exchange.answer(atl::cat(name_, " later")); });
     } else if (method == "Slow") {
-      thread_->post_at(host_.clock().now_ns() + kSlowNs,
+      const int64_t slow_ns = host_.options().get_duration_ns("slow");
+      thread_->post_at(host_.clock().now_ns() + slow_ns,
                        atl::make_task([this, &exchange] { exchange.answer(atl::cat(name_, " slow")); }));
       host_.log().info("a slow call has begun");
     } else if (method == "Held") {
@@ -57,8 +58,6 @@ class CallsFixture final : public atl::Plugin, public atl::GrpcCalls, private at
   }
 
  private:
-  static constexpr int64_t kSlowNs = 2 * atl::kNsPerSecond;
-
   template <class Function>
   void post(Function function) {
     thread_->post(atl::make_task(std::move(function)));
@@ -82,10 +81,10 @@ class CallsFixture final : public atl::Plugin, public atl::GrpcCalls, private at
     for (int i = 0; i < (count < 0 ? -count : count); ++i) (void)exchange.write(atl::cat("piece ", i)).ok();
     exchange.end(count < 0 ? atl::make_status(atl::Code::kAborted, "as asked") : atl::Status());
   }
-  /// More than any client takes.
+  /// More than any client takes, unless the plugin drains.
   void flood(atl::GrpcExchange& exchange) {
     atl::Status status;
-    while (status.ok()) status = exchange.write(std::string(65536, 'x'));
+    while (status.ok() && !host_.gate().closed()) status = exchange.write(std::string(65536, 'x'));
     exchange.end({});
     host_.log().info("the flood ended: ", status.message());
   }
@@ -127,6 +126,7 @@ class CallsFixture final : public atl::Plugin, public atl::GrpcCalls, private at
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("name", "first").help("What answers begin with."),
+    atl::option_duration("slow", "2s").help("How long slow answers take."),
 };
 
 }  // namespace

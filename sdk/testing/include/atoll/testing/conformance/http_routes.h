@@ -2,19 +2,14 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <utility>
 #include <vector>
 
-#include "atoll/access.h"
 #include "atoll/http_routes.h"
-#include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/conformance/exchanges.h"
 #include "atoll/testing/fake_http_exchange.h"
+#include "atoll/text.h"
 
 namespace atl::test {
 
@@ -34,72 +29,42 @@ struct HttpRoutesCase {
   int status = 200;  ///< of the answer, if its client waits for it
   /// It ends when its client goes, or takes too little of it, or the provider drains; not by itself.
   bool lasts = false;
+  std::string_view path() const { return route; }
 };
 
-struct HttpRoutesProvider {
-  std::string name;
-  /// A fresh one, which has begun; what it needs lives as long as the pointer.
-  std::function<std::shared_ptr<HttpRoutesUnderTest>()> make;
-  std::vector<HttpRoutesCase> cases;  ///< for every route one at least
-  std::vector<ConformanceException> exceptions;
-  std::chrono::milliseconds most_wait = std::chrono::minutes(1);  ///< for the end of one request
-  friend void PrintTo(const HttpRoutesProvider& provider, std::ostream* out) { *out << provider.name; }
-};
+using HttpRoutesProvider = ExchangeProvider<HttpRoutesUnderTest, HttpRoutesCase, FakeHttpExchange>;
 
-class HttpRoutesConformance : public Conformance<HttpRoutesProvider> {
+class HttpRoutesConformance : public ExchangeConformance<HttpRoutesProvider> {
  protected:
-  void SetUp() override { under_test_ = GetParam().make(); }
-
-  /// A check, and then the provider's end and a look at what all its exchanges have seen, before which it may
-  /// still have touched them.
-  void check_and_stop(const std::function<void()>& body) {
-    check([&] {
-      body();
-      for (const auto& exchange : exchanges_) exchange->leave();
-      under_test_.reset();
-      for (const auto& exchange : exchanges_) {
-        EXPECT_EQ(exchange->problems(), std::vector<std::string>());
-      }
-    });
+  HttpRoutes& routes() { return under_test().routes(); }
+  std::string listed() override {
+    std::string all;
+    for (const HttpRoute& route : routes().routes()) {
+      all += cat(route.path, " ", route.methods, " ", route.category, "\n");
+    }
+    return all;
   }
-
-  HttpRoutes& routes() { return under_test_->routes(); }
-  FakeHttpExchange& make(const FakeHttpRequest& request) {
-    auto exchange = std::make_unique<FakeHttpExchange>(request);
-    std::lock_guard lock(mutex_);
-    return *exchanges_.emplace_back(std::move(exchange));
-  }
-  FakeHttpExchange& send(const HttpRoutesCase& one) {
-    FakeHttpExchange& exchange = make(one.request);
+  void give(FakeHttpExchange& exchange, const HttpRoutesCase& one) override {
     exchange.send_to(routes(), one.route);
-    return exchange;
   }
-  static std::string text_of(const HttpRoutesCase& one) { return one.request.method + " " + one.route; }
-  void expect_end(const FakeHttpExchange& exchange, const HttpRoutesCase& one) {
-    EXPECT_TRUE(exchange.wait_end(GetParam().most_wait)) << text_of(one) << " does not end";
-  }
-  void expect_answer(const FakeHttpExchange& exchange, const HttpRoutesCase& one) {
-    expect_end(exchange, one);
+  void expect_right(const FakeHttpExchange& exchange, const HttpRoutesCase& one) override {
     EXPECT_EQ(exchange.reply().status, one.status) << text_of(one);
   }
+  std::string text_of(const HttpRoutesCase& one) override { return one.request.method + " " + one.route; }
   /// Those of the provider, and those of GET as HEAD where a route takes that.
-  std::vector<HttpRoutesCase> cases_with_head() {
-    std::vector<HttpRoutesCase> cases = GetParam().cases;
+  std::vector<HttpRoutesCase> all_cases() override {
+    std::vector<HttpRoutesCase> all = cases();
     const std::vector<HttpRoute> listed = routes().routes();
-    for (const HttpRoutesCase& one : GetParam().cases) {
+    for (const HttpRoutesCase& one : cases()) {
       const bool takes_head = std::any_of(listed.begin(), listed.end(), [&](const HttpRoute& route) {
         return route.path == one.route && (route.methods & kHttpHead) != 0;
       });
       if (!takes_head || one.request.method != "GET") continue;
-      cases.push_back(one);
-      cases.back().request.method = "HEAD";
+      all.push_back(one);
+      all.back().request.method = "HEAD";
     }
-    return cases;
+    return all;
   }
-
-  std::shared_ptr<HttpRoutesUnderTest> under_test_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<FakeHttpExchange>> exchanges_;
 };
 
 TEST_P(HttpRoutesConformance, RoutesAreOnesThatAFrontendServes) {
@@ -108,54 +73,19 @@ TEST_P(HttpRoutesConformance, RoutesAreOnesThatAFrontendServes) {
     std::vector<std::string> paths;
     for (const HttpRoute& route : routes().routes()) {
       SCOPED_TRACE(route.path);
-      EXPECT_TRUE(route.path.starts_with('/'));
-      EXPECT_LE(route.path.size(), 1024u);
+      expect_path(route.path, &paths);
       EXPECT_GE(route.path.find('*'), route.path.size() - 1) << "a '*' is at the end";
-      EXPECT_TRUE(std::none_of(route.path.begin(), route.path.end(), [](char c) {
-        return (static_cast<unsigned char>(c) <= ' ') || c == 0x7F || c == '?';
-      }));
+      EXPECT_EQ(route.path.find('?'), std::string::npos);
       EXPECT_NE(route.methods, 0u);
       EXPECT_EQ(route.methods & ~kKnownMethods, 0u);
-      bool is_known = is_own_category(route.category);
-      for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
-        is_known = is_known || route.category == api_category_name(static_cast<ApiCategory>(i));
-      }
-      EXPECT_TRUE(is_known) << "category '" << route.category << "'";
-      EXPECT_EQ(std::count(paths.begin(), paths.end(), route.path), 0) << "it is listed twice";
-      paths.push_back(route.path);
-      EXPECT_TRUE(std::any_of(GetParam().cases.begin(), GetParam().cases.end(),
-                              [&](const HttpRoutesCase& one) { return one.route == route.path; }))
-          << "the test has no case for it";
+      EXPECT_TRUE(is_known_category(route.category)) << "category '" << route.category << "'";
     }
   });
 }
 
-TEST_P(HttpRoutesConformance, RoutesAreTheSameAtEachCall) {
-  check_and_stop([&] {
-    const auto text = [&] {
-      std::string all;
-      for (const HttpRoute& route : routes().routes()) {
-        all += cat(route.path, " ", route.methods, " ", route.category, "\n");
-      }
-      return all;
-    };
-    const std::string first = text();
-    EXPECT_EQ(text(), first);
-    for (const HttpRoutesCase& one : GetParam().cases) {
-      if (!one.lasts) expect_end(send(one), one);
-    }
-    EXPECT_EQ(text(), first);
-  });
-}
+TEST_P(HttpRoutesConformance, RoutesAreTheSameAtEachCall) { check_that_the_list_stays(); }
 
-TEST_P(HttpRoutesConformance, EachRequestIsAnsweredOnce) {
-  check_and_stop([&] {
-    for (const HttpRoutesCase& one : cases_with_head()) {
-      if (one.lasts) continue;
-      for (int i = 0; i < 3; ++i) expect_answer(send(one), one);
-    }
-  });
-}
+TEST_P(HttpRoutesConformance, EachRequestIsAnsweredOnce) { check_answers(); }
 
 TEST_P(HttpRoutesConformance, ARouteOfAPredecessorsIsNotFound) {
   check_and_stop([&] {
@@ -168,75 +98,14 @@ TEST_P(HttpRoutesConformance, ARouteOfAPredecessorsIsNotFound) {
   });
 }
 
-TEST_P(HttpRoutesConformance, AClientMayHaveGoneBefore) {
-  check_and_stop([&] {
-    for (const HttpRoutesCase& one : cases_with_head()) {
-      FakeHttpExchange& exchange = make(one.request);
-      exchange.leave();
-      exchange.send_to(routes(), one.route);
-      expect_end(exchange, one);
-    }
-  });
-}
+TEST_P(HttpRoutesConformance, AClientMayHaveGoneBefore) { check_clients_that_have_gone(); }
 
-TEST_P(HttpRoutesConformance, AClientMayGoAtAnyTime) {
-  check_and_stop([&] {
-    for (const HttpRoutesCase& one : cases_with_head()) {
-      for (int i = 0; i < 10; ++i) {
-        FakeHttpExchange& exchange = make(one.request);
-        // While it is taken, as soon as it was, and when its answer has begun, or is there.
-        std::thread leaving;
-        if (i % 3 == 0) leaving = std::thread([&] { exchange.leave(); });
-        exchange.send_to(routes(), one.route);
-        if (i % 3 == 2 && !one.lasts) {
-          EXPECT_TRUE(exchange.wait_begin(GetParam().most_wait)) << text_of(one);
-        }
-        if (leaving.joinable()) leaving.join();
-        exchange.leave();
-        expect_end(exchange, one);
-      }
-    }
-  });
-}
+TEST_P(HttpRoutesConformance, AClientMayGoAtAnyTime) { check_clients_that_go(); }
 
-TEST_P(HttpRoutesConformance, AClientMayTakeNothing) {
-  check_and_stop([&] {
-    for (const HttpRoutesCase& one : cases_with_head()) {
-      FakeHttpExchange& exchange = make(one.request);
-      exchange.take_nothing(1);
-      exchange.send_to(routes(), one.route);
-      if (one.lasts) exchange.leave();
-      expect_end(exchange, one);
-    }
-  });
-}
+TEST_P(HttpRoutesConformance, AClientMayTakeNothing) { check_clients_that_take_nothing(); }
 
-TEST_P(HttpRoutesConformance, WhatLastsEndsInADrain) {
-  check_and_stop([&] {
-    std::vector<std::pair<const HttpRoutesCase*, FakeHttpExchange*>> sent;
-    for (const HttpRoutesCase& one : GetParam().cases) sent.emplace_back(&one, &send(one));
-    under_test_->drain();
-    for (const auto& [one, exchange] : sent) expect_end(*exchange, *one);
-  });
-}
+TEST_P(HttpRoutesConformance, WhatLastsEndsInADrain) { check_drain(); }
 
-TEST_P(HttpRoutesConformance, ManyConnectionsAskAtATime) {
-  check_and_stop([&] {
-    constexpr int kThreads = 4, kRounds = 25;
-    std::vector<std::thread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < kRounds; ++i) {
-          for (const HttpRoutesCase& one : GetParam().cases) {
-            FakeHttpExchange& exchange = send(one);
-            if (one.lasts) exchange.leave();
-            expect_end(exchange, one);
-          }
-        }
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  });
-}
+TEST_P(HttpRoutesConformance, ManyConnectionsAskAtATime) { check_many_clients(); }
 
 }  // namespace atl::test
