@@ -44,7 +44,7 @@ void expect_failure(const Status& status, Code code, std::string_view text) {
   EXPECT_EQ(status.message(), text);
 }
 
-RegionSettings allowed() {
+RegionSettings client_memory_allowed() {
   RegionSettings settings;
   settings.allow_client_shm = true;
   settings.max_regions = 2;
@@ -73,7 +73,7 @@ class CudaRegionsTest : public ::testing::Test {
   FakeDeviceMemory gpu_{2, 1000};
   DeviceMemory devices_{host_};
   test::FakeClock clock_;
-  std::optional<Regions> regions_{std::in_place, allowed(), clock_, &devices_};
+  std::optional<Regions> regions_{std::in_place, client_memory_allowed(), clock_, &devices_};
 };
 
 TEST_F(CudaRegionsTest, PartsAreWhereTheProviderSays) {
