@@ -81,7 +81,8 @@ class World:
 
 
 def regions(world):
-    """How many of two regions clients may register."""
+    """How many of two regions clients may register. While events travel one of them may get through: a limit of three is
+    one of two for who tries again."""
     count = 0
     with world.client() as client:
         for _ in range(2):
@@ -92,7 +93,8 @@ def regions(world):
                 use_region(world, client, f"region{number}")
                 count += 1
             except InferenceServerException as error:
-                assert "is disabled" in error.message() or "regions" in error.message(), error
+                # The last one: it was registered with a provider that has gone since.
+                assert any(text in error.message() for text in ("is disabled", "regions", "Unable to find")), error
             finally:
                 shm.destroy_shared_memory_region(handle)
         # None of them is unregistered: the reload is not to wait for that.
@@ -238,7 +240,7 @@ ACCESS = Need(Provider("keys"), accepted_keys, [
 NEEDS = with_frontends(
     ("atoll.access/1", ACCESS),
     ("atoll.shared_memory/1", Need(Provider("shared"), regions, [
-        (None, 0), (SHARED + "1", 1), (SHARED + "2", 2), ('use = "memory/shared"\nallow_client_shm = false', 0),
+        (None, 0), (SHARED + "1", 1), (SHARED + "3", 2), ('use = "memory/shared"\nallow_client_shm = false', 0),
         (SHARED + "3", 2), (None, 0)])),
     ("atoll.tracing/1", Need(Provider("trace"), trace_rate, [
         (None, None), (TRACE.format(1), "1"), (TRACE.format(2), "2"), (None, None)])),
