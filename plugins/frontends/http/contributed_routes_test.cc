@@ -1,6 +1,7 @@
 /// Routes of other plugins, as a provider in this process brings them.
 #include "frontends/http/contributed_routes.h"
 
+#include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -146,7 +147,7 @@ TEST_F(ContributedRoutesTest, KeysHoldForOwnCategoriesAndTheFrontends) {
 
 TEST_F(ContributedRoutesTest, AProviderIsHeldUntilItsExchangeEnds) {
   Provider first({{"/held", kHttpGet, "x.held"}});
-  HttpExchange* held = nullptr;
+  std::atomic<HttpExchange*> held{nullptr};
   first.answer = [&](std::string_view, HttpExchange& exchange) { held = &exchange; };
   Provider second({{"/held", kHttpGet, "x.held"}});
   start();
@@ -154,15 +155,16 @@ TEST_F(ContributedRoutesTest, AProviderIsHeldUntilItsExchangeEnds) {
   const size_t idle_holders = host_.registry().holders();
   HttpClient waiting = client();
   waiting.send(request("GET", "/held"));
-  ASSERT_TRUE(eventually([&] { return calls() == 1; }));
+  ASSERT_TRUE(eventually([&] { return held.load() != nullptr; }));
   bring("other", second);
   EXPECT_EQ(get("/held").body, "GET /held ") << "the next request is the new one's";
   EXPECT_EQ(host_.registry().holders(), idle_holders + 1) << "the old one has a request";
   std::thread([&] {
-    held->begin({.content_type = "text/plain"});
-    EXPECT_TRUE(held->write("one ").ok());
-    EXPECT_TRUE(held->write("two").ok());
-    held->end();
+    HttpExchange& exchange = *held.load();
+    exchange.begin({.content_type = "text/plain"});
+    EXPECT_TRUE(exchange.write("one ").ok());
+    EXPECT_TRUE(exchange.write("two").ok());
+    exchange.end();
   }).join();
   const Reply reply = waiting.receive();
   EXPECT_EQ(reply.status, 200);
@@ -172,20 +174,20 @@ TEST_F(ContributedRoutesTest, AProviderIsHeldUntilItsExchangeEnds) {
 
 TEST_F(ContributedRoutesTest, AClientThatGoesCancels) {
   Provider provider({{"/held", kHttpGet, "x.held"}});
-  HttpExchange* held = nullptr;
+  std::atomic<HttpExchange*> held{nullptr};
   provider.answer = [&](std::string_view, HttpExchange& exchange) { held = &exchange; };
   start();
   bring("other", provider);
   {
     HttpClient waiting = client();
     waiting.send(request("GET", "/held"));
-    ASSERT_TRUE(eventually([&] { return calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return held.load() != nullptr; }));
     waiting.reset();
   }
-  EXPECT_TRUE(eventually([&] { return held->cancellation().cancelled(); }));
-  held->begin({});
-  EXPECT_EQ(held->write("x").code(), Code::kCancelled);
-  held->end();
+  EXPECT_TRUE(eventually([&] { return held.load()->cancellation().cancelled(); }));
+  held.load()->begin({});
+  EXPECT_EQ(held.load()->write("x").code(), Code::kCancelled);
+  held.load()->end();
   EXPECT_TRUE(eventually([&] { return calls() == 0; }));
   expect_alive();
 }
