@@ -1,0 +1,75 @@
+#include "schedulers/common/control_inputs.h"
+
+#include <cstring>
+#include <utility>
+
+namespace atl::schedulers {
+namespace {
+
+constexpr int64_t kOneElement[] = {1, 1};
+
+InputTensor& input_named(Request& request, std::string_view name) noexcept {
+  for (InputTensor& input : request.inputs) {
+    if (input.name == name) return input;
+  }
+  return request.add_input();
+}
+
+bool is_true(ControlKind kind, const ControlValues& values) noexcept {
+  switch (kind) {
+    case ControlKind::kStart:
+      return (values.sequence_flags & kSequenceStart) != 0;
+    case ControlKind::kEnd:
+      return (values.sequence_flags & kSequenceEnd) != 0;
+    case ControlKind::kReady:
+    case ControlKind::kCorrelationId:
+      break;
+  }
+  return values.ready;
+}
+
+/// The id as an element of the type; wider numbers keep their low bits.
+Buffer id_value(Request& request, DataType datatype, const SequenceId& id) noexcept {
+  if (datatype == DataType::kBytes) {
+    const auto size = static_cast<uint32_t>(id.text.size());
+    std::byte* bytes = request.arena().make_array<std::byte>(sizeof size + size);
+    std::memcpy(bytes, &size, sizeof size);  // little-endian, as the machine
+    if (size != 0) std::memcpy(bytes + sizeof size, id.text.data(), size);
+    return {.data = bytes, .size_bytes = sizeof size + size};
+  }
+  std::byte* bytes = request.arena().make_array<std::byte>(sizeof id.number);
+  std::memcpy(bytes, &id.number, sizeof id.number);
+  return {.data = bytes, .size_bytes = data_type_size_bytes(datatype)};
+}
+
+}  // namespace
+
+std::span<const Buffer> ControlInputs::value_of(Request& request, const ControlInput& input,
+                                                const ControlValues& values) const noexcept {
+  Buffer* buffer = request.arena().make_array<Buffer>(1);
+  if (input.kind == ControlKind::kCorrelationId) {
+    *buffer = id_value(request, input.datatype, values.sequence);
+  } else {
+    const auto& value = is_true(input.kind, values) ? input.true_value : input.false_value;
+    // Nobody writes to inputs.
+    *buffer = {.data = const_cast<std::byte*>(value.data()),
+               .size_bytes = data_type_size_bytes(input.datatype)};
+  }
+  return {buffer, 1};
+}
+
+void ControlInputs::set(Request& request, const ControlValues& values) const noexcept {
+  for (const ControlInput& control : inputs_) {
+    const std::span<const Buffer> value = value_of(request, control, values);
+    InputTensor& input = input_named(request, control.name);
+    input = {};
+    input.name = control.name;
+    input.datatype = control.datatype;
+    input.flags = InputTensor::kAddedByScheduler;
+    input.shape = {kOneElement, rank_};
+    input.buffers = value;
+    input.size_bytes = value[0].size_bytes;
+  }
+}
+
+}  // namespace atl::schedulers
