@@ -10,12 +10,12 @@
 namespace atl::schedulers {
 namespace {
 
-constexpr int64_t kIdleNs = 1'000;
+constexpr int64_t kIdleLimitNs = 1'000;
 
 class SequenceTableTest : public ::testing::Test {
  protected:
   void make(uint32_t instances, uint32_t slots_each) {
-    table_.emplace(SequenceLimits{instances, slots_each, kIdleNs});
+    table_.emplace(SequenceLimits{instances, slots_each, kIdleLimitNs});
   }
   /// Null if it was refused.
   Sequence* add(uint64_t id, uint32_t flags, uint64_t timeout_us = 0) {
@@ -132,13 +132,13 @@ TEST_F(SequenceTableTest, OnlyWhoHasNothingToDoIsIdle) {
   run(1, kSequenceStart);
   Sequence* busy = add(2, kSequenceStart);
   table_->take(*busy);
-  EXPECT_EQ(table_->next_due_ns(), kIdleNs + 1);
-  EXPECT_EQ(table_->end_idle(kIdleNs), 0u);
-  EXPECT_EQ(table_->end_idle(kIdleNs + 1), 1u);
+  EXPECT_EQ(table_->next_due_ns(), kIdleLimitNs + 1);
+  EXPECT_EQ(table_->end_idle(kIdleLimitNs), 0u);
+  EXPECT_EQ(table_->end_idle(kIdleLimitNs + 1), 1u);
   EXPECT_EQ(add(1, 0), nullptr);
   EXPECT_EQ(table_->next_due_ns(), DeadlineHeap::kNever);
   table_->finished(*busy, 5'000);
-  EXPECT_EQ(table_->next_due_ns(), 5'000 + kIdleNs + 1);
+  EXPECT_EQ(table_->next_due_ns(), 5'000 + kIdleLimitNs + 1);
 }
 
 TEST_F(SequenceTableTest, ATimeoutInTheBacklogEndsTheWholeSequence) {
@@ -147,7 +147,7 @@ TEST_F(SequenceTableTest, ATimeoutInTheBacklogEndsTheWholeSequence) {
   add(2, kSequenceStart);
   add(2, 0, 3);
   add(3, kSequenceStart, UINT64_MAX);
-  EXPECT_EQ(table_->next_due_ns(), kIdleNs + 1);
+  EXPECT_EQ(table_->next_due_ns(), kIdleLimitNs + 1);
   RequestQueue expired;
   EXPECT_EQ(table_->expire(3'000, expired), 0u);
   EXPECT_EQ(table_->expire(3'001, expired), 1u);
