@@ -54,37 +54,32 @@ TEST(ControlInputs, SayWhatTheRequestIs) {
   }
 }
 
+template <class T>
+T id_as(DataType datatype, const SequenceId& id) {
+  const ControlInputs controls({correlation(datatype)}, false);
+  Request request;
+  controls.set(request, {0, true, id});
+  EXPECT_EQ(request.inputs[0].shape.size(), 1u);
+  return value_of<T>(request, "ID");
+}
+
 TEST(ControlInputs, IdsHaveTheWidthOfTheirType) {
   const SequenceId id{.number = 0x8000000180000002ull, .text = {}};
-  const auto set = [&](Request& request, DataType datatype) {
-    ControlInputs({correlation(datatype)}, false).set(request, {0, true, id});
-    EXPECT_EQ(request.inputs[0].shape.size(), 1u);
-  };
-  Request whole, whole_signed, low, low_signed;
-  set(whole, DataType::kUint64);
-  set(whole_signed, DataType::kInt64);
-  set(low, DataType::kUint32);
-  set(low_signed, DataType::kInt32);
-  EXPECT_EQ(value_of<uint64_t>(whole, "ID"), id.number);
-  EXPECT_EQ(value_of<int64_t>(whole_signed, "ID"), static_cast<int64_t>(id.number));
-  EXPECT_EQ(value_of<uint32_t>(low, "ID"), 0x80000002u);
-  EXPECT_EQ(value_of<int32_t>(low_signed, "ID"), static_cast<int32_t>(0x80000002u));
+  EXPECT_EQ(id_as<uint64_t>(DataType::kUint64, id), id.number);
+  EXPECT_EQ(id_as<int64_t>(DataType::kInt64, id), static_cast<int64_t>(id.number));
+  EXPECT_EQ(id_as<uint32_t>(DataType::kUint32, id), 0x80000002u);
+  EXPECT_EQ(id_as<int32_t>(DataType::kInt32, id), static_cast<int32_t>(0x80000002u));
 }
 
 TEST(ControlInputs, ATextHasItsLength) {
-  Request request;
-  ControlInputs({correlation(DataType::kBytes)}, false).set(request, {0, true, {.number = 0, .text = "ab"}});
-  const Buffer& buffer = request.find_input("ID")->buffers[0];
-  EXPECT_EQ(std::string_view(static_cast<const char*>(buffer.data), buffer.size_bytes),
-            std::string_view("\2\0\0\0ab", 6));
+  using Element = std::array<char, 6>;
+  const Element expected{2, 0, 0, 0, 'a', 'b'};
+  EXPECT_EQ(id_as<Element>(DataType::kBytes, {.number = 0, .text = "ab"}), expected);
 }
 
 TEST(ControlInputs, WhoHasNoSequenceHasAnIdOfNothing) {
-  Request number, text;
-  ControlInputs({correlation(DataType::kUint32)}, false).set(number, {});
-  ControlInputs({correlation(DataType::kBytes)}, false).set(text, {});
-  EXPECT_EQ(value_of<uint32_t>(number, "ID"), 0u);
-  EXPECT_EQ(value_of<uint32_t>(text, "ID"), 0u) << "the length of an empty text";
+  EXPECT_EQ(id_as<uint32_t>(DataType::kUint32, {}), 0u);
+  EXPECT_EQ(id_as<uint32_t>(DataType::kBytes, {}), 0u) << "the length of an empty text";
 }
 
 TEST(ControlInputs, ARequestThatComesBackGetsNewValues) {
