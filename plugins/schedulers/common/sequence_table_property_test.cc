@@ -13,13 +13,14 @@
 
 #include "atoll/clock.h"
 #include "atoll/testing/random.h"
+#include "atoll/testing/sanitized.h"
 #include "atoll/text.h"
 #include "schedulers/common/sequence_table.h"
 
 namespace atl::schedulers {
 namespace {
 
-constexpr uint64_t kSeeds = 400;
+constexpr uint64_t kSeeds = test::kSanitized ? 40 : 400;
 constexpr uint64_t kSteps = 5'000;
 constexpr int64_t kIdleNs = 40'000;
 
