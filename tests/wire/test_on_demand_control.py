@@ -246,6 +246,14 @@ def test_a_stop_tells_those_who_wait(repository):
         assert server.process.wait(timeout=WAIT_S) == 0
 
 
+def is_answered(control):
+    try:
+        return control.infer("plus", 1) == ("1", 2)
+    except InferenceServerException as error:
+        assert "has no available versions" in error.message(), error
+        return False
+
+
 def test_an_edited_manifest_begins_and_ends_it(repository, tmp_path):
     """Requests never stop; what was loaded is taken over, and goes when it is idle."""
     shutil.rmtree(repository / "broken")
