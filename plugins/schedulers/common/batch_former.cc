@@ -4,15 +4,24 @@
 
 namespace atl::schedulers {
 
-bool BatchFormer::is_preferred(uint32_t size) const noexcept {
-  return std::binary_search(rules_.preferred_sizes.begin(), rules_.preferred_sizes.end(), size);
+bool BatchRules::is_preferred(uint32_t size) const noexcept {
+  return std::binary_search(preferred_sizes.begin(), preferred_sizes.end(), size);
+}
+
+BatchDecision BatchRules::decide(const BatchCandidates& candidates, int64_t now_ns) const noexcept {
+  const auto& [all, best, oldest_ns, complete] = candidates;
+  if (all.count == 0) return {};
+  bool late = delay_ns != 0 && now_ns - oldest_ns >= delay_ns;
+  if (best.count != 0 && !late) return {best.count, best.size};
+  if (complete || all.size >= preferred_max() || late || delay_ns == 0) return {all.count, all.size};
+  int64_t left_ns = delay_ns - (now_ns - oldest_ns);
+  return {0, 0, now_ns > DeadlineHeap::kNever - left_ns ? DeadlineHeap::kNever : now_ns + left_ns};
 }
 
 void BatchFormer::forget() noexcept {
   if (first_ != nullptr && strategy_ != nullptr) strategy_->end(record_);
   first_ = last_ = nullptr;
-  all_ = best_ = {};
-  complete_ = false;
+  collected_ = {};
   record_ = nullptr;
 }
 
@@ -27,10 +36,11 @@ void BatchFormer::set_window(uint32_t size_max, int64_t delay_ns) {
 
 /// \returns false if the batch is complete without the request.
 bool BatchFormer::take(Request& request) noexcept {
+  auto& [all, best, oldest_ns, complete] = collected_;
   uint32_t size = request.batch_weight();
   if (first_ == nullptr) {
     first_ = &request;
-    oldest_ns_ = request.times.queue_start_ns;
+    oldest_ns = request.times.queue_start_ns;
     // The strategy counts the first request, but has no say: a batch needs one.
     if (strategy_ != nullptr) {
       record_ = strategy_->begin();
@@ -38,42 +48,35 @@ bool BatchFormer::take(Request& request) noexcept {
     }
   } else {
     if (rules_.one_request) return false;
-    if (uint64_t{all_.size} + size > rules_.preferred_max() && best_.count == 0) best_ = all_;
-    if (uint64_t{all_.size} + size > rules_.size_max) return false;
+    if (uint64_t{all.size} + size > rules_.preferred_max() && best.count == 0) best = all;
+    if (uint64_t{all.size} + size > rules_.size_max) return false;
     if (!compatibility_.fit(*first_, request)) return false;
     if (strategy_ != nullptr && !strategy_->include(request, record_)) return false;
-    oldest_ns_ = std::min(oldest_ns_, request.times.queue_start_ns);
+    oldest_ns = std::min(oldest_ns, request.times.queue_start_ns);
   }
   last_ = &request;
-  ++all_.count;
-  all_.size += size;
-  if (is_preferred(all_.size)) best_ = all_;
+  ++all.count;
+  all.size += size;
+  if (rules_.is_preferred(all.size)) best = all;
   return true;
 }
 
 void BatchFormer::collect() noexcept {
-  while (!complete_) {
+  while (!collected_.complete) {
     Request* next = last_ == nullptr ? queue_.front() : queue_.after(*last_);
     if (next == nullptr) return;
-    complete_ = !take(*next);
+    collected_.complete = !take(*next);
   }
 }
 
-BatchFormer::Decision BatchFormer::decide(int64_t now_ns) noexcept {
+BatchDecision BatchFormer::decide(int64_t now_ns) noexcept {
   collect();
-  if (all_.count == 0) return {};
-  bool late = rules_.delay_ns != 0 && now_ns - oldest_ns_ >= rules_.delay_ns;
-  if (best_.count != 0 && !late) return {best_.count, best_.size};
-  if (complete_ || all_.size >= rules_.preferred_max() || late || rules_.delay_ns == 0) {
-    return {all_.count, all_.size};
-  }
-  int64_t left_ns = rules_.delay_ns - (now_ns - oldest_ns_);
-  return {0, 0, now_ns > DeadlineHeap::kNever - left_ns ? DeadlineHeap::kNever : now_ns + left_ns};
+  return rules_.decide(collected_, now_ns);
 }
 
-BatchFormer::Decision BatchFormer::part_of(const Decision& whole, uint32_t room) const noexcept {
+BatchDecision BatchFormer::part_of(const BatchDecision& whole, uint32_t room) const noexcept {
   if (whole.size <= room) return whole;
-  Decision part;
+  BatchDecision part;
   for (const Request* next = queue_.front(); part.count < whole.count; next = queue_.after(*next)) {
     if (uint64_t{part.size} + next->batch_weight() > room) break;
     ++part.count;

@@ -10,6 +10,26 @@
 
 namespace atl::schedulers {
 
+/// Requests from the front of a queue.
+struct BatchCut {
+  uint32_t count = 0;
+  uint32_t size = 0;  ///< sum of their batch weights
+};
+
+struct BatchDecision {
+  uint32_t count = 0;                         ///< requests, from the front, that go now; 0: none
+  uint32_t size = 0;                          ///< sum of their batch weights
+  int64_t recheck_ns = DeadlineHeap::kNever;  ///< if none goes: when the delay of the oldest ends
+};
+
+/// What may go together, as far as was looked.
+struct BatchCandidates {
+  BatchCut all;
+  BatchCut best;  ///< up to the largest preferred size that was met, or the largest part below all of them
+  int64_t oldest_ns = 0;  ///< since when the one waits that has waited longest
+  bool complete = false;  ///< nobody can join any more
+};
+
 struct BatchRules {
   uint32_t size_max = 1;                  ///< sum of batch weights; a heavier request goes alone
   bool one_request = false;               ///< every request is a batch of its own, whatever its weight
@@ -17,6 +37,8 @@ struct BatchRules {
   int64_t delay_ns = 0;                   ///< how long the oldest request of a batch may wait for others
 
   uint32_t preferred_max() const noexcept { return preferred_sizes.empty() ? 0 : preferred_sizes.back(); }
+  bool is_preferred(uint32_t size) const noexcept;
+  BatchDecision decide(const BatchCandidates& candidates, int64_t now_ns) const noexcept;
 };
 
 /// Looks at the queue from its front, in the order of service, and takes requests as long as they fit. What
@@ -31,14 +53,9 @@ class BatchFormer {
   BatchFormer& operator=(const BatchFormer&) = delete;
   ~BatchFormer() { forget(); }
 
-  struct Decision {
-    uint32_t count = 0;                         ///< requests, from the front, that go now; 0: none
-    uint32_t size = 0;                          ///< sum of their batch weights
-    int64_t recheck_ns = DeadlineHeap::kNever;  ///< if none goes: when the delay of the oldest ends
-  };
-  Decision decide(int64_t now_ns) noexcept;
+  BatchDecision decide(int64_t now_ns) noexcept;
   /// The longest part of a decision that weighs no more than `room`, for an instance that takes no more now.
-  Decision part_of(const Decision& whole, uint32_t room) const noexcept;
+  BatchDecision part_of(const BatchDecision& whole, uint32_t room) const noexcept;
 
   /// What was collected is not the front of the queue any more: something was removed or overtaken, or the
   /// batch was taken.
@@ -53,12 +70,8 @@ class BatchFormer {
   void set_window(uint32_t size_max, int64_t delay_ns);
 
  private:
-  struct Cut {
-    uint32_t count = 0, size = 0;
-  };
   void collect() noexcept;
   bool take(Request& request) noexcept;
-  bool is_preferred(uint32_t size) const noexcept;
 
   const PolicyQueue& queue_;
   BatchRules rules_;
@@ -67,10 +80,7 @@ class BatchFormer {
 
   Request* first_ = nullptr;  // what is collected: from here, the queue's front,
   Request* last_ = nullptr;   // to here, in the order of service
-  Cut all_;
-  Cut best_;  // up to the largest preferred size that was met, or the largest part below all of them
-  int64_t oldest_ns_ = 0;
-  bool complete_ = false;  // nobody can join any more
+  BatchCandidates collected_;
   void* record_ = nullptr;
 };
 

@@ -21,8 +21,8 @@ BatchCompatibility compare_x() {
   return rules;
 }
 
-BatchFormer::Decision by_the_rules(const std::vector<Request*>& queue, const BatchRules& rules,
-                                   const BatchCompatibility& compatibility, int64_t now_ns) {
+BatchDecision by_the_rules(const std::vector<Request*>& queue, const BatchRules& rules,
+                           const BatchCompatibility& compatibility, int64_t now_ns) {
   if (queue.empty()) return {};
   auto is_preferred = [&](uint64_t size) {
     return std::count(rules.preferred_sizes.begin(), rules.preferred_sizes.end(), size) != 0;
@@ -155,13 +155,13 @@ class FormerBesideFresh {
     former_->forget();
     queue_.remove(*all[random_.below(all.size())]);
   }
-  static void expect_equal(const BatchFormer::Decision& a, const BatchFormer::Decision& b) {
+  static void expect_equal(const BatchDecision& a, const BatchDecision& b) {
     ASSERT_EQ(a.count, b.count);
     ASSERT_EQ(a.size, b.size);
     ASSERT_EQ(a.recheck_ns, b.recheck_ns);
   }
   void decide() {
-    BatchFormer::Decision decision = former_->decide(now_ns_);
+    BatchDecision decision = former_->decide(now_ns_);
     BatchFormer fresh(queue_, rules_, compatibility_, strategy_.get());
     expect_equal(decision, fresh.decide(now_ns_));
     if (strategy_ == nullptr) {

@@ -90,7 +90,7 @@ void check(const std::vector<DecisionRow>& rows) {
     FormerBench bench(row.rules);
     for (const Waiting& one : row.queue) bench.push(one.weight, one.age_us, one.width);
     for (int look = 0; look < 2; ++look) {  // to look changes nothing
-      BatchFormer::Decision decision = bench.former.decide(kNow);
+      BatchDecision decision = bench.former.decide(kNow);
       EXPECT_EQ(decision.count, row.count) << row.what;
       EXPECT_EQ(decision.size, row.size) << row.what;
       int64_t expected_ns =
@@ -238,7 +238,7 @@ TEST(BatchFormer, AnArrivalThatOvertakesTheOthersIsTaken) {
   bench.push(1, 70, 1, 3);
   EXPECT_EQ(bench.former.decide(kNow).recheck_ns, kNow + 30 * kNsPerUs);
   bench.push(6, 0, 1, 2);  // between the two
-  BatchFormer::Decision decision = bench.former.decide(kNow);
+  BatchDecision decision = bench.former.decide(kNow);
   EXPECT_EQ(decision.count, 3u);
   EXPECT_EQ(decision.size, 8u);
 }

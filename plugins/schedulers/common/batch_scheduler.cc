@@ -114,7 +114,7 @@ bool BatchScheduler::fill(InstanceSlot& slot, int64_t now_ns) {
     former_.set_window(window.size_max, accepting_ ? window.delay_ns : 0);
   }
   while (true) {
-    BatchFormer::Decision decision = former_.decide(now_ns);
+    BatchDecision decision = former_.decide(now_ns);
     if (decision.count == 0) {
       waiting_.recheck_at(decision.recheck_ns);
       return false;

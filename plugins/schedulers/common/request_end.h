@@ -28,7 +28,7 @@ class RequestEndListener {
 /// on whatever threads. A request that is rescheduled has not ended. It belongs to what is held for the
 /// request (a slot of a sequence) and not into the request's own memory, which is gone by then. So that it
 /// outlives the calls, its scheduler counts the request in in_flight() until on_ended().
-class RequestEnd final : public SinkInterposer {
+class RequestEnd : public SinkInterposer {
  public:
   explicit RequestEnd(RequestEndListener& listener) noexcept : listener_(listener) {}
   RequestEnd(const RequestEnd&) = delete;

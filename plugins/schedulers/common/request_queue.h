@@ -34,6 +34,18 @@ class RequestQueue {
     tail_ = &request;
     ++size_;
   }
+  void push_front(Request& request) noexcept {
+    request.links.queue = this;
+    request.links.previous = nullptr;
+    request.next = head_;
+    if (head_ == nullptr) {
+      tail_ = &request;
+    } else {
+      head_->links.previous = &request;
+    }
+    head_ = &request;
+    ++size_;
+  }
   /// Null if there is none.
   Request* pop_front() noexcept {
     Request* first = head_;

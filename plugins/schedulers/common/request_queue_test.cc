@@ -65,7 +65,10 @@ TEST(RequestQueue, BehavesAsADequeDoes) {
     Request& item = items[random.below(items.size())];
     auto found = std::find(model.begin(), model.end(), &item);
     ASSERT_EQ(queue.contains(item), found != model.end());
-    if (found == model.end()) {
+    if (found == model.end() && random.chance(30)) {
+      queue.push_front(item);
+      model.push_front(&item);
+    } else if (found == model.end()) {
       queue.push_back(item);
       model.push_back(&item);
     } else if (random.chance(50)) {

@@ -13,6 +13,9 @@ inline constexpr std::string_view kStopping =
 inline constexpr std::string_view kQueueFull = "Exceeds maximum queue size";
 inline constexpr std::string_view kTimeoutExpired = "Request timeout expired";
 
+inline constexpr std::string_view kSequenceTimeoutExpired =
+    "timeout of the corresponding sequence has been expired";
+
 /// UNAVAILABLE "[request id: 7] <text>".
 inline Status unavailable_for(const Request& request, std::string_view text) {
   return unavailable("[request id: ", request.id.empty() ? std::string_view("<id_unknown>") : request.id,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "atoll/clock.h"
 #include "model_config.pb.h"
+#include "schedulers/common/deadline_heap.h"
 
 namespace atl::schedulers {
 namespace {
@@ -19,6 +21,22 @@ QueuePolicy queue_policy_from(const inference::ModelQueuePolicy& config) {
 }
 
 }  // namespace
+
+int64_t duration_ns_from(uint64_t microseconds) noexcept {
+  const uint64_t most_us = DeadlineHeap::kNever / kNsPerUs;
+  return static_cast<int64_t>(std::min(microseconds, most_us)) * kNsPerUs;
+}
+
+std::vector<uint32_t> preferred_sizes_from(const google::protobuf::RepeatedField<int32_t>& sizes,
+                                           uint32_t size_max) {
+  std::vector<uint32_t> preferred;
+  for (int32_t size : sizes) {
+    if (size > 0) preferred.push_back(static_cast<uint32_t>(size));
+  }
+  if (preferred.empty()) preferred.push_back(size_max);
+  std::sort(preferred.begin(), preferred.end());
+  return preferred;
+}
 
 QueuePolicies queue_policies_from(const inference::ModelDynamicBatching& config) {
   QueuePolicies policies;

@@ -104,8 +104,7 @@ Sequence& SequenceTable::begin(const Request& request, int64_t now_ns) {
   ++open_;
   if (SequenceSlot slot; take_free_slot(slot)) {
     give_slot(sequence, slot);
-    sequence.idle_since_ns_ = now_ns;
-    idle_.push_back(sequence);
+    became_idle(sequence, now_ns);
   } else {
     sequence.state_ = Sequence::State::kInBacklog;
     backlog_.push_back(sequence);
@@ -127,13 +126,19 @@ bool SequenceTable::take_free_slot(SequenceSlot& slot) noexcept {
 
 void SequenceTable::give_slot(Sequence& sequence, const SequenceSlot& slot) noexcept {
   sequence.slot_ = slot;
-  sequence.state_ = Sequence::State::kIdle;
   rows_[slot.instance][slot.row] = &sequence;
 }
 
-void SequenceTable::became_ready(Sequence& sequence) noexcept {
+void SequenceTable::became_ready(Sequence& sequence, int64_t now_ns) noexcept {
   sequence.state_ = Sequence::State::kReady;
+  sequence.since_ns_ = now_ns;
   ready_[sequence.slot_.instance].push_back(sequence);
+}
+
+void SequenceTable::became_idle(Sequence& sequence, int64_t now_ns) noexcept {
+  sequence.state_ = Sequence::State::kIdle;
+  sequence.since_ns_ = now_ns;
+  idle_.push_back(sequence);
 }
 
 Sequence* SequenceTable::add(Request& request, int64_t now_ns) {
@@ -148,7 +153,7 @@ Sequence* SequenceTable::add(Request& request, int64_t now_ns) {
   if ((request.sequence_flags & kSequenceEnd) != 0) close(*sequence);
   if (sequence->state_ == Sequence::State::kIdle) {
     idle_.remove(*sequence);
-    became_ready(*sequence);
+    became_ready(*sequence, now_ns);
   } else if (sequence->state_ == Sequence::State::kInBacklog && request.timeout_us != 0) {
     const uint64_t most_us = static_cast<uint64_t>(DeadlineHeap::kNever / kNsPerUs);
     const int64_t timeout_ns = static_cast<int64_t>(std::min(request.timeout_us, most_us)) * kNsPerUs;
@@ -166,14 +171,18 @@ Request& SequenceTable::take(Sequence& sequence) noexcept {
 
 void SequenceTable::finished(Sequence& sequence, int64_t now_ns) noexcept {
   if (!sequence.waiting_.empty()) {
-    became_ready(sequence);
+    became_ready(sequence, now_ns);
   } else if (sequence.closed_) {
-    gone(sequence);
+    gone(sequence, now_ns);
   } else {
-    sequence.state_ = Sequence::State::kIdle;
-    sequence.idle_since_ns_ = now_ns;
-    idle_.push_back(sequence);
+    became_idle(sequence, now_ns);
   }
+}
+
+void SequenceTable::give_back(Sequence& sequence, Request& request, int64_t now_ns) noexcept {
+  sequence.waiting_.push_front(request);
+  ++waiting_;
+  became_ready(sequence, now_ns);
 }
 
 void SequenceTable::close(Sequence& sequence) noexcept {
@@ -194,7 +203,7 @@ void SequenceTable::take_waiting(Sequence& sequence, RequestQueue& waiting) noex
   }
 }
 
-void SequenceTable::end(Sequence& sequence, RequestQueue& waiting) noexcept {
+void SequenceTable::end(Sequence& sequence, int64_t now_ns, RequestQueue& waiting) noexcept {
   close(sequence);
   take_waiting(sequence, waiting);
   switch (sequence.state_) {
@@ -210,10 +219,19 @@ void SequenceTable::end(Sequence& sequence, RequestQueue& waiting) noexcept {
     case Sequence::State::kRunning:
       return;  // finished() gives the slot back
   }
-  gone(sequence);
+  gone(sequence, now_ns);
 }
 
-void SequenceTable::gone(Sequence& sequence) noexcept {
+void SequenceTable::end_all(int64_t now_ns, RequestQueue& waiting) noexcept {
+  while (Sequence* first = backlog_.front()) end(*first, now_ns, waiting);
+  for (const auto& rows : rows_) {
+    for (Sequence* sequence : rows) {
+      if (sequence != nullptr) end(*sequence, now_ns, waiting);
+    }
+  }
+}
+
+void SequenceTable::gone(Sequence& sequence, int64_t now_ns) noexcept {
   std::unique_ptr<Sequence> owned(&sequence);
   --open_;
   if (sequence.state_ != Sequence::State::kInBacklog) {
@@ -223,16 +241,15 @@ void SequenceTable::gone(Sequence& sequence) noexcept {
       backlog_.remove(*next);
       for (Request* one = next->front(); one != nullptr; one = one->next) timeouts_.remove(*one);
       give_slot(*next, slot);
-      became_ready(*next);  // nobody waits in the backlog without a request
+      became_ready(*next, now_ns);  // nobody waits in the backlog without a request
     } else {
       free_slots_.push(uint64_t{slot.row} * limits_.instances + slot.instance);
     }
   }
+  sequence.data.reset();
   if (unused_.size() == kUnusedMax) return;
-  sequence.state_ = Sequence::State::kIdle;
   sequence.closed_ = false;
   sequence.text_.clear();
-  sequence.scheduler_data = nullptr;
   unused_.push_back(std::move(owned));
 }
 
@@ -242,8 +259,8 @@ uint64_t SequenceTable::end_idle(int64_t now_ns) noexcept {
   uint64_t ended = 0;
   RequestQueue none;
   while (Sequence* first = idle_.front()) {
-    if (now_ns - first->idle_since_ns_ <= limits_.idle_ns) break;
-    end(*first, none);
+    if (now_ns - first->since_ns_ <= limits_.idle_ns) break;
+    end(*first, now_ns, none);
     ++ended;
   }
   return ended;
@@ -252,16 +269,23 @@ uint64_t SequenceTable::end_idle(int64_t now_ns) noexcept {
 uint64_t SequenceTable::expire(int64_t now_ns, RequestQueue& expired) noexcept {
   uint64_t ended = 0;
   while (timeouts_.first_ns() < now_ns) {
-    end(*static_cast<Sequence*>(timeouts_.first().links.sequence), expired);
+    end(*static_cast<Sequence*>(timeouts_.first().links.sequence), now_ns, expired);
     ++ended;
   }
   return ended;
 }
 
+uint64_t SequenceTable::waiting_in_backlog() const noexcept {
+  uint64_t count = 0;
+  for (const Sequence* one = backlog_.front(); one != nullptr; one = SequenceList::after(*one))
+    count += one->waiting_.size();
+  return count;
+}
+
 int64_t SequenceTable::next_due_ns() const noexcept {
   int64_t due_ns = timeouts_.first_ns();
   if (const Sequence* first = idle_.front())
-    due_ns = std::min(due_ns, after(first->idle_since_ns_, limits_.idle_ns));
+    due_ns = std::min(due_ns, after(first->since_ns_, limits_.idle_ns));
   return due_ns == DeadlineHeap::kNever ? due_ns : due_ns + 1;  // it has run out when the clock is past it
 }
 

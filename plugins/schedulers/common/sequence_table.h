@@ -23,6 +23,12 @@ struct SequenceSlot {
   bool operator==(const SequenceSlot&) const = default;
 };
 
+/// What a scheduler keeps for as long as a sequence lasts.
+class SequenceData {
+ public:
+  virtual ~SequenceData() = default;
+};
+
 /// From its first request until the last one has ended, or nobody can send it another one. Of its requests at
 /// most one is with the instance. Made and freed by the table.
 class Sequence {
@@ -41,8 +47,10 @@ class Sequence {
   bool is_closed() const noexcept { return closed_; }
   /// The next request to be executed; null if none has come.
   Request* front() const noexcept { return waiting_.front(); }
+  /// Of one whose front may be executed: since when it may.
+  int64_t ready_since_ns() const noexcept { return since_ns_; }
 
-  void* scheduler_data = nullptr;  ///< of the scheduler; null in a new sequence
+  std::unique_ptr<SequenceData> data;  ///< the scheduler's; null in a new sequence
 
  private:
   friend class SequenceTable;
@@ -61,7 +69,7 @@ class Sequence {
   uint64_t number_ = 0;
   std::string text_;
   RequestQueue waiting_;
-  int64_t idle_since_ns_ = 0;
+  int64_t since_ns_ = 0;  // when it became ready, or idle
   int64_t start_ns_ = 0;
   Sequence* previous_ = nullptr;  // in the list of its state
   Sequence* next_ = nullptr;
@@ -111,8 +119,12 @@ class SequenceTable {
   /// The request that was taken has ended, or was answered without the instance. The sequence may be gone
   /// afterwards.
   void finished(Sequence& sequence, int64_t now_ns) noexcept;
+  /// The request that was taken is not done: it is the front of its sequence again, and the sequence is ready.
+  void give_back(Sequence& sequence, Request& request, int64_t now_ns) noexcept;
   /// Closes the sequence and takes what waits of it. It may be gone afterwards.
-  void end(Sequence& sequence, RequestQueue& waiting) noexcept;
+  void end(Sequence& sequence, int64_t now_ns, RequestQueue& waiting) noexcept;
+  /// The same with all that are open or have requests.
+  void end_all(int64_t now_ns, RequestQueue& waiting) noexcept;
 
   /// Ends the sequences with a slot that have had nothing to do for too long. \returns how many
   uint64_t end_idle(int64_t now_ns) noexcept;
@@ -132,6 +144,8 @@ class SequenceTable {
     return static_cast<uint32_t>(rows_[instance].size());
   }
 
+  /// Whether requests without the START flag are taken for it.
+  bool is_open(const SequenceId& id) const noexcept { return find(id) != nullptr; }
   uint64_t open() const noexcept { return open_; }  ///< in slots and in the backlog
   uint64_t slots_in_use() const noexcept { return open_ - backlog_.size(); }
   uint64_t backlog_size() const noexcept { return backlog_.size(); }
@@ -140,6 +154,8 @@ class SequenceTable {
     return backlog_.front() == nullptr ? DeadlineHeap::kNever : backlog_.front()->start_ns_;
   }
   uint64_t waiting() const noexcept { return waiting_; }  ///< requests that were not taken
+  /// Those of the backlog among them, in time linear in its length.
+  uint64_t waiting_in_backlog() const noexcept;
 
  private:
   /// Ids come from clients: mixed with a number that they do not know, so that none can fill one bucket.
@@ -153,10 +169,11 @@ class SequenceTable {
   void close(Sequence& sequence) noexcept;
   bool take_free_slot(SequenceSlot& slot) noexcept;
   void give_slot(Sequence& sequence, const SequenceSlot& slot) noexcept;
-  void became_ready(Sequence& sequence) noexcept;
+  void became_ready(Sequence& sequence, int64_t now_ns) noexcept;
+  void became_idle(Sequence& sequence, int64_t now_ns) noexcept;
   void take_waiting(Sequence& sequence, RequestQueue& waiting) noexcept;
   /// Nothing of a closed sequence is left.
-  void gone(Sequence& sequence) noexcept;
+  void gone(Sequence& sequence, int64_t now_ns) noexcept;
   SequenceSlot slot_of(uint64_t key) const noexcept {
     return {static_cast<uint32_t>(key % limits_.instances), static_cast<uint32_t>(key / limits_.instances)};
   }

@@ -31,9 +31,10 @@ struct PlainSequence {
   bool has_slot = false;
   SequenceSlot slot;
   bool running = false;
+  Request* taken = nullptr;
   bool closed = false;
   uint64_t ready_order = 0;
-  int64_t idle_since_ns = 0;
+  int64_t since_ns = 0;  // when it became ready, or idle
   uint64_t idle_order = 0;
 
   bool is_ready() const { return has_slot && !running && !waiting.empty(); }
@@ -69,7 +70,7 @@ struct PlainTable {
           if (is_taken({instance, row})) continue;
           one.slot = {instance, row};
           one.has_slot = true;
-          one.idle_since_ns = now_ns;
+          one.since_ns = now_ns;
           if (!one.waiting.empty()) one.ready_order = ++order;
         }
       }
@@ -111,10 +112,10 @@ class Comparison {
         add();
       } else if (choice < 70) {
         take();
-      } else if (choice < 92) {
-        finish();
+      } else if (choice < 90) {
+        finish(choice < 74);
       } else if (choice < 95) {
-        end();
+        end(step % 500 == 0);
       } else {
         if (choice == 99) now_ns_ += kIdleNs;
         time_passes();
@@ -148,7 +149,10 @@ class Comparison {
       plain_.fill_slots(now_ns_);
     }
     EXPECT_EQ(plain->real, real);
-    if (plain->is_idle()) plain->ready_order = ++plain_.order;
+    if (plain->is_idle()) {
+      plain->ready_order = ++plain_.order;
+      plain->since_ns = now_ns_;
+    }
     plain->waiting.push_back(&request);
     if ((request.sequence_flags & kSequenceEnd) != 0) plain->closed = true;
     arrival_of(request) = ++plain_.order;
@@ -167,15 +171,21 @@ class Comparison {
     PlainSequence* one = any_of([](const PlainSequence& each) { return each.is_ready(); });
     if (one == nullptr) return;
     EXPECT_EQ(&table_.take(*one->real), one->waiting.front());
+    one->taken = one->waiting.front();
     one->waiting.pop_front();
     one->running = true;
   }
-  void finish() {
+  void finish(bool given_back) {
     PlainSequence* one = any_of([](const PlainSequence& each) { return each.running; });
     if (one == nullptr) return;
-    table_.finished(*one->real, now_ns_);
+    if (given_back) {
+      table_.give_back(*one->real, *one->taken, now_ns_);
+      one->waiting.push_front(one->taken);
+    } else {
+      table_.finished(*one->real, now_ns_);
+    }
     one->running = false;
-    one->idle_since_ns = now_ns_;
+    one->since_ns = now_ns_;
     one->idle_order = ++plain_.order;
     if (!one->waiting.empty()) one->ready_order = ++plain_.order;
     plain_.drop_ended(now_ns_);
@@ -187,13 +197,26 @@ class Comparison {
     }
     one.closed = true;
   }
-  void end() {
+  void end(bool all) {
     PlainSequence* one = any_of([](const PlainSequence&) { return true; });
     if (one == nullptr) return;
     RequestQueue waiting;
-    table_.end(*one->real, waiting);
+    if (all) return end_all();
+    table_.end(*one->real, now_ns_, waiting);
     expect_taken(waiting, *one);
     EXPECT_TRUE(waiting.empty());
+    plain_.drop_ended(now_ns_);
+  }
+  void end_all() {
+    RequestQueue waiting;
+    table_.end_all(now_ns_, waiting);
+    uint64_t count = 0;
+    for (PlainSequence& one : plain_.all) {
+      count += one.waiting.size();
+      one.waiting.clear();
+      one.closed = true;
+    }
+    EXPECT_EQ(waiting.size(), count);
     plain_.drop_ended(now_ns_);
   }
   void time_passes() {
@@ -220,7 +243,7 @@ class Comparison {
     // A slot that becomes free goes to somebody who has something to do, so nobody becomes idle by it.
     std::vector<PlainSequence*> idle;
     for (PlainSequence& one : plain_.all) {
-      if (one.is_idle() && now_ns_ - one.idle_since_ns > kIdleNs) idle.push_back(&one);
+      if (one.is_idle() && now_ns_ - one.since_ns > kIdleNs) idle.push_back(&one);
     }
     std::sort(idle.begin(), idle.end(), [](const PlainSequence* left, const PlainSequence* right) {
       return left->idle_order < right->idle_order;
@@ -245,7 +268,7 @@ class Comparison {
       EXPECT_EQ(one.real->is_running(), one.running);
       EXPECT_EQ(one.real->front(), one.waiting.empty() ? nullptr : one.waiting.front());
       EXPECT_EQ(one.has_slot ? table_.at(one.slot) : one.real, one.real);
-      if (one.is_idle()) due_ns = std::min(due_ns, one.idle_since_ns + kIdleNs + 1);
+      if (one.is_idle()) due_ns = std::min(due_ns, one.since_ns + kIdleNs + 1);
       if (Request* first = PlainTable::first_timeout(one); first != nullptr)
         due_ns = std::min(due_ns, timeout_ns_of(*first) + 1);
     }
@@ -266,6 +289,7 @@ class Comparison {
     const Sequence* real = table_.ready(instance).front();
     for (const PlainSequence* one : ready) {
       ASSERT_EQ(real, one->real);
+      EXPECT_EQ(real->ready_since_ns(), one->since_ns);
       real = SequenceList::after(*real);
     }
     EXPECT_EQ(real, nullptr);

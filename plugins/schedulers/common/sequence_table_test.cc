@@ -174,13 +174,13 @@ TEST_F(SequenceTableTest, WhoIsEndedGivesTheSlotBackWhenItsRequestHasEnded) {
   table_->take(*sequence);
   Sequence* next = add(2, kSequenceStart);
   RequestQueue waiting;
-  table_->end(*sequence, waiting);
+  table_->end(*sequence, now_ns_, waiting);
   EXPECT_EQ(waiting.pop_front(), &requests_[1]);
   EXPECT_TRUE(sequence->is_closed());
   EXPECT_FALSE(next->has_slot());
   table_->finished(*sequence, now_ns_);
   EXPECT_TRUE(next->has_slot());
-  table_->end(*next, waiting);
+  table_->end(*next, now_ns_, waiting);
   EXPECT_EQ(table_->open(), 0u);
 }
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_bench.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::schedulers {
 namespace {

@@ -2,8 +2,8 @@
 #include "atoll/testing/conformance/scheduler.h"
 #include "atoll/testing/fake_backend.h"
 #include "model_config.pb.h"
+#include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::test {
 namespace {

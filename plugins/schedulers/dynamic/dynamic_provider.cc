@@ -16,11 +16,6 @@ namespace {
 constexpr char kLatencyTarget[] = "latency_target_microseconds";
 constexpr int64_t kLatencyTargetMaxUs = 3'600'000'000;
 
-int64_t delay_ns(const inference::ModelDynamicBatching& batching) {
-  uint64_t most_us = DeadlineHeap::kNever / kNsPerUs;
-  return static_cast<int64_t>(std::min(batching.max_queue_delay_microseconds(), most_us)) * kNsPerUs;
-}
-
 }  // namespace
 
 Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& context) {
@@ -33,13 +28,9 @@ Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& co
   settings.queue = queue_policies_from(batching);
   settings.queue.size_max = settings_.queue_size_max;
   settings.rules.size_max = std::max(1u, context.max_batch_size);
-  settings.rules.delay_ns = delay_ns(batching);
-  for (int32_t size : batching.preferred_batch_size()) {
-    if (size > 0) settings.rules.preferred_sizes.push_back(static_cast<uint32_t>(size));
-  }
-  if (settings.rules.preferred_sizes.empty())
-    settings.rules.preferred_sizes.push_back(settings.rules.size_max);
-  std::sort(settings.rules.preferred_sizes.begin(), settings.rules.preferred_sizes.end());
+  settings.rules.delay_ns = duration_ns_from(batching.max_queue_delay_microseconds());
+  settings.rules.preferred_sizes =
+      preferred_sizes_from(batching.preferred_batch_size(), settings.rules.size_max);
   settings.compatibility = batch_compatibility_from(config);
   settings.preserve_ordering = batching.preserve_ordering();
   settings.hold_until = settings_.hold_until;

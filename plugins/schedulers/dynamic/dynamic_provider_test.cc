@@ -14,8 +14,8 @@
 
 #include "atoll/runtime/option_table.h"
 #include "atoll/testing/plugin_runner.h"
+#include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_bench.h"
-#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::schedulers {
 namespace {

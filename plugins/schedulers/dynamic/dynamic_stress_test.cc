@@ -1,8 +1,8 @@
 /// The dynamic scheduler under real threads, with every kind of timer and order at work.
 #include "atoll/testing/fake_log.h"
+#include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_stress.h"
 #include "schedulers/dynamic/dynamic_provider.h"
-#include "schedulers/dynamic/testing/test_config.h"
 
 namespace atl::schedulers {
 namespace {

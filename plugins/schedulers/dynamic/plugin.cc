@@ -1,36 +1,20 @@
 /// schedulers/dynamic: requests that wait together are executed together.
 #include "atoll/plugin.h"
 
-#include <charconv>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
+#include "schedulers/common/hold_variable.h"
 #include "schedulers/dynamic/dynamic_provider.h"
 
 namespace atl::schedulers {
 namespace {
-
-/// Triton's switch for tests that need a known number of requests in the queue.
-constexpr char kHoldVariable[] = "TRITONSERVER_DELAY_SCHEDULER";
-
-uint64_t hold_until(Log& log) {
-  const char* value = std::getenv(kHoldVariable);
-  if (value == nullptr || *value == '\0') return 0;
-  std::string_view text(value);
-  uint64_t count = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error == std::errc() && end == text.data() + text.size()) return count;
-  log.warning(kHoldVariable, " is '", text, "', which is not a number of requests: it is ignored");
-  return 0;
-}
 
 DynamicSettings settings_from(Host& host) {
   const Options& options = host.options();
   DynamicSettings settings;
   settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
   settings.backend_directory = options.get_string("backend_directory");
-  settings.hold_until = hold_until(host.log());
+  settings.hold_until = requests_to_hold(kHoldVariable, host.log());
   settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
   return settings;
 }

@@ -139,7 +139,7 @@ class TargetSimulation {
     former_->set_window(window.size_max, window.delay_ns);
     std::vector<Request*>& batch = running_[instance];
     for (bool late = true; late;) {
-      BatchFormer::Decision decision = former_->decide(now_ns_);
+      BatchDecision decision = former_->decide(now_ns_);
       if (decision.count == 0) {
         look_ns_ = std::min(look_ns_, decision.recheck_ns);
         return false;

@@ -25,6 +25,7 @@ class RecordingReporter final : public InferenceReporter {
   virtual ~RecordingReporter() = default;
 
   void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept override {
+    if ((request.call_flags & kShadow) != 0) return;  // counted by no statistics
     std::lock_guard lock(mutex_);
     Counts& counts = by_id_[std::string(request.id)];
     ++(success ? counts.succeeded : counts.failed);
@@ -39,6 +40,7 @@ class RecordingReporter final : public InferenceReporter {
     batches_.push_back(batch_size);
   }
   void report_failure(const Request& request, FailureReason reason) noexcept override {
+    if ((request.call_flags & kShadow) != 0) return;
     std::lock_guard lock(mutex_);
     auto index = static_cast<uint32_t>(reason) % 4;
     ++by_id_[std::string(request.id)].not_executed[index];

@@ -1,6 +1,7 @@
 /// Conformance of "atoll.scheduler/1": what every scheduler owes its requests, whatever its policy.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <thread>
@@ -9,6 +10,11 @@
 #include "atoll/testing/random.h"
 
 namespace atl::test {
+
+/// Rows that a scheduler adds to a batch for sequences that have no request: they have no id.
+inline size_t count_of_null_rows(const RecordedBatch& batch) {
+  return static_cast<size_t>(std::count(batch.ids.begin(), batch.ids.end(), ""));
+}
 
 TEST_P(SchedulerConformance, EveryRequestGetsItsOwnAnswerOnce) {
   check([&] {
@@ -33,7 +39,7 @@ TEST_P(SchedulerConformance, BatchesKeepTheMaximumAndSayTheirSize) {
     for (const RecordedBatch& batch : bench->instances[0]->batches()) {
       EXPECT_EQ(batch.total_batch_size, batch.ids.size()) << "every request here weighs 1";
       EXPECT_LE(batch.ids.size(), std::max(1u, GetParam().max_batch_size));
-      served += batch.ids.size();
+      served += batch.ids.size() - count_of_null_rows(batch);
     }
     EXPECT_EQ(served, 50u);
   });
@@ -221,7 +227,11 @@ TEST_P(SchedulerConformance, RequestsOfDifferentShapesShareNoBatch) {
     bench->run();
     bench->expect_all_done();
     for (const RecordedBatch& batch : bench->instances[0]->batches()) {
-      for (const std::string& id : batch.ids) EXPECT_EQ(widths[id], widths[batch.ids.front()]) << id;
+      const std::string& last = batch.ids.back();
+      for (const std::string& id : batch.ids) {
+        if (id.empty()) continue;  // a row that nobody has a request for
+        EXPECT_EQ(widths[id], widths[last]) << id;
+      }
     }
     for (auto& request : bench->requests) EXPECT_EQ(request->response().code, Code::kOk);
   });
@@ -247,8 +257,11 @@ TEST_P(SchedulerConformance, ExecutionsAreAdmittedOrTheModelIsRefused) {
     EXPECT_EQ(executions(0) + executions(1), 0u) << "nothing was admitted";
     admission.open(1);
     bench->run();
-    bench->expect_all_done();
     EXPECT_EQ(executions(0), 0u) << "only the other one was admitted";
+    EXPECT_GT(executions(1), 0u);
+    if (GetParam().binds_to_instances) admission.open(0);
+    bench->run();
+    bench->expect_all_done();
 
     admission.close(1);
     TestRequest& nested = bench->add();

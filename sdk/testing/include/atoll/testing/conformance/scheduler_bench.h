@@ -29,6 +29,7 @@ struct SchedulerProviderUnderTest {
   /// Follows dynamic_batching.default_queue_policy; false: requests have no timeouts.
   bool queue_policies = false;
   bool sheds_late_requests = false;  ///< refuses with UNAVAILABLE what it expects to be late
+  bool binds_to_instances = false;   ///< a request is executed by one particular instance
   bool keeps_to_room = false;        ///< gives instances that answer later no more than they have room for
   friend void PrintTo(const SchedulerProviderUnderTest& provider, std::ostream* out) {
     *out << provider.name;
@@ -177,9 +178,9 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
     return bench;
   }
   static bool has_own_data(const TestRequest& request, uint64_t n) {
-    ReceivedResponse response = request.response();
-    return response.outputs.size() == 1 &&
-           values_of<int64_t>(response.outputs[0].bytes) == std::vector{static_cast<int64_t>(n)};
+    const ReceivedResponse response = request.response();
+    const ReceivedOutput* output = response.find("OUTPUT0");
+    return output != nullptr && values_of<int64_t>(output->bytes) == std::vector{static_cast<int64_t>(n)};
   }
 };
 

@@ -1,0 +1,18 @@
+/// What `sequence_batching` of a ModelConfig says, in the words of the parts of a scheduler of sequences.
+#pragma once
+
+#include "atoll/status.h"
+#include "schedulers/common/sequence_scheduler.h"
+
+namespace inference {
+class ModelConfig;
+}
+
+namespace atl::schedulers {
+
+/// What is the same for all strategies; strategy, figures, log and the operator's limits are the caller's.
+/// `limits.slots_each` is that of a strategy without candidates: as many as the batch has rows.
+/// Errors: INVALID_ARGUMENT a control of a type or with values that it can not have.
+Result<SequenceSettings> sequence_settings_from(const inference::ModelConfig& config);
+
+}  // namespace atl::schedulers

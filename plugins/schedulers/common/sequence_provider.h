@@ -1,0 +1,73 @@
+/// What the providers of schedulers of sequences share: the operator's limits, the answer thread and metrics.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "atoll/clock.h"
+#include "atoll/host.h"
+#include "atoll/log.h"
+#include "atoll/metrics.h"
+#include "atoll/option_table.h"
+#include "atoll/scheduler.h"
+#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/sequence_scheduler.h"
+
+namespace inference {
+class ModelConfig;
+}
+
+namespace atl::schedulers {
+
+inline constexpr OptionTable kSequenceOptions{
+    option_int("max_queue_size", 65536)
+        .range(0, 1000000000)
+        .help(
+            "Most requests that may wait for one model version, in all its sequences together; further ones "
+            "are refused as UNAVAILABLE. 0: any number."),
+    option_duration("light_execution", "100us")
+        .range("0us", "1s")
+        .help("An idle instance most of whose recent executions took less is run on the thread that brought "
+              "the request. 0us: always on the instance's own thread."),
+};
+
+/// Of all models of a plugin.
+struct SequenceProviderSettings {
+  uint64_t queue_size_max = 65'536;  ///< SequenceSettings says what these are
+  uint64_t hold_until = 0;
+  uint64_t hold_until_backlog = 0;
+  DispatcherLimits dispatcher;
+  Log* log = nullptr;            ///< may be null
+  const Clock* clock = nullptr;  ///< never null
+};
+/// From kSequenceOptions and the environment.
+SequenceProviderSettings sequence_provider_settings(Host& host);
+
+/// Services "atoll.scheduler/1" and "atoll.metric_source/1" of a strategy.
+class SequenceProvider : public SchedulerProvider, public MetricSource {
+ public:
+  SequenceProvider(std::string_view kind, const SequenceProviderSettings& settings) noexcept
+      : kind_(kind), settings_(settings) {}
+  virtual ~SequenceProvider() = default;
+
+  std::string_view kind() const noexcept override { return kind_; }
+  /// Errors: INVALID_ARGUMENT the configuration; those of ExecutorFactory::create.
+  Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept override;
+  void collect(MetricSink& sink) const noexcept override;
+
+ private:
+  /// Sets the strategy, and what else it decides; the limits and the compatibility are set.
+  virtual void choose_strategy(const inference::ModelConfig& config, SequenceSettings* settings) const = 0;
+  std::shared_ptr<SequenceFigures> new_figures(const SchedulerContext& context);
+
+  const std::string_view kind_;
+  const SequenceProviderSettings settings_;
+  AnswerThreads answer_threads_;
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<const SequenceFigures>> figures_;
+};
+
+}  // namespace atl::schedulers
