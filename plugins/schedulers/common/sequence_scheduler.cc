@@ -79,6 +79,7 @@ SequenceScheduler::Admission SequenceScheduler::admit(Request& request, int64_t 
   entry.watch(request);
   request.links.scheduler_data = &entry;
   if (settings_.iterative) request.rescheduler = this;
+  let_go_if_enough_wait(now_ns);
   if (sequence->has_slot()) fill_idle(sequence->slot().instance, now_ns, due);
   if (waits(request)) wait_in_line(request);
   settle(now_ns);
@@ -110,14 +111,14 @@ void SequenceScheduler::wait_in_line(Request& request) {
   if (!waiting_.listen(request)) on_cancelled(request);
 }
 
-bool SequenceScheduler::is_held_back() noexcept {
-  if (settings_.hold_until == 0 && settings_.hold_until_backlog == 0) return false;
+/// For tests that hold requests back until enough of them wait.
+void SequenceScheduler::let_go_if_enough_wait(int64_t now_ns) noexcept {
+  if (!is_held_back()) return;
   const uint64_t in_backlog = table_.waiting_in_backlog();
   if (table_.waiting() - in_backlog < settings_.hold_until || in_backlog < settings_.hold_until_backlog)
-    return true;
+    return;
   settings_.hold_until = settings_.hold_until_backlog = 0;
-  waiting_.recheck_at(clock_.now_ns());  // for the other instances
-  return false;
+  waiting_.recheck_at(now_ns);
 }
 
 bool SequenceScheduler::fill(InstanceSlot& slot, int64_t now_ns) {

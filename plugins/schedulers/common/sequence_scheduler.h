@@ -90,7 +90,10 @@ class SequenceScheduler final : public Scheduler,
   Sequence* add_to_sequence(Request& request, int64_t now_ns);
   Entry& new_entry();
   void wait_in_line(Request& request);
-  bool is_held_back() noexcept;
+  bool is_held_back() const noexcept {
+    return settings_.hold_until != 0 || settings_.hold_until_backlog != 0;
+  }
+  void let_go_if_enough_wait(int64_t now_ns) noexcept;
   bool fill(InstanceSlot& slot, int64_t now_ns);
   bool fits_room(InstanceSlot& slot, std::vector<Sequence*>& formed) noexcept;
   void fill_idle(uint32_t instance, int64_t now_ns, InstanceSlot** due);

@@ -35,6 +35,9 @@ struct RecordedBatch {
 struct FakeBehavior {
   /// Answers one request; default: the identity.
   std::function<void(Request&)> respond;
+  /// Whether a request goes back to its scheduler for another execution instead of being answered (iterative
+  /// sequences); empty: none does.
+  std::function<bool(Request&)> goes_on;
   /// Called at each entry of execute, before anything else: a place to block or to move time.
   std::function<void(const Batch&)> on_execute;
   int64_t busy_ns = 0;        ///< a simulated execution takes this long: the fake clock moves inside execute
@@ -147,6 +150,10 @@ class FakeInstance final : public BackendInstance {
     batches_.push_back(std::move(recorded));
   }
   void finish(Request& request, int64_t start) {
+    if (behavior_.goes_on && behavior_.goes_on(request)) {
+      if (room_) room_->give_back(request.batch_weight());
+      if (request.release(kReleaseReschedule).ok()) return;
+    }
     if (behavior_.respond) {
       behavior_.respond(request);
     } else {
