@@ -90,12 +90,15 @@ def symbols_of(text):
 class Builder:
     """Nodes and constants in the making."""
 
-    def __init__(self):
-        self.nodes, self.constants = [], []
+    def __init__(self, outer=None):
+        """:param outer: the graph that this is a branch of, whose tensors and names count here, too"""
+        self.nodes = []
+        self.constants = outer.constants if outer else []
+        self._prefix = "branch_" if outer else ""
 
     def add(self, operator, *inputs, name=None, **attributes):
         """Appends a node with one output and returns its name."""
-        name = name or f"{operator.lower()}_{len(self.nodes)}"
+        name = name or f"{self._prefix}{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [name], name=f"make_{name}", **attributes))
         return name
 
@@ -108,46 +111,81 @@ class Builder:
         places = [self.constant([place], np.int64) for place in (start, end, axis)]
         return self.add("Slice", tensor, *places, **name)
 
-    def with_first_row_again(self, tensor, axis=0):
-        return self.add("Concat", tensor, self.cut(tensor, 0, 1, axis), axis=axis)
+    def with_first_row_again(self, tensor):
+        return self.add("Concat", tensor, self.cut(tensor, 0, 1, 0), axis=0)
 
     def without_last_row(self, tensor, **name):
         return self.cut(tensor, 0, -1, 0, **name)
 
 
-def consumed_bytes(graph):
-    """The bytes that each row consumes, (rows, time), and how many of them, (rows,)."""
-    def whole(values):
-        return graph.constant(values, np.int32)
+class Network:
+    """The recurrent layer, whose weights are used twice."""
 
-    is_start = graph.add("Cast", "START", to=TensorProto.BOOL)
-    length = graph.add("Clip", "PROMPT_LENGTH", whole(1), whole(PROMPT_SIZE))
-    length = graph.add("Where", is_start, length, whole(1))
-    first = graph.add("Where", is_start, graph.cut("PROMPT", 0, 1, 1), "LAST_IN")
-    tokens = graph.add("Concat", first, graph.cut("PROMPT", 1, PROMPT_SIZE, 1), axis=1)
-    tokens = graph.add("Clip", tokens, whole(0), whole(255))
-    # Where no row begins this leaves one.
-    longest = graph.add("Reshape", graph.add("ReduceMax", length, keepdims=0), graph.constant([1], np.int64))
-    tokens = graph.add("Slice", tokens, whole([0]), longest, whole([1]))
-    return tokens, graph.add("Squeeze", length, graph.constant([1], np.int64))
+    def __init__(self, graph, weights):
+        self._hidden_size = weights["recurrent"].shape[-1]
+        # An empty prompt is the beginning of a line.
+        symbol_of_byte = symbols_of(["\n", *map(chr, range(1, 256))])
+        self._embedding = graph.constant(weights["embedding"][symbol_of_byte], np.float32)
+        # Gates in the order update, reset, hidden.
+        self._weights = [graph.constant(weights[name][None], np.float32) for name in ("input", "recurrent", "biases")]
+
+    def read(self, graph, tokens, lengths="", hidden=""):
+        """The hidden state behind the bytes of each row, (rows, H).
+
+        tokens: (rows, time); lengths: (rows,), default: all; hidden: before them, (rows, H), default: zeros
+        """
+        first = graph.constant([0], np.int64)
+        vectors = graph.add("Gather", self._embedding, graph.add("Transpose", tokens, perm=[1, 0]), axis=0)
+        before = graph.add("Unsqueeze", hidden, first) if hidden else ""
+        name = f"hidden_behind_{tokens}"
+        graph.nodes.append(helper.make_node("GRU", [vectors, *self._weights, lengths, before], ["", name],
+                                            name=f"make_{name}", hidden_size=self._hidden_size,
+                                            linear_before_reset=1))
+        return graph.add("Squeeze", name, first)
+
+
+def read_prompts(graph, network, is_start, tokens, length):
+    """The hidden state of each row before its next token, (rows, H).
+
+    A prompt takes many times what a token does. So rows that have begun earlier do not go through it again and
+    again with others, and a step that nobody begins with does not pay for it.
+    """
+    branch = Builder(graph)
+    flat = branch.constant([-1], np.int64)
+    starting = branch.add("Reshape", branch.add("NonZero", branch.add("Reshape", is_start, flat)), flat)
+    rows = branch.with_first_row_again(starting)
+    # The last byte is consumed together with the last tokens of the others.
+    before_last = branch.add("Sub", branch.add("Gather", branch.add("Reshape", length, flat), rows, axis=0),
+                             branch.constant(1, np.int32))
+    longest = branch.add("Max", branch.add("ReduceMax", before_last, keepdims=1), branch.constant([1], np.int32))
+    prompts = branch.add("Slice", branch.add("Gather", tokens, rows, axis=0), branch.constant([0], np.int32),
+                         longest, branch.constant([1], np.int32))
+    hidden = branch.without_last_row(network.read(branch, prompts, before_last))
+    places = branch.add("Unsqueeze", starting, branch.constant([1], np.int64))
+    branch.add("ScatterND", "HIDDEN_IN", places, hidden, name="hidden_of_prompts")
+    other = [helper.make_node("Identity", ["HIDDEN_IN"], ["hidden_as_before"])]
+
+    def graph_of(nodes, name):
+        return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)])
+
+    any_start = graph.add("Cast", graph.add("ReduceMax", "START", keepdims=0), to=TensorProto.BOOL)
+    return graph.add("If", any_start, then_branch=graph_of(branch.nodes, "hidden_of_prompts"),
+                     else_branch=graph_of(other, "hidden_as_before"))
 
 
 def next_scores(graph, weights):
     """The score of each symbol as the next one, (rows, symbols). Makes HIDDEN_OUT."""
-    tokens, lengths = consumed_bytes(graph)
-    hidden_size = weights["recurrent"].shape[-1]
-    # An empty prompt is the beginning of a line.
-    embedding_of_byte = weights["embedding"][symbols_of(["\n", *map(chr, range(1, 256))])]
-    vectors = graph.add("Gather", graph.constant(embedding_of_byte, np.float32),
-                        graph.add("Transpose", tokens, perm=[1, 0]), axis=0)
-    hidden = graph.add("Unsqueeze", "HIDDEN_IN", graph.constant([0], np.int64))
-    # Gates in the order update, reset, hidden.
-    parameters = [graph.constant(weights[name][None], np.float32) for name in ("input", "recurrent", "biases")]
-    graph.nodes.append(helper.make_node(
-        "GRU", [graph.with_first_row_again(vectors, axis=1), *parameters, graph.with_first_row_again(lengths),
-                graph.with_first_row_again(hidden, axis=1)],
-        ["", "last_hidden"], name="gru", hidden_size=hidden_size, linear_before_reset=1))
-    hidden = graph.add("Squeeze", "last_hidden", graph.constant([0], np.int64))
+    def whole(value):
+        return graph.constant(value, np.int32)
+
+    network = Network(graph, weights)
+    is_start = graph.add("Cast", "START", to=TensorProto.BOOL)
+    length = graph.add("Clip", "PROMPT_LENGTH", whole(1), whole(PROMPT_SIZE))
+    tokens = graph.add("Clip", "PROMPT", whole(0), whole(255))
+    hidden = read_prompts(graph, network, is_start, tokens, length)
+    last_place = graph.add("Cast", graph.add("Sub", length, whole(1)), to=TensorProto.INT64)
+    last = graph.add("Where", is_start, graph.add("GatherElements", tokens, last_place, axis=1), "LAST_IN")
+    hidden = network.read(graph, graph.with_first_row_again(last), hidden=graph.with_first_row_again(hidden))
     graph.without_last_row(hidden, name="HIDDEN_OUT")
     scores = graph.add("Gemm", hidden, graph.constant(weights["output"], np.float32),
                        graph.constant(weights["output_bias"], np.float32))

@@ -7,7 +7,9 @@ recurrent unit) that reads and makes single characters. What is exported is one
 step with its state, see generator_graph.py: the server repeats it until a request
 has as many tokens as it wants, and other requests may join at any step.
 
-It takes one to three minutes on two CPUs.
+It takes one to three minutes on two CPUs:
+
+    $(etc/dev/python-env etc/models/generator-requirements.txt) etc/models/train_generator.py --output build/models
 """
 
 import argparse
