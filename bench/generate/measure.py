@@ -39,6 +39,7 @@ import generator_graph  # noqa: E402
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 EMBEDDING_SIZE = 64
 SEED = 7
+LONGEST_PROMPT = 16  # a recurrent network reads a prompt a byte at a time, at the cost of as many small steps
 TIMEOUT_S = 60  # for a token
 ERROR_TAG = 1 << 3 | 2  # the first byte of a ModelStreamInferResponse whose first field is error_message
 
@@ -59,13 +60,12 @@ def random_weights(hidden_size):
 def message_of(wish):
     """The bytes of the request; everything in it but the number of tokens follows from its own number."""
     random = np.random.default_rng((SEED, wish.number))
-    size = generator_graph.PROMPT_SIZE
-    length = int(random.integers(1, size + 1))
-    prompt = np.zeros(size, np.int32)
+    length = int(random.integers(1, LONGEST_PROMPT + 1))
+    prompt = np.zeros(generator_graph.PROMPT_SIZE, np.int32)
     prompt[:length] = random.choice([ord(letter) for letter in string.ascii_lowercase], length)
     request = service_pb2.ModelInferRequest(model_name=generator_graph.MODEL, id=str(wish.number))
     for name, datatype, shape, content in (
-            ("PROMPT", "INT32", size, prompt.astype("<i4").tobytes()),
+            ("PROMPT", "INT32", len(prompt), prompt.astype("<i4").tobytes()),
             ("PROMPT_LENGTH", "INT32", 1, struct.pack("<i", length)),
             ("MAX_TOKENS", "INT32", 1, struct.pack("<i", wish.tokens)),
             ("TEMPERATURE", "FP32", 1, struct.pack("<f", 0.7)), ("SEED", "INT64", 1, struct.pack("<q", wish.number))):
