@@ -54,12 +54,6 @@ Status fill_max_batch_size(inference::ModelConfig& config, const Signature& sign
   return {};
 }
 
-std::string names_of(const std::vector<TensorInfo>& tensors) {
-  std::string names;
-  for (const TensorInfo& tensor : tensors) names += cat(names.empty() ? "" : ", ", tensor.name);
-  return names;
-}
-
 Status check_datatype(const char* kind, std::string_view name, inference::DataType written,
                       const TensorInfo& info) {
   if (info.datatype != DataType::kInvalid && static_cast<int>(written) == static_cast<int>(info.datatype)) {

@@ -233,13 +233,15 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 
 Status OnnxInstance::bind_outputs() noexcept {
   for (const OutputPlan& plan : plan_->outputs) {
-    bool wanted = std::ranges::any_of(members_, [&](const Request* member) {
-      return member->find_output(plan.name) != nullptr || (plan.state && member->state != nullptr);
-    });
+    bool wanted =
+        plan.ends_iteration || std::ranges::any_of(members_, [&](const Request* member) {
+          return member->find_output(plan.name) != nullptr || (plan.state && member->state != nullptr);
+        });
     if (!wanted) continue;
     BoundOutput& bound = outputs_.emplace_back();
     bound.plan = &plan;
-    if (group_.size() == 1 && plan.fixed && !plan.state && plan.datatype != DataType::kBytes) {
+    bool read_here = plan.state || plan.ends_iteration || plan.datatype == DataType::kBytes;
+    if (group_.size() == 1 && plan.fixed && !read_here) {
       ATOLL_RETURN_IF_ERROR(bind_direct(bound));
     }
   }
@@ -363,7 +365,7 @@ Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
   return {};
 }
 
-/// Gives request i its `count` elements from `from` on, of shape_, if it wants them.
+/// Gives request i its `count` elements from `from` on, of shape_, if it wants them, or acts on them.
 void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept {
   Request& request = responder_.request(i);
   uint64_t size_bytes = result_.size_bytes(from, count);
@@ -382,6 +384,7 @@ void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t fro
     if (status.ok()) status = request.state->commit(plan.name);
     if (!status.ok()) responder_.fail(i, std::move(status));
   }
+  if (plan.ends_iteration && !result_.all_true(from, count)) responder_.reschedule(i);
 }
 
 Status OnnxInstance::write_part(const OutputPlan& plan, uint64_t from, uint64_t count,

@@ -1,7 +1,11 @@
 #include "backends/onnxruntime/onnx_model.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
 
+#include "atoll/backend/parameters.h"
 #include "atoll/proto/model_description.h"
 #include "backends/onnxruntime/onnx_instance.h"
 #include "backends/onnxruntime/session_threads.h"
@@ -25,6 +29,41 @@ bool is_fixed(const TensorInfo& info, bool batches) {
   if (info.dims.empty()) return false;
   auto from = info.dims.begin() + (batches ? 1 : 0);
   return std::all_of(from, info.dims.end(), [](int64_t dim) { return dim >= 0; });
+}
+
+bool has_one_element_a_request(const TensorInfo& info, bool batches) {
+  std::span<const int64_t> dims = info.dims;
+  if (batches) {
+    if (dims.empty() || dims[0] != -1) return false;
+    dims = dims.subspan(1);
+  }
+  return std::ranges::all_of(dims, [](int64_t dim) { return dim == 1; });
+}
+
+/// Marks the output that tells whether a request is finished, if the model has one.
+Status plan_iterations(const inference::ModelConfig& config, const ModelDescription& described,
+                       const Signature& signature, ModelPlan& plan) {
+  constexpr std::string_view kKey = "iteration_end_output";
+  const std::optional<std::string_view> name = backends::text_parameter(described, kKey);
+  if (!name) return {};
+  const auto unexpected = [&](const auto&... text) {
+    return invalid_argument("parameter '", kKey, "': found '", *name, "'", text...);
+  };
+  if (!config.sequence_batching().iterative_sequence()) {
+    return unexpected(", expected no such parameter without sequence_batching.iterative_sequence: ",
+                      "no other scheduler takes requests back");
+  }
+  const TensorInfo* info = signature.find_output(*name);
+  if (info == nullptr) return unexpected(", expected one of the outputs: ", names_of(signature.outputs));
+  if (info->datatype != DataType::kBool) {
+    return unexpected(" of datatype ", info->type_text, ", expected BOOL");
+  }
+  if (!has_one_element_a_request(*info, plan.batches)) {
+    return unexpected(" with shape ", shape_text(info->dims), ", expected ", plan.batches ? "[-1,1]" : "[1]",
+                      ": one element a request");
+  }
+  std::ranges::find(plan.outputs, *name, &OutputPlan::name)->ends_iteration = true;
+  return {};
 }
 
 }  // namespace
@@ -69,6 +108,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
     output.fixed = !output.scatter && is_fixed(info, plan.batches);
     plan.outputs.push_back(std::move(output));
   }
+  ATOLL_RETURN_IF_ERROR(plan_iterations(config, described, signature, plan));
   return plan;
 }
 

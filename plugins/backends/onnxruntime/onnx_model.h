@@ -33,10 +33,11 @@ struct InputPlan {
 struct OutputPlan {
   std::string name;
   DataType datatype = DataType::kInvalid;
-  std::vector<int64_t> dims;  ///< as the model declares, with the batch dimension; -1: variable
-  bool fixed = false;         ///< every dimension but that of the batch is known before the run
-  bool scalar = false;        ///< the model gives rank 0 where the configuration says [1]
-  bool state = false;         ///< the sequence's next request gets it as an input
+  std::vector<int64_t> dims;    ///< as the model declares, with the batch dimension; -1: variable
+  bool fixed = false;           ///< every dimension but that of the batch is known before the run
+  bool scalar = false;          ///< the model gives rank 0 where the configuration says [1]
+  bool state = false;           ///< the sequence's next request gets it as an input
+  bool ends_iteration = false;  ///< false in it: the request goes back to its scheduler
   std::optional<backends::BatchOutput> scatter;  ///< cut by an input's shapes instead of by batch sizes
 };
 
@@ -51,7 +52,8 @@ struct ModelPlan {
 };
 
 /// \param config  complete, and checked against the signature
-/// Errors: those of backends::batch_outputs_of().
+/// Errors: those of backends::batch_outputs_of(); INVALID_ARGUMENT `iteration_end_output` names no output that
+/// could tell it, or in a model whose scheduler does not take requests back.
 Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature);
 
 /// What a backend gives its models; outlives them.

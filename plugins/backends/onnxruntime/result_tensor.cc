@@ -1,5 +1,6 @@
 #include "backends/onnxruntime/result_tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace atl::ort {
@@ -31,6 +32,11 @@ Status ResultTensor::write(uint64_t from, uint64_t count, std::byte* to) const n
   uint64_t element_bytes = data_type_size_bytes(datatype_);
   std::memcpy(to, data_ + from * element_bytes, count * element_bytes);
   return {};
+}
+
+bool ResultTensor::all_true(uint64_t from, uint64_t count) const noexcept {
+  return std::ranges::all_of(std::span(data_ + from, count),
+                             [](std::byte element) { return element != std::byte{0}; });
 }
 
 }  // namespace atl::ort

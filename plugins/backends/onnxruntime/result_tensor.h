@@ -25,6 +25,8 @@ class ResultTensor {
   uint64_t size_bytes(uint64_t from, uint64_t count) const noexcept;
   /// Writes exactly size_bytes(). Errors: INVALID_ARGUMENT an element of BYTES that is too long.
   Status write(uint64_t from, uint64_t count, std::byte* to) const noexcept;
+  /// Of BOOL: none of the `count` elements from `from` on is false.
+  bool all_true(uint64_t from, uint64_t count) const noexcept;
   /// Gives back the copy of BYTES, which may be large.
   void done() noexcept { strings_ = StringElements(); }
 

@@ -76,6 +76,12 @@ const TensorInfo* find(const std::vector<TensorInfo>& tensors, std::string_view 
 const TensorInfo* Signature::find_input(std::string_view name) const noexcept { return find(inputs, name); }
 const TensorInfo* Signature::find_output(std::string_view name) const noexcept { return find(outputs, name); }
 
+std::string names_of(const std::vector<TensorInfo>& tensors) {
+  std::string names;
+  for (const TensorInfo& tensor : tensors) names += cat(names.empty() ? "" : ", ", tensor.name);
+  return names;
+}
+
 Result<Signature> read_signature(const OrtSession& session) noexcept {
   Signature signature;
   size_t count = 0;

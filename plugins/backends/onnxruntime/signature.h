@@ -27,6 +27,9 @@ struct Signature {
   const TensorInfo* find_output(std::string_view name) const noexcept;
 };
 
+/// For messages: "INPUT0, INPUT1".
+std::string names_of(const std::vector<TensorInfo>& tensors);
+
 Result<Signature> read_signature(const OrtSession& session) noexcept;
 
 }  // namespace atl::ort
