@@ -117,10 +117,17 @@ void ImplicitState::replace(Cell& of, Place& place, Place with) noexcept {
 /// Of the present value the bytes are kept.
 Status ImplicitState::make_room(size_t i, Place& place, uint64_t size_bytes, MemoryKind kind,
                                 int64_t device_id) noexcept {
-  if (place.has_room(size_bytes) && place.is_of(kind, device_id)) return {};
   Cell& of = cell(i);
+  const bool grows = owner_.layout_.entries()[i].tensor.growable && &place == &of.present;
+  const uint64_t room_bytes = place.block.buffer().size_bytes;
+  const bool has_room = grows ? place.block && size_bytes <= room_bytes : place.has_room(size_bytes);
+  if (has_room && place.is_of(kind, device_id)) return {};
   Place room;
-  ATOLL_RETURN_IF_ERROR(allocate(i, size_bytes, kind, device_id, &room));
+  // Half as much again, so that what grows in many small steps is copied a few times and not in each of them.
+  const uint64_t spare_bytes = grows && size_bytes > room_bytes ? size_bytes / 2 : 0;
+  Status status = allocate(i, size_bytes + spare_bytes, kind, device_id, &room);
+  if (!status.ok() && spare_bytes != 0) status = allocate(i, size_bytes, kind, device_id, &room);
+  ATOLL_RETURN_IF_ERROR(std::move(status));
   const uint64_t kept_bytes = &place == &of.present ? std::min(size_bytes, of.size_bytes) : 0;
   if (kept_bytes != 0) {
     Status copied = StateMemory::copy(room.block, place.block, kept_bytes);

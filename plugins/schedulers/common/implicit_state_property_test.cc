@@ -14,7 +14,7 @@
 namespace atl::schedulers {
 namespace {
 
-constexpr uint64_t kStateSeeds = test::kSanitized ? 30 : 300;
+constexpr uint64_t kStateSeeds = test::kSanitized ? 20 : 150;
 constexpr int kStateSteps = 1'000;
 
 struct PlainValue {
@@ -72,6 +72,7 @@ class ImplicitStateProperty : public StateBench {
       one.tensor = state_tensor(cat("I", i), cat("O", 9 - i), texts ? DataType::kBytes : DataType::kInt16,
                                 {-1, 2}, {initial, 2});
       one.tensor.same_buffer = random_.chance(30);
+      one.tensor.growable = one.tensor.same_buffer && random_.chance(50);
       if (random_.chance(50) && initial != 0) set_initial_data(one.tensor, noise(bytes_for(one, initial)));
       plain_.push_back(one);
     }

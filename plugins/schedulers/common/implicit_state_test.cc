@@ -271,6 +271,35 @@ TEST_F(ImplicitStateTest, OneBufferThatGrowsKeepsItsValue) {
   EXPECT_EQ(cpu.live(), 1u) << "the one before was given back";
 }
 
+TEST_F(ImplicitStateTest, WhatGrowsInSmallStepsIsSeldomCopied) {
+  StateTensor tensor = state_tensor("I", "O", DataType::kInt32, {-1}, {1});
+  tensor.same_buffer = tensor.growable = true;
+  make({tensor});
+  provide("cpu", cpu);
+  ImplicitStatePtr state = start();
+  Values expected{0};
+  for (int i = 1; i < 3000; ++i) {
+    expected.push_back(i);
+    Request request;
+    state->attach(request);
+    Buffer buffer;
+    const int64_t shape[] = {i + 1};
+    ASSERT_TRUE(
+        state->output("O", DataType::kInt32, shape, expected.size() * 4, MemoryKind::kCpu, 0, &buffer).ok());
+    static_cast<int32_t*>(buffer.data)[i] = i;  // and nothing but what is new
+    ASSERT_TRUE(state->commit("O").ok());
+  }
+  EXPECT_EQ(value(*state), expected);
+  EXPECT_LE(cpu.allocations(), 20u);
+  EXPECT_EQ(cpu.live(), 1u);
+  const uint64_t allocations = cpu.allocations();
+  ASSERT_TRUE(ask(*state, "O", DataType::kInt32, {2}, 8).ok());
+  EXPECT_THAT(value(*state), ElementsAre(0, 1));
+  EXPECT_EQ(cpu.allocations(), allocations) << "it never shrinks";
+  cpu.set_limit(cpu.used_bytes() + 26'000);
+  ASSERT_TRUE(ask(*state, "O", DataType::kInt32, {6000}, 24'000).ok()) << "no room but for what is needed";
+}
+
 TEST_F(ImplicitStateTest, WhatARequestReadsOutlivesABufferOfAnotherSize) {
   make_one({-1}, {1000});
   ImplicitStatePtr state = start();
