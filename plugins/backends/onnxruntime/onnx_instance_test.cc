@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "atoll/testing/fake_sequence_state.h"
 #include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {
@@ -214,70 +215,75 @@ TEST_F(OnnxInstanceTest, ADataDependentShapeIsCopiedOut) {
   EXPECT_THAT(output_shape(request, "OUTPUT0"), ElementsAre(1, 2));
 }
 
-/// One state tensor of one sequence.
-class OneState final : public SequenceState {
- public:
-  virtual ~OneState() = default;
-  Status output(std::string_view name, DataType, std::span<const int64_t> shape, uint64_t size_bytes,
-                MemoryKind, int64_t, Buffer* buffer) noexcept override {
-    if (!failure.empty()) return Status(Code::kResourceExhausted, failure);
-    name_ = name;
-    shape_.assign(shape.begin(), shape.end());
-    next_.resize(size_bytes);
-    *buffer = Buffer{next_.data(), size_bytes};
-    return {};
-  }
-  Status commit(std::string_view name) noexcept override {
-    EXPECT_EQ(name, name_);
-    bytes = next_;
-    return {};
-  }
-  std::string bytes;
-  std::string failure;
+constexpr char kStateConfig[] =
+    R"(max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 }
+    output { name: 'OUTPUT1' data_type: TYPE_FP32 dims: 2 }
+    sequence_batching { state { input_name: 'INPUT1' output_name: 'OUTPUT0' data_type: TYPE_FP32 dims: 2 } })";
 
- private:
-  std::string name_, next_;
-  std::vector<int64_t> shape_;
+/// Of one sequence, which begins with 1 and 2 and adds 5 and 6 in each step.
+struct Steps {
+  Steps() { state.add("INPUT1", "OUTPUT0", {DataType::kFp32, {1, 2}, bytes_of<float>({1, 2})}); }
+  ~Steps() { EXPECT_THAT(state.problems(), testing::IsEmpty()); }
+  void fill(TestRequest& request) {
+    request.add_input<float>("INPUT0", DataType::kFp32, {1, 2}, {5, 6});
+    state.attach(*request);
+    request->batch_size = 1;
+  }
+  std::vector<float> value() { return values_of<float>(state.value("OUTPUT0").bytes); }
+  atl::test::FakeSequenceState state;
 };
 
 TEST_F(OnnxInstanceTest, StateGoesToTheSequence) {
-  serve(add_sub_graph(), R"(max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 }
-    output { name: 'OUTPUT1' data_type: TYPE_FP32 dims: 2 }
-    sequence_batching { state { input_name: 'INPUT1' output_name: 'OUTPUT0' data_type: TYPE_FP32 dims: 2 } })");
-  OneState first, second, poor;
-  poor.failure = "no state";
+  serve(add_sub_graph(), kStateConfig);
+  Steps first, second, poor;
+  poor.state.fail_outputs(Status(Code::kResourceExhausted, "no state"));
   TestRequest a, b, c;
-  for (TestRequest* request : {&a, &b, &c}) {
-    add_pair(*request, {5, 6}, {1, 2});
-    request->add_output("OUTPUT1");
-  }
-  a->state = &first, b->state = &second, c->state = &poor;
+  first.fill(a), second.fill(b), poor.fill(c);
+  for (TestRequest* request : {&a, &b, &c}) request->add_output("OUTPUT1");
   execute({&a, &b, &c});
-  EXPECT_THAT(values_of<float>(first.bytes), ElementsAre(6, 8));
-  EXPECT_THAT(values_of<float>(second.bytes), ElementsAre(6, 8));
+  EXPECT_THAT(first.value(), ElementsAre(6, 8));
+  EXPECT_THAT(second.value(), ElementsAre(6, 8));
+  EXPECT_THAT(poor.value(), ElementsAre(1, 2)) << "as it was";
   EXPECT_THAT(values_of<float>(output_bytes(a, "OUTPUT1")), ElementsAre(4, 4));
   EXPECT_EQ(a.response().outputs.size(), 1u);
   EXPECT_EQ(c.response().message, "no state");
+}
+
+TEST_F(OnnxInstanceTest, StateComesBackInTheNextRequest) {
+  serve(add_sub_graph(), kStateConfig);
+  Steps long_one, short_one;
+  TestRequest requests[4];
+  for (int i = 0; i < 3; ++i) {
+    long_one.fill(requests[i]);
+    requests[i].add_output("OUTPUT1");
+  }
+  short_one.fill(requests[3]);
+  execute({&requests[0]});
+  long_one.state.attach(*requests[1]);
+  execute({&requests[1]});
+  long_one.state.attach(*requests[2]);
+  execute({&requests[2], &requests[3]});
+  EXPECT_THAT(long_one.value(), ElementsAre(16, 20));
+  EXPECT_THAT(short_one.value(), ElementsAre(6, 8)) << "sequences of one batch have their own";
+  EXPECT_THAT(long_one.state.value("OUTPUT0").shape, ElementsAre(1, 2));
+  EXPECT_EQ(long_one.state.commits("OUTPUT0"), 3u);
 }
 
 TEST_F(OnnxInstanceTest, StateOfALoneRequestWithoutOutputsIsKept) {
   serve(add_sub_graph(), R"(max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 }
     output { name: 'OUTPUT0' data_type: TYPE_FP32 dims: 2 }
     sequence_batching { state { input_name: 'INPUT1' output_name: 'OUTPUT0' data_type: TYPE_FP32 dims: 2 } })");
-  OneState state;
+  Steps steps;
   TestRequest silent, asking;
-  for (TestRequest* request : {&silent, &asking}) {
-    add_pair(*request, {5, 6}, {1, 2});
-    request->request().state = &state;
-  }
+  steps.fill(silent);
   execute({&silent});
-  EXPECT_THAT(values_of<float>(state.bytes), ElementsAre(6, 8));
+  EXPECT_THAT(steps.value(), ElementsAre(6, 8));
   EXPECT_EQ(silent.response().outputs.size(), 0u);
-  state.bytes.clear();
+  steps.fill(asking);
   asking.add_output("OUTPUT0");
   execute({&asking});
-  EXPECT_THAT(values_of<float>(state.bytes), ElementsAre(6, 8));
-  EXPECT_THAT(values_of<float>(output_bytes(asking, "OUTPUT0")), ElementsAre(6, 8));
+  EXPECT_THAT(steps.value(), ElementsAre(11, 14));
+  EXPECT_THAT(values_of<float>(output_bytes(asking, "OUTPUT0")), ElementsAre(11, 14));
 }
 
 /// Keeps the times of the last request.

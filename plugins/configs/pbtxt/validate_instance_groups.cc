@@ -91,14 +91,6 @@ class GroupRules {
   std::string field_;
 };
 
-bool needs_gpu_memory(const ModelConfig& config, std::string* state_name) {
-  for (const auto& state : config.sequence_batching().state()) {
-    *state_name = state.input_name();
-    if (state.use_growable_memory()) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void validate_instance_counts(const ModelConfig& config, uint32_t instances_max, Findings& findings) {
@@ -122,21 +114,12 @@ void validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gp
   if (config.instance_group().empty()) {
     findings.invalid("instance_group", "must specify one or more 'instance group's for ", config.name());
   }
-  std::string growable;
-  bool needs_gpu = needs_gpu_memory(config, &growable);
   uint64_t instances = 0;
   GroupRules rules(config, usable_gpus, findings);
   for (int i = 0; i < config.instance_group_size(); ++i) {
     const ModelInstanceGroup& group = config.instance_group(i);
     std::string field = cat("instance_group[", i, "]");
     rules.check(group, field);
-    if (needs_gpu && group.kind() != ModelInstanceGroup::KIND_GPU) {
-      findings.invalid(
-          field,
-          "'use_growable_memory' can only work with KIND_GPU model instances right now. Please either change "
-          "the instance type to KIND_GPU or set 'use_growable_memory' to false for state input '",
-          growable, "'.");
-    }
     uint64_t devices = group.gpus().empty() ? 1 : static_cast<uint64_t>(group.gpus_size());
     instances += devices * static_cast<uint64_t>(std::max(group.count(), 0));
   }

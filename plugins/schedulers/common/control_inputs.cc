@@ -3,17 +3,12 @@
 #include <cstring>
 #include <utility>
 
+#include "schedulers/common/added_input.h"
+
 namespace atl::schedulers {
 namespace {
 
 constexpr int64_t kOneElement[] = {1, 1};
-
-InputTensor& input_named(Request& request, std::string_view name) noexcept {
-  for (InputTensor& input : request.inputs) {
-    if (input.name == name) return input;
-  }
-  return request.add_input();
-}
 
 bool is_true(ControlKind kind, const ControlValues& values) noexcept {
   switch (kind) {

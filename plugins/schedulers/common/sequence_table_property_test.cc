@@ -20,8 +20,8 @@
 namespace atl::schedulers {
 namespace {
 
-constexpr uint64_t kSeeds = test::kSanitized ? 40 : 400;
-constexpr uint64_t kSteps = 5'000;
+constexpr uint64_t kTableSeeds = test::kSanitized ? 40 : 400;
+constexpr uint64_t kTableSteps = 5'000;
 constexpr int64_t kIdleNs = 40'000;
 
 struct PlainSequence {
@@ -105,7 +105,7 @@ class Comparison {
   }
 
   void run() {
-    for (uint64_t step = 0; step < kSteps && !::testing::Test::HasFailure(); ++step) {
+    for (uint64_t step = 0; step < kTableSteps && !::testing::Test::HasFailure(); ++step) {
       now_ns_ += random_.between(0, 2'000);
       const uint64_t choice = random_.below(100);
       if (choice < 45) {
@@ -310,7 +310,7 @@ TEST(SequenceTableProperty, DoesWhatAPlainTableDoes) {
     Comparison(std::strtoull(only, nullptr, 10)).run();
     return;
   }
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= kTableSeeds; ++seed) {
     SCOPED_TRACE(cat("ATOLL_SIMULATION_SEED=", seed));
     Comparison(seed).run();
     if (::testing::Test::HasFailure()) return;

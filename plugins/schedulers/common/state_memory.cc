@@ -1,0 +1,82 @@
+#include "schedulers/common/state_memory.h"
+
+#include <new>
+
+namespace atl::schedulers {
+
+void StateBlock::reset() noexcept {
+  if (buffer_.data != nullptr && provider_) {
+    provider_->free(buffer_);
+  } else if (buffer_.data != nullptr && !borrowed_) {
+    ::operator delete(buffer_.data, std::align_val_t(StateMemory::kAlignment));
+  }
+  buffer_ = {};
+  borrowed_ = false;
+  provider_.reset();
+}
+
+StateMemory::StateMemory(Host& host) {
+  for (size_t i = 0; i < kKinds; ++i) {
+    providers_[i].emplace(host, [&host, i] {
+      const auto kind = static_cast<MemoryKind>(i);
+      return memory_of(host.registry(), kind, kind == MemoryKind::kGpu ? Memory::kDevicesMinor : 0);
+    });
+  }
+}
+
+Status StateMemory::open() noexcept {
+  for (auto& provider : providers_) {
+    if (provider) ATOLL_RETURN_IF_ERROR(provider->open());
+  }
+  return {};
+}
+
+void StateMemory::close() noexcept {
+  for (auto& provider : providers_) {
+    if (provider) provider->close();
+  }
+}
+
+Result<StateBlock> StateMemory::allocate_kind(uint64_t size_bytes, MemoryKind kind,
+                                              int64_t device_id) noexcept {
+  StateBlock block;
+  auto& provider = providers_[static_cast<size_t>(kind)];
+  if (provider) block.provider_ = provider->hold();
+  if (block.provider_) {
+    Result<Buffer> buffer = block.provider_->allocate(size_bytes, device_id);
+    if (!buffer.ok()) return std::move(buffer).status();
+    block.buffer_ = *buffer;
+    return block;
+  }
+  if (kind != MemoryKind::kCpu) return not_found("no plugin provides memory of this kind");
+  block.buffer_.data =
+      ::operator new(size_bytes == 0 ? 1 : size_bytes, std::align_val_t(kAlignment), std::nothrow);
+  if (block.buffer_.data == nullptr) {
+    return make_status(Code::kResourceExhausted, "the system has no ", size_bytes,
+                       " bytes for the state of a sequence");
+  }
+  block.buffer_.size_bytes = size_bytes;
+  return block;
+}
+
+Result<StateBlock> StateMemory::allocate(uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept {
+  // A number that is no kind of memory comes from a backend that is newer than this.
+  if (static_cast<size_t>(kind) < kKinds && kind != MemoryKind::kCpu) {
+    Result<StateBlock> block = allocate_kind(size_bytes, kind, device_id);
+    if (block.ok()) return block;
+  }
+  return allocate_kind(size_bytes, MemoryKind::kCpu, 0);
+}
+
+Status StateMemory::copy(const StateBlock& to, const StateBlock& from, uint64_t size_bytes) noexcept {
+  Buffer target = to.buffer_, source = from.buffer_;
+  source.size_bytes = size_bytes;
+  if (target.kind != MemoryKind::kGpu && source.kind != MemoryKind::kGpu) return copy_on_host(target, source);
+  const auto& provider = source.kind == MemoryKind::kGpu ? from.provider_ : to.provider_;
+  if (target.kind == source.kind && to.provider_.get() != provider.get()) {
+    return internal_error("the state is in memory of a GPU whose provider was replaced");
+  }
+  return provider->copy(target, source);
+}
+
+}  // namespace atl::schedulers
