@@ -13,7 +13,7 @@ MODES = ("continuous", "static")
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class Request:
     """What one request asks for."""
     number: int
     tokens: int
@@ -32,11 +32,11 @@ class Run:
         return self.tokens / self.seconds
 
 
-def wishes(count, shortest, longest, seed):
+def requests(count, shortest, longest, seed):
     """Numbers of tokens whose logarithms are evenly distributed: many short requests, few long ones."""
     draw = random.Random(seed)
     low, high = math.log(shortest), math.log(longest + 1)
-    return [Wish(number, min(longest, int(math.exp(draw.uniform(low, high))))) for number in range(count)]
+    return [Request(number, min(longest, int(math.exp(draw.uniform(low, high))))) for number in range(count)]
 
 
 async def continuous(clients, wanted, generate):
@@ -46,8 +46,8 @@ async def continuous(clients, wanted, generate):
     async def client(number):
         found = []
         since = time.perf_counter()
-        for wish in remaining:
-            arrivals = await generate(number, wish)
+        for request in remaining:
+            arrivals = await generate(number, request)
             found.append((since, arrivals))
             since = arrivals[-1]
         return found
@@ -66,7 +66,7 @@ async def static(clients, wanted, generate):
     since = [time.perf_counter()] * clients
     for begin in range(0, len(wanted), clients):
         group = wanted[begin:begin + clients]
-        arrivals = await asyncio.gather(*(generate(number, wish) for number, wish in enumerate(group)))
+        arrivals = await asyncio.gather(*(generate(number, request) for number, request in enumerate(group)))
         found += zip(since, arrivals)
         since = [times[-1] for times in arrivals]
     return found
@@ -85,7 +85,7 @@ def figures(found, begin):
 
 
 async def run(mode, clients, wanted, generate):
-    """generate: a coroutine (client, wish) that returns when each token came, at least one"""
+    """generate: a coroutine (client, request) that returns when each token came, at least one"""
     begin = time.perf_counter()
     return figures(await {"continuous": continuous, "static": static}[mode](clients, wanted, generate), begin)
 

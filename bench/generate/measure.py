@@ -57,22 +57,22 @@ def random_weights(hidden_size):
     return {name: (random.normal(size=size) / np.sqrt(size[-1])).astype(np.float32) for name, size in sizes.items()}
 
 
-def message_of(wish):
+def message_of(request):
     """The bytes of the request; everything in it but the number of tokens follows from its own number."""
-    random = np.random.default_rng((SEED, wish.number))
+    random = np.random.default_rng((SEED, request.number))
     length = int(random.integers(1, LONGEST_PROMPT + 1))
     prompt = np.zeros(generator_graph.PROMPT_SIZE, np.int32)
     prompt[:length] = random.choice([ord(letter) for letter in string.ascii_lowercase], length)
-    request = service_pb2.ModelInferRequest(model_name=generator_graph.MODEL, id=str(wish.number))
+    message = service_pb2.ModelInferRequest(model_name=generator_graph.MODEL, id=str(request.number))
     for name, datatype, shape, content in (
             ("PROMPT", "INT32", len(prompt), prompt.astype("<i4").tobytes()),
             ("PROMPT_LENGTH", "INT32", 1, struct.pack("<i", length)),
-            ("MAX_TOKENS", "INT32", 1, struct.pack("<i", wish.tokens)),
-            ("TEMPERATURE", "FP32", 1, struct.pack("<f", 0.7)), ("SEED", "INT64", 1, struct.pack("<q", wish.number))):
-        request.inputs.add(name=name, datatype=datatype, shape=[1, shape])
-        request.raw_input_contents.append(content)
-    request.outputs.add(name="TOKEN")
-    return request.SerializeToString()
+            ("MAX_TOKENS", "INT32", 1, struct.pack("<i", request.tokens)),
+            ("TEMPERATURE", "FP32", 1, struct.pack("<f", 0.7)), ("SEED", "INT64", 1, struct.pack("<q", request.number))):
+        message.inputs.add(name=name, datatype=datatype, shape=[1, shape])
+        message.raw_input_contents.append(content)
+    message.outputs.add(name="TOKEN")
+    return message.SerializeToString()
 
 
 class Streams:
@@ -83,32 +83,32 @@ class Streams:
         self._streams = {}
         self._messages = messages
 
-    async def __call__(self, client, wish, keep=None):
+    async def __call__(self, client, request, keep=None):
         """keep: a list for the answers' bytes"""
         if client not in self._streams:
             self._streams[client] = self._open()
         stream = self._streams[client]
-        await stream.write(self._messages[wish])
+        await stream.write(self._messages[request])
         arrivals = []
-        for number in range(wish.tokens):
+        for number in range(request.tokens):
             answer = await asyncio.wait_for(stream.read(), TIMEOUT_S)
             arrivals.append(load.time.perf_counter())
             if answer is grpc.aio.EOF:
-                raise Failure(f"request {wish.number}: found the stream's end after {number} tokens, "
-                              f"expected {wish.tokens}: {await stream.details()}")
+                raise Failure(f"request {request.number}: found the stream's end after {number} tokens, "
+                              f"expected {request.tokens}: {await stream.details()}")
             if answer[:1] == bytes([ERROR_TAG]):
                 error = service_pb2.ModelStreamInferResponse.FromString(answer).error_message
-                raise Failure(f"request {wish.number} failed after {number} tokens: {error}")
+                raise Failure(f"request {request.number} failed after {number} tokens: {error}")
             if keep is not None:
                 keep.append(answer)
         return arrivals
 
 
-async def check(streams, clients, wish):
+async def check(streams, clients, request):
     """A request gets the tokens that it gets alone from a batch of so many, too."""
     kept = [[] for _ in range(clients + 1)]
-    await streams(0, wish, kept[0])
-    await asyncio.gather(*(streams(client, wish, kept[client + 1]) for client in range(clients)))
+    await streams(0, request, kept[0])
+    await asyncio.gather(*(streams(client, request, kept[client + 1]) for client in range(clients)))
 
     def tokens(answers):
         parsed = map(service_pb2.ModelStreamInferResponse.FromString, answers)
@@ -117,13 +117,13 @@ async def check(streams, clients, wish):
     alone = tokens(kept[0])
     for found in map(tokens, kept[1:]):
         if found != alone:
-            raise Failure(f"request {wish.number}: found tokens {found} in a batch, expected those that it gets alone: {alone}")
+            raise Failure(f"request {request.number}: found tokens {found} in a batch, expected those that it gets alone: {alone}")
 
 
 async def measure(options, address):
     """{(clients, mode): [Run, ...]}"""
-    wanted = {clients: load.wishes(options.requests * clients, *options.lengths, SEED) for clients in options.clients}
-    messages = {wish: message_of(wish) for wishes in wanted.values() for wish in wishes}
+    wanted = {clients: load.requests(options.requests * clients, *options.lengths, SEED) for clients in options.clients}
+    messages = {request: message_of(request) for requests in wanted.values() for request in requests}
     runs = {(clients, mode): [] for clients in options.clients for mode in load.MODES}
     async with grpc.aio.insecure_channel(address) as channel:
         streams = Streams(channel, messages)

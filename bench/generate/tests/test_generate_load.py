@@ -17,11 +17,11 @@ class FakeServer:
         self.steps = []
         self._here = {}
 
-    async def __call__(self, client, wish):
+    async def __call__(self, client, request):
         arrivals = []
-        for _ in range(wish.tokens):
+        for _ in range(request.tokens):
             waiting = asyncio.get_running_loop().create_future()
-            self._here[wish.number] = waiting
+            self._here[request.number] = waiting
             if len(self._here) == 1:
                 asyncio.get_running_loop().call_soon(asyncio.ensure_future, self._step())
             arrivals.append(await waiting)
@@ -37,8 +37,8 @@ class FakeServer:
             waiting.set_result(self.now)
 
 
-def wishes(*lengths):
-    return [load.Wish(number, tokens) for number, tokens in enumerate(lengths)]
+def requests(*lengths):
+    return [load.Request(number, tokens) for number, tokens in enumerate(lengths)]
 
 
 @pytest.fixture
@@ -49,51 +49,51 @@ def server(monkeypatch):
 
 
 def test_continuous_batching_fills_the_place_of_who_has_ended(server):
-    run = asyncio.run(load.run("continuous", 2, wishes(1, 4, 1, 2), server))
+    run = asyncio.run(load.run("continuous", 2, requests(1, 4, 1, 2), server))
     assert server.steps == [[0, 1], [1, 2], [1, 3], [1, 3]]
     assert (run.tokens, run.seconds) == (8, 4)
     assert run.first == (1000, None)
 
 
 def test_static_batching_waits_for_the_longest(server):
-    run = asyncio.run(load.run("static", 2, wishes(1, 4, 1, 2), server))
+    run = asyncio.run(load.run("static", 2, requests(1, 4, 1, 2), server))
     assert server.steps == [[0, 1], [1], [1], [1], [2, 3], [3]]
     assert (run.tokens, run.seconds) == (8, 6)
 
 
 def test_who_has_ended_early_waits_for_the_first_token_of_the_next(server):
-    found = asyncio.run(load.static(2, wishes(1, 4, 1, 2), server))
+    found = asyncio.run(load.static(2, requests(1, 4, 1, 2), server))
     assert [times[0] - since for since, times in found] == [1, 1, 4, 1]
 
 
 @pytest.mark.parametrize("mode", load.MODES)
 def test_fewer_requests_than_clients(server, mode):
-    run = asyncio.run(load.run(mode, 8, wishes(3, 2), server))
+    run = asyncio.run(load.run(mode, 8, requests(3, 2), server))
     assert (run.tokens, run.seconds) == (5, 3)
 
 
 def test_one_client_is_served_alike(server):
-    found = [asyncio.run(load.run(mode, 1, wishes(3, 1, 2), server)) for mode in load.MODES]
+    found = [asyncio.run(load.run(mode, 1, requests(3, 1, 2), server)) for mode in load.MODES]
     assert found[0].tokens == found[1].tokens
     assert server.steps == [[0], [0], [0], [1], [2], [2]] * 2
 
 
 def test_a_failure_ends_the_run():
-    async def fails(client, wish):
+    async def fails(client, request):
         raise RuntimeError("refused")
 
     for mode in load.MODES:
         with pytest.raises(RuntimeError, match="refused"):
-            asyncio.run(load.run(mode, 2, wishes(1, 2), fails))
+            asyncio.run(load.run(mode, 2, requests(1, 2), fails))
 
 
 def test_lengths_vary_and_are_the_same_each_time():
-    lengths = [wish.tokens for wish in load.wishes(2000, 4, 256, 7)]
-    assert lengths == [wish.tokens for wish in load.wishes(2000, 4, 256, 7)]
-    assert lengths != [wish.tokens for wish in load.wishes(2000, 4, 256, 8)]
+    lengths = [request.tokens for request in load.requests(2000, 4, 256, 7)]
+    assert lengths == [request.tokens for request in load.requests(2000, 4, 256, 7)]
+    assert lengths != [request.tokens for request in load.requests(2000, 4, 256, 8)]
     assert min(lengths) == 4 and 250 <= max(lengths) <= 256
     assert statistics.median(lengths) == pytest.approx(math.sqrt(4 * 256), rel=0.15)
-    assert {wish.tokens for wish in load.wishes(50, 16, 16, 1)} == {16}
+    assert {request.tokens for request in load.requests(50, 16, 16, 1)} == {16}
 
 
 def test_figures_and_table():

@@ -39,31 +39,34 @@ Buffer id_value(Request& request, DataType datatype, const SequenceId& id) noexc
 
 }  // namespace
 
-std::span<const Buffer> ControlInputs::value_of(Request& request, const ControlInput& input,
-                                                const ControlValues& values) const noexcept {
-  Buffer* buffer = request.arena().make_array<Buffer>(1);
-  if (input.kind == ControlKind::kCorrelationId) {
-    *buffer = id_value(request, input.datatype, values.sequence);
+void ControlInputs::write_value(Request& request, const ControlInput& control, const ControlValues& values,
+                                Buffer* buffer) const noexcept {
+  if (control.kind == ControlKind::kCorrelationId) {
+    *buffer = id_value(request, control.datatype, values.sequence);
   } else {
-    const auto& value = is_true(input.kind, values) ? input.true_value : input.false_value;
+    const auto& value = is_true(control.kind, values) ? control.true_value : control.false_value;
     // Nobody writes to inputs.
     *buffer = {.data = const_cast<std::byte*>(value.data()),
-               .size_bytes = data_type_size_bytes(input.datatype)};
+               .size_bytes = data_type_size_bytes(control.datatype)};
   }
-  return {buffer, 1};
 }
 
 void ControlInputs::set(Request& request, const ControlValues& values) const noexcept {
   for (const ControlInput& control : inputs_) {
-    const std::span<const Buffer> value = value_of(request, control, values);
     InputTensor& input = input_named(request, control.name);
+    // Only this function gives an input a name that is the control's own memory.
+    const bool again = input.name.data() == control.name.data();
+    if (again && control.kind == ControlKind::kCorrelationId) continue;
+    auto* buffer = again ? const_cast<Buffer*>(input.buffers.data()) : request.arena().make_array<Buffer>(1);
+    write_value(request, control, values, buffer);
+    if (again) continue;
     input = {};
     input.name = control.name;
     input.datatype = control.datatype;
     input.flags = InputTensor::kAddedByScheduler;
     input.shape = {kOneElement, rank_};
-    input.buffers = value;
-    input.size_bytes = value[0].size_bytes;
+    input.buffers = {buffer, 1};
+    input.size_bytes = buffer->size_bytes;
   }
 }
 

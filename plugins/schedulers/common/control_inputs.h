@@ -40,13 +40,14 @@ class ControlInputs {
       : inputs_(std::move(inputs)), rank_(has_batch_dimension ? 2 : 1) {}
 
   bool empty() const noexcept { return inputs_.empty(); }
-  /// Adds the tensors to a request, or gives those that it has new values. Their values are in the request's
-  /// arena or in this object, which outlives the request. [request]
+  /// Adds the tensors to a request. One that comes back, with the same sequence, gets new values and takes no
+  /// more memory of its arena: it may come back any number of times. The values are in the arena or in this
+  /// object, which outlives the request. [request]
   void set(Request& request, const ControlValues& values) const noexcept;
 
  private:
-  std::span<const Buffer> value_of(Request& request, const ControlInput& input,
-                                   const ControlValues& values) const noexcept;
+  void write_value(Request& request, const ControlInput& control, const ControlValues& values,
+                   Buffer* buffer) const noexcept;
 
   std::vector<ControlInput> inputs_;
   size_t rank_ = 1;

@@ -8,6 +8,7 @@
 #include "atoll/clock.h"
 #include "model_config.pb.h"
 #include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/state_config.h"
 
 namespace atl::schedulers {
 namespace {
@@ -69,7 +70,8 @@ bool set_type(const Control& control, ControlInput& input) {
 
 }  // namespace
 
-Result<SequenceSettings> sequence_settings_from(const inference::ModelConfig& config) {
+Result<SequenceSettings> sequence_settings_from(const inference::ModelConfig& config,
+                                                const std::string& model_directory) {
   const auto& batching = config.sequence_batching();
   const bool batches = config.max_batch_size() > 0;
   SequenceSettings settings;
@@ -90,6 +92,9 @@ Result<SequenceSettings> sequence_settings_from(const inference::ModelConfig& co
     }
   }
   settings.controls = ControlInputs(std::move(inputs), batches);
+  Result<StateLayout> states = state_layout_from(config, model_directory);
+  if (!states.ok()) return std::move(states).status();
+  settings.states = std::move(states).value();
   settings.compatibility = batch_compatibility_from(config);
   settings.iterative = batching.iterative_sequence();
   return settings;

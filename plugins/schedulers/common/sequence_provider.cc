@@ -30,7 +30,7 @@ using Sums = std::map<std::pair<std::string, int64_t>, Sum>;
 
 }  // namespace
 
-SequenceProviderSettings sequence_provider_settings(Host& host) {
+SequenceProviderSettings sequence_provider_settings(Host& host, StateMemory& state_memory) {
   const Options& options = host.options();
   SequenceProviderSettings settings;
   settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
@@ -39,6 +39,7 @@ SequenceProviderSettings sequence_provider_settings(Host& host) {
   settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
   settings.log = &host.log();
   settings.clock = &host.clock();
+  settings.state_memory = &state_memory;
   return settings;
 }
 
@@ -58,13 +59,14 @@ Result<std::unique_ptr<Scheduler>> SequenceProvider::create(const SchedulerConte
   inference::ModelConfig config;
   if (!proto::parse_model_config(context.config, &config))
     return internal_error("the configuration of model '", context.model_name, "' can not be read");
-  Result<SequenceSettings> settings = sequence_settings_from(config);
+  Result<SequenceSettings> settings = sequence_settings_from(config, context.model_directory);
   if (!settings.ok()) return std::move(settings).status();
   settings->queue_size_max = settings_.queue_size_max;
   settings->hold_until = settings_.hold_until;
   settings->hold_until_backlog = settings_.hold_until_backlog;
   settings->dispatcher = settings_.dispatcher;
   settings->log = settings_.log;
+  settings->state_memory = settings_.state_memory;
   settings->figures = new_figures(context);
   choose_strategy(config, &*settings);
   return SequenceScheduler::create(context, std::move(settings).value(), std::move(answer_thread).value());

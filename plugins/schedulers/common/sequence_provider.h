@@ -12,6 +12,7 @@
 #include "atoll/log.h"
 #include "atoll/metrics.h"
 #include "atoll/option_table.h"
+#include "atoll/plugin.h"
 #include "atoll/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/sequence_scheduler.h"
@@ -40,11 +41,12 @@ struct SequenceProviderSettings {
   uint64_t hold_until = 0;
   uint64_t hold_until_backlog = 0;
   DispatcherLimits dispatcher;
-  Log* log = nullptr;            ///< may be null
-  const Clock* clock = nullptr;  ///< never null
+  Log* log = nullptr;                   ///< may be null
+  const Clock* clock = nullptr;         ///< never null
+  StateMemory* state_memory = nullptr;  ///< never null; outlives the provider
 };
 /// From kSequenceOptions and the environment.
-SequenceProviderSettings sequence_provider_settings(Host& host);
+SequenceProviderSettings sequence_provider_settings(Host& host, StateMemory& state_memory);
 
 /// Services "atoll.scheduler/1" and "atoll.metric_source/1" of a strategy.
 class SequenceProvider : public SchedulerProvider, public MetricSource {
@@ -68,6 +70,22 @@ class SequenceProvider : public SchedulerProvider, public MetricSource {
   AnswerThreads answer_threads_;
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<const SequenceFigures>> figures_;
+};
+
+/// Declares `many<Memory>()`, for implicit state.
+template <class Provider>
+class SequencePlugin final : public Plugin {
+ public:
+  explicit SequencePlugin(Host& host)
+      : state_memory_(host), provider_(sequence_provider_settings(host, state_memory_)) {}
+
+  Status start() override { return state_memory_.open(); }
+  void stop() override { state_memory_.close(); }
+  Provider& provider() noexcept { return provider_; }
+
+ private:
+  StateMemory state_memory_;
+  Provider provider_;
 };
 
 }  // namespace atl::schedulers

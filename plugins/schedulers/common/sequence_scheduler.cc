@@ -14,12 +14,6 @@ const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request& 
 
 std::string text_of(const SequenceId& id) { return id.text.empty() ? cat(id.number) : std::string(id.text); }
 
-Status refused(const Request& request, std::string_view model, std::string_view before,
-               std::string_view after) {
-  return invalid_argument("[request id: ", request.id.empty() ? std::string_view("<id_unknown>") : request.id,
-                          "] ", before, " to model '", model, "' must specify ", after);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Scheduler>> SequenceScheduler::create(const SchedulerContext& context,
@@ -35,14 +29,16 @@ Result<std::unique_ptr<Scheduler>> SequenceScheduler::create(const SchedulerCont
 SequenceScheduler::SequenceScheduler(const SchedulerContext& context, SequenceSettings settings,
                                      AnswerThread answer_thread)
     : clock_(*context.clock),
+      reporter_(context.reporter),
       model_name_(context.model_name),
       settings_(std::move(settings)),
+      states_(std::move(settings_.states), *settings_.state_memory),
       table_(settings_.limits),
       order_(settings_.preserve_ordering ? std::make_unique<OrderedResponses>() : nullptr),
       waiting_(mutex_, clock_, context.reporter, std::move(answer_thread), *this),
       dispatcher_(context, *this, settings_.dispatcher) {
   for (uint32_t i = 0; i < settings_.limits.instances; ++i)
-    instances_.push_back(std::make_unique<Instance>(settings_.compatibility));
+    instances_.push_back(std::make_unique<Instance>(settings_.compatibility, states_));
 }
 
 // in_flight() is 0, so who is inside are threads between their last answer and their return.
@@ -79,7 +75,7 @@ SequenceScheduler::Admission SequenceScheduler::admit(Request& request, int64_t 
   entry.watch(request);
   request.links.scheduler_data = &entry;
   if (settings_.iterative) request.rescheduler = this;
-  let_go_if_enough_wait(now_ns);
+  release_if_enough_wait(now_ns);
   if (sequence->has_slot()) fill_idle(sequence->slot().instance, now_ns, due);
   if (waits(request)) wait_in_line(request);
   settle(now_ns);
@@ -112,7 +108,7 @@ void SequenceScheduler::wait_in_line(Request& request) {
 }
 
 /// For tests that hold requests back until enough of them wait.
-void SequenceScheduler::let_go_if_enough_wait(int64_t now_ns) noexcept {
+void SequenceScheduler::release_if_enough_wait(int64_t now_ns) noexcept {
   if (!is_held_back()) return;
   const uint64_t in_backlog = table_.waiting_in_backlog();
   if (table_.waiting() - in_backlog < settings_.hold_until || in_backlog < settings_.hold_until_backlog)
@@ -220,11 +216,13 @@ void SequenceScheduler::on_cancelled(Request& request) noexcept {
 Status SequenceScheduler::enqueue(Request& request) noexcept {
   Inside inside = waiting_.stay();
   if (request.batch_size > 1) {
-    return refused(request, model_name_, "inference request",
-                   "batch-size 1 due to requirements of sequence batcher");
+    return invalid_argument("inference request to model '", model_name_,
+                            "' must specify batch-size 1 due to requirements of sequence batcher");
   }
-  if (!settings_.iterative && request.sequence.empty())
-    return refused(request, model_name_, "inference request", "a non-zero or non-empty correlation ID");
+  if (!settings_.iterative && request.sequence.empty()) {
+    return invalid_argument("inference request to model '", model_name_,
+                            "' must specify a non-zero or non-empty correlation ID");
+  }
   int64_t now_ns = clock_.now_ns();
   if (request.times.queue_start_ns == 0) request.times.queue_start_ns = now_ns;
   InstanceSlot* due = nullptr;
@@ -244,8 +242,8 @@ Status SequenceScheduler::enqueue(Request& request) noexcept {
     case Admission::kNotStarted:
       break;
   }
-  return refused(request, model_name_, cat("inference request for sequence ", text_of(request.sequence)),
-                 "the START flag on the first request of the sequence");
+  return invalid_argument("inference request for sequence ", text_of(request.sequence), " to model '",
+                          model_name_, "' must specify the START flag on the first request of the sequence");
 }
 
 void SequenceScheduler::run(InstanceSlot* due, bool here) noexcept {
@@ -265,41 +263,58 @@ void SequenceScheduler::run(InstanceSlot* due, bool here) noexcept {
 /// Makes the slot's batch of what was taken for it. \returns true if something is left to be executed.
 bool SequenceScheduler::prepare(InstanceSlot& slot) noexcept {
   Instance& instance = *instances_[slot.index()];
-  drop_unwanted(instance);
   std::vector<Request*>& batch = instance.batch;
+  for (Request*& request : batch) {
+    if (request != nullptr && !complete(*request)) request = nullptr;
+  }
   if (!settings_.strategy->keeps_rows()) std::erase(batch, nullptr);
   while (!batch.empty() && batch.back() == nullptr) batch.pop_back();
   if (batch.empty()) return false;
   slot.clear_batch();
+  instance.null_state.begin_batch();
   const Request& reference = *batch.back();
-  for (Request* request : batch) {
-    if (request != nullptr) {
-      settings_.controls.set(*request, {request->sequence_flags, true, request->sequence});
-      slot.add(*request);
-    } else {
-      slot.add(null_row(slot.index(), reference));
-    }
-  }
+  for (Request* request : batch) slot.add(request != nullptr ? *request : null_row(slot.index(), reference));
   return true;
 }
 
-void SequenceScheduler::drop_unwanted(Instance& instance) noexcept {
-  for (Request*& request : instance.batch) {
-    if (request == nullptr || waiting_.end_wait(*request)) continue;
-    {
-      std::lock_guard lock(mutex_);
-      const int64_t now_ns = clock_.now_ns();
-      end_sequence(*entry_of(*request).sequence, now_ns, kCancelledInQueue);
-      settle(now_ns);
-    }
-    waiting_.answer(*std::exchange(request, nullptr), kCancelledInQueue);
+/// Gives the request what the model is told beside its inputs. \returns false if it was answered instead.
+bool SequenceScheduler::complete(Request& request) noexcept {
+  if (!waiting_.end_wait(request)) {
+    drop(request, Status(Code::kCancelled, {}), FailureReason::kCanceled);
+    return false;
   }
+  settings_.controls.set(request, {request.sequence_flags, true, request.sequence});
+  if (states_.empty()) return true;
+  ImplicitStatePtr& state = entry_of(request).sequence->state;
+  if (state == nullptr) state = states_.make();
+  if ((request.sequence_flags & kSequenceStart) != 0) {
+    if (Status begun = state->begin(); !begun.ok()) {
+      drop(request, begun, FailureReason::kOther);
+      return false;
+    }
+  }
+  state->attach(request);
+  return true;
+}
+
+/// Of one that was taken: without it its sequence can not go on.
+void SequenceScheduler::drop(Request& request, const Status& failure, FailureReason reason) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    const int64_t now_ns = clock_.now_ns();
+    end_sequence(*entry_of(request).sequence, now_ns, kCancelledInQueue);
+    settle(now_ns);
+  }
+  if (reporter_ != nullptr) reporter_->report_failure(request, reason);
+  fail_request(request, failure.clone());
 }
 
 Request& SequenceScheduler::null_row(uint32_t index, const Request& reference) {
   Instance& instance = *instances_[index];
   Request& row = instance.null_rows.give(reference);
   settings_.controls.set(row, {0, false, {}});
+  // Without memory for it the backend finds that the row has no state.
+  if (!states_.empty()) (void)instance.null_state.attach_like(row, reference).ok();
   std::lock_guard lock(mutex_);
   ++instance.unreleased;
   Entry& entry = new_entry();

@@ -16,8 +16,10 @@
 #include "atoll/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/control_inputs.h"
+#include "schedulers/common/implicit_state.h"
 #include "schedulers/common/instance_dispatcher.h"
 #include "schedulers/common/null_rows.h"
+#include "schedulers/common/null_state.h"
 #include "schedulers/common/ordered_responses.h"
 #include "schedulers/common/request_end.h"
 #include "schedulers/common/sequence_figures.h"
@@ -31,8 +33,10 @@ struct SequenceSettings {
   SequenceLimits limits;  ///< the instances' number is the context's
   std::unique_ptr<SequenceStrategy> strategy;
   ControlInputs controls;
-  BatchCompatibility compatibility;  ///< for rows that stand for nobody
-  bool iterative = false;            ///< requests come back from the backend, and need no id
+  StateLayout states;
+  StateMemory* state_memory = nullptr;  ///< never null; outlives the scheduler
+  BatchCompatibility compatibility;     ///< for rows that stand for nobody
+  bool iterative = false;               ///< requests come back from the backend, and need no id
   bool preserve_ordering = false;
   uint64_t queue_size_max = 0;      ///< requests that are not answered; 0: any number
   uint64_t hold_until = 0;          ///< nothing is executed before so many requests wait, once,
@@ -72,11 +76,13 @@ class SequenceScheduler final : public Scheduler,
     bool is_ordered = false;  ///< has its place among the responses
   };
   struct Instance {
-    explicit Instance(const BatchCompatibility& compatibility) : null_rows(compatibility) {}
+    Instance(const BatchCompatibility& compatibility, ImplicitStates& states)
+        : null_rows(compatibility), null_state(states) {}
     std::vector<Sequence*> formed;
     std::vector<Request*> batch;
     uint64_t unreleased = 0;  ///< of what was executed
     NullRows null_rows;
+    NullState null_state;  ///< of those
   };
   enum class Admission { kTaken, kStopping, kQueueFull, kNotStarted };
 
@@ -93,7 +99,7 @@ class SequenceScheduler final : public Scheduler,
   bool is_held_back() const noexcept {
     return settings_.hold_until != 0 || settings_.hold_until_backlog != 0;
   }
-  void let_go_if_enough_wait(int64_t now_ns) noexcept;
+  void release_if_enough_wait(int64_t now_ns) noexcept;
   bool fill(InstanceSlot& slot, int64_t now_ns);
   bool fits_room(InstanceSlot& slot, std::vector<Sequence*>& formed) noexcept;
   void fill_idle(uint32_t instance, int64_t now_ns, InstanceSlot** due);
@@ -108,7 +114,8 @@ class SequenceScheduler final : public Scheduler,
   // --- without it ---
   void run(InstanceSlot* due, bool here) noexcept;
   bool prepare(InstanceSlot& slot) noexcept;
-  void drop_unwanted(Instance& instance) noexcept;
+  bool complete(Request& request) noexcept;
+  void drop(Request& request, const Status& failure, FailureReason reason) noexcept;
   Request& null_row(uint32_t instance, const Request& reference);
   bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
   void recheck() noexcept override;
@@ -117,9 +124,11 @@ class SequenceScheduler final : public Scheduler,
   Status reschedule(Request& request) noexcept override;
 
   Clock& clock_;
+  InferenceReporter* const reporter_;
   const std::string model_name_;
   mutable std::mutex mutex_;  // this model's own; held for a few instructions
   SequenceSettings settings_;
+  ImplicitStates states_;
   SequenceTable table_;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::vector<std::unique_ptr<Entry>> entries_;  // all there are, and of these

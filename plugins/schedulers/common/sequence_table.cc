@@ -246,7 +246,7 @@ void SequenceTable::gone(Sequence& sequence, int64_t now_ns) noexcept {
       free_slots_.push(uint64_t{slot.row} * limits_.instances + slot.instance);
     }
   }
-  sequence.data.reset();
+  sequence.state.reset();
   if (unused_.size() == kUnusedMax) return;
   sequence.closed_ = false;
   sequence.text_.clear();

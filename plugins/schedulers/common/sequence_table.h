@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schedulers/common/deadline_heap.h"
+#include "schedulers/common/implicit_state.h"
 #include "schedulers/common/request_queue.h"
 
 namespace atl::schedulers {
@@ -21,12 +22,6 @@ struct SequenceSlot {
   uint32_t instance = 0;
   uint32_t row = 0;
   bool operator==(const SequenceSlot&) const = default;
-};
-
-/// What a scheduler keeps for as long as a sequence lasts.
-class SequenceData {
- public:
-  virtual ~SequenceData() = default;
 };
 
 /// From its first request until the last one has ended, or nobody can send it another one. Of its requests at
@@ -50,7 +45,7 @@ class Sequence {
   /// Of one whose front may be executed: since when it may.
   int64_t ready_since_ns() const noexcept { return since_ns_; }
 
-  std::unique_ptr<SequenceData> data;  ///< the scheduler's; null in a new sequence
+  ImplicitStatePtr state;  ///< of a model that has such; null in a new sequence
 
  private:
   friend class SequenceTable;

@@ -6,14 +6,7 @@
 namespace atl::schedulers {
 namespace {
 
-class DirectSchedulerPlugin final : public Plugin {
- public:
-  explicit DirectSchedulerPlugin(Host& host) : provider_(sequence_provider_settings(host)) {}
-  DirectProvider& provider() noexcept { return provider_; }
-
- private:
-  DirectProvider provider_;
-};
+using DirectSchedulerPlugin = SequencePlugin<DirectProvider>;
 
 }  // namespace
 
@@ -22,10 +15,11 @@ ATOLL_PLUGIN(
     {.name = "schedulers/sequence_direct",
      .version = "1.0.0",
      .license = "Apache-2.0",
-     .help =
-         "Executes requests of sequences, each sequence in a row of its own of the batch, as sequence_batching with direct says.",
+     .help = "Executes requests of sequences, each sequence in a row of its own of the batches of an "
+             "instance, as sequence_batching with direct says.",
      .provides = {provide<SchedulerProvider, &DirectSchedulerPlugin::provider>(),
                   provide<MetricSource, &DirectSchedulerPlugin::provider>()},
+     .needs = {many<Memory>()},
      .options = kSequenceOptions});
 
 }  // namespace atl::schedulers

@@ -6,14 +6,7 @@
 namespace atl::schedulers {
 namespace {
 
-class OldestSchedulerPlugin final : public Plugin {
- public:
-  explicit OldestSchedulerPlugin(Host& host) : provider_(sequence_provider_settings(host)) {}
-  OldestProvider& provider() noexcept { return provider_; }
-
- private:
-  OldestProvider provider_;
-};
+using OldestSchedulerPlugin = SequencePlugin<OldestProvider>;
 
 }  // namespace
 
@@ -22,10 +15,11 @@ ATOLL_PLUGIN(
     {.name = "schedulers/sequence_oldest",
      .version = "1.0.0",
      .license = "Apache-2.0",
-     .help =
-         "Executes requests of sequences, batched across sequences, as sequence_batching with oldest says.",
+     .help = "Executes requests of sequences, batched across sequences, as sequence_batching with oldest "
+             "says.",
      .provides = {provide<SchedulerProvider, &OldestSchedulerPlugin::provider>(),
                   provide<MetricSource, &OldestSchedulerPlugin::provider>()},
+     .needs = {many<Memory>()},
      .options = kSequenceOptions});
 
 }  // namespace atl::schedulers

@@ -81,15 +81,15 @@ TYPED_TEST_P(SequenceBehavior, TheNextRequestGoesWhenTheLastOneIsReleased) {
 TYPED_TEST_P(SequenceBehavior, WhatCanNotBeTakenIsRefusedWithTheReason) {
   typename TestFixture::Bench bench(this->settings());
   EXPECT_EQ(bench.refusal("r", 0, kSequenceStart),
-            "INVALID_ARGUMENT [request id: r] inference request to model 'test' must specify a non-zero or "
+            "INVALID_ARGUMENT inference request to model 'test' must specify a non-zero or "
             "non-empty correlation ID");
   EXPECT_EQ(bench.refusal("r", 7),
-            "INVALID_ARGUMENT [request id: r] inference request for sequence 7 to model 'test' must specify "
+            "INVALID_ARGUMENT inference request for sequence 7 to model 'test' must specify "
             "the START flag on the first request of the sequence");
   test::TestRequest& wide = bench.make("r", 7, kSequenceStart);
   wide->batch_size = 2;
   EXPECT_EQ(wide.enqueue(*bench.scheduler).text(),
-            "[request id: r] inference request to model 'test' must specify batch-size 1 due "
+            "inference request to model 'test' must specify batch-size 1 due "
             "to requirements of sequence batcher");
   bench.requests.clear();
   bench.send("A1", 7, kBoth);
@@ -255,7 +255,7 @@ TYPED_TEST_P(SequenceBehavior, AnIterativeRequestIsExecutedUntilItsBackendIsDone
   typename TestFixture::Bench bench(this->settings("iterative_sequence: true", 4));
   std::map<std::string, int> steps = {{"A", 3}, {"B", 1}, {"C", 2}};
   std::vector<std::string> flags;
-  bench.behavior.goes_on = [&](Request& request) {
+  bench.behavior.reschedules = [&](Request& request) {
     if ((request.call_flags & kShadow) != 0) return false;
     flags.push_back(cat(request.id, " ", request.sequence_flags));
     return --steps[std::string(request.id)] > 0;
@@ -272,7 +272,7 @@ TYPED_TEST_P(SequenceBehavior, AnIterativeRequestIsExecutedUntilItsBackendIsDone
 TYPED_TEST_P(SequenceBehavior, NewIterativeRequestsJoinThoseThatGoOn) {
   typename TestFixture::Bench bench(this->settings("iterative_sequence: true", 4));
   std::map<std::string, int> steps = {{"A", 4}, {"B", 2}};
-  bench.behavior.goes_on = [&](Request& request) { return --steps[std::string(request.id)] > 0; };
+  bench.behavior.reschedules = [&](Request& request) { return --steps[std::string(request.id)] > 0; };
   int executions = 0;
   bench.behavior.on_execute = [&](const Batch&) {
     if (++executions == 2) bench.send("B", 0);
@@ -285,7 +285,7 @@ TYPED_TEST_P(SequenceBehavior, NewIterativeRequestsJoinThoseThatGoOn) {
 
 TYPED_TEST_P(SequenceBehavior, ACancelledIterativeRequestIsNotExecutedAgain) {
   typename TestFixture::Bench bench(this->settings("iterative_sequence: true"));
-  bench.behavior.goes_on = [&](Request& request) {
+  bench.behavior.reschedules = [&](Request& request) {
     if (request.id == "A") bench.requests[0]->cancel();
     return request.id == "A";
   };
@@ -300,7 +300,7 @@ TYPED_TEST_P(SequenceBehavior, ACancelledIterativeRequestIsNotExecutedAgain) {
 TYPED_TEST_P(SequenceBehavior, IdsThatAreMadeAndGivenDoNotMeet) {
   typename TestFixture::Bench bench(this->settings("iterative_sequence: true", 4));
   std::map<std::string, int> steps = {{"given", 3}, {"made", 3}, {"again", 2}};
-  bench.behavior.goes_on = [&](Request& request) { return --steps[std::string(request.id)] > 0; };
+  bench.behavior.reschedules = [&](Request& request) { return --steps[std::string(request.id)] > 0; };
   bench.send("given", 1, kSequenceStart);
   bench.send("made", 0);
   EXPECT_EQ(bench.requests[1]->request().sequence.number, 2u) << "1 is open";
@@ -315,7 +315,7 @@ TYPED_TEST_P(SequenceBehavior, IdsThatAreMadeAndGivenDoNotMeet) {
 
 TYPED_TEST_P(SequenceBehavior, OnlyIterativeModelsTakeRequestsBack) {
   typename TestFixture::Bench bench(this->settings());
-  bench.behavior.goes_on = [](Request&) { return true; };
+  bench.behavior.reschedules = [](Request&) { return true; };
   bench.send("A1", 1, kBoth);
   bench.run();
   EXPECT_EQ(bench.timeline(), std::vector<std::string>{"A1"});

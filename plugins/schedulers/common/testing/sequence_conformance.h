@@ -29,8 +29,10 @@ SchedulerProviderUnderTest sequence_provider(std::string name, std::string_view 
   under_test.make = [light_execution_ns](FakeHost& host) {
     schedulers::SequenceProviderSettings settings;
     settings.dispatcher.light_execution_ns = light_execution_ns;
+    static schedulers::StateMemory heap;
     settings.log = &host.log();
     settings.clock = &host.clock();
+    settings.state_memory = &heap;
     return std::make_shared<Provider>(settings);
   };
   return under_test;
@@ -58,17 +60,19 @@ class SequenceModels final : public MetricSourceUnderTest {
   }
 
  private:
-  static schedulers::SequenceProviderSettings settings_of(FakeHost& host) {
-    schedulers::SequenceProviderSettings settings;
-    settings.clock = &host.clock();
-    return settings;
+  schedulers::SequenceProviderSettings settings() {
+    schedulers::SequenceProviderSettings made;
+    made.clock = &host_.clock();
+    made.state_memory = &memory_;
+    return made;
   }
 
   FakeHost host_;
+  schedulers::StateMemory memory_;
   FakeBehavior behavior_;
   FakeInstance instance_{"i", behavior_, host_.clock()};
   InstanceSpec spec_;
-  Provider provider_{settings_of(host_)};
+  Provider provider_{settings()};
   std::vector<std::unique_ptr<Scheduler>> schedulers_;
 };
 

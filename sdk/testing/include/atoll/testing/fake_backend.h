@@ -37,7 +37,7 @@ struct FakeBehavior {
   std::function<void(Request&)> respond;
   /// Whether a request goes back to its scheduler for another execution instead of being answered (iterative
   /// sequences); empty: none does.
-  std::function<bool(Request&)> goes_on;
+  std::function<bool(Request&)> reschedules;
   /// Called at each entry of execute, before anything else: a place to block or to move time.
   std::function<void(const Batch&)> on_execute;
   int64_t busy_ns = 0;        ///< a simulated execution takes this long: the fake clock moves inside execute
@@ -150,7 +150,7 @@ class FakeInstance final : public BackendInstance {
     batches_.push_back(std::move(recorded));
   }
   void finish(Request& request, int64_t start) {
-    if (behavior_.goes_on && behavior_.goes_on(request)) {
+    if (behavior_.reschedules && behavior_.reschedules(request)) {
       if (room_) room_->give_back(request.batch_weight());
       if (request.release(kReleaseReschedule).ok()) return;
     }
