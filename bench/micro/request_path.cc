@@ -142,7 +142,8 @@ ServedIdentity::ServedIdentity()
       .set_int("load_retry_count", 0)
       .set_map("backend_settings", {})
       .set_bool("namespacing", false)
-      .set_map("host_policies", {});
+      .set_map("host_policies", {})
+      .set_duration_ns("sequence_drain", 20 * kNsPerSecond);
   host_.registry().publish<Repository>("repository", repository_);
   host_.registry().publish<ModelConfigs>("configs", configs_);
   host_.registry().publish<Backend>("identity", backend_);

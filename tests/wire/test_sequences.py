@@ -2,6 +2,7 @@
 
 import itertools
 import queue
+import signal
 import threading
 import urllib.request
 
@@ -10,6 +11,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
+from support.control import EXPLICIT
 from support.server import Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
@@ -146,3 +148,76 @@ def test_requests_of_a_stream(server, model):
     client.stop_stream()
     assert [error for _, error in got] == [None] * 3
     assert [float(result.as_numpy("OUTPUT")[0, 0]) for result, _ in got] == [1, 3, 6]
+
+
+def change(repository, name):
+    """Writes the model's file anew, with the same meaning."""
+    models.let_settle()
+    (repository / name / "1" / "model.onnx").write_bytes(models.onnx_accumulate())
+
+
+@pytest.fixture
+def controlled(tmp_path):
+    """A server whose models a client loads and unloads."""
+    for name, strategy in STRATEGIES.items():
+        models.write_model(tmp_path, name, models.accumulate_config(strategy, extra="max_sequence_idle_microseconds: 60000000"),
+                           files={"model.onnx": models.onnx_accumulate()})
+    with Server(tmp_path, EXPLICIT) as running:
+        client = running.client()
+        for name in MODELS:
+            client.load_model(name)
+        yield running
+
+
+def in_use(server, model):
+    """Open sequences of all versions that there are."""
+    line = f'atoll_sequences_open{{model="{model}",version="1"}} '
+    return next((int(float(found[len(line):])) for found in metrics_of(server).splitlines() if found.startswith(line)), 0)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_reload_leaves_running_sequences_where_they_are(controlled, tmp_path, model, protocol):
+    running = Sequence(controlled, model, protocol)
+    assert running.sum(1, start=True) == 1
+    change(tmp_path, model)
+    controlled.client().load_model(model)
+    begun_after = Sequence(controlled, model, protocol)
+    assert begun_after.sum(10, start=True) == 10
+    assert running.sum(2) == 3
+    assert begun_after.sum(20, end=True) == 30
+    assert in_use(controlled, model) == 1
+    assert running.sum(3, end=True) == 6
+    eventually(lambda: in_use(controlled, model) == 0)
+    with pytest.raises(InferenceServerException, match="must specify the START flag"):
+        running.send(4)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("model", MODELS)
+def test_an_unload_leaves_running_sequences_until_they_end(controlled, model, protocol):
+    running = Sequence(controlled, model, protocol)
+    assert running.sum(1, start=True) == 1
+    controlled.client().unload_model(model)
+    with pytest.raises(InferenceServerException, match="is not at ready state|has no available versions|is not found"):
+        Sequence(controlled, model, protocol).send(1, start=True)
+    assert running.sum(2) == 3
+    assert running.sum(3, end=True) == 6
+    with pytest.raises(InferenceServerException, match="is not at ready state|has no available versions|is not found"):
+        running.send(4)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_server_ends_when_running_sequences_have(repository, model, protocol):
+    with Server(repository) as running:
+        running.wait_ready()
+        sequence = Sequence(running, model, protocol)
+        assert sequence.sum(1, start=True) == 1
+        running.process.send_signal(signal.SIGTERM)
+        running.wait_for_line("open sequences: 1; their clients may finish them")
+        with pytest.raises(InferenceServerException, match="stopped accepting new inference requests"):
+            Sequence(running, model, protocol).send(1, start=True)
+        assert sequence.sum(2) == 3
+        assert sequence.sum(3, end=True) == 6
+        assert running.process.wait(timeout=60) == 0

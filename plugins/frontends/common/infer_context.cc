@@ -31,6 +31,10 @@ Status InferContext::refused() noexcept {
 bool InferContext::begin_call(const ModelLookup& models, std::string_view name,
                               Result<int64_t> version) noexcept {
   if (!version.ok()) return refuse_call(version.status());
+  catalog_ = &models.catalog;
+  wanted_name_ = name;
+  wanted_version_ = version.value();
+  absence_ = {};
   Result<bool> found = find_model(models, name, version.value());
   if (found.ok() && !found.value()) return false;
   return on_found(std::move(found).status());
@@ -45,12 +49,31 @@ Result<bool> InferContext::find_model(const ModelLookup& models, std::string_vie
   }
   // Of this moment: another control plugin may take its place while the server runs.
   Result<Service<ModelDemand>> demand = models.registry.find<ModelDemand>();
-  if (!demand.ok()) return std::move(found).status();
+  if (!demand.ok()) return find_finishing(std::move(found).status());
   wait(&InferContext::on_found);
   Status waits = (*demand)->await({name, version, request.times.deadline_ns, &request.cancellation}, *this);
   if (waits.ok()) return false;
   next_ = nullptr;
   return waits;
+}
+
+Result<bool> InferContext::find_finishing(Status absence) noexcept {
+  model = catalog_->finishing(wanted_name_, wanted_version_, {});
+  if (!model) return absence;
+  absence_ = std::move(absence);
+  return true;
+}
+
+Status InferContext::find_sequence() noexcept {
+  const bool goes_on = !request.sequence.empty() && (request.sequence_flags & kSequenceStart) == 0;
+  if (goes_on && model->has_sequence(request.sequence)) return {};
+  if (goes_on) {
+    if (ModelRef other = catalog_->finishing(wanted_name_, wanted_version_, request.sequence)) {
+      read_for_ = std::exchange(model, std::move(other));
+      return {};
+    }
+  }
+  return std::move(absence_);
 }
 
 void InferContext::on_model(Result<ModelRef> found) noexcept {
@@ -66,6 +89,7 @@ bool InferContext::on_found(Status status) noexcept {
 }
 
 bool InferContext::hand_over(Status read) noexcept {
+  if (read.ok() && (!request.sequence.empty() || !absence_.ok())) read = find_sequence();
   if (read.ok()) read = read_head();
   if (!read.ok()) return refuse_call(read);
   if (Status status = submit(); !status.ok()) refuse(status);
@@ -291,6 +315,7 @@ void InferContext::reset_request() noexcept {
   regions.release();
   request.reset();
   model.reset();
+  read_for_.reset();
   memory.release();
 }
 

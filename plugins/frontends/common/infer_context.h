@@ -156,6 +156,10 @@ class InferContext : public ResponseSink, private ModelWaiter {
  private:
   /// Sets `model`. \returns false: it is waited for
   Result<bool> find_model(const ModelLookup& models, std::string_view name, int64_t version) noexcept;
+  /// The same of a version that only finishes sequences. \param absence  why there is no other one
+  Result<bool> find_finishing(Status absence) noexcept;
+  /// Of a request that is read: whether `model` has its sequence, or now is one that has it.
+  Status find_sequence() noexcept;
   bool on_found(Status status) noexcept;
   void on_model(Result<ModelRef> found) noexcept final;
   void wait(Next next) noexcept;
@@ -170,6 +174,11 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void trace_outputs(const Response& response) noexcept;
 
   OpenParts parts_;
+  ModelCatalog* catalog_ = nullptr;  ///< where the model was looked for, and as what
+  std::string_view wanted_name_;
+  int64_t wanted_version_ = 0;
+  ModelRef read_for_;          ///< whose names the request may borrow, when another one has its sequence
+  Status absence_;             ///< not OK: `model` takes nothing but what goes on with its sequences
   Next next_ = nullptr;        ///< after what is waited for; null: nothing is
   Status ended_;               ///< how that did
   uint64_t output_bytes_ = 0;  ///< charged for outputs

@@ -48,10 +48,14 @@ Status GrpcFrontend::start() {
 }
 
 void GrpcFrontend::drain(int64_t deadline_ns) {
-  if (server_ != nullptr) server_->drain(deadline_ns, frontend_->server.catalog->exiting());
+  if (server_ == nullptr) return;
+  sequence_drain_.begin(*frontend_->server.catalog, deadline_ns, [this, deadline_ns] {
+    server_->drain(deadline_ns, frontend_->server.catalog->exiting());
+  });
 }
 
 void GrpcFrontend::stop() {
+  sequence_drain_.cancel();
   server_.reset();
   frontend_.reset();
   calls_.reset();

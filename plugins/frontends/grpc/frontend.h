@@ -5,6 +5,7 @@
 #include <string>
 
 #include "atoll/plugin.h"
+#include "frontends/common/sequence_drain.h"
 #include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/grpc/log_bridge.h"
@@ -13,7 +14,7 @@ namespace atl::frontends::grpc_frontend {
 
 class GrpcFrontend final : public Plugin {
  public:
-  explicit GrpcFrontend(Host& host) : host_(host) {}
+  explicit GrpcFrontend(Host& host) : host_(host), sequence_drain_(host) {}
   ~GrpcFrontend() override;
 
   Status init() override;
@@ -35,6 +36,7 @@ class GrpcFrontend final : public Plugin {
   std::unique_ptr<GrpcContext> frontend_;
   std::unique_ptr<GrpcServer> server_;
   int bound_port_ = 0;
+  SequenceDrain sequence_drain_;
 };
 
 }  // namespace atl::frontends::grpc_frontend

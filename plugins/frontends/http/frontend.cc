@@ -62,10 +62,14 @@ std::string HttpFrontend::refusal_body(std::string_view text, ReplyHead& head) c
 }
 
 void HttpFrontend::drain(int64_t deadline_ns) {
-  if (server_ != nullptr) server_->drain(deadline_ns, frontend_->server.catalog->exiting());
+  if (server_ == nullptr) return;
+  sequence_drain_.begin(*frontend_->server.catalog, deadline_ns, [this, deadline_ns] {
+    server_->drain(deadline_ns, frontend_->server.catalog->exiting());
+  });
 }
 
 void HttpFrontend::stop() {
+  sequence_drain_.cancel();
   server_.reset();
   if (frontend_ != nullptr) settings_ = std::move(frontend_->settings);
   frontend_.reset();

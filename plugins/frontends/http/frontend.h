@@ -9,13 +9,14 @@
 #include "atoll/plugin.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
+#include "frontends/common/sequence_drain.h"
 #include "frontends/http/http_context.h"
 
 namespace atl::frontends::http {
 
 class HttpFrontend final : public Plugin, public MetricSource, public Application {
  public:
-  explicit HttpFrontend(Host& host) : host_(host) {}
+  explicit HttpFrontend(Host& host) : host_(host), sequence_drain_(host) {}
   ~HttpFrontend() override;
 
   Status init() override;
@@ -49,6 +50,7 @@ class HttpFrontend final : public Plugin, public MetricSource, public Applicatio
   std::unique_ptr<HttpContext> frontend_;
   std::unique_ptr<HttpServer> server_;
   int bound_port_ = 0;
+  SequenceDrain sequence_drain_;
 };
 
 }  // namespace atl::frontends::http

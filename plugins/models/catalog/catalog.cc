@@ -25,9 +25,11 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       admission_(host),
       cache_(host),
       serving_{shards_, host.workers(), {host.clock(), admission_, cache_}},
-      table_(shards_),
+      finishing_(shards_, host.clock(), host.executors()),
+      table_(shards_, finishing_),
       lifecycle_(host, table_),
       host_(host) {
+  finishing_.set_time_ns(options_.sequence_time_ns);
   if (options_.loader.namespacing) table_.use_namespaces();
 }
 
@@ -44,6 +46,7 @@ void Catalog::start(Repository& repository, ModelConfigs& configs) {
 
 void Catalog::drain() {
   phase_.store(ServerPhase::kEnded, std::memory_order_release);
+  finishing_.end();
   lifecycle_.end();
   admission_.leave();
   cache_.close();

@@ -22,6 +22,8 @@ enum class ServerPhase : uint32_t { kNotReady, kServing, kExiting, kEnded };
 
 struct CatalogOptions {
   bool strict_readiness = true;
+  int64_t sequence_time_ns =
+      20 * kNsPerSecond;  ///< for the sequences of a version that is replaced or unloaded
   LoaderOptions loader;
 };
 
@@ -62,6 +64,12 @@ class Catalog final : public ModelCatalog {
   void set_startup_complete() noexcept override;
   void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override;
   void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
+  ModelRef finishing(std::string_view name, int64_t version, const SequenceId& sequence) noexcept override {
+    return finishing_.find(name, version, sequence);
+  }
+  uint64_t open_sequences() const noexcept override {
+    return table_.open_sequences() + finishing_.open_sequences();
+  }
 
   /// As ready_versions() and statistics(). \param shown  the name that a failure tells
   Result<std::vector<int64_t>> ready_versions_of(std::string_view model, std::string_view shown) const;
@@ -81,6 +89,7 @@ class Catalog final : public ModelCatalog {
   AdmissionPoint admission_;
   Followed<ResponseCache> cache_;
   ServingContext serving_;
+  FinishingVersions finishing_;
   mutable ServingTable table_;
   ModelLifecycle lifecycle_;
   Host& host_;

@@ -8,6 +8,7 @@ namespace {
 CatalogOptions read_options(const Options& options) {
   CatalogOptions catalog;
   catalog.strict_readiness = options.get_bool("strict_readiness");
+  catalog.sequence_time_ns = options.get_duration_ns("sequence_drain");
   catalog.loader.auto_complete = options.get_bool("auto_complete_config");
   catalog.loader.default_max_batch_size = options.get_int("default_max_batch_size");
   catalog.loader.namespacing = options.get_bool("namespacing");

@@ -79,6 +79,12 @@ Result<ModelRef> NamespacedCatalog::acquire(std::string_view name, int64_t versi
       [&](const ModelRecords& records) { return records.lookup_failure(identifier, version, name); });
 }
 
+ModelRef NamespacedCatalog::finishing(std::string_view name, int64_t version,
+                                      const SequenceId& sequence) noexcept {
+  if (ModelRef model = catalog_.finishing(name, version, sequence)) return model;
+  return catalog_.finishing(the_only_identifier(name), version, sequence);
+}
+
 Result<std::vector<int64_t>> NamespacedCatalog::ready_versions(std::string_view name) const noexcept {
   return catalog_.ready_versions_of(the_only_identifier(name), name);
 }

@@ -32,6 +32,8 @@ class NamespacedCatalog final : public ModelCatalog {
   void set_startup_complete() noexcept override { catalog_.set_startup_complete(); }
   void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override;
   void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
+  ModelRef finishing(std::string_view name, int64_t version, const SequenceId& sequence) noexcept override;
+  uint64_t open_sequences() const noexcept override { return catalog_.open_sequences(); }
 
  private:
   std::string the_only_identifier(std::string_view name) const;

@@ -27,6 +27,11 @@ constexpr OptionTable kOptions{
     option_int("load_retry_count", 0)
         .range(0, 100)
         .help("How many more times a version that failed to load is tried."),
+    option_duration("sequence_drain", "20s")
+        .range("0s", "24h")
+        .help("How long a version that is replaced or unloaded goes on with the sequences that began on it; "
+              "those that are still open then are ended. 0s: they end with the version. Of use below "
+              "drain_timeout of [atoll]."),
     option_string_map("host_policies")
         .help("Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". "
               "Instances that name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."),
@@ -43,7 +48,7 @@ ATOLL_PLUGIN(CatalogPlugin,
               .license = "Apache-2.0",
               .help = "Loads, serves and unloads models.",
               .flags = ATOLL_PLUGIN_SINGLETON,
-              .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(1)},
+              .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(2)},
               .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
                         optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),

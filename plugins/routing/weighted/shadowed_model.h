@@ -39,6 +39,7 @@ class ShadowedModel final : public Model {
   void report_first_response(const Request& request) noexcept override {
     served_->report_first_response(request);
   }
+  bool has_sequence(const SequenceId& id) const noexcept override { return served_->has_sequence(id); }
 
  private:
   ShadowedModel(ModelRef served, ShadowTarget& target, const ShadowContext& context, Pass pass) noexcept

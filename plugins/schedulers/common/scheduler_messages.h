@@ -15,6 +15,10 @@ inline constexpr std::string_view kTimeoutExpired = "Request timeout expired";
 
 inline constexpr std::string_view kSequenceTimeoutExpired =
     "timeout of the corresponding sequence has been expired";
+/// Of sequences that outlast the version that they began on.
+inline constexpr std::string_view kSequenceEnded =
+    "the sequence has ended: the model version that it began on is no longer served, and the time to finish it is "
+    "over";
 
 /// UNAVAILABLE "[request id: 7] <text>".
 inline Status unavailable_for(const Request& request, std::string_view text) {

@@ -14,6 +14,9 @@ const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request& 
 
 std::string text_of(const SequenceId& id) { return id.text.empty() ? cat(id.number) : std::string(id.text); }
 
+const WaitRefusal kEndedWithVersion{FailureReason::kRejected,
+                                    [](const Request&, const void*) { return unavailable(kSequenceEnded); }};
+
 }  // namespace
 
 Result<std::unique_ptr<Scheduler>> SequenceScheduler::create(const SchedulerContext& context,
@@ -399,8 +402,12 @@ Status SequenceScheduler::reschedule(Request& request) noexcept {
     --instances_[instance]->unreleased;
     table_.give_back(sequence, request, now_ns);
     ++settings_.figures->rescheduled;
-    fill_idle(instance, now_ns, &due);
-    if (waits(request)) wait_in_line(request);
+    if (ended_) {
+      end_sequence(sequence, now_ns, kEndedWithVersion);
+    } else {
+      fill_idle(instance, now_ns, &due);
+      if (waits(request)) wait_in_line(request);
+    }
     settle(now_ns);
   }
   run(due, false);
@@ -425,6 +432,28 @@ void SequenceScheduler::stop_accepting() noexcept {
 uint64_t SequenceScheduler::in_flight() const noexcept {
   std::lock_guard lock(mutex_);
   return in_flight_;
+}
+
+uint64_t SequenceScheduler::open_sequences() const noexcept {
+  std::lock_guard lock(mutex_);
+  return table_.open();
+}
+
+bool SequenceScheduler::has_sequence(const SequenceId& id) const noexcept {
+  std::lock_guard lock(mutex_);
+  return table_.is_open(id);
+}
+
+void SequenceScheduler::end_sequences() noexcept {
+  Inside inside = waiting_.stay();
+  std::lock_guard lock(mutex_);
+  accepting_ = false;
+  ended_ = true;
+  const int64_t now_ns = clock_.now_ns();
+  RequestQueue waiting;
+  table_.end_all(now_ns, waiting);
+  refuse_all(waiting, kEndedWithVersion);
+  settle(now_ns);
 }
 
 }  // namespace atl::schedulers

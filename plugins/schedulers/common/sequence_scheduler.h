@@ -65,6 +65,9 @@ class SequenceScheduler final : public Scheduler,
   Status enqueue(Request& request) noexcept override;
   void stop_accepting() noexcept override;
   uint64_t in_flight() const noexcept override;
+  uint64_t open_sequences() const noexcept override;
+  bool has_sequence(const SequenceId& id) const noexcept override;
+  void end_sequences() noexcept override;
 
  private:
   /// One request from enqueue() to its end, or one row that stands for nobody.
@@ -136,6 +139,7 @@ class SequenceScheduler final : public Scheduler,
   uint64_t in_flight_ = 0;  // entries in use
   uint64_t next_id_ = 1;    // of an iterative sequence
   bool accepting_ = true;
+  bool ended_ = false;  // nothing goes on, either
   bool warned_ = false;
 
   std::unique_ptr<OrderedResponses> order_;

@@ -1,4 +1,4 @@
-/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1", minor 1.
+/// A served model version, and the catalog of all of them. Service "atoll.model_catalog/1", minor 2.
 #pragma once
 
 #include <atomic>
@@ -51,6 +51,9 @@ class Model {
   /// [request] The first response of an accepted request reached its sink. Called once, by the sink's owner,
   /// while the request is not released or the caller holds it otherwise.
   virtual void report_first_response(const Request& request) noexcept = 0;
+  /// [request] Whether a request that does not begin a sequence belongs here: the sequence is open, or the model
+  /// knows none. If not, an older version may have it (ModelCatalog::finishing()).
+  virtual bool has_sequence(const SequenceId& /*id*/) const noexcept { return true; }
 
  protected:
   ~Model() = default;
@@ -178,6 +181,19 @@ class ModelCatalog {
   /// no other loaded ensemble uses them; likewise their members
   virtual void unload_model(std::string model, bool with_members,
                             std::function<void(Status)> done) noexcept = 0;
+
+  // --- since minor 2 ---
+  /// [request] A version that is not served any more, because another has taken its place or it is unloaded, and
+  /// finishes the sequences that began on it. Empty: there is none.
+  /// \param version   kLatest: any
+  /// \param sequence  that is open there; empty: the request is not read yet, and any version is given
+  virtual ModelRef finishing(std::string_view /*name*/, int64_t /*version*/,
+                             const SequenceId& /*sequence*/) noexcept {
+    return {};
+  }
+  /// [any] Sequences of all models that are open. When the server ends, frontends go on as long as there are
+  /// any and time is left.
+  virtual uint64_t open_sequences() const noexcept { return 0; }
 
  protected:
   ~ModelCatalog() = default;

@@ -101,6 +101,16 @@ class Scheduler {
   /// [any] Requests queued or inside an execute() that has not returned. Backends that answer later are not
   /// counted: the frontend's ModelRef keeps the model for those.
   virtual uint64_t in_flight() const noexcept = 0;
+
+  // --- of those that know sequences ---
+
+  /// [any] Sequences that more requests may come to. A version that is replaced or unloaded is kept for a while
+  /// as long as there are any.
+  virtual uint64_t open_sequences() const noexcept { return 0; }
+  /// [request] Whether it is one of them.
+  virtual bool has_sequence(const SequenceId& /*id*/) const noexcept { return false; }
+  /// [any] Their time is over: what waits of them is answered UNAVAILABLE, and nothing new is taken.
+  virtual void end_sequences() noexcept {}
 };
 
 /// The levels of a queue: 1, which is served first, to `count`.

@@ -17,7 +17,8 @@ ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationC
       parts_(std::move(parts)),
       info_(*parts_.info),
       path_(context.requests, info_, std::move(correlation), parts_.priorities, *parts_.scheduler,
-            *parts_.statistics) {}
+            *parts_.statistics),
+      knows_sequences_(parts_.wanted_scheduler.demand.kind.starts_with("sequence")) {}
 
 ServedModel::~ServedModel() {
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
@@ -51,11 +52,7 @@ bool ServedModel::ready() const noexcept {
 
 void ServedModel::add_reference() noexcept {
   ReaderShards::Read lock(context_.shards);
-  if (retired_) {
-    remaining_.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    add_reference(lock);
-  }
+  add_reference(lock);
 }
 
 void ServedModel::drop_reference() noexcept {

@@ -77,16 +77,33 @@ class ServedModel final : public Model {
   void report_first_response(const Request& request) noexcept override {
     parts_.statistics->report_first_response(request);
   }
+  bool has_sequence(const SequenceId& id) const noexcept override {
+    return !knows_sequences() || parts_.scheduler->has_sequence(id);
+  }
 
   const ModelParts& parts() const noexcept { return parts_; }
   const Validator& validator() const noexcept { return path_.validator(); }
   /// References held by requests, and other holders than the table. A moment's value.
   uint64_t holders() const noexcept;
   void stop_accepting() noexcept { parts_.scheduler->stop_accepting(); }
+  /// Its configuration has sequence_batching.
+  bool knows_sequences() const noexcept { return knows_sequences_; }
 
   // --- by the serving table ---
   /// Takes a reference in the shard of a read lock that the caller holds.
-  void add_reference(const ReaderShards::Read& lock) noexcept { ++counts_[lock.shard()].references; }
+  void add_reference(const ReaderShards::Read& lock) noexcept {
+    if (retired_) {
+      remaining_.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      ++counts_[lock.shard()].references;
+    }
+  }
+  /// Before it is retired.
+  void add_reference(const ReaderShards::Write&) noexcept { ++counts_[0].references; }
+  /// Of one that is retired.
+  int64_t references(const ReaderShards::Write&) const noexcept {
+    return remaining_.load(std::memory_order_relaxed);
+  }
   /// From now on the last reference that goes ends the version. Under a write lock.
   /// \returns true if there is none: the caller calls destroy_later().
   bool retire(const ReaderShards::Write&) noexcept;
@@ -107,6 +124,7 @@ class ServedModel final : public Model {
   ModelParts parts_;
   const ModelInfo& info_;
   RequestPath path_;
+  const bool knows_sequences_;
   uint64_t load_duration_ns_ = 0;
   OnDestroyed on_destroyed_;
   std::array<Count, ReaderShards::kShards> counts_;  ///< each guarded by its shard's lock

@@ -26,6 +26,7 @@ ModelRef ServingTable::acquire(std::string_view name, int64_t version) noexcept 
 
 void ServingTable::publish(const std::string& name, std::vector<ServedModel*> versions) {
   std::vector<ServedModel*> ended;
+  bool finishes = false;
   {
     ReaderShards::Write lock(shards_);
     std::vector<ServedModel*> before;
@@ -42,9 +43,12 @@ void ServingTable::publish(const std::string& name, std::vector<ServedModel*> ve
     if (namespaces_) point_name_at_its_holder(name, !versions.empty());
     for (ServedModel* model : before) {
       bool kept = std::find(versions.begin(), versions.end(), model) != versions.end();
-      if (!kept && model->retire(lock)) ended.push_back(model);
+      if (kept) continue;
+      finishes |= finishing_.add(lock, name, *model);
+      if (model->retire(lock)) ended.push_back(model);
     }
   }
+  if (finishes) finishing_.watch();
   for (ServedModel* model : ended) model->destroy_later();
 }
 
@@ -62,6 +66,15 @@ void ServingTable::point_name_at_its_holder(const std::string& identifier, bool 
     models_.erase(name);
   }
   if (holders.empty()) holders_.erase(name);
+}
+
+uint64_t ServingTable::open_sequences() const noexcept {
+  ReaderShards::Read lock(shards_);
+  uint64_t open = 0;
+  for (const auto& [name, versions] : models_) {
+    for (const ServedModel* version : versions) open += version->parts().scheduler->open_sequences();
+  }
+  return open;
 }
 
 size_t ServingTable::holders(std::string_view name) const noexcept {

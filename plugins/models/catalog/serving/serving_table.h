@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "models/catalog/serving/finishing_versions.h"
 #include "models/catalog/serving/reader_shards.h"
 #include "models/catalog/serving/served_model.h"
 
@@ -18,7 +19,9 @@ namespace atl::models {
 /// Looking up takes the lock of the thread's own shard only. [any]
 class ServingTable {
  public:
-  explicit ServingTable(ReaderShards& shards) noexcept : shards_(shards) {}
+  /// \param finishing  gets the versions that are retired; outlives the table
+  ServingTable(ReaderShards& shards, FinishingVersions& finishing) noexcept
+      : shards_(shards), finishing_(finishing) {}
 
   /// \param version  ModelCatalog::kLatest: the highest
   /// \returns an empty reference if there is no such READY version.
@@ -29,9 +32,11 @@ class ServingTable {
   void use_namespaces() noexcept { namespaces_ = true; }
   /// How many identifiers of a plain name serve.
   size_t holders(std::string_view name) const noexcept;
+  /// Of all versions here.
+  uint64_t open_sequences() const noexcept;
 
   /// Makes `versions` (ascending) the READY versions of a model, all at once, and retires those that are no
-  /// longer among them.
+  /// longer among them; those that know sequences finish them before they go.
   void publish(const std::string& name, std::vector<ServedModel*> versions);
 
  private:
@@ -44,6 +49,7 @@ class ServingTable {
   void point_name_at_its_holder(const std::string& identifier, bool serves);
 
   ReaderShards& shards_;
+  FinishingVersions& finishing_;
   bool namespaces_ = false;
   std::map<std::string, std::set<std::string>, std::less<>> holders_;  ///< identifiers by plain name
   std::unordered_map<std::string, std::vector<ServedModel*>, Hash, std::equal_to<>> models_;

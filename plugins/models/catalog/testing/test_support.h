@@ -126,7 +126,8 @@ class CatalogBench {
         .set_int("default_max_batch_size", 4)
         .set_int("load_retry_count", 0)
         .set_map("backend_settings", {})
-        .set_map("host_policies", {});
+        .set_map("host_policies", {})
+        .set_duration_ns("sequence_drain", 20 * kNsPerSecond);
     if (change) change(host.options());
     host.registry().publish<Repository>("repository", repository);
     host.registry().publish<ModelConfigs>("configs", configs);

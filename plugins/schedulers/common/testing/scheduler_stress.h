@@ -138,8 +138,12 @@ class RestlessDoors {
 
 /// The catalog destroys a scheduler as soon as its last request has ended and in_flight() says 0, while the
 /// thread that brought or answered that request is still on its way out.
-inline void destroy_as_soon_as_nothing_is_in_flight(StressBench& bench) {
+inline void destroy_as_soon_as_nothing_is_in_flight(StressBench& bench,
+                                                    const std::function<void(Request&)>& prepare = {}) {
   test::TestRequest requests[8];
+  for (test::TestRequest& request : requests) {
+    if (prepare) prepare(request.request());
+  }
   std::thread producer([&, scheduler = bench.scheduler.get()] {
     for (test::TestRequest& request : requests) EXPECT_TRUE(request.enqueue(*scheduler).ok());
   });

@@ -51,7 +51,7 @@ struct SimulatedRequest : ResponseSink {
   void begin(uint64_t number) {
     request.reset();
     request.sink = this;
-    request.sequence.number = reinterpret_cast<uintptr_t>(this);
+    request.caller = {reinterpret_cast<const char*>(this), 0};
     ordinal = number;
     in_use = true;
     finals = releases = reports = 0;
@@ -72,7 +72,7 @@ struct SimulatedRequest : ResponseSink {
 
 /// Not by its sink, which a scheduler may put itself before.
 inline SimulatedRequest& context_of(const Request& request) {
-  return *reinterpret_cast<SimulatedRequest*>(request.sequence.number);
+  return *reinterpret_cast<SimulatedRequest*>(const_cast<char*>(request.caller.data()));
 }
 
 /// The requests of one simulation. `Client` is a SimulatedRequest.
@@ -127,11 +127,13 @@ class MarkingReporter final : public InferenceReporter {
  public:
   virtual ~MarkingReporter() = default;
   void report_request(const Request& request, bool success, const ExecutionTimes&) noexcept override {
+    if ((request.call_flags & kShadow) != 0) return;
     ++context_of(request).reports;
     EXPECT_TRUE(success);
   }
   void report_batch(uint32_t, const ExecutionTimes&) noexcept override {}
   void report_failure(const Request& request, FailureReason reason) noexcept override {
+    if ((request.call_flags & kShadow) != 0) return;
     SimulatedRequest& context = context_of(request);
     ++context.reports;
     context.reason = reason;

@@ -1,0 +1,41 @@
+/// The end of a frontend, put off while clients finish their sequences.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "atoll/executor.h"
+#include "atoll/host.h"
+#include "atoll/model.h"
+
+namespace atl::frontends {
+
+/// When the server exits, schedulers begin no more sequences, and those that are open need a frontend to be
+/// finished. All functions [control].
+class SequenceDrain {
+ public:
+  explicit SequenceDrain(Host& host) noexcept : host_(host) {}
+  SequenceDrain(const SequenceDrain&) = delete;
+  SequenceDrain& operator=(const SequenceDrain&) = delete;
+  ~SequenceDrain() { cancel(); }
+
+  /// Calls `drain` once: at once, unless the server exits and sequences are open; then when the last of them has
+  /// ended, or when only a tenth of the time until the deadline, or a second, is left for what is in flight.
+  /// \param catalog  outlives the wait, until cancel()
+  void begin(const ModelCatalog& catalog, int64_t deadline_ns, std::function<void()> drain);
+  /// It is not called any more.
+  void cancel() noexcept;
+
+ private:
+  void look() noexcept;
+  void look_again_later() noexcept;
+  void end();
+
+  Host& host_;
+  const ModelCatalog* catalog_ = nullptr;
+  int64_t until_ns_ = 0;
+  std::function<void()> drain_;
+  SerialExecutorPtr executor_;
+};
+
+}  // namespace atl::frontends
