@@ -15,10 +15,10 @@ from support.control import EXPLICIT
 from support.server import DEFAULT_MANIFEST, SANITIZED, Server
 from tritonclient.utils import InferenceServerException
 
-CLIENTS = 8
-SEQUENCES = 30 if SANITIZED else 150  # of each client and round
+CLIENTS = 8  # two sequences each
+SEQUENCES = 40 if SANITIZED else 300  # of each client and round
 ROUNDS = 2
-STRATEGIES = {"sequence_direct": "direct { }", "sequence_oldest": "oldest { max_candidate_sequences: 6 }"}
+STRATEGIES = {"sequence_direct": "direct { }", "sequence_oldest": "oldest { max_candidate_sequences: 16 }"}
 IDLE = "max_sequence_idle_microseconds: 10000000"
 # Of a request that is cancelled, of those behind it, and of those that come after that.
 ENDED = re.compile(r"^$|cancel|must specify the START flag|the sequence has ended: the model version|Deadline Exceeded", re.I)
@@ -72,7 +72,8 @@ class Client(threading.Thread):
 
 
 def config(strategy, instances):
-    return models.accumulate_config(strategy, extra=IDLE) + f"instance_group [ {{ kind: KIND_CPU count: {instances} }} ]\n"
+    # A slot for each sequence of every client: one that waited for a slot would keep its client from its other one.
+    return models.accumulate_config(strategy, max_batch_size=2 * CLIENTS, extra=IDLE) + f"instance_group [ {{ kind: KIND_CPU count: {instances} }} ]\n"
 
 
 @pytest.mark.parametrize("plugin", STRATEGIES)

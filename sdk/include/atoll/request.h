@@ -66,7 +66,7 @@ struct RequestedOutput {
 };
 static_assert(sizeof(RequestedOutput) == 56);  // see ATOLL_SDK_LAYOUT
 
-/// Draft: no scheduler of the tree provides it yet, and it may change with the first that does.
+/// Tensors that a model keeps from request to request of a sequence, in the scheduler's hands.
 /// Implicit state of a sequence; null in requests of models without it. [instance]
 class SequenceState {
  public:
@@ -108,7 +108,7 @@ class ResponseSink {
   ~ResponseSink() = default;
 };
 
-/// Draft: no scheduler of the tree provides it yet, and it may change with the first that does.
+/// A request that is not finished goes on with a later batch (continuous batching).
 /// Told by release(kReleaseReschedule): the scheduler of an iterative sequence takes the request back.
 class Rescheduler {
  public:
