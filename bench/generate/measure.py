@@ -18,8 +18,8 @@ and come over gRPC streams, one a client; a run has --requests for each client, 
 With the first two a client sends its next request as soon as it has its last answer. A static batch goes when all clients
 are in it. Only tokens that a request wanted count, no padding. The modes take turns on one server, so what disturbs the
 machine disturbs all. Waits count from the moment that the client wants a request. Prints every run and, for each size of the
-hidden state, a table of medians with the smallest and largest, the ratios, and the budget. Exits with 1 if a median misses
-it, but not with --quick.
+hidden state, a table of medians with the smallest and largest, the ratios, and the budget. Exits with 1 if the median of the
+largest size misses it, but not with --quick.
 """
 
 import argparse
@@ -311,16 +311,16 @@ def main():
     print(f"server {where}, client on {sorted(options.client_cores)} of {os.cpu_count()} x {cpu}; {options.requests} "
           f"requests a client of {options.lengths[0]} to {options.lengths[1]} tokens; "
           f"load average {os.getloadavg()[0]:.1f}", flush=True)
-    report, all_met = [], True
-    for hidden in [None] if options.model or options.address else options.hidden:
+    report = []
+    # The largest size comes last: it decides, because its steps cost more than their messages.
+    for hidden in [None] if options.model or options.address else sorted(options.hidden):
         title = f"hidden state of {hidden}, random weights" if hidden else f"models of {options.address or options.model}"
         print(f"{title}:", flush=True)
         runs = measured(options, hidden)
         lines, met = load.verdicts(runs)
         report += ["", f"{title}:", "", *load.table(runs), "", *lines]
-        all_met &= met
     print(*report, "", f"load average {os.getloadavg()[0]:.1f}", sep="\n")
-    return 0 if all_met or options.quick else 1
+    return 0 if met or options.quick else 1
 
 
 if __name__ == "__main__":
