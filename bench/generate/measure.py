@@ -4,16 +4,22 @@
     etc/dev/build release && build/venv/bin/python bench/generate/measure.py [--clients 1,8,32] [--repetitions 5]
     build/venv/bin/python bench/generate/measure.py --quick        # does everything work; no figures to quote
 
-The model is the one-step graph of etc/models/generator_graph.py with random weights, which cost what trained ones do, or
-the folder that etc/models/train_generator.py wrote (--model). Requests want between 4 and 256 tokens, their logarithms
-evenly distributed, and come over gRPC streams, one a client; a run has --requests for each client, the same ones in the
-same order for both kinds of batching:
+The network is that of etc/models/generator_graph.py with random weights, which cost what trained ones do, or the one that
+etc/models/train_generator.py wrote (--model). Requests want between 4 and 256 tokens, their logarithms evenly distributed,
+and come over gRPC streams, one a client; a run has --requests for each client, the same ones in the same order in each mode:
 
-  continuous  a client begins its next request when its own one has ended; the server batches whoever is there
-  static      all clients begin together, and again when the last one has ended: the best that static batching can do
+  continuous  the one-step graph with iterative sequences: who has ended leaves the batch, and the next one joins it
+  static      the whole generation in one execution (generator_static_graph.py) through the dynamic batcher: every row of a
+              batch is computed until the longest one has its tokens, and the first token comes with the last
+  static without padding
+              the one-step graph with clients that begin together, and again when the last one has ended: kinder to static
+              batching than it is, as who has ended costs nothing, and its tokens come as they are made
 
-They take turns on one server, so what disturbs the machine disturbs both. Of the time to the first token, waiting for the
-others of a static batch is a part. Prints every run, a table of medians with the smallest and largest, and the ratios.
+With the first two a client sends its next request as soon as it has its last answer. A static batch goes when all clients
+are in it. Only tokens that a request wanted count, no padding. The modes take turns on one server, so what disturbs the
+machine disturbs all. Waits count from the moment that the client wants a request. Prints every run and, for each size of the
+hidden state, a table of medians with the smallest and largest, the ratios, and the budget. Exits with 1 if the median of the
+largest size misses it, but not with --quick.
 """
 
 import argparse
@@ -26,21 +32,24 @@ import string
 import struct
 import sys
 import tempfile
+import time
 
 import grpc
 import numpy as np
+import onnx
 from tritonclient.grpc import service_pb2
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve"), str(ROOT / "etc" / "models")]
 import generate_load as load  # noqa: E402
 import generator_graph  # noqa: E402
+import generator_static_graph  # noqa: E402
 
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 EMBEDDING_SIZE = 64
 SEED = 7
 LONGEST_PROMPT = 16  # a recurrent network reads a prompt a byte at a time, at the cost of as many small steps
-TIMEOUT_S = 60  # for a token
+TIMEOUT_S = 60  # for an answer
 ERROR_TAG = 1 << 3 | 2  # the first byte of a ModelStreamInferResponse whose first field is error_message
 
 
@@ -57,13 +66,13 @@ def random_weights(hidden_size):
     return {name: (random.normal(size=size) / np.sqrt(size[-1])).astype(np.float32) for name, size in sizes.items()}
 
 
-def message_of(request):
+def message_of(request, model, output):
     """The bytes of the request; everything in it but the number of tokens follows from its own number."""
     random = np.random.default_rng((SEED, request.number))
     length = int(random.integers(1, LONGEST_PROMPT + 1))
     prompt = np.zeros(generator_graph.PROMPT_SIZE, np.int32)
     prompt[:length] = random.choice([ord(letter) for letter in string.ascii_lowercase], length)
-    message = service_pb2.ModelInferRequest(model_name=generator_graph.MODEL, id=str(request.number))
+    message = service_pb2.ModelInferRequest(model_name=model, id=str(request.number))
     for name, datatype, shape, content in (
             ("PROMPT", "INT32", len(prompt), prompt.astype("<i4").tobytes()),
             ("PROMPT_LENGTH", "INT32", 1, struct.pack("<i", length)),
@@ -71,95 +80,150 @@ def message_of(request):
             ("TEMPERATURE", "FP32", 1, struct.pack("<f", 0.7)), ("SEED", "INT64", 1, struct.pack("<q", request.number))):
         message.inputs.add(name=name, datatype=datatype, shape=[1, shape])
         message.raw_input_contents.append(content)
-    message.outputs.add(name="TOKEN")
+    message.outputs.add(name=output)
     return message.SerializeToString()
 
 
 class Streams:
     """A stream for each client. Answers are not parsed: that would be most of what this process does."""
 
-    def __init__(self, channel, messages):
+    def __init__(self, channel):
         self._open = channel.stream_stream(STREAM_INFER)
         self._streams = {}
-        self._messages = messages
 
-    async def __call__(self, client, request, keep=None):
-        """keep: a list for the answers' bytes"""
+    async def ask(self, client, request, message, answers, keep=None):
+        """When each answer came. keep: a list for the answers' bytes"""
         if client not in self._streams:
             self._streams[client] = self._open()
         stream = self._streams[client]
-        await stream.write(self._messages[request])
         arrivals = []
-        for number in range(request.tokens):
-            answer = await asyncio.wait_for(stream.read(), TIMEOUT_S)
-            arrivals.append(load.time.perf_counter())
-            if answer is grpc.aio.EOF:
-                raise Failure(f"request {request.number}: found the stream's end after {number} tokens, "
-                              f"expected {request.tokens}: {await stream.details()}")
-            if answer[:1] == bytes([ERROR_TAG]):
-                error = service_pb2.ModelStreamInferResponse.FromString(answer).error_message
-                raise Failure(f"request {request.number} failed after {number} tokens: {error}")
-            if keep is not None:
-                keep.append(answer)
+        clock = asyncio.get_running_loop().time
+        # Not wait_for(), which makes a task for each answer: with one token in each, the client would be what is measured.
+        async with asyncio.timeout(TIMEOUT_S) as limit:
+            await stream.write(message)
+            for number in range(answers):
+                answer = await stream.read()
+                arrivals.append(load.time.perf_counter())
+                if answer is grpc.aio.EOF:
+                    raise Failure(f"request {request.number}: found the stream's end after {number} answers, "
+                                  f"expected {answers}: {await stream.details()}")
+                if answer[:1] == bytes([ERROR_TAG]):
+                    error = service_pb2.ModelStreamInferResponse.FromString(answer).error_message
+                    raise Failure(f"request {request.number} failed after {number} answers: {error}")
+                if keep is not None:
+                    keep.append(answer)
+                limit.reschedule(clock() + TIMEOUT_S)
         return arrivals
 
 
-async def check(streams, clients, request):
-    """A request gets the tokens that it gets alone from a batch of so many, too."""
-    kept = [[] for _ in range(clients + 1)]
-    await streams(0, request, kept[0])
-    await asyncio.gather(*(streams(client, request, kept[client + 1]) for client in range(clients)))
+class Generators:
+    """How requests are generated in each mode, by so many clients."""
 
-    def tokens(answers):
+    def __init__(self, streams, clients, wanted):
+        self._streams = streams
+        self._steps = {request: message_of(request, generator_graph.MODEL, "TOKEN") for request in wanted}
+        self._whole = {request: message_of(request, static_name(clients), "TOKENS") for request in wanted}
+
+    def of(self, mode):
+        return self.whole if mode == load.STATIC else self.by_steps
+
+    async def by_steps(self, client, request, keep=None):
+        return await self._streams.ask(client, request, self._steps[request], request.tokens, keep)
+
+    async def whole(self, client, request, keep=None):
+        return await self._streams.ask(client, request, self._whole[request], 1, keep)
+
+
+async def check(generators, clients, wanted):
+    """A request gets the same tokens alone, in a batch of its like, and in one of others, by steps and as a whole."""
+    def tokens(answers, request):
         parsed = map(service_pb2.ModelStreamInferResponse.FromString, answers)
-        return [struct.unpack("<i", answer.infer_response.raw_output_contents[0])[0] for answer in parsed]
+        raw = b"".join(answer.infer_response.raw_output_contents[0] for answer in parsed)
+        return np.frombuffer(raw, "<i4")[:request.tokens].tolist()
 
-    alone = tokens(kept[0])
-    for found in map(tokens, kept[1:]):
-        if found != alone:
-            raise Failure(f"request {request.number}: found tokens {found} in a batch, expected those that it gets alone: {alone}")
+    async def generate(mode, client, request):
+        kept = []
+        await generators.of(mode)(client, request, kept)
+        return tokens(kept, request)
+
+    alone = [await generate(load.CONTINUOUS, 0, request) for request in wanted[:clients]]
+    for mode in (load.CONTINUOUS, load.STATIC):
+        for requests, expected in ((wanted[:1] * clients, alone[:1] * clients), (wanted[:clients], alone)):
+            found = await asyncio.gather(*(generate(mode, client, request) for client, request in enumerate(requests)))
+            for request, ours, theirs in zip(requests, found, expected):
+                if ours != theirs:
+                    raise Failure(f"request {request.number}: found tokens {ours} with {mode} batching, expected those that "
+                                  f"it gets alone: {theirs}")
 
 
-async def measure(options, address):
+def cpu_seconds(server):
+    """What gives the CPU seconds of the process with this id (or None) and of this one."""
+    def of_server():
+        # Behind the name, which may have spaces in it: fields from the third on.
+        fields = pathlib.Path(f"/proc/{server}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    return lambda: (of_server() if server else None, time.process_time())
+
+
+async def measure(options, address, server):
     """{(clients, mode): [Run, ...]}"""
     wanted = {clients: load.requests(options.requests * clients, *options.lengths, SEED) for clients in options.clients}
-    messages = {request: message_of(request) for requests in wanted.values() for request in requests}
     runs = {(clients, mode): [] for clients in options.clients for mode in load.MODES}
     async with grpc.aio.insecure_channel(address) as channel:
-        streams = Streams(channel, messages)
-        await check(streams, max(options.clients), wanted[max(options.clients)][0])
+        streams = Streams(channel)
+        generators = {clients: Generators(streams, clients, wanted[clients]) for clients in options.clients}
+        for clients in options.clients:
+            await check(generators[clients], clients, wanted[clients])
         for repetition in range(options.repetitions):
             for clients in options.clients:
                 # Whoever comes first has the colder caches.
-                for mode in load.MODES if repetition % 2 == 0 else reversed(load.MODES):
-                    run = await load.run(mode, clients, wanted[clients], streams)
+                for mode in np.roll(load.MODES, -repetition).tolist():
+                    run = await load.run(mode, clients, wanted[clients], generators[clients].of(mode), cpu_seconds(server))
                     runs[clients, mode].append(run)
-                    print(f"{repetition + 1}: {clients} clients, {mode}: {run.tokens_per_second:.0f} tokens/s; to the first "
-                          f"token p50 {load.text_of(run.first[0])} ms, p99 {load.text_of(run.first[1])} ms; between tokens "
-                          f"p50 {load.text_of(run.between[0])} ms, p99 {load.text_of(run.between[1])} ms", flush=True)
+                    print(f"{repetition + 1}: {clients} clients, {mode}: {run.tokens_per_second:.0f} tokens/s; first token "
+                          f"p50 {load.text_of(run.first[0])} ms, last {load.text_of(run.last[0])} ms; CPU of the server "
+                          f"{load.text_of(run.busy[0], 0)} %, of the client {load.text_of(run.busy[1], 0)} %", flush=True)
     return runs
 
 
+def static_name(clients):
+    return f"{generator_static_graph.MODEL}_{clients}"
+
+
+def write_models(options, hidden, repository):
+    """hidden: the size of the hidden state, if options name no model"""
+    if options.model:
+        steps = pathlib.Path(options.model).resolve()
+        shutil.copytree(steps, repository / generator_graph.MODEL)
+        static = onnx.load(steps.parent / generator_static_graph.MODEL / "1" / "model.onnx")
+    else:
+        weights = random_weights(hidden)
+        generator_graph.write(generator_graph.build(weights), repository / generator_graph.MODEL)
+        static = generator_static_graph.build(weights)
+    for clients in options.clients:
+        # A batch goes when all clients are in it, not after waiting in vain for more of them.
+        generator_static_graph.write(static, repository / static_name(clients), clients)
+
+
 @contextlib.contextmanager
-def served(options):
-    """The address of a server with the model."""
+def served(options, hidden):
+    """The address of a server with the models, and its process id if it is started here."""
     if options.address:
-        yield options.address
+        yield options.address, None
         return
     from support.server import Server  # looks for a build, which a server that runs elsewhere does not need
     with tempfile.TemporaryDirectory() as repository:
-        folder = pathlib.Path(repository) / generator_graph.MODEL
-        if options.model:
-            shutil.copytree(options.model, folder)
-        else:
-            generator_graph.write(generator_graph.build(random_weights(options.hidden)), folder)
+        write_models(options, hidden, pathlib.Path(repository))
         os.sched_setaffinity(0, options.server_cores)
         try:
             server = Server(repository, *options.set)
         finally:
             os.sched_setaffinity(0, options.client_cores)
         with server:
-            yield server.wait_ready(generator_graph.MODEL).address
+            for name in (generator_graph.MODEL, *map(static_name, options.clients)):
+                server.wait_ready(name)
+            yield server.address, server.process.pid
 
 
 def numbers(text):
@@ -188,13 +252,19 @@ def positive(text):
     return int(text)
 
 
+def sizes(text):
+    return [positive(part) for part in text.split(",")]
+
+
 def core_set(text):
     return set(numbers(text))
 
 
 def model_folder(text):
-    if not (pathlib.Path(text) / "config.pbtxt").is_file():
-        raise argparse.ArgumentTypeError(f"found no model in '{text}', expected the folder that train_generator.py wrote")
+    folder = pathlib.Path(text).resolve()
+    if not all((each / "config.pbtxt").is_file() for each in (folder, folder.parent / generator_static_graph.MODEL)):
+        raise argparse.ArgumentTypeError(f"found no model in '{text}' or no {generator_static_graph.MODEL} beside it, "
+                                         "expected the folders that train_generator.py wrote")
     return text
 
 
@@ -205,9 +275,10 @@ def parse_arguments():
     parser.add_argument("--requests", type=positive, default=16, help="of each client in a run")
     parser.add_argument("--lengths", type=lengths, default=[4, 256], help="fewest and most tokens of a request: 4,256")
     parser.add_argument("--repetitions", type=positive, default=5)
-    parser.add_argument("--hidden", type=positive, default=512, help="size of the model's hidden state")
+    parser.add_argument("--hidden", type=sizes, default=[512, 1024], help="sizes of the model's hidden state: 512,1024")
     parser.add_argument("--model", type=model_folder, metavar="DIR", help="of a trained generator")
-    parser.add_argument("--address", help="HOST:PORT of a server that runs with the model (default: one is started)")
+    parser.add_argument("--address", help="HOST:PORT of a server with the models of --write (default: one is started)")
+    parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the models into this repository, and end")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of the started server's manifest")
     parser.add_argument("--server-cores", type=core_set, default=set(cores[:-1] or cores),
                         help="the CPUs that the started server finds: 0,1 (default: all but the last)")
@@ -216,23 +287,41 @@ def parse_arguments():
     options = parser.parse_args()
     if options.quick:
         options.requests, options.repetitions = 3, 2
+    if options.write and not options.model and len(options.hidden) != 1:
+        parser.error("--write: found several sizes in --hidden, expected one")
     return options
+
+
+def measured(options, hidden):
+    """The runs with a hidden state of this size."""
+    try:
+        with served(options, hidden) as (address, server):
+            return asyncio.run(measure(options, address, server))
+    except (Failure, TimeoutError, grpc.RpcError) as error:
+        sys.exit(f"error: {error or f'no answer for {TIMEOUT_S} s'}")
 
 
 def main():
     options = parse_arguments()
+    if options.write:
+        write_models(options, options.hidden[0], options.write)
+        return 0
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     where = options.address or f"on CPUs {sorted(options.server_cores)}"
-    model = options.model or f"hidden state of {options.hidden}, random weights"
-    print(f"server {where}, client on {sorted(options.client_cores)} of {os.cpu_count()} x {cpu}; {model}; "
-          f"{options.requests} requests a client of {options.lengths[0]} to {options.lengths[1]} tokens", flush=True)
-    try:
-        with served(options) as address:
-            runs = asyncio.run(measure(options, address))
-    except (Failure, TimeoutError, grpc.RpcError) as error:
-        sys.exit(f"error: {error or f'no token for {TIMEOUT_S} s'}")
-    print("", *load.table(runs), sep="\n")
+    print(f"server {where}, client on {sorted(options.client_cores)} of {os.cpu_count()} x {cpu}; {options.requests} "
+          f"requests a client of {options.lengths[0]} to {options.lengths[1]} tokens; "
+          f"load average {os.getloadavg()[0]:.1f}", flush=True)
+    report = []
+    # The largest size comes last: it decides, because its steps cost more than their messages.
+    for hidden in [None] if options.model or options.address else sorted(options.hidden):
+        title = f"hidden state of {hidden}, random weights" if hidden else f"models of {options.address or options.model}"
+        print(f"{title}:", flush=True)
+        runs = measured(options, hidden)
+        lines, met = load.verdicts(runs)
+        report += ["", f"{title}:", "", *load.table(runs), "", *lines]
+    print(*report, "", f"load average {os.getloadavg()[0]:.1f}", sep="\n")
+    return 0 if met or options.quick else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

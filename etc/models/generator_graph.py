@@ -34,6 +34,23 @@ IR_VERSION = 8
 PRIME = 2**31 - 1
 SEED_FACTOR, NUMBER_FACTOR, OFFSET = 1327217885, 742938285, 1013904223
 
+# Of the configuration, whichever graph it is for.
+CONFIGURED_INPUTS = f"""\
+input [
+  {{ name: "PROMPT" data_type: TYPE_INT32 dims: [ {PROMPT_SIZE} ] }},
+  {{ name: "PROMPT_LENGTH" data_type: TYPE_INT32 dims: [ 1 ] }},
+  {{ name: "MAX_TOKENS" data_type: TYPE_INT32 dims: [ 1 ] }},
+  {{ name: "TEMPERATURE" data_type: TYPE_FP32 dims: [ 1 ] }},
+  {{ name: "SEED" data_type: TYPE_INT64 dims: [ 1 ] }}
+]
+"""
+SESSION_PARAMETERS = """\
+  # A step is short: waking up a second thread would take longer than it helps.
+  { key: "intra_op_thread_count" value { string_value: "1" } },
+  # The length of the longest prompt in a batch decides about sizes in the graph.
+  { key: "enable_mem_pattern" value { string_value: "0" } }
+"""
+
 
 def config(hidden_size):
     """The text of config.pbtxt."""
@@ -49,13 +66,7 @@ def config(hidden_size):
 name: "{MODEL}"
 backend: "onnxruntime"
 max_batch_size: {MAX_BATCH_SIZE}
-input [
-  {{ name: "PROMPT" data_type: TYPE_INT32 dims: [ {PROMPT_SIZE} ] }},
-  {{ name: "PROMPT_LENGTH" data_type: TYPE_INT32 dims: [ 1 ] }},
-  {{ name: "MAX_TOKENS" data_type: TYPE_INT32 dims: [ 1 ] }},
-  {{ name: "TEMPERATURE" data_type: TYPE_FP32 dims: [ 1 ] }},
-  {{ name: "SEED" data_type: TYPE_INT64 dims: [ 1 ] }}
-]
+{CONFIGURED_INPUTS}\
 output [
   {{ name: "TOKEN" data_type: TYPE_INT32 dims: [ 1 ] }},
   {{ name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] }},
@@ -72,10 +83,7 @@ sequence_batching {{
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 parameters [
   {{ key: "iteration_end_output" value {{ string_value: "END" }} }},
-  # A step is short: waking up a second thread would take longer than it helps.
-  {{ key: "intra_op_thread_count" value {{ string_value: "1" }} }},
-  # The length of the longest prompt in a batch decides about sizes in the graph.
-  {{ key: "enable_mem_pattern" value {{ string_value: "0" }} }}
+{SESSION_PARAMETERS}\
 ]
 """
 
@@ -119,7 +127,7 @@ class Builder:
 
 
 class Network:
-    """The recurrent layer, whose weights are used twice."""
+    """The weights, which are used more than once."""
 
     def __init__(self, graph, weights):
         self._hidden_size = weights["recurrent"].shape[-1]
@@ -128,6 +136,7 @@ class Network:
         self._embedding = graph.constant(weights["embedding"][symbol_of_byte], np.float32)
         # Gates in the order update, reset, hidden.
         self._weights = [graph.constant(weights[name][None], np.float32) for name in ("input", "recurrent", "biases")]
+        self._output = [graph.constant(weights[name], np.float32) for name in ("output", "output_bias")]
 
     def read(self, graph, tokens, lengths="", hidden=""):
         """The hidden state behind the bytes of each row, (rows, H).
@@ -143,9 +152,42 @@ class Network:
                                             linear_before_reset=1))
         return graph.add("Squeeze", name, first)
 
+    def scores(self, graph, hidden):
+        """The score of each symbol as the next one, (rows, symbols)."""
+        return graph.add("Gemm", hidden, *self._output)
 
-def read_prompts(graph, network, is_start, tokens, length):
-    """The hidden state of each row before its next token, (rows, H).
+
+def clamped_prompt(graph):
+    """Bytes (rows, PROMPT_SIZE), their number (rows, 1) and the last of them (rows, 1) of each row."""
+    def whole(value):
+        return graph.constant(value, np.int32)
+
+    length = graph.add("Clip", "PROMPT_LENGTH", whole(1), whole(PROMPT_SIZE))
+    tokens = graph.add("Clip", "PROMPT", whole(0), whole(255))
+    last_place = graph.add("Cast", graph.add("Sub", length, whole(1)), to=TensorProto.INT64)
+    return tokens, length, graph.add("GatherElements", tokens, last_place, axis=1)
+
+
+def most_tokens(graph):
+    """How many tokens each row gets, (rows, 1)."""
+    return graph.add("Clip", "MAX_TOKENS", graph.constant(1, np.int32), graph.constant(MOST_TOKENS, np.int32))
+
+
+def read_prompts(graph, network, tokens, length):
+    """The hidden state of each row before the last byte of its prompt, (rows, H).
+
+    The last byte is consumed by the step that makes the first token.
+    """
+    length = graph.with_first_row_again(graph.add("Reshape", length, graph.constant([-1], np.int64)))
+    before_last = graph.add("Sub", length, graph.constant(1, np.int32))
+    longest = graph.add("Max", graph.add("ReduceMax", before_last, keepdims=1), graph.constant([1], np.int32))
+    prompts = graph.add("Slice", graph.with_first_row_again(tokens), graph.constant([0], np.int32), longest,
+                        graph.constant([1], np.int32))
+    return graph.without_last_row(network.read(graph, prompts, before_last))
+
+
+def read_new_prompts(graph, network, is_start, tokens, length):
+    """The hidden state of each row before its next token, (rows, H), in a step that some rows may begin with.
 
     A prompt takes many times what a token does. So rows that have begun earlier do not go through it again and
     again with others, and a step that nobody begins with does not pay for it.
@@ -153,14 +195,8 @@ def read_prompts(graph, network, is_start, tokens, length):
     branch = Builder(graph)
     flat = branch.constant([-1], np.int64)
     starting = branch.add("Reshape", branch.add("NonZero", branch.add("Reshape", is_start, flat)), flat)
-    rows = branch.with_first_row_again(starting)
-    # The last byte is consumed together with the last tokens of the others.
-    before_last = branch.add("Sub", branch.add("Gather", branch.add("Reshape", length, flat), rows, axis=0),
-                             branch.constant(1, np.int32))
-    longest = branch.add("Max", branch.add("ReduceMax", before_last, keepdims=1), branch.constant([1], np.int32))
-    prompts = branch.add("Slice", branch.add("Gather", tokens, rows, axis=0), branch.constant([0], np.int32),
-                         longest, branch.constant([1], np.int32))
-    hidden = branch.without_last_row(network.read(branch, prompts, before_last))
+    hidden = read_prompts(branch, network, branch.add("Gather", tokens, starting, axis=0),
+                          branch.add("Gather", length, starting, axis=0))
     places = branch.add("Unsqueeze", starting, branch.constant([1], np.int64))
     branch.add("ScatterND", "HIDDEN_IN", places, hidden, name="hidden_of_prompts")
     other = [helper.make_node("Identity", ["HIDDEN_IN"], ["hidden_as_before"])]
@@ -173,26 +209,23 @@ def read_prompts(graph, network, is_start, tokens, length):
                      else_branch=graph_of(other, "hidden_as_before"))
 
 
-def next_scores(graph, weights):
-    """The score of each symbol as the next one, (rows, symbols). Makes HIDDEN_OUT."""
-    def whole(value):
-        return graph.constant(value, np.int32)
+def next_symbols(graph, network, last, hidden, number, hidden_name):
+    """The next symbol of each row, (rows, 1): the step of every generation. Makes the hidden state hidden_name.
 
-    network = Network(graph, weights)
-    is_start = graph.add("Cast", "START", to=TensorProto.BOOL)
-    length = graph.add("Clip", "PROMPT_LENGTH", whole(1), whole(PROMPT_SIZE))
-    tokens = graph.add("Clip", "PROMPT", whole(0), whole(255))
-    hidden = read_prompts(graph, network, is_start, tokens, length)
-    last_place = graph.add("Cast", graph.add("Sub", length, whole(1)), to=TensorProto.INT64)
-    last = graph.add("Where", is_start, graph.add("GatherElements", tokens, last_place, axis=1), "LAST_IN")
+    last: the byte before, (rows, 1); hidden: before it, (rows, H); number: of the token, INT64, (rows, 1) or ()
+    """
     hidden = network.read(graph, graph.with_first_row_again(last), hidden=graph.with_first_row_again(hidden))
-    graph.without_last_row(hidden, name="HIDDEN_OUT")
-    scores = graph.add("Gemm", hidden, graph.constant(weights["output"], np.float32),
-                       graph.constant(weights["output_bias"], np.float32))
-    return graph.without_last_row(scores)
+    graph.without_last_row(hidden, name=hidden_name)
+    scores = graph.without_last_row(network.scores(graph, hidden))
+    return choose(graph, scores, number)
 
 
-def random_share(graph):
+def tokens_of(graph, symbols, **name):
+    """The byte of each symbol."""
+    return graph.add("Gather", graph.constant([ord(symbol) for symbol in SYMBOLS], np.int32), symbols, **name)
+
+
+def random_share(graph, number):
     """A random number above 0 and up to 1 for each row, (rows, 1).
 
     x^5 modulo this prime takes every value once, and is as far from a line as it has
@@ -204,7 +237,7 @@ def random_share(graph):
         return graph.add("Mod", graph.add("Mul", a, b), prime)
 
     seed = product(graph.add("Mod", "SEED", prime), graph.constant(SEED_FACTOR, np.int64))
-    number = product(graph.add("Cast", "COUNT_IN", to=TensorProto.INT64), graph.constant(NUMBER_FACTOR, np.int64))
+    number = product(number, graph.constant(NUMBER_FACTOR, np.int64))
     sum_ = graph.add("Add", graph.add("Add", seed, number), graph.constant(OFFSET, np.int64))
     x = graph.add("Mod", sum_, prime)
     square = product(x, x)
@@ -215,7 +248,7 @@ def random_share(graph):
     return graph.add("Mul", high, graph.constant(2.0**-24, np.float32))
 
 
-def next_symbol(graph, scores):
+def choose(graph, scores, number):
     """The most probable symbol, or one drawn where the temperature says so, (rows, 1)."""
     is_drawn = graph.add("Greater", "TEMPERATURE", graph.constant(LOWEST_TEMPERATURE, np.float32))
     temperature = graph.add("Where", is_drawn, "TEMPERATURE", graph.constant(1, np.float32))
@@ -223,7 +256,7 @@ def next_symbol(graph, scores):
     running = graph.add("CumSum", shares, graph.constant(1, np.int64))
     total = graph.cut(running, len(SYMBOLS) - 1, len(SYMBOLS), 1)
     # As the limit is above 0 and at most the total, a symbol of share 0 is never drawn.
-    limit = graph.add("Mul", random_share(graph), total)
+    limit = graph.add("Mul", random_share(graph, number), total)
     is_below = graph.add("Cast", graph.add("Less", running, limit), to=TensorProto.INT64)
     drawn = graph.add("ReduceSum", is_below, graph.constant([1], np.int64), keepdims=1)
     likeliest = graph.add("ArgMax", scores, axis=1, keepdims=1)
@@ -234,6 +267,13 @@ def value(name, datatype, size):
     return helper.make_tensor_value_info(name, datatype, ["batch", size])
 
 
+def request_inputs():
+    """What a request says, whichever graph answers it."""
+    int32 = TensorProto.INT32
+    return [value("PROMPT", int32, PROMPT_SIZE), value("PROMPT_LENGTH", int32, 1), value("MAX_TOKENS", int32, 1),
+            value("TEMPERATURE", TensorProto.FLOAT, 1), value("SEED", TensorProto.INT64, 1)]
+
+
 def build(weights):
     """The ONNX model of trained weights.
 
@@ -242,25 +282,32 @@ def build(weights):
     output (H, symbols), output_bias (symbols,)
     """
     graph = Builder()
-    symbol = next_symbol(graph, next_scores(graph, weights))
-    graph.add("Gather", graph.constant([ord(symbol) for symbol in SYMBOLS], np.int32), symbol, name="TOKEN")
+    network = Network(graph, weights)
+    is_start = graph.add("Cast", "START", to=TensorProto.BOOL)
+    tokens, length, last_of_prompt = clamped_prompt(graph)
+    hidden = read_new_prompts(graph, network, is_start, tokens, length)
+    last = graph.add("Where", is_start, last_of_prompt, "LAST_IN")
+    number = graph.add("Cast", "COUNT_IN", to=TensorProto.INT64)
+    symbol = next_symbols(graph, network, last, hidden, number, "HIDDEN_OUT")
+    tokens_of(graph, symbol, name="TOKEN")
     graph.add("LabelEncoder", symbol, name="TEXT", domain="ai.onnx.ml", keys_int64s=range(len(SYMBOLS)),
               values_strings=list(SYMBOLS), default_string="")
     graph.add("Identity", "TOKEN", name="LAST_OUT")
     graph.add("Add", "COUNT_IN", graph.constant(1, np.int32), name="COUNT_OUT")
-    most = graph.add("Clip", "MAX_TOKENS", graph.constant(1, np.int32), graph.constant(MOST_TOKENS, np.int32))
-    graph.add("GreaterOrEqual", "COUNT_OUT", most, name="END")
+    graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph), name="END")
 
     hidden_size = weights["recurrent"].shape[-1]
-    int32, int64, fp32 = TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT
-    inputs = [value("PROMPT", int32, PROMPT_SIZE), value("PROMPT_LENGTH", int32, 1), value("MAX_TOKENS", int32, 1),
-              value("TEMPERATURE", fp32, 1), value("SEED", int64, 1), value("START", int32, 1),
+    int32, fp32 = TensorProto.INT32, TensorProto.FLOAT
+    inputs = [*request_inputs(), value("START", int32, 1),
               value("HIDDEN_IN", fp32, hidden_size), value("LAST_IN", int32, 1), value("COUNT_IN", int32, 1)]
     outputs = [value("TOKEN", int32, 1), value("TEXT", TensorProto.STRING, 1), value("END", TensorProto.BOOL, 1),
                value("HIDDEN_OUT", fp32, hidden_size), value("LAST_OUT", int32, 1), value("COUNT_OUT", int32, 1)]
+    return model_of(helper.make_graph(graph.nodes, MODEL, inputs, outputs, graph.constants))
+
+
+def model_of(graph):
     model = helper.make_model(
-        helper.make_graph(graph.nodes, MODEL, inputs, outputs, graph.constants), producer_name="train_generator",
-        ir_version=IR_VERSION,
+        graph, producer_name="train_generator", ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)])
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -269,6 +316,10 @@ def build(weights):
 def write(model, folder):
     """The model's directory in a repository: config.pbtxt and version 1."""
     hidden = next(tensor for tensor in model.graph.input if tensor.name == "HIDDEN_IN")
+    write_files(model, folder, config(hidden.type.tensor_type.shape.dim[1].dim_value))
+
+
+def write_files(model, folder, config_text):
     (folder / "1").mkdir(parents=True, exist_ok=True)
     (folder / "1" / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
-    (folder / "config.pbtxt").write_text(config(hidden.type.tensor_type.shape.dim[1].dim_value))
+    (folder / "config.pbtxt").write_text(config_text)

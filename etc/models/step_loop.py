@@ -41,22 +41,37 @@ class Request:
                 "TEMPERATURE": [self.temperature], "SEED": [self.seed], "START": [not self.state], **self.state}
 
 
-class StepLoop:
+class Session:
+    """A graph, which is executed with a dictionary for each row."""
+
     def __init__(self, model):
         """:param model: a path, or the bytes of the file"""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.enable_mem_pattern = False
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
+        self.inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
         self._outputs = [tensor.name for tensor in self._session.get_outputs()]
+
+    def execute(self, rows):
+        batch = {name: np.array([row[name] for row in rows], DATATYPES[tensor.type])
+                 for name, tensor in self.inputs.items()}
+        return dict(zip(self._outputs, self._session.run(None, batch)))
+
+
+def generate_static(session, requests):
+    """One execution of the graph of generator_static_graph.py: the tokens of each request, with padding."""
+    return session.execute([request.inputs() for request in requests])["TOKENS"].tolist()
+
+
+class StepLoop:
+    def __init__(self, model):
+        """:param model: a path, or the bytes of the file"""
+        self._session = Session(model)
 
     def step(self, requests):
         """One execution: every request gets a token."""
-        rows = [{**self._first_state(), **request.inputs()} for request in requests]
-        batch = {name: np.array([row[name] for row in rows], DATATYPES[tensor.type])
-                 for name, tensor in self._inputs.items()}
-        results = dict(zip(self._outputs, self._session.run(None, batch)))
+        results = self._session.execute([{**self._first_state(), **request.inputs()} for request in requests])
         for i, request in enumerate(requests):
             request.tokens.append(int(results["TOKEN"][i, 0]))
             request.text += results["TEXT"][i, 0]
@@ -74,4 +89,4 @@ class StepLoop:
         return requests
 
     def _first_state(self):
-        return {f"{name}_IN": np.zeros(self._inputs[f"{name}_IN"].shape[1]) for name in STATES}
+        return {f"{name}_IN": np.zeros(self._session.inputs[f"{name}_IN"].shape[1]) for name in STATES}

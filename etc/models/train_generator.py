@@ -5,7 +5,8 @@ The text is the reference manual that comes with Python for help(), so nothing i
 downloaded. Its last tenth is held out. The model is a recurrent network (a gated
 recurrent unit) that reads and makes single characters. What is exported is one
 step with its state, see generator_graph.py: the server repeats it until a request
-has as many tokens as it wants, and other requests may join at any step.
+has as many tokens as it wants, and other requests may join at any step. Beside it
+is the whole generation as one execution, see generator_static_graph.py.
 
 It takes one to three minutes on two CPUs:
 
@@ -24,6 +25,7 @@ import numpy as np
 from jax.example_libraries import optimizers
 
 import generator_graph
+import generator_static_graph
 import step_loop
 
 EMBEDDING_SIZE = 32
@@ -150,9 +152,10 @@ def main():
     model = generator_graph.build(weights)
     step_loop.StepLoop(model.SerializeToString()).run([SAMPLE])
     print(f"a sample: {SAMPLE.prompt + SAMPLE.text!r}")
-    folder = arguments.output.resolve() / generator_graph.MODEL
-    generator_graph.write(model, folder)
-    print(f"model: {folder}")
+    folder = arguments.output.resolve()
+    generator_graph.write(model, folder / generator_graph.MODEL)
+    generator_static_graph.write(generator_static_graph.build(weights), folder / generator_static_graph.MODEL)
+    print(f"models: {folder / generator_graph.MODEL}, and {generator_static_graph.MODEL} beside it")
 
 
 if __name__ == "__main__":

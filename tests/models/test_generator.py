@@ -1,5 +1,6 @@
 """The graph of etc/models/train_generator.py with random weights, in the reference of the loop that a server runs."""
 
+import dataclasses
 import math
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from support.server import BUILD, ROOT
 
 sys.path.append(str(ROOT / "etc" / "models"))
 import generator_graph  # noqa: E402
+import generator_static_graph  # noqa: E402
 import step_loop  # noqa: E402
 from step_loop import Request  # noqa: E402
 
@@ -34,6 +36,11 @@ def weights():
 @pytest.fixture(scope="module")
 def loop(weights):
     return step_loop.StepLoop(generator_graph.build(weights).SerializeToString())
+
+
+@pytest.fixture(scope="module")
+def static(weights):
+    return step_loop.Session(generator_static_graph.build(weights).SerializeToString())
 
 
 def various_requests(count):
@@ -125,6 +132,27 @@ def test_tokens_of_a_request_are_limited(loop):
     assert len(request.tokens) == generator_graph.MOST_TOKENS
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 7, 32])
+def test_a_whole_generation_has_the_tokens_of_the_steps(loop, static, batch_size):
+    requests = loop.run(various_requests(64))
+    for begin in range(0, len(requests), batch_size):
+        batch = requests[begin:begin + batch_size]
+        longest = max(request.max_tokens for request in batch)
+        found = step_loop.generate_static(static, [dataclasses.replace(request, state={}) for request in batch])
+        assert found == [request.tokens + [0] * (longest - request.max_tokens) for request in batch]
+
+
+def test_a_whole_generation_clamps_what_the_steps_clamp(loop, static):
+    values = [{"max_tokens": 0}, {"max_tokens": -2**31}, {"max_tokens": 2**31 - 1}, {"prompt_length": 0, "max_tokens": 2},
+              {"prompt_length": 2**31 - 1, "max_tokens": 2}, {"temperature": math.nan, "max_tokens": 2}]
+    requests = [Request(**{"prompt": "ab", **value}) for value in values]
+    found = step_loop.generate_static(static, requests)
+    assert {len(row) for row in found} == {generator_graph.MOST_TOKENS}
+    for row, request in zip(found, loop.run(requests)):
+        assert row[:len(request.tokens)] == request.tokens
+        assert not any(row[len(request.tokens):])
+
+
 @pytest.mark.parametrize("seeds, steps", [(range(2000), 5), ([0], 4000), (range(2**62, 2**62 + 2000), 5)])
 def test_draws_are_even_and_independent(weights, seeds, steps):
     """Every symbol is as probable as the others, and the one before says nothing about it."""
@@ -142,7 +170,8 @@ def test_draws_are_even_and_independent(weights, seeds, steps):
             assert abs(np.corrcoef(before, after)[0, 1]) < 5 / math.sqrt(len(before))
 
 
-def test_the_configuration_is_valid(weights, tmp_path):
+def test_the_configurations_are_valid(weights, tmp_path):
     generator_graph.write(generator_graph.build(weights), tmp_path / generator_graph.MODEL)
+    generator_static_graph.write(generator_static_graph.build(weights), tmp_path / generator_static_graph.MODEL)
     run = subprocess.run([BUILD / "bin" / "atoll-config", "check", tmp_path], capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr
