@@ -111,7 +111,7 @@ def onnx_ragged_lengths():
     return model.SerializeToString()
 
 
-def onnx_accumulate():
+def onnx_accumulate(id_type=TensorProto.INT64):
     """OUTPUT = SUM_OUT = INPUT + SUM_IN, or INPUT where START is 1. ID = CORRID."""
     value, shape = helper.make_tensor_value_info, ["batch", 1]
     graph = helper.make_graph(
@@ -121,25 +121,25 @@ def onnx_accumulate():
          helper.make_node("Identity", ["SUM_OUT"], ["OUTPUT"]),
          helper.make_node("Identity", ["CORRID"], ["ID"])], "accumulate",
         [value("INPUT", TensorProto.FLOAT, shape), value("START", TensorProto.FLOAT, shape),
-         value("CORRID", TensorProto.INT64, shape), value("SUM_IN", TensorProto.FLOAT, shape)],
+         value("CORRID", id_type, shape), value("SUM_IN", TensorProto.FLOAT, shape)],
         [value("OUTPUT", TensorProto.FLOAT, shape), value("SUM_OUT", TensorProto.FLOAT, shape),
-         value("ID", TensorProto.INT64, shape)],
+         value("ID", id_type, shape)],
         [helper.make_tensor("one", TensorProto.FLOAT, [1], [1])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     return model.SerializeToString()
 
 
-def accumulate_config(strategy, max_batch_size=4, extra=""):
+def accumulate_config(strategy, max_batch_size=4, extra="", id_type="TYPE_INT64"):
     """sequence_batching with one state and what onnx_accumulate() wants to be told."""
     return f"""backend: "onnxruntime" max_batch_size: {max_batch_size}
 input [ {{ name: "INPUT" data_type: TYPE_FP32 dims: [ 1 ] }} ]
-output [ {{ name: "OUTPUT" data_type: TYPE_FP32 dims: [ 1 ] }}, {{ name: "ID" data_type: TYPE_INT64 dims: [ 1 ] }} ]
+output [ {{ name: "OUTPUT" data_type: TYPE_FP32 dims: [ 1 ] }}, {{ name: "ID" data_type: {id_type} dims: [ 1 ] }} ]
 sequence_batching {{
   {strategy}
   control_input [
     {{ name: "START" control [ {{ kind: CONTROL_SEQUENCE_START fp32_false_true: [ 0, 1 ] }} ] }},
-    {{ name: "CORRID" control [ {{ kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_INT64 }} ] }}
+    {{ name: "CORRID" control [ {{ kind: CONTROL_SEQUENCE_CORRID data_type: {id_type} }} ] }}
   ]
   state [ {{ input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ] }} ]
   {extra}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
+from onnx import TensorProto
 from support import models
 from support.control import EXPLICIT
 from support.server import Server
@@ -28,6 +29,8 @@ def repository(tmp_path_factory):
     for name, strategy in STRATEGIES.items():
         models.write_model(root, name, models.accumulate_config(strategy, extra="max_sequence_idle_microseconds: 60000000"),
                            files={"model.onnx": models.onnx_accumulate()})
+    models.write_model(root, "texts", models.accumulate_config(STRATEGIES["oldest"], id_type="TYPE_STRING"),
+                       files={"model.onnx": models.onnx_accumulate(TensorProto.STRING)})
     models.write_model(root, "impatient", models.accumulate_config("", extra="max_sequence_idle_microseconds: 50000"),
                        files={"model.onnx": models.onnx_accumulate()})
     return root
@@ -80,6 +83,20 @@ def test_each_sequence_has_its_own_state(server, model, protocol):
 def test_a_model_is_told_the_id(server, model):
     sequence = Sequence(server, model)
     assert int(sequence.send(1, start=True, end=True).as_numpy("ID")[0, 0]) == sequence.id
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_id_may_be_a_text(server, protocol):
+    sequence = Sequence(server, "texts", protocol, f"caf\u00e9 of {protocol}")
+    other = Sequence(server, "texts", protocol, f"bar of {protocol}")
+    assert sequence.sum(1, start=True) == 1
+    assert other.sum(10, start=True) == 10
+    result = sequence.send(2, end=True)
+    assert float(result.as_numpy("OUTPUT")[0, 0]) == 3
+    assert result.as_numpy("ID")[0, 0].decode() == sequence.id
+    assert other.sum(20, end=True) == 30
+    with pytest.raises(InferenceServerException, match="data-type is 'UINT64', but model 'texts' expects 'BYTES'"):
+        Sequence(server, "texts", protocol, 7).send(1, start=True)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

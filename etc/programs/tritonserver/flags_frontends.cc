@@ -19,11 +19,11 @@ Status read_on(FlagUse& use, bool* on) {
   return {};
 }
 
-/// Which ports and addresses can be listened on counts only for endpoints that are allowed: see launch.h.
 template <EndpointAddress LaunchOptions::*kEndpoint>
 Status read_allowed(FlagUse& use) {
   return read_on(use, &(use.options.*kEndpoint).allowed);
 }
+/// Which ports and addresses can be listened on counts only for endpoints that are allowed: see launch.h.
 template <EndpointAddress LaunchOptions::*kEndpoint>
 Status read_port(FlagUse& use) {
   auto value = parse_integer(use.value);
