@@ -63,6 +63,8 @@ int64_t* ImplicitState::next_shape_of(size_t i) noexcept {
   return shape_of(i) + owner_.layout_.entries()[i].initial_shape.size();
 }
 
+bool ImplicitState::is_self_contained() const noexcept { return bytes_held_ == owner_.size_bytes_; }
+
 void ImplicitState::count(int64_t bytes) noexcept {
   bytes_held_ += static_cast<uint64_t>(bytes);
   owner_.bytes_held_.fetch_add(static_cast<uint64_t>(bytes), std::memory_order_relaxed);

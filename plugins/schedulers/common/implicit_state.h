@@ -65,6 +65,8 @@ class ImplicitState final : public SequenceState {
 
   /// Memory that it takes, itself included.
   uint64_t bytes_held() const noexcept { return bytes_held_; }
+  /// It has no blocks of a provider's: it may be kept for another sequence, which begins it anew.
+  bool is_self_contained() const noexcept;
 
  private:
   friend class ImplicitStates;

@@ -62,6 +62,9 @@ SequenceTable::SequenceTable(const SequenceLimits& limits)
       by_number_(0, NumberHash{std::random_device()() * 0x100000001ull + std::random_device()()}),
       ready_(limits.instances),
       rows_(limits.instances) {
+  // Nodes that share a bucket are a cache miss each.
+  by_number_.max_load_factor(0.5f);
+  by_text_.max_load_factor(0.5f);
   unused_.reserve(kUnusedMax);
 }
 
@@ -246,7 +249,8 @@ void SequenceTable::gone(Sequence& sequence, int64_t now_ns) noexcept {
       free_slots_.push(uint64_t{slot.row} * limits_.instances + slot.instance);
     }
   }
-  sequence.state.reset();
+  // A small one is worth more to the next sequence than to the heap.
+  if (sequence.state != nullptr && !sequence.state->is_self_contained()) sequence.state.reset();
   if (unused_.size() == kUnusedMax) return;
   sequence.closed_ = false;
   sequence.text_.clear();

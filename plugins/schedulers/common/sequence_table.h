@@ -45,7 +45,8 @@ class Sequence {
   /// Of one whose front may be executed: since when it may.
   int64_t ready_since_ns() const noexcept { return since_ns_; }
 
-  ImplicitStatePtr state;  ///< of a model that has such; null in a new sequence
+  /// Of a model that has such. In a new sequence null, or one that was another sequence's: to be begun anew.
+  ImplicitStatePtr state;
 
  private:
   friend class SequenceTable;
