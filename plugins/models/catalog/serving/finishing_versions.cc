@@ -7,10 +7,16 @@ namespace {
 
 constexpr int64_t kLookIntervalNs = 20 * kNsPerMs;
 
+/// Requests that found the version before it was replaced may begin a sequence yet.
+/// \param own  references that are no request's
+bool is_finished(const ReaderShards::Write& lock, const ServedModel& version, int64_t own) {
+  return version.references(lock) == own && version.parts().scheduler->open_sequences() == 0;
+}
+
 }  // namespace
 
 bool FinishingVersions::add(const ReaderShards::Write& lock, const std::string& name, ServedModel& version) {
-  if (ended_ || time_ns_ == 0 || !version.knows_sequences()) return false;
+  if (ended_ || time_ns_ == 0 || !version.knows_sequences() || is_finished(lock, version, 0)) return false;
   version.add_reference(lock);
   versions_.push_back({name, &version, clock_.now_ns() + time_ns_});
   any_.store(true, std::memory_order_release);

@@ -71,16 +71,19 @@ void ServedModel::drop_reference() noexcept {
 
 uint64_t ServedModel::holders() const noexcept {
   ReaderShards::Write lock(context_.shards);
-  int64_t sum = remaining_.load(std::memory_order_relaxed);
-  if (!retired_) {
-    for (const Count& count : counts_) sum += count.references;
-  }
+  const int64_t sum = references(lock);
   return sum > 0 ? static_cast<uint64_t>(sum) : 0;
 }
 
-bool ServedModel::retire(const ReaderShards::Write&) noexcept {
+int64_t ServedModel::references(const ReaderShards::Write&) const noexcept {
+  if (retired_) return remaining_.load(std::memory_order_relaxed);
   int64_t sum = 0;
   for (const Count& count : counts_) sum += count.references;
+  return sum;
+}
+
+bool ServedModel::retire(const ReaderShards::Write& lock) noexcept {
+  const int64_t sum = references(lock);
   remaining_.store(sum, std::memory_order_relaxed);
   retired_ = true;
   return sum == 0;

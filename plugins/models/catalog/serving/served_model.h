@@ -100,10 +100,7 @@ class ServedModel final : public Model {
   }
   /// Before it is retired.
   void add_reference(const ReaderShards::Write&) noexcept { ++counts_[0].references; }
-  /// Of one that is retired.
-  int64_t references(const ReaderShards::Write&) const noexcept {
-    return remaining_.load(std::memory_order_relaxed);
-  }
+  int64_t references(const ReaderShards::Write&) const noexcept;
   /// From now on the last reference that goes ends the version. Under a write lock.
   /// \returns true if there is none: the caller calls destroy_later().
   bool retire(const ReaderShards::Write&) noexcept;
