@@ -37,6 +37,7 @@ class SequenceBench : public SchedulerBench {
               SequenceProviderSettings its_settings = settings.provider;
               its_settings.log = &its_host.log();
               its_settings.clock = &its_host.clock();
+              its_settings.state_memory = heap();
               return std::make_shared<Provider>(its_settings);
             },
             config_bytes(cat("max_batch_size: ", settings.max_batch_size, " sequence_batching { ",
@@ -84,6 +85,11 @@ class SequenceBench : public SchedulerBench {
   void run() { host.run_ready(); }
 
  private:
+  static StateMemory* heap() {
+    static StateMemory memory;
+    return &memory;
+  }
+
   const bool batches_;
 };
 
