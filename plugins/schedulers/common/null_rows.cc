@@ -107,7 +107,10 @@ Request& NullRows::give(const Request& reference) {
   request.call_flags = kShadow;
   request.times = reference.times;
   request.times.deadline_ns = 0;
-  for (const InputTensor& input : reference.inputs) copy_input(request, input);
+  for (const InputTensor& input : reference.inputs) {
+    // Of those the row gets its own from who added them.
+    if ((input.flags & InputTensor::kAddedByScheduler) == 0) copy_input(request, input);
+  }
   return request;
 }
 

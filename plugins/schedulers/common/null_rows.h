@@ -13,7 +13,7 @@
 
 namespace atl::schedulers {
 
-/// Those of one instance. A row has the inputs of a request of its batch, with their names, types and shapes;
+/// Those of one instance. A row has the inputs that clients gave a request of its batch, with their names, types and shapes;
 /// their elements are zero, empty where they are BYTES, but for shape tensors, whose values are copied. It asks
 /// for no outputs, its responses are dropped, and no statistics count it (kShadow).
 class NullRows {

@@ -8,8 +8,8 @@
 namespace atl::schedulers {
 namespace {
 
-const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request& request, const void*) {
-                                      return unavailable_for(request, kSequenceTimeoutExpired);
+const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request&, const void*) {
+                                      return unavailable(kSequenceTimeoutExpired);
                                     }};
 
 std::string text_of(const SequenceId& id) { return id.text.empty() ? cat(id.number) : std::string(id.text); }
@@ -93,9 +93,9 @@ Sequence* SequenceScheduler::add_to_sequence(Request& request, int64_t now_ns) {
     while (request.sequence.number == 0 || table_.is_open(request.sequence));
     request.sequence_flags |= kSequenceStart;
   }
-  const bool begins_again =
-      (request.sequence_flags & kSequenceStart) != 0 && table_.is_open(request.sequence);
+  const uint64_t open_before = table_.open();
   Sequence* sequence = table_.add(request, now_ns);
+  const bool begins_again = (request.sequence_flags & kSequenceStart) != 0 && table_.open() == open_before;
   if (begins_again && settings_.log != nullptr && !std::exchange(warned_, true)) {
     settings_.log->warning("model '", model_name_, "': sequence ", text_of(request.sequence),
                            " is begun again before it has ended; it goes on in the same slot with its state ",
@@ -274,7 +274,7 @@ bool SequenceScheduler::prepare(InstanceSlot& slot) noexcept {
   while (!batch.empty() && batch.back() == nullptr) batch.pop_back();
   if (batch.empty()) return false;
   slot.clear_batch();
-  instance.null_state.begin_batch();
+  if (settings_.strategy->keeps_rows()) instance.null_state.begin_batch();
   const Request& reference = *batch.back();
   for (Request* request : batch) slot.add(request != nullptr ? *request : null_row(slot.index(), reference));
   return true;

@@ -6,7 +6,6 @@
 /// a backend.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,7 +37,7 @@ struct SequenceSettings {
   BatchCompatibility compatibility;     ///< for rows that stand for nobody
   bool iterative = false;               ///< requests come back from the backend, and need no id
   bool preserve_ordering = false;
-  uint64_t queue_size_max = 0;      ///< requests that are not answered; 0: any number
+  uint64_t queue_size_max = 0;      ///< requests that wait; 0: any number
   uint64_t hold_until = 0;          ///< nothing is executed before so many requests wait, once,
   uint64_t hold_until_backlog = 0;  ///< and so many of them in the backlog
   DispatcherLimits dispatcher;

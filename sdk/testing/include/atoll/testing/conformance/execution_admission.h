@@ -179,9 +179,9 @@ TEST_P(ExecutionAdmissionConformance, TwoThatAlwaysWantShareByTheirPriority) {
       AdmittedProbe& other = high_executes ? *low : *high;
       ++executions[high_executes ? 0 : 1];
       const int told = other.told;
-      const bool reschedules = runs.ask_again();
-      ASSERT_NE(reschedules, other.told != told) << "one of the two";
-      if (!reschedules) high_executes = !high_executes;
+      const bool goes_on = runs.ask_again();
+      ASSERT_NE(goes_on, other.told != told) << "one of the two";
+      if (!goes_on) high_executes = !high_executes;
     }
     EXPECT_NEAR(static_cast<double>(executions[0]) / executions[1], 2.0, 0.04);
     AdmittedProbe& runs = high_executes ? *high : *low;
