@@ -32,9 +32,59 @@ TEST(HostMemory, ARefusalNamesTheSizes) {
   memory.free(held.value());
 }
 
+TEST(HostMemory, WhatGrowsIsCountedInWholePages) {
+  const uint64_t page = GrowableRanges::page_bytes();
+  HostMemory memory(10 * page);
+  auto buffer = memory.allocate_growable(1, uint64_t{1} << 30, 0);
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_EQ(buffer->size_bytes, page);
+  EXPECT_TRUE(memory.grow(*buffer, page + 1).ok());
+  EXPECT_EQ(buffer->size_bytes, 2 * page);
+  EXPECT_EQ(memory.used_bytes(), 2 * page);
+  EXPECT_EQ(memory.grow(*buffer, 11 * page).message(),
+            cat("CPU memory: ", 9 * page, " bytes asked for, ", 2 * page, " bytes of the limit of ",
+                10 * page, " bytes are in use"));
+  memory.free_growable(*buffer);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST(HostMemoryDeathTest, WhatWasNotAskedForCanNotBeTouched) {
+  HostMemory memory(0);
+  auto buffer = memory.allocate_growable(1, uint64_t{1} << 20, 0);
+  ASSERT_TRUE(buffer.ok());
+  auto* bytes = static_cast<volatile char*>(buffer->data);
+  EXPECT_DEATH(bytes[buffer->size_bytes] = 1, "");
+  memory.free_growable(*buffer);
+}
+
+TEST(HostMemory, ThereAreOnlySoManyThatGrow) {
+  HostMemory memory(0);
+  std::vector<Buffer> held;
+  for (size_t i = 0; i < GrowableRanges::kRangesMax; ++i) {
+    auto buffer = memory.allocate_growable(1, uint64_t{1} << 20, 0);
+    ASSERT_TRUE(buffer.ok()) << i << ": " << buffer.status().message();
+    held.push_back(*buffer);
+  }
+  const uint64_t used_bytes = memory.used_bytes();
+  auto refused = memory.allocate_growable(1, 1, 0);
+  EXPECT_EQ(refused.status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(refused.status().message(),
+            "CPU memory: 16384 buffers that grow are in use, the most there may be");
+  EXPECT_EQ(memory.used_bytes(), used_bytes);
+  EXPECT_TRUE(memory.grow(held[0], 100'000).ok()) << "those that are there grow on";
+  memory.free_growable(held.back());
+  held.pop_back();
+  auto again = memory.allocate_growable(1, 1, 0);
+  ASSERT_TRUE(again.ok());
+  held.push_back(*again);
+  for (const Buffer& one : held) memory.free_growable(one);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
 TEST(HostMemory, ThereIsOneDevice) {
   HostMemory memory(0);
   EXPECT_EQ(memory.allocate(1, 1).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(memory.allocate_growable(1, 1, 1).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(memory.used_bytes(), 0u);
 }
 
@@ -48,6 +98,7 @@ MemoryProvider host_memory() {
   MemoryProvider provider;
   provider.name = "host";
   provider.make = [](uint64_t limit_bytes) { return std::make_shared<memory::HostMemory>(limit_bytes); };
+  provider.grows = true;
   return provider;
 }
 

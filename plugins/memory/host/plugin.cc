@@ -67,10 +67,10 @@ constexpr OptionTable kOptions{
 
 ATOLL_PLUGIN(HostMemoryPlugin,
              {.name = "memory/host",
-              .version = "1.1.0",
+              .version = "1.2.0",
               .license = "Apache-2.0",
               .help = "Gives out CPU memory, and bounds what requests take of it.",
-              .provides = {provide<Memory, &HostMemoryPlugin::memory>().minor(Memory::kDevicesMinor),
+              .provides = {provide<Memory, &HostMemoryPlugin::memory>().minor(Memory::kGrowableMinor),
                            provide<RequestMemory>(), provide<MetricSource>()},
               .options = kOptions});
 

@@ -14,6 +14,9 @@ constexpr uint64_t kInnerBytesMax = 256;
 /// Larger places are used for smaller values as long as less than half of them is wasted, or little.
 constexpr uint64_t kWasteBytes = 4096;
 
+/// As much as a processor fetches at a time.
+constexpr size_t kPrefetchBytesMax = 512;
+
 constexpr size_t round_up(size_t bytes, size_t alignment) noexcept {
   return (bytes + alignment - 1) / alignment * alignment;
 }
@@ -83,7 +86,7 @@ void* ImplicitState::free_inner(size_t i, uint64_t size_bytes) noexcept {
 }
 
 Status ImplicitState::allocate(size_t i, uint64_t size_bytes, MemoryKind kind, int64_t device_id,
-                               Place* place) noexcept {
+                               bool growable, Place* place) noexcept {
   place->wanted = kind;
   place->wanted_id = device_id;
   void* inner = kind == MemoryKind::kCpu ? free_inner(i, size_bytes) : nullptr;
@@ -91,7 +94,9 @@ Status ImplicitState::allocate(size_t i, uint64_t size_bytes, MemoryKind kind, i
     place->block = StateBlock::borrow(inner, owner_.offsets_[i].inner_bytes);
     return {};
   }
-  Result<StateBlock> block = owner_.memory_.allocate(size_bytes, kind, device_id);
+  StateMemory& memory = owner_.memory_;
+  Result<StateBlock> block = growable ? memory.allocate_growable(size_bytes, kind, device_id)
+                                      : memory.allocate(size_bytes, kind, device_id);
   if (!block.ok()) {
     return make_status(Code::kResourceExhausted, "state '", owner_.layout_.entries()[i].tensor.output_name,
                        "': ", block.status().message());
@@ -99,6 +104,14 @@ Status ImplicitState::allocate(size_t i, uint64_t size_bytes, MemoryKind kind, i
   place->block = std::move(block).value();
   count(static_cast<int64_t>(place->block.buffer().size_bytes));
   return {};
+}
+
+/// False: it can not, and is as it was.
+bool ImplicitState::grow(Place& place, uint64_t size_bytes) noexcept {
+  const uint64_t was_bytes = place.block.buffer().size_bytes;
+  if (!place.block.is_growable() || !place.block.grow(size_bytes).ok()) return false;
+  count(static_cast<int64_t>(place.block.buffer().size_bytes - was_bytes));
+  return true;
 }
 
 void ImplicitState::drop(Place& place) noexcept {
@@ -120,16 +133,12 @@ void ImplicitState::replace(Cell& of, Place& place, Place with) noexcept {
 Status ImplicitState::make_room(size_t i, Place& place, uint64_t size_bytes, MemoryKind kind,
                                 int64_t device_id) noexcept {
   Cell& of = cell(i);
-  const bool grows = owner_.layout_.entries()[i].tensor.growable && &place == &of.present;
-  const uint64_t room_bytes = place.block.buffer().size_bytes;
-  const bool has_room = grows ? place.block && size_bytes <= room_bytes : place.has_room(size_bytes);
-  if (has_room && place.is_of(kind, device_id)) return {};
+  const bool growable = owner_.layout_.entries()[i].tensor.growable;
+  const bool has_room =
+      growable ? place.block && size_bytes <= place.block.buffer().size_bytes : place.has_room(size_bytes);
+  if (place.is_of(kind, device_id) && (has_room || grow(place, size_bytes))) return {};
   Place room;
-  // Half as much again, so that what grows in many small steps is copied a few times and not in each of them.
-  const uint64_t spare_bytes = grows && size_bytes > room_bytes ? size_bytes / 2 : 0;
-  Status status = allocate(i, size_bytes + spare_bytes, kind, device_id, &room);
-  if (!status.ok() && spare_bytes != 0) status = allocate(i, size_bytes, kind, device_id, &room);
-  ATOLL_RETURN_IF_ERROR(std::move(status));
+  ATOLL_RETURN_IF_ERROR(allocate(i, size_bytes, kind, device_id, growable, &room));
   const uint64_t kept_bytes = &place == &of.present ? std::min(size_bytes, of.size_bytes) : 0;
   if (kept_bytes != 0) {
     Status copied = StateMemory::copy(room.block, place.block, kept_bytes);
@@ -182,7 +191,7 @@ void ImplicitState::leave_outdated(size_t i) noexcept {
   if (of.next.block.is_outdated()) drop(of.next);
   if (!of.present.block.is_outdated()) return;
   Place room;
-  if (!allocate(i, of.size_bytes, MemoryKind::kCpu, 0, &room).ok()) return;
+  if (!allocate(i, of.size_bytes, MemoryKind::kCpu, 0, false, &room).ok()) return;
   if (StateMemory::copy(room.block, of.present.block, of.size_bytes).ok()) std::swap(of.present, room);
   drop(room);
 }
@@ -260,6 +269,12 @@ ImplicitStates::ImplicitStates(StateLayout layout, StateMemory& memory)
 ImplicitStatePtr ImplicitStates::make() noexcept {
   void* memory = ::operator new(size_bytes_, std::align_val_t(StateMemory::kAlignment));
   return ImplicitStatePtr(new (memory) ImplicitState(*this));
+}
+
+void ImplicitStates::prefetch(const ImplicitState& state) const noexcept {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&state);
+  for (size_t at = 0; at < std::min(size_bytes_, kPrefetchBytesMax); at += StateMemory::kAlignment)
+    __builtin_prefetch(bytes + at);
 }
 
 }  // namespace atl::schedulers

@@ -39,8 +39,9 @@ using ImplicitStatePtr = std::unique_ptr<ImplicitState, ImplicitStateDeleter>;
 /// With `use_same_buffer_for_input_output` there is one block, and what is written to it counts at once, in the
 /// shape that output() was given; commit() is not needed. If another size or kind of memory is asked for, the
 /// value is copied to a new block (of which the original keeps neither the bytes nor the shape). With
-/// `use_growable_memory` such a block has room for half as much again and is kept until the sequence begins anew,
-/// so a value that grows by a little in every step is seldom copied. It does so in every kind of memory.
+/// `use_growable_memory` such a block grows where it is, or, where its memory can not, has room for half as much
+/// again; it is kept until the sequence begins anew. So a value that grows by a little in every step is not
+/// copied, or seldom. It does so in every kind of memory.
 class ImplicitState final : public SequenceState {
  public:
   ImplicitState(const ImplicitState&) = delete;
@@ -100,7 +101,9 @@ class ImplicitState final : public SequenceState {
   int64_t* shape_of(size_t i) noexcept;       // of the present value
   int64_t* next_shape_of(size_t i) noexcept;  // of the value that was asked for
   void* free_inner(size_t i, uint64_t size_bytes) noexcept;
-  Status allocate(size_t i, uint64_t size_bytes, MemoryKind kind, int64_t device_id, Place* place) noexcept;
+  Status allocate(size_t i, uint64_t size_bytes, MemoryKind kind, int64_t device_id, bool growable,
+                  Place* place) noexcept;
+  bool grow(Place& place, uint64_t size_bytes) noexcept;
   Status make_room(size_t i, Place& place, uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;
   static bool may_begin_in(const Place& place, uint64_t size_bytes) noexcept;
   void replace(Cell& of, Place& place, Place with) noexcept;
@@ -126,6 +129,8 @@ class ImplicitStates {
   StateMemory& memory() noexcept { return memory_; }
   /// For a sequence that begins. One allocation; the values take memory by begin() and output().
   ImplicitStatePtr make() noexcept;
+  /// Has the processor fetch one that will be used soon: of many sequences, most are not in its caches.
+  void prefetch(const ImplicitState& state) const noexcept;
   /// What all of them take at this moment, in all kinds of memory.
   uint64_t bytes_held() const noexcept { return bytes_held_.load(std::memory_order_relaxed); }
 

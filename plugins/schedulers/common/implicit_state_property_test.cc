@@ -2,6 +2,7 @@
 /// one seed: ATOLL_SIMULATION_SEED=<seed> schedulers_common_test
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -38,8 +39,8 @@ class ImplicitStateProperty : public StateBench {
     make(std::move(tensors), batches_);
     cpu.set_limit(0);
     begun_once_ = false;
-    random_.chance(50) ? provide("cpu", cpu) : withdraw("cpu");
-    random_.chance(50) ? provide("gpu", gpu) : withdraw("gpu");
+    random_.chance(50) ? provide("cpu", cpu, minor()) : withdraw("cpu");
+    random_.chance(50) ? provide("gpu", gpu, minor()) : withdraw("gpu");
     state_ = states->make();
     begin();
     for (int i = 0; i < kStateSteps && !HasFailure(); ++i) {
@@ -62,6 +63,7 @@ class ImplicitStateProperty : public StateBench {
   }
 
  private:
+  uint32_t minor() { return random_.chance(70) ? Memory::kGrowableMinor : Memory::kDevicesMinor; }
   void choose_tensors() {
     batches_ = random_.chance(50);
     const int64_t count = random_.between(1, 3);
@@ -140,6 +142,10 @@ class ImplicitStateProperty : public StateBench {
       return;
     }
     ASSERT_EQ(buffer.size_bytes, value.bytes.size());
+    if (one.tensor.same_buffer) {
+      const size_t kept = std::min(one.present.bytes.size(), value.bytes.size());
+      EXPECT_EQ(bytes_in(buffer).substr(0, kept), one.present.bytes.substr(0, kept));
+    }
     Buffer from;
     from.data = value.bytes.data();
     from.size_bytes = value.bytes.size();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "schedulers/common/testing/state_bench.h"
 
 namespace atl::schedulers {
@@ -26,6 +28,33 @@ class ImplicitStateTest : public StateBench {
              uint64_t size_bytes) {
     Buffer buffer;
     return state.output(name, datatype, shape, size_bytes, MemoryKind::kCpu, 0, &buffer);
+  }
+  static Values numbers(int32_t count) {
+    Values values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0);
+    return values;
+  }
+  /// A step for each number, which writes it behind those that are there, and nothing else.
+  void append(ImplicitState& state, int32_t from, int32_t end, MemoryKind kind = MemoryKind::kCpu) {
+    for (int32_t i = from; i < end; ++i) {
+      Request request;
+      state.attach(request);
+      Buffer to, number;
+      const int64_t shape[] = {i + 1};
+      const auto size_bytes = static_cast<uint64_t>(i + 1) * 4;
+      ASSERT_TRUE(state.output("O", DataType::kInt32, shape, size_bytes, kind, 0, &to).ok());
+      EXPECT_EQ(to.kind, kind);
+      to.data = static_cast<int32_t*>(to.data) + i;
+      to.size_bytes = number.size_bytes = 4;
+      number.data = &i;
+      ASSERT_TRUE((kind == MemoryKind::kGpu ? gpu.copy(to, number) : copy_on_host(to, number)).ok());
+      ASSERT_TRUE(state.commit("O").ok());
+    }
+  }
+  static const void* address(ImplicitState& state) {
+    Request request;
+    state.attach(request);
+    return request.find_input("I")->buffers[0].data;
   }
 };
 
@@ -271,25 +300,72 @@ TEST_F(ImplicitStateTest, OneBufferThatGrowsKeepsItsValue) {
   EXPECT_EQ(cpu.live(), 1u) << "the one before was given back";
 }
 
-TEST_F(ImplicitStateTest, WhatGrowsInSmallStepsIsSeldomCopied) {
+class GrowingState : public ImplicitStateTest {
+ protected:
+  ImplicitStatePtr start_growing() {
+    StateTensor tensor = state_tensor("I", "O", DataType::kInt32, {-1}, {1});
+    tensor.same_buffer = tensor.growable = true;
+    make({tensor});
+    provide("cpu", cpu);
+    provide("gpu", gpu);
+    return start();
+  }
+  uint64_t used_bytes() const { return cpu.used_bytes() + gpu.used_bytes(); }
+};
+
+class GrowingStateOfKind : public GrowingState, public ::testing::WithParamInterface<MemoryKind> {};
+
+TEST_P(GrowingStateOfKind, StaysWhereItIs) {
+  ImplicitStatePtr state = start_growing();
+  append(*state, 1, 65, GetParam());  // more than is kept inside of the object
+  const void* const data = address(*state);
+  append(*state, 65, 2500, GetParam());
+  EXPECT_EQ(address(*state), data) << "10,000 bytes were reserved";
+  EXPECT_EQ(used_bytes(), 10'000u) << "and no more than is needed was used";
+  EXPECT_EQ(value(*state), numbers(2500));
+  const uint64_t held_bytes = state->bytes_held();
+  append(*state, 2500, 2501, GetParam());
+  EXPECT_NE(address(*state), data) << "it has outgrown them";
+  EXPECT_EQ(used_bytes(), 10'004u);
+  EXPECT_EQ(state->bytes_held(), held_bytes + 4);
+  const void* const moved = address(*state);
+  append(*state, 2501, 3600, GetParam());
+  EXPECT_EQ(address(*state), moved);
+  EXPECT_EQ(value(*state), numbers(3600));
+  state.reset();
+  EXPECT_EQ(cpu.live() + gpu.live(), 0u);
+}
+
+TEST_P(GrowingStateOfKind, BeginsSmallAgain) {
+  ImplicitStatePtr state = start_growing();
+  append(*state, 1, 2500, GetParam());
+  ASSERT_TRUE(state->begin().ok());
+  EXPECT_EQ(value(*state), Values{0});
+  append(*state, 1, 2500, GetParam());
+  EXPECT_EQ(value(*state), numbers(2500));
+  EXPECT_EQ(cpu.live() + gpu.live(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowingStateOfKind, ::testing::Values(MemoryKind::kCpu, MemoryKind::kGpu));
+
+TEST_F(GrowingState, WithoutMemoryItStaysAsItIs) {
+  ImplicitStatePtr state = start_growing();
+  append(*state, 1, 1000);
+  cpu.set_limit(cpu.used_bytes() + 100);
+  EXPECT_EQ(ask(*state, "O", DataType::kInt32, {1026}, 4104).code(), Code::kResourceExhausted);
+  EXPECT_EQ(value(*state), numbers(1000));
+  append(*state, 1000, 1025);
+  EXPECT_EQ(value(*state), numbers(1025));
+}
+
+TEST_F(ImplicitStateTest, WhatCanNotGrowWhereItIsIsSeldomCopied) {
   StateTensor tensor = state_tensor("I", "O", DataType::kInt32, {-1}, {1});
   tensor.same_buffer = tensor.growable = true;
   make({tensor});
-  provide("cpu", cpu);
+  provide("cpu", cpu, Memory::kDevicesMinor);
   ImplicitStatePtr state = start();
-  Values expected{0};
-  for (int i = 1; i < 3000; ++i) {
-    expected.push_back(i);
-    Request request;
-    state->attach(request);
-    Buffer buffer;
-    const int64_t shape[] = {i + 1};
-    ASSERT_TRUE(
-        state->output("O", DataType::kInt32, shape, expected.size() * 4, MemoryKind::kCpu, 0, &buffer).ok());
-    static_cast<int32_t*>(buffer.data)[i] = i;  // and nothing but what is new
-    ASSERT_TRUE(state->commit("O").ok());
-  }
-  EXPECT_EQ(value(*state), expected);
+  append(*state, 1, 3000);
+  EXPECT_EQ(value(*state), numbers(3000));
   EXPECT_LE(cpu.allocations(), 20u);
   EXPECT_EQ(cpu.live(), 1u);
   const uint64_t allocations = cpu.allocations();

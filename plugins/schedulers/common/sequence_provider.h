@@ -33,6 +33,10 @@ inline constexpr OptionTable kSequenceOptions{
         .range("0us", "1s")
         .help("An idle instance most of whose recent executions took less is run on the thread that brought "
               "the request. 0us: always on the instance's own thread."),
+    option_bytes("growable_state", "1GiB")
+        .help(
+            "Addresses reserved for each state with use_growable_memory, which grows within them without "
+            "being copied; only what it has is used of the memory. 0: none are, and it is copied as it grows."),
 };
 
 /// Of all models of a plugin.
@@ -77,7 +81,8 @@ template <class Provider>
 class SequencePlugin final : public Plugin {
  public:
   explicit SequencePlugin(Host& host)
-      : state_memory_(host), provider_(sequence_provider_settings(host, state_memory_)) {}
+      : state_memory_(host, host.options().get_bytes("growable_state")),
+        provider_(sequence_provider_settings(host, state_memory_)) {}
 
   Status start() override { return state_memory_.open(); }
   void stop() override { state_memory_.close(); }

@@ -1,21 +1,32 @@
 #include "schedulers/common/state_memory.h"
 
+#include <algorithm>
 #include <new>
 
 namespace atl::schedulers {
+namespace {
+
+/// Sizes come from backends.
+constexpr uint64_t half_again(uint64_t size_bytes) noexcept {
+  return size_bytes + std::min(size_bytes / 2, UINT64_MAX - size_bytes);
+}
+
+}  // namespace
 
 void StateBlock::reset() noexcept {
-  if (buffer_.data != nullptr && provider_) {
+  if (buffer_.data != nullptr && origin_ == Origin::kGrowable) {
+    provider_->free_growable(buffer_);
+  } else if (buffer_.data != nullptr && provider_) {
     provider_->free(buffer_);
-  } else if (buffer_.data != nullptr && !borrowed_) {
+  } else if (buffer_.data != nullptr && origin_ != Origin::kBorrowed) {
     ::operator delete(buffer_.data, std::align_val_t(StateMemory::kAlignment));
   }
   buffer_ = {};
-  borrowed_ = false;
+  origin_ = Origin::kAllocated;
   provider_.reset();
 }
 
-StateMemory::StateMemory(Host& host) {
+StateMemory::StateMemory(Host& host, uint64_t growable_bytes) : growable_bytes_(growable_bytes) {
   for (size_t i = 0; i < kKinds; ++i) {
     providers_[i].emplace(host, [&host, i] {
       const auto kind = static_cast<MemoryKind>(i);
@@ -66,6 +77,28 @@ Result<StateBlock> StateMemory::allocate(uint64_t size_bytes, MemoryKind kind, i
     if (block.ok()) return block;
   }
   return allocate_kind(size_bytes, MemoryKind::kCpu, 0);
+}
+
+Result<StateBlock> StateMemory::allocate_growable(uint64_t size_bytes, MemoryKind kind,
+                                                  int64_t device_id) noexcept {
+  if (growable_bytes_ != 0 && static_cast<size_t>(kind) < kKinds) {
+    auto& provider = providers_[static_cast<size_t>(kind)];
+    StateBlock block;
+    if (provider) block.provider_ = provider->hold();
+    if (block.provider_ && block.provider_.minor() >= Memory::kGrowableMinor) {
+      const uint64_t most_bytes = std::max(growable_bytes_, half_again(size_bytes));
+      Result<Buffer> buffer = block.provider_->allocate_growable(size_bytes, most_bytes, device_id);
+      if (buffer.ok()) {
+        block.buffer_ = *buffer;
+        block.origin_ = StateBlock::Origin::kGrowable;
+        return block;
+      }
+    }
+  }
+  // So that what grows in many small steps is copied a few times and not in each of them.
+  Result<StateBlock> block = allocate(half_again(size_bytes), kind, device_id);
+  if (!block.ok()) block = allocate(size_bytes, kind, device_id);
+  return block;
 }
 
 Status StateMemory::copy(const StateBlock& to, const StateBlock& from, uint64_t size_bytes) noexcept {

@@ -16,13 +16,13 @@ class StateBlock {
   StateBlock() noexcept = default;
   StateBlock(StateBlock&& other) noexcept
       : buffer_(std::exchange(other.buffer_, {})),
-        borrowed_(other.borrowed_),
+        origin_(other.origin_),
         provider_(std::move(other.provider_)) {}
   StateBlock& operator=(StateBlock&& other) noexcept {
     if (this != &other) {
       reset();
       buffer_ = std::exchange(other.buffer_, {});
-      borrowed_ = other.borrowed_;
+      origin_ = other.origin_;
       provider_ = std::move(other.provider_);
     }
     return *this;
@@ -33,7 +33,7 @@ class StateBlock {
     StateBlock block;
     block.buffer_.data = data;
     block.buffer_.size_bytes = size_bytes;
-    block.borrowed_ = true;
+    block.origin_ = Origin::kBorrowed;
     return block;
   }
 
@@ -41,15 +41,19 @@ class StateBlock {
   explicit operator bool() const noexcept { return buffer_.data != nullptr; }
   /// All of it; its size is at least the size that was asked for.
   const Buffer& buffer() const noexcept { return buffer_; }
-  bool is_borrowed() const noexcept { return borrowed_; }
+  bool is_borrowed() const noexcept { return origin_ == Origin::kBorrowed; }
+  bool is_growable() const noexcept { return origin_ == Origin::kGrowable; }
+  /// Makes a growable one so large, or somewhat larger, where it is. Errors: as Memory::grow().
+  Status grow(uint64_t size_bytes) noexcept { return provider_->grow(buffer_, size_bytes); }
   /// Its provider has gone or was replaced, and is not stopped as long as this block is kept.
   bool is_outdated() const noexcept { return provider_.is_outdated(); }
   void reset() noexcept;
 
  private:
   friend class StateMemory;
+  enum class Origin : uint8_t { kAllocated, kGrowable, kBorrowed };
   Buffer buffer_;
-  bool borrowed_ = false;
+  Origin origin_ = Origin::kAllocated;
   Followed<Memory>::Hold provider_;  // none: the heap
 };
 
@@ -62,8 +66,9 @@ class StateMemory {
 
   /// The heap and nothing else, for who has no host.
   StateMemory() noexcept = default;
-  /// \param host  outlives it. The heap only, until open().
-  explicit StateMemory(Host& host);
+  /// The heap only, until open(). \param host  outlives it
+  /// \param growable_bytes  addresses that are reserved for a block that grows; 0: none grows where it is
+  StateMemory(Host& host, uint64_t growable_bytes);
   StateMemory(const StateMemory&) = delete;
   StateMemory& operator=(const StateMemory&) = delete;
 
@@ -74,6 +79,9 @@ class StateMemory {
   /// [request] \param device_id  of GPUs the CUDA ordinal
   /// Errors: RESOURCE_EXHAUSTED.
   Result<StateBlock> allocate(uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;
+  /// The same, growable where the provider of that kind has such memory and one is left: otherwise what
+  /// allocate() gives for half as many bytes again, or for these where there are no more.
+  Result<StateBlock> allocate_growable(uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;
   /// Copies the first bytes of one block to the beginning of another; blocks. [request]
   /// Errors: as Memory::copy().
   static Status copy(const StateBlock& to, const StateBlock& from, uint64_t size_bytes) noexcept;
@@ -82,6 +90,7 @@ class StateMemory {
   static constexpr size_t kKinds = 3;
   Result<StateBlock> allocate_kind(uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;
 
+  const uint64_t growable_bytes_ = 0;
   std::optional<Followed<Memory>> providers_[kKinds];  // by kind
 };
 

@@ -15,8 +15,8 @@ namespace {
 class StateMemoryTest : public ::testing::Test {
  protected:
   ~StateMemoryTest() override { memory_.close(); }
-  void provide(const char* instance, Memory& provider) {
-    host_.registry().publish<Memory>(instance, provider, 0, Memory::kDevicesMinor);
+  void provide(const char* instance, Memory& provider, uint32_t minor = Memory::kGrowableMinor) {
+    host_.registry().publish<Memory>(instance, provider, 0, minor);
     test::tell_service_changed(host_, Memory::kInterfaceId, instance);
   }
   StateBlock take(uint64_t size_bytes, MemoryKind kind = MemoryKind::kCpu, int64_t device_id = 0) {
@@ -26,7 +26,7 @@ class StateMemoryTest : public ::testing::Test {
   }
 
   test::FakeHost host_;
-  StateMemory memory_{host_};
+  StateMemory memory_{host_, 1000};
 };
 
 TEST_F(StateMemoryTest, WithoutProvidersThereIsTheHeap) {
@@ -81,6 +81,39 @@ TEST_F(StateMemoryTest, ABlockKeepsItsProviderAndSaysThatItIsToGo) {
   EXPECT_EQ(host_.registry().holders(Memory::kInterfaceId), 1u);
   const StateBlock other = take(8);
   EXPECT_EQ(second.live(), 1u);
+}
+
+TEST_F(StateMemoryTest, WhereMemoryDoesNotGrowThereIsHalfAsMuchAgain) {
+  HostMemoryFake older(MemoryKind::kCpu), cpu(MemoryKind::kCpu);
+  ASSERT_TRUE(memory_.open().ok());
+  const StateBlock heap = memory_.allocate_growable(100, MemoryKind::kCpu, 0).value();
+  provide("cpu", older, Memory::kDevicesMinor);
+  const StateBlock fixed = memory_.allocate_growable(100, MemoryKind::kCpu, 0).value();
+  EXPECT_EQ(older.used_bytes(), 150u);
+  for (const StateBlock* block : {&heap, &fixed}) {
+    EXPECT_FALSE(block->is_growable());
+    EXPECT_EQ(block->buffer().size_bytes, 150u);
+  }
+  provide("cpu", cpu);
+  StateBlock grows = memory_.allocate_growable(100, MemoryKind::kCpu, 0).value();
+  ASSERT_TRUE(grows.is_growable());
+  EXPECT_EQ(cpu.used_bytes(), 100u);
+  EXPECT_TRUE(grows.grow(1000).ok());
+  EXPECT_EQ(grows.grow(1001).code(), Code::kOutOfRange);
+  EXPECT_EQ(grows.buffer().size_bytes, 1000u);
+  const StateBlock large = memory_.allocate_growable(2000, MemoryKind::kCpu, 0).value();
+  EXPECT_TRUE(large.is_growable()) << "more than is reserved otherwise";
+  cpu.set_limit(cpu.used_bytes() + 110);
+  const StateBlock tight = memory_.allocate_growable(105, MemoryKind::kCpu, 0).value();
+  EXPECT_EQ(memory_.allocate_growable(105, MemoryKind::kCpu, 0).status().code(), Code::kResourceExhausted);
+  StateMemory none(host_, 0);
+  ASSERT_TRUE(none.open().ok());
+  cpu.set_limit(0);
+  {
+    const StateBlock block = none.allocate_growable(10, MemoryKind::kCpu, 0).value();
+    EXPECT_FALSE(block.is_growable()) << "none is to grow where it is";
+  }
+  none.close();
 }
 
 TEST_F(StateMemoryTest, ALimitIsAnError) {

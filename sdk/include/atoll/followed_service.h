@@ -37,6 +37,8 @@ class Followed {
     Interface* get() const noexcept { return hold_ ? hold_->get() : nullptr; }
     Interface* operator->() const noexcept { return hold_->get(); }
     Interface& operator*() const noexcept { return *hold_->get(); }
+    /// The highest minor version that the provider implements; only if there is one.
+    uint32_t minor() const noexcept { return hold_->minor(); }
     /// The provider has gone or was replaced since: whoever keeps a hold between its uses ends it now.
     bool is_outdated() const noexcept { return hold_.is_outdated(); }
     void reset() noexcept { hold_.reset(); }

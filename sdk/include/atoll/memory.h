@@ -50,6 +50,7 @@ class Memory {
   static constexpr std::string_view kInterfaceId = "atoll.memory/1";
   /// The first minor version that has the functions marked with it.
   static constexpr uint32_t kDevicesMinor = 1;
+  static constexpr uint32_t kGrowableMinor = 2;
 
   /// The kind this provider serves.
   virtual MemoryKind kind() const noexcept = 0;
@@ -89,6 +90,28 @@ class Memory {
   }
   /// Gives back exactly what open_handle() gave, when nothing uses it any more.
   virtual void close_handle(const Buffer& /*buffer*/) noexcept {}
+
+  // --- since minor 2 ---
+
+  /// As allocate(), and grow() may make it larger where it is: `most_bytes` of addresses are reserved, which
+  /// counts nowhere, of which those of the buffer can be used. The buffer has size_bytes at least; its size is
+  /// rounded up to what is given at a time (pages), and that is what counts as used.
+  /// Errors: as allocate(); RESOURCE_EXHAUSTED also: there are no more addresses, or too many such buffers;
+  /// INVALID_ARGUMENT also: size_bytes is more than most_bytes; UNIMPLEMENTED memory of this kind stays as it is.
+  virtual Result<Buffer> allocate_growable(uint64_t /*size_bytes*/, uint64_t /*most_bytes*/,
+                                           int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind does not grow");
+  }
+  /// Makes the buffer size_bytes large, or somewhat more; where it is as large already, nothing is done. Address
+  /// and contents stay, what is new is uninitialised. Others may use the buffer meanwhile. \param buffer  what
+  /// allocate_growable() gave and grow() changed since; one call at a time
+  /// Errors, of which nothing changes: OUT_OF_RANGE that is more than its most_bytes; RESOURCE_EXHAUSTED the limit
+  /// is reached or the system has none.
+  virtual Status grow(Buffer& /*buffer*/, uint64_t /*size_bytes*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind does not grow");
+  }
+  /// Gives back what allocate_growable() gave, as grow() left it.
+  virtual void free_growable(const Buffer& /*buffer*/) noexcept {}
 
  protected:
   ~Memory() = default;

@@ -1,5 +1,7 @@
 /// The suites run against the fakes, and against providers that are broken on purpose: those must be noticed.
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <new>
 
 #include "atoll/backend/responder.h"
@@ -17,7 +19,15 @@ namespace atl::test {
 namespace {
 
 /// What TestMemory does wrong.
-enum class Fault { kNone, kMisaligned, kForgetsToCount, kCountsRefused };
+enum class Fault {
+  kNone,
+  kMisaligned,
+  kForgetsToCount,
+  kCountsRefused,
+  kMovesWhenGrowing,
+  kGrowsBeyondTheLimit,
+  kGrowsBeyondTheEnd
+};
 
 class TestMemory final : public Memory {
  public:
@@ -25,14 +35,7 @@ class TestMemory final : public Memory {
   virtual ~TestMemory() = default;
   MemoryKind kind() const noexcept override { return MemoryKind::kCpu; }
   Result<Buffer> allocate(uint64_t size_bytes, int64_t device_id) noexcept override {
-    uint64_t room = limit_bytes_ == 0 ? uint64_t{1} << 40 : limit_bytes_;
-    uint64_t used = used_bytes_;
-    do {
-      if (size_bytes > room || used > room - size_bytes) {
-        if (fault_ == Fault::kCountsRefused) ++used_bytes_;
-        return Status(Code::kResourceExhausted, cat(size_bytes, " bytes do not fit into ", room));
-      }
-    } while (!used_bytes_.compare_exchange_weak(used, used + size_bytes));
+    ATOLL_RETURN_IF_ERROR(count(size_bytes));
     void* data = ::operator new(size_bytes + 128, std::align_val_t(64));
     if (fault_ == Fault::kMisaligned) data = static_cast<char*>(data) + 8;
     return Buffer{data, size_bytes, MemoryKind::kCpu, static_cast<int32_t>(device_id)};
@@ -42,21 +45,71 @@ class TestMemory final : public Memory {
     ::operator delete(data, std::align_val_t(64));
     if (fault_ != Fault::kForgetsToCount) used_bytes_ -= buffer.size_bytes;
   }
+  Result<Buffer> allocate_growable(uint64_t size_bytes, uint64_t most_bytes,
+                                   int64_t device_id) noexcept override {
+    if (size_bytes > most_bytes) return invalid_argument("more than the most");
+    if (most_bytes > uint64_t{1} << 40) return Status(Code::kResourceExhausted, "no such block");
+    ATOLL_RETURN_IF_ERROR(count(size_bytes));
+    void* data = ::operator new(most_bytes + 1, std::align_val_t(64));
+    std::lock_guard lock(mutex_);
+    most_bytes_[data] = most_bytes;
+    return Buffer{data, size_bytes, MemoryKind::kCpu, static_cast<int32_t>(device_id)};
+  }
+  Status grow(Buffer& buffer, uint64_t size_bytes) noexcept override {
+    if (size_bytes <= buffer.size_bytes) return {};
+    std::lock_guard lock(mutex_);
+    auto most = most_bytes_.extract(buffer.data);
+    const bool is_too_large = size_bytes > most.mapped();
+    if (is_too_large && fault_ == Fault::kGrowsBeyondTheEnd) size_bytes = most.mapped();
+    Status status;
+    if (is_too_large && fault_ != Fault::kGrowsBeyondTheEnd) status = Status(Code::kOutOfRange, "no room");
+    if (status.ok() && fault_ != Fault::kGrowsBeyondTheLimit) status = count(size_bytes - buffer.size_bytes);
+    if (status.ok() && fault_ == Fault::kGrowsBeyondTheLimit) used_bytes_ += size_bytes - buffer.size_bytes;
+    if (status.ok() && fault_ == Fault::kMovesWhenGrowing) {
+      most.key() = ::operator new(most.mapped() + 1, std::align_val_t(64));
+      std::memcpy(most.key(), buffer.data, buffer.size_bytes);
+      ::operator delete(std::exchange(buffer.data, most.key()), std::align_val_t(64));
+    }
+    if (status.ok()) buffer.size_bytes = size_bytes;
+    most_bytes_.insert(std::move(most));
+    return status;
+  }
+  void free_growable(const Buffer& buffer) noexcept override {
+    std::lock_guard lock(mutex_);
+    most_bytes_.erase(buffer.data);
+    ::operator delete(buffer.data, std::align_val_t(64));
+    used_bytes_ -= buffer.size_bytes;
+  }
   uint64_t used_bytes() const noexcept override { return used_bytes_; }
   uint64_t limit_bytes() const noexcept override { return limit_bytes_; }
 
  private:
+  Status count(uint64_t size_bytes) noexcept {
+    const uint64_t room = limit_bytes_ == 0 ? uint64_t{1} << 40 : limit_bytes_;
+    uint64_t used = used_bytes_;
+    do {
+      if (size_bytes > room || used > room - size_bytes) {
+        if (fault_ == Fault::kCountsRefused) ++used_bytes_;
+        return Status(Code::kResourceExhausted, cat(size_bytes, " bytes do not fit into ", room));
+      }
+    } while (!used_bytes_.compare_exchange_weak(used, used + size_bytes));
+    return {};
+  }
+
   const uint64_t limit_bytes_;
   const Fault fault_;
+  std::mutex mutex_;
+  std::map<void*, uint64_t> most_bytes_;  // of those that grow
   std::atomic<uint64_t> used_bytes_{0};
 };
 
 MemoryProvider memory(std::string name, Fault fault, std::vector<ConformanceException> exceptions = {}) {
-  return {std::move(name),
-          [fault](uint64_t limit) { return std::make_shared<TestMemory>(limit, fault); },
-          0,
-          {},
-          std::move(exceptions)};
+  MemoryProvider provider;
+  provider.name = std::move(name);
+  provider.make = [fault](uint64_t limit) { return std::make_shared<TestMemory>(limit, fault); };
+  provider.grows = true;
+  provider.exceptions = std::move(exceptions);
+  return provider;
 }
 INSTANTIATE_TEST_SUITE_P(
     Fakes, MemoryConformance,
@@ -70,7 +123,15 @@ INSTANTIATE_TEST_SUITE_P(
                       memory("counts refused", Fault::kCountsRefused,
                              {expected_failure("LimitRefusesAndRecovers", "on purpose"),
                               expected_failure("AbsurdSizesAreRefused", "on purpose"),
-                              expected_failure("ThreadsShareOneLimit", "on purpose")})));
+                              expected_failure("TheLimitIsForWhatIsUsedOfAGrowingBuffer", "on purpose"),
+                              expected_failure("ThreadsShareOneLimit", "on purpose")}),
+                      memory("moves", Fault::kMovesWhenGrowing,
+                             {expected_failure("WhatGrowsStaysWhereItIs", "on purpose")}),
+                      memory("beyond the limit", Fault::kGrowsBeyondTheLimit,
+                             {expected_failure("TheLimitIsForWhatIsUsedOfAGrowingBuffer", "on purpose"),
+                              expected_failure("ThreadsShareOneLimit", "on purpose")}),
+                      memory("beyond the end", Fault::kGrowsBeyondTheEnd,
+                             {expected_failure("GrowingEndsWithWhatIsReserved", "on purpose")})));
 
 INSTANTIATE_TEST_SUITE_P(
     Fakes, SchedulerConformance,

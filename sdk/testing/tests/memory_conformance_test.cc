@@ -24,6 +24,7 @@ MemoryProvider fake_device() {
   provider.make = [](uint64_t limit_bytes) { return std::make_shared<FakeDeviceMemory>(2, limit_bytes); };
   provider.device_id = 1;
   provider.share = shared_object;
+  provider.grows = true;
   return provider;
 }
 

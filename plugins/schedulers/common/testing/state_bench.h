@@ -42,14 +42,16 @@ inline std::vector<int64_t> shape_in(const Request& request, std::string_view na
 /// The states of a model, and providers of memory where a test publishes them.
 class StateBench : public ::testing::Test {
  protected:
+  static constexpr uint64_t kGrowableBytes = 10'000;
+
   StateBench() { EXPECT_TRUE(memory.open().ok()); }
   ~StateBench() override { close(); }
   void close() {
     states.reset();
     memory.close();
   }
-  void provide(const char* instance, Memory& provider) {
-    host.registry().publish<Memory>(instance, provider, 0, Memory::kDevicesMinor);
+  void provide(const char* instance, Memory& provider, uint32_t minor = Memory::kGrowableMinor) {
+    host.registry().publish<Memory>(instance, provider, 0, minor);
     test::tell_service_changed(host, Memory::kInterfaceId, instance);
   }
   void withdraw(const char* instance) {
@@ -109,7 +111,7 @@ class StateBench : public ::testing::Test {
   test::FakeHost host;
   HostMemoryFake cpu{MemoryKind::kCpu};
   test::FakeDeviceMemory gpu;
-  StateMemory memory{host};
+  StateMemory memory{host, kGrowableBytes};
   std::unique_ptr<ImplicitStates> states;
 };
 

@@ -128,9 +128,36 @@ class FakeDeviceMemory final : public Memory {
   Result<Buffer> allocate(uint64_t size_bytes, int64_t device_id) noexcept override {
     ATOLL_RETURN_IF_ERROR(check_device(device_id));
     std::lock_guard lock(mutex_);
-    return add(size_bytes, device_id, false, -1);
+    return add({.size_bytes = size_bytes, .most_bytes = size_bytes, .device_id = to_id(device_id)}, -1);
   }
-  void free(const Buffer& buffer) noexcept override { remove(buffer, false); }
+  void free(const Buffer& buffer) noexcept override { remove(buffer, Origin::kAllocated); }
+
+  Result<Buffer> allocate_growable(uint64_t size_bytes, uint64_t most_bytes,
+                                   int64_t device_id) noexcept override {
+    ATOLL_RETURN_IF_ERROR(check_device(device_id));
+    if (size_bytes > most_bytes) {
+      return invalid_argument(size_bytes, " bytes asked for of at most ", most_bytes);
+    }
+    std::lock_guard lock(mutex_);
+    return add({.size_bytes = size_bytes,
+                .most_bytes = most_bytes,
+                .device_id = to_id(device_id),
+                .origin = Origin::kGrowable},
+               -1);
+  }
+  Status grow(Buffer& buffer, uint64_t size_bytes) noexcept override {
+    std::lock_guard lock(mutex_);
+    Block& block = block_of(buffer, Origin::kGrowable)->second;
+    require(block.size_bytes == buffer.size_bytes);
+    if (size_bytes <= block.size_bytes) return {};
+    if (size_bytes > block.most_bytes) {
+      return make_status(Code::kOutOfRange, size_bytes, " bytes asked for of at most ", block.most_bytes);
+    }
+    ATOLL_RETURN_IF_ERROR(use(size_bytes - block.size_bytes, block.device_id));
+    buffer.size_bytes = block.size_bytes = size_bytes;
+    return {};
+  }
+  void free_growable(const Buffer& buffer) noexcept override { remove(buffer, Origin::kGrowable); }
 
   Status copy(const Buffer& to, const Buffer& from) noexcept override {
     if (from.size_bytes > to.size_bytes) {
@@ -164,21 +191,29 @@ class FakeDeviceMemory final : public Memory {
         make_status(Code::kOutOfRange, "the allocation has ", about.st_size, " bytes, expected ", size_bytes);
     if (static_cast<uint64_t>(about.st_size) >= size_bytes) {
       std::lock_guard lock(mutex_);
-      opened = add(size_bytes, device_id, true, fd);
+      opened = add({.size_bytes = size_bytes,
+                    .most_bytes = size_bytes,
+                    .device_id = to_id(device_id),
+                    .origin = Origin::kOpened},
+                   fd);
     }
     close(fd);
     return opened;
   }
-  void close_handle(const Buffer& buffer) noexcept override { remove(buffer, true); }
+  void close_handle(const Buffer& buffer) noexcept override { remove(buffer, Origin::kOpened); }
 
  private:
+  enum class Origin : uint8_t { kAllocated, kGrowable, kOpened };
   struct Block {
     uint64_t size_bytes = 0;
+    uint64_t most_bytes = 0;  ///< that it may grow to
+    int32_t device_id = 0;
+    Origin origin = Origin::kAllocated;
     uint64_t mapped_bytes = 0;
     void* host = nullptr;  ///< where the bytes really are
-    int32_t device_id = 0;
-    bool opened = false;  ///< by a handle
   };
+
+  static int32_t to_id(int64_t device_id) noexcept { return static_cast<int32_t>(device_id); }
 
   static Buffer host_buffer(void* data, uint64_t size_bytes) noexcept {
     Buffer buffer;
@@ -203,40 +238,52 @@ class FakeDeviceMemory final : public Memory {
     if (device_id >= 0 && device_id < devices_) return {};
     return invalid_argument("there is no GPU ", device_id, ", only ", devices_, " from 0 on");
   }
-  /// With the lock held. \param fd  of the bytes; below 0: new ones
-  Result<Buffer> add(uint64_t size_bytes, int64_t device_id, bool opened, int fd) noexcept {
+  /// Counts so many bytes more. With the lock held.
+  Status use(uint64_t size_bytes, int32_t device_id) noexcept {
     const uint64_t limit = limit_bytes_ == 0 ? uint64_t{1} << 40 : limit_bytes_;
     if (size_bytes > limit || used_bytes_ > limit - size_bytes) {
       return make_status(Code::kResourceExhausted, "GPU ", device_id, ": ", size_bytes, " bytes asked for, ",
                          used_bytes_, " bytes of the limit of ", limit, " bytes are in use");
     }
+    used_bytes_ += size_bytes;
+    return {};
+  }
+  /// With the lock held. \param block  where it is not mapped yet \param fd  of the bytes; below 0: new ones
+  Result<Buffer> add(Block block, int fd) noexcept {
+    ATOLL_RETURN_IF_ERROR(use(block.size_bytes, block.device_id));
     const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    Block block;
-    block.size_bytes = size_bytes;
-    block.mapped_bytes = std::max(page, (size_bytes + page - 1) / page * page);
-    block.device_id = static_cast<int32_t>(device_id);
-    block.opened = opened;
-    block.host = mmap(nullptr, block.mapped_bytes, PROT_READ | PROT_WRITE,
-                      fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
-    void* address =
-        mmap(nullptr, block.mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const bool is_possible = block.most_bytes <= uint64_t{1} << 40;
+    block.mapped_bytes = std::max(page, (block.most_bytes + page - 1) / page * page);
+    void* address = MAP_FAILED;
+    block.host = MAP_FAILED;
+    if (is_possible) {
+      block.host = mmap(nullptr, block.mapped_bytes, PROT_READ | PROT_WRITE,
+                        fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED, fd, 0);
+      address =
+          mmap(nullptr, block.mapped_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
     if (block.host == MAP_FAILED || address == MAP_FAILED) {
       if (block.host != MAP_FAILED) munmap(block.host, block.mapped_bytes);
       if (address != MAP_FAILED) munmap(address, block.mapped_bytes);
-      return make_status(Code::kResourceExhausted, "GPU ", device_id, ": the system has no ", size_bytes,
-                         " bytes");
+      used_bytes_ -= block.size_bytes;
+      return make_status(Code::kResourceExhausted, "GPU ", block.device_id, ": the system has no ",
+                         block.most_bytes, " bytes");
     }
     blocks_.emplace(reinterpret_cast<uintptr_t>(address), block);
-    used_bytes_ += size_bytes;
-    Buffer buffer = host_buffer(address, size_bytes);
+    Buffer buffer = host_buffer(address, block.size_bytes);
     buffer.kind = MemoryKind::kGpu;
     buffer.device_id = block.device_id;
     return buffer;
   }
-  void remove(const Buffer& buffer, bool opened) noexcept {
-    std::lock_guard lock(mutex_);
+  /// With the lock held.
+  std::map<uintptr_t, Block>::iterator block_of(const Buffer& buffer, Origin origin) noexcept {
     const auto found = blocks_.find(reinterpret_cast<uintptr_t>(buffer.data));
-    require(found != blocks_.end() && found->second.opened == opened);
+    require(found != blocks_.end() && found->second.origin == origin);
+    return found;
+  }
+  void remove(const Buffer& buffer, Origin origin) noexcept {
+    std::lock_guard lock(mutex_);
+    const auto found = block_of(buffer, origin);
     used_bytes_ -= found->second.size_bytes;
     unmap(found->first, found->second);
     blocks_.erase(found);

@@ -28,6 +28,8 @@ struct MemoryProvider {
     std::shared_ptr<void> owner;
   };
   std::function<Shared(uint64_t size_bytes)> share;
+  /// allocate_growable() is implemented.
+  bool grows = false;
   std::vector<ConformanceException> exceptions;
   friend void PrintTo(const MemoryProvider& provider, std::ostream* out) { *out << provider.name; }
 };
@@ -181,6 +183,8 @@ TEST_P(MemoryConformance, AbsurdSizesAreRefused) {
     auto memory = make();
     for (uint64_t size : {UINT64_MAX, UINT64_MAX - 63, UINT64_MAX - 4096, uint64_t{1} << 62}) {
       EXPECT_TRUE(is_failure(memory->allocate(size, device()), Code::kResourceExhausted)) << size;
+      if (!GetParam().grows) continue;
+      EXPECT_TRUE(is_failure(memory->allocate_growable(1, size, device()), Code::kResourceExhausted)) << size;
     }
     EXPECT_EQ(memory->used_bytes(), 0u);
   });
@@ -335,6 +339,76 @@ TEST_P(MemoryConformance, HandlesThatAreNoneAreRefused) {
   });
 }
 
+TEST_P(MemoryConformance, WhatGrowsStaysWhereItIs) {
+  check([&] {
+    auto memory = make();
+    if (!GetParam().grows) {
+      EXPECT_TRUE(is_failure(memory->allocate_growable(1, 1, device()), Code::kUnimplemented));
+      return;
+    }
+    auto made = memory->allocate_growable(10, kMiB + 1, device());
+    auto other = memory->allocate_growable(0, kMiB, device());
+    ASSERT_TRUE(is_ok(made) && is_ok(other));
+    Buffer buffer = made.value();
+    void* const data = buffer.data;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    EXPECT_NE(data, other->data);
+    EXPECT_EQ(buffer.kind, memory->kind());
+    EXPECT_EQ(buffer.device_id, device());
+    std::string bytes;
+    for (uint64_t size : {uint64_t{10}, uint64_t{10}, uint64_t{5000}, kMiB / 2, kMiB + 1, uint64_t{7}}) {
+      EXPECT_TRUE(is_ok(memory->grow(buffer, size))) << size;
+      EXPECT_EQ(buffer.data, data);
+      ASSERT_GE(buffer.size_bytes, size);
+      EXPECT_EQ(read(*memory, part_of(buffer, 0, bytes.size())), bytes) << "before " << size;
+      while (bytes.size() < size) bytes.push_back(static_cast<char>('a' + bytes.size() % 23));
+      write(*memory, buffer, bytes);
+    }
+    EXPECT_GE(buffer.size_bytes, kMiB + 1) << "it does not shrink";
+    EXPECT_GE(memory->used_bytes(), kMiB + 1);
+    memory->free_growable(buffer);
+    memory->free_growable(other.value());
+    EXPECT_EQ(memory->used_bytes(), 0u);
+  });
+}
+
+TEST_P(MemoryConformance, GrowingEndsWithWhatIsReserved) {
+  check([&] {
+    auto memory = make();
+    if (!GetParam().grows) return;
+    EXPECT_TRUE(is_failure(memory->allocate_growable(11, 10, device()), Code::kInvalidArgument));
+    auto made = memory->allocate_growable(100, kMiB, device());
+    ASSERT_TRUE(is_ok(made));
+    Buffer buffer = made.value();
+    for (uint64_t size : {2 * kMiB, uint64_t{1} << 62, UINT64_MAX - 100, UINT64_MAX}) {
+      const uint64_t was = buffer.size_bytes;
+      EXPECT_TRUE(is_failure(memory->grow(buffer, size), Code::kOutOfRange)) << size;
+      EXPECT_EQ(buffer.size_bytes, was);
+    }
+    EXPECT_TRUE(is_ok(memory->grow(buffer, kMiB))) << "after what was refused";
+    memory->free_growable(buffer);
+  });
+}
+
+TEST_P(MemoryConformance, TheLimitIsForWhatIsUsedOfAGrowingBuffer) {
+  check([&] {
+    auto memory = make(8 * kMiB);
+    if (!GetParam().grows) return;
+    auto made = memory->allocate_growable(1000, 64 * kMiB, device());
+    ASSERT_TRUE(is_ok(made)) << "addresses do not count";
+    Buffer buffer = made.value();
+    EXPECT_GE(memory->used_bytes(), 1000u);
+    EXPECT_TRUE(is_failure(memory->grow(buffer, 8 * kMiB + 1), Code::kResourceExhausted));
+    EXPECT_TRUE(
+        is_failure(memory->allocate_growable(8 * kMiB, 8 * kMiB, device()), Code::kResourceExhausted));
+    EXPECT_TRUE(is_ok(memory->grow(buffer, 8 * kMiB)));
+    EXPECT_TRUE(is_failure(memory->allocate(1, device()), Code::kResourceExhausted));
+    EXPECT_EQ(memory->used_bytes(), 8 * kMiB);
+    memory->free_growable(buffer);
+    EXPECT_EQ(memory->used_bytes(), 0u);
+  });
+}
+
 TEST_P(MemoryConformance, ThreadsShareOneLimit) {
   check([&] {
     auto memory = make(kMiB);
@@ -344,22 +418,26 @@ TEST_P(MemoryConformance, ThreadsShareOneLimit) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       threads.emplace_back([&, seed] {
         Random random(seed);
-        std::vector<Buffer> held;
+        std::vector<Buffer> held, growing;
         for (int i = 0; i < 300; ++i) {
-          auto buffer = memory->allocate(random.below(kMiB / 4), device());
+          const bool grows = GetParam().grows && random.chance(30);
+          auto buffer = grows ? memory->allocate_growable(random.below(kMiB / 8), kMiB, device())
+                              : memory->allocate(random.below(kMiB / 4), device());
+          if (buffer.ok() && grows) (void)memory->grow(buffer.value(), random.below(kMiB / 4)).ok();
           if (buffer.ok()) {
-            held.push_back(buffer.value());
+            (grows ? growing : held).push_back(buffer.value());
             ++granted;
           } else {
             ++refused;
           }
           if (memory->used_bytes() > kMiB) over = true;
-          if (!buffer.ok()) {
+          if (!buffer.ok() || i == 299) {
             for (const Buffer& old : held) memory->free(old);
+            for (const Buffer& old : growing) memory->free_growable(old);
             held.clear();
+            growing.clear();
           }
         }
-        for (const Buffer& old : held) memory->free(old);
       });
     }
     for (std::thread& thread : threads) thread.join();
