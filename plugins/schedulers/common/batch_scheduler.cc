@@ -175,7 +175,7 @@ Status BatchScheduler::enqueue(Request& request) noexcept {
     std::lock_guard lock(mutex_);
     admission = admit(request, now_ns, &due);
   }
-  run(due, true);
+  dispatcher_.run(due, true);
   switch (admission) {
     case Admission::kTaken:
       return {};
@@ -195,22 +195,7 @@ Status BatchScheduler::enqueue(Request& request) noexcept {
   return unavailable_for(request, kQueueFull);
 }
 
-void BatchScheduler::run(InstanceSlot* due, bool here) noexcept {
-  while (due != nullptr) {
-    InstanceSlot& slot = *due;
-    due = std::exchange(slot.next, nullptr);
-    if (!drop_unwanted(slot) && !next_batch(slot, 0)) continue;
-    // This thread can run one of them; the others must not wait for that.
-    if (here && due == nullptr) {
-      dispatcher_.dispatch(slot);
-    } else {
-      dispatcher_.hand_over(slot);
-    }
-  }
-}
-
-/// \returns true if something is left to be executed.
-bool BatchScheduler::drop_unwanted(InstanceSlot& slot) noexcept {
+bool BatchScheduler::prepare(InstanceSlot& slot) noexcept {
   bool all_wanted = true;
   for (Request* request : slot.requests()) all_wanted = waiting_.end_wait(*request) && all_wanted;
   if (all_wanted) return true;
@@ -227,23 +212,16 @@ bool BatchScheduler::drop_unwanted(InstanceSlot& slot) noexcept {
 }
 
 bool BatchScheduler::next_batch(InstanceSlot& slot, uint32_t finished) noexcept {
-  while (true) {
-    bool filled = false;
-    {
-      std::lock_guard lock(mutex_);
-      taken_ -= finished;
-      int64_t now_ns = clock_.now_ns();
-      if (finished != 0 && settings_.tuner != nullptr) {
-        settings_.tuner->executed(slot.total_batch_size(), slot.last_duration_ns());
-      }
-      expire(now_ns);
-      filled = !queue_.empty() && queue_.size() >= settings_.hold_until && fill(slot, now_ns);
-      if (!filled) dispatcher_.put_idle(slot);
-    }
-    if (!filled) return false;
-    if (drop_unwanted(slot)) return true;
-    finished = 0;
+  std::lock_guard lock(mutex_);
+  taken_ -= finished;
+  const int64_t now_ns = clock_.now_ns();
+  if (finished != 0 && settings_.tuner != nullptr) {
+    settings_.tuner->executed(slot.total_batch_size(), slot.last_duration_ns());
   }
+  expire(now_ns);
+  const bool filled = !queue_.empty() && queue_.size() >= settings_.hold_until && fill(slot, now_ns);
+  if (!filled) dispatcher_.put_idle(slot);
+  return filled;
 }
 
 void BatchScheduler::recheck() noexcept {
@@ -256,7 +234,7 @@ void BatchScheduler::recheck() noexcept {
     fill_idle_instances(now_ns, &due);
     waiting_.arm_for_timeouts(queue_);
   }
-  run(due, true);
+  dispatcher_.run(due, true);
 }
 
 void BatchScheduler::stop_accepting() noexcept {
@@ -272,7 +250,7 @@ void BatchScheduler::stop_accepting() noexcept {
     expire(now_ns);
     fill_idle_instances(now_ns, &due);
   }
-  run(due, false);
+  dispatcher_.run(due, false);
 }
 
 uint64_t BatchScheduler::in_flight() const noexcept {

@@ -59,8 +59,7 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   void on_cancelled(Request& request) noexcept override;
 
   // --- without it ---
-  void run(InstanceSlot* due, bool here) noexcept;
-  bool drop_unwanted(InstanceSlot& slot) noexcept;
+  bool prepare(InstanceSlot& slot) noexcept override;
   bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
   void recheck() noexcept override;
 

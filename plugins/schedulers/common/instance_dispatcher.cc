@@ -142,8 +142,29 @@ bool InstanceDispatcher::may_run_inline(const InstanceSlot& slot) const noexcept
   return inline_depth < limits_.inline_depth_max && slot.execution_time_.is_light();
 }
 
-void InstanceDispatcher::dispatch(InstanceSlot& slot) noexcept {
-  if (!may_run_inline(slot)) return hand_over(slot);
+void InstanceDispatcher::run(InstanceSlot* due, bool here) noexcept {
+  while (due != nullptr) {
+    InstanceSlot& slot = *due;
+    due = std::exchange(slot.next, nullptr);
+    if (!source_.prepare(slot) && !fill(slot, 0)) continue;
+    if (here && due == nullptr && may_run_inline(slot)) {
+      run_here(slot);
+    } else {
+      hand_over(slot);
+    }
+  }
+}
+
+/// \returns false if it has no batch any more, and is not to be touched
+bool InstanceDispatcher::fill(InstanceSlot& slot, uint32_t finished) noexcept {
+  while (source_.next_batch(slot, finished)) {
+    if (source_.prepare(slot)) return true;
+    finished = 0;
+  }
+  return false;
+}
+
+void InstanceDispatcher::run_here(InstanceSlot& slot) noexcept {
   ++inline_depth;
   bool more = true;
   for (uint32_t batches = 0; more; ++batches) {
@@ -153,7 +174,7 @@ void InstanceDispatcher::dispatch(InstanceSlot& slot) noexcept {
     }
     uint32_t finished = slot.request_count();
     execute(slot);
-    more = source_.next_batch(slot, finished);
+    more = fill(slot, finished);
   }
   --inline_depth;
 }
@@ -164,7 +185,7 @@ void InstanceDispatcher::hand_over(InstanceSlot& slot) noexcept {
     if (made.ok()) break;
     const uint32_t finished = slot.request_count();
     fail_batch(slot, made, FailureReason::kOther);
-    if (!source_.next_batch(slot, finished)) return;
+    if (!fill(slot, finished)) return;
   }
   slot.executor_->post({&run_on_executor, &slot, nullptr});
 }
@@ -178,7 +199,7 @@ void InstanceDispatcher::call_for(InstanceSlot& slot) noexcept {
 
 void InstanceDispatcher::run_if_due(void* raw) noexcept {
   auto& slot = *static_cast<InstanceSlot*>(raw);
-  if (slot.dispatcher_->source_.next_batch(slot, 0)) run_on_executor(raw);
+  if (slot.dispatcher_->fill(slot, 0)) run_on_executor(raw);
 }
 
 void InstanceDispatcher::run_on_executor(void* raw) noexcept {
@@ -188,7 +209,7 @@ void InstanceDispatcher::run_on_executor(void* raw) noexcept {
   while (more) {
     uint32_t finished = slot.request_count();
     self.execute(slot);
-    more = self.source_.next_batch(slot, finished);
+    more = self.fill(slot, finished);
   }
 }
 

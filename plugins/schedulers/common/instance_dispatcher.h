@@ -87,6 +87,9 @@ class BatchSource {
   /// with the next batch and returns true, or gives the slot to put_idle() under the scheduler's lock, does
   /// not touch it any more and returns false. Called with no lock held, on the thread that ran the batch.
   virtual bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept = 0;
+  /// The slot's batch is executed next: what need not be is answered and taken out of it. Called with no lock
+  /// held. \returns false if nothing is left
+  virtual bool prepare(InstanceSlot& slot) noexcept = 0;
 
  protected:
   ~BatchSource() = default;
@@ -148,11 +151,10 @@ class InstanceDispatcher final : private AdmissionListener {
   uint32_t idle_count() const noexcept { return idle_count_; }
 
   // --- without the scheduler's lock ---
-  /// Runs the slot's batch, here or on the instance's thread, and then whatever next_batch() gives. A failure
-  /// of execute(), or to have the thread, answers every request of the batch.
-  void dispatch(InstanceSlot& slot) noexcept;
-  /// The same, never here.
-  void hand_over(InstanceSlot& slot) noexcept;
+  /// Runs the batches that these slots were given, linked by `next` (null: none), and then whatever next_batch()
+  /// gives. A failure of execute(), or to have the thread, answers every request of the batch.
+  /// \param here  this thread may run one of them itself; the others must not wait for that
+  void run(InstanceSlot* due, bool here) noexcept;
 
   std::span<InstanceSlot> slots() noexcept { return {slots_.get(), slot_count_}; }
 
@@ -165,7 +167,10 @@ class InstanceDispatcher final : private AdmissionListener {
   bool may_be_idle(InstanceSlot& slot) noexcept;
   bool ask_for(InstanceSlot& slot, bool insists) noexcept;
   void withdraw_all() noexcept;
+  bool fill(InstanceSlot& slot, uint32_t finished) noexcept;
   bool may_run_inline(const InstanceSlot& slot) const noexcept;
+  void run_here(InstanceSlot& slot) noexcept;
+  void hand_over(InstanceSlot& slot) noexcept;
   void execute(InstanceSlot& slot) noexcept;
   void call_for(InstanceSlot& slot) noexcept;
   Status make_thread(InstanceSlot& slot) noexcept;

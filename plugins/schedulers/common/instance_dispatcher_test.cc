@@ -44,7 +44,8 @@ class DispatcherTest : public ::testing::Test, private BatchSource {
     request.mark_accepted();
     one.clear_batch();
     one.add(*request);
-    dispatcher->dispatch(one);
+    one.next = nullptr;
+    dispatcher->run(&one, true);
   }
   std::vector<uint32_t> take_all() {
     std::vector<uint32_t> order;
@@ -61,6 +62,8 @@ class DispatcherTest : public ::testing::Test, private BatchSource {
     dispatcher->put_idle(one);
     return false;
   }
+
+  bool prepare(InstanceSlot& one) noexcept override { return one.request_count() != 0; }
 
   FakeHost host{"dispatcher"};
   test::FakeBehavior behavior;

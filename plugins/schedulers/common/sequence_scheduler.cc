@@ -95,6 +95,7 @@ Sequence* SequenceScheduler::add_to_sequence(Request& request, int64_t now_ns) {
   }
   const uint64_t open_before = table_.open();
   Sequence* sequence = table_.add(request, now_ns);
+  if (sequence != nullptr && sequence->state != nullptr) states_.prefetch(*sequence->state);
   const bool begins_again = (request.sequence_flags & kSequenceStart) != 0 && table_.open() == open_before;
   if (begins_again && settings_.log != nullptr && !std::exchange(warned_, true)) {
     settings_.log->warning("model '", model_name_, "': sequence ", text_of(request.sequence),
@@ -234,7 +235,7 @@ Status SequenceScheduler::enqueue(Request& request) noexcept {
     std::lock_guard lock(mutex_);
     admission = admit(request, now_ns, &due);
   }
-  run(due, true);
+  dispatcher_.run(due, true);
   switch (admission) {
     case Admission::kTaken:
       return {};
@@ -249,21 +250,7 @@ Status SequenceScheduler::enqueue(Request& request) noexcept {
                           model_name_, "' must specify the START flag on the first request of the sequence");
 }
 
-void SequenceScheduler::run(InstanceSlot* due, bool here) noexcept {
-  while (due != nullptr) {
-    InstanceSlot& slot = *due;
-    due = std::exchange(slot.next, nullptr);
-    if (!prepare(slot) && !next_batch(slot, 0)) continue;
-    // This thread can run one of them; the others must not wait for that.
-    if (here && due == nullptr) {
-      dispatcher_.dispatch(slot);
-    } else {
-      dispatcher_.hand_over(slot);
-    }
-  }
-}
-
-/// Makes the slot's batch of what was taken for it. \returns true if something is left to be executed.
+/// Makes the slot's batch of what was taken for it.
 bool SequenceScheduler::prepare(InstanceSlot& slot) noexcept {
   Instance& instance = *instances_[slot.index()];
   std::vector<Request*>& batch = instance.batch;
@@ -329,19 +316,13 @@ Request& SequenceScheduler::null_row(uint32_t index, const Request& reference) {
 }
 
 bool SequenceScheduler::next_batch(InstanceSlot& slot, uint32_t) noexcept {
-  while (true) {
-    bool filled = false;
-    {
-      std::lock_guard lock(mutex_);
-      const int64_t now_ns = clock_.now_ns();
-      expire_backlog(now_ns);
-      filled = fill(slot, now_ns);
-      if (!filled) dispatcher_.put_idle(slot);
-      settle(now_ns);
-    }
-    if (!filled) return false;
-    if (prepare(slot)) return true;
-  }
+  std::lock_guard lock(mutex_);
+  const int64_t now_ns = clock_.now_ns();
+  expire_backlog(now_ns);
+  const bool filled = fill(slot, now_ns);
+  if (!filled) dispatcher_.put_idle(slot);
+  settle(now_ns);
+  return filled;
 }
 
 void SequenceScheduler::recheck() noexcept {
@@ -354,7 +335,7 @@ void SequenceScheduler::recheck() noexcept {
     fill_all_idle(now_ns, &due);
     settle(now_ns);
   }
-  run(due, true);
+  dispatcher_.run(due, true);
 }
 
 void SequenceScheduler::on_released(RequestEnd& end) noexcept {
@@ -377,7 +358,7 @@ void SequenceScheduler::on_released(RequestEnd& end) noexcept {
     fill_idle(instance, now_ns, &due);
     settle(now_ns);
   }
-  run(due, false);
+  dispatcher_.run(due, false);
 }
 
 void SequenceScheduler::on_ended(RequestEnd& end) noexcept {
@@ -410,7 +391,7 @@ Status SequenceScheduler::reschedule(Request& request) noexcept {
     }
     settle(now_ns);
   }
-  run(due, false);
+  dispatcher_.run(due, false);
   return {};
 }
 
@@ -426,7 +407,7 @@ void SequenceScheduler::stop_accepting() noexcept {
     fill_all_idle(now_ns, &due);
     settle(now_ns);
   }
-  run(due, false);
+  dispatcher_.run(due, false);
 }
 
 uint64_t SequenceScheduler::in_flight() const noexcept {

@@ -114,8 +114,7 @@ class SequenceScheduler final : public Scheduler,
   void on_cancelled(Request& request) noexcept override;
 
   // --- without it ---
-  void run(InstanceSlot* due, bool here) noexcept;
-  bool prepare(InstanceSlot& slot) noexcept;
+  bool prepare(InstanceSlot& slot) noexcept override;
   bool complete(Request& request) noexcept;
   void drop(Request& request, const Status& failure, FailureReason reason) noexcept;
   Request& null_row(uint32_t instance, const Request& reference);

@@ -1,7 +1,9 @@
 #include "schedulers/common/sequence_table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
+#include <string_view>
 #include <utility>
 
 #include "atoll/clock.h"
@@ -11,6 +13,14 @@ namespace {
 
 /// Ended sequences whose memory is kept for the next ones.
 constexpr size_t kUnusedMax = 1024;
+constexpr size_t kBucketsMin = 16;
+
+/// Each bit of the result depends on all of them (the finaliser of SplitMix64).
+constexpr uint64_t mix(uint64_t bits) noexcept {
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9ull;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBull;
+  return bits ^ (bits >> 31);
+}
 
 /// The sum, or never.
 int64_t after(int64_t from_ns, int64_t duration_ns) noexcept {
@@ -50,25 +60,31 @@ void SequenceList::remove(Sequence& sequence) noexcept {
 
 // --- SequenceTable ---
 
-size_t SequenceTable::NumberHash::operator()(uint64_t number) const noexcept {
-  uint64_t mixed = number ^ seed;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ull;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBull;
-  return mixed ^ (mixed >> 31);
+size_t SequenceTable::IdHash::operator()(const SequenceId& id) const noexcept {
+  if (id.text.empty()) return mix(id.number ^ seed);
+  uint64_t mixed = seed;
+  for (std::string_view rest = id.text; !rest.empty();) {
+    const size_t bytes = std::min(rest.size(), sizeof(uint64_t));
+    uint64_t word = 0;
+    std::memcpy(&word, rest.data(), bytes);
+    mixed = mix(mixed ^ word) + rest.size();
+    rest.remove_prefix(bytes);
+  }
+  return mixed;
 }
 
 SequenceTable::SequenceTable(const SequenceLimits& limits)
     : limits_(limits),
-      by_number_(0, NumberHash{std::random_device()() * 0x100000001ull + std::random_device()()}),
+      buckets_(kBucketsMin),
+      by_id_(ById::bucket_traits(buckets_.data(), buckets_.size()),
+             IdHash{std::random_device()() * 0x100000001ull + std::random_device()()}),
       ready_(limits.instances),
       rows_(limits.instances) {
-  // Nodes that share a bucket are a cache miss each.
-  by_number_.max_load_factor(0.5f);
-  by_text_.max_load_factor(0.5f);
   unused_.reserve(kUnusedMax);
 }
 
 SequenceTable::~SequenceTable() {
+  by_id_.clear();
   for (const auto& rows : rows_) {
     for (Sequence* sequence : rows) delete sequence;
   }
@@ -79,12 +95,18 @@ SequenceTable::~SequenceTable() {
 }
 
 Sequence* SequenceTable::find(const SequenceId& id) const noexcept {
-  if (id.text.empty()) {
-    const auto found = by_number_.find(id.number);
-    return found == by_number_.end() ? nullptr : found->second;
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : const_cast<Sequence*>(&*found);
+}
+
+/// A bucket has one sequence at most, mostly: each further one is a cache miss.
+void SequenceTable::add_id(Sequence& sequence) {
+  if (by_id_.size() * 2 >= buckets_.size()) {
+    std::vector<ById::bucket_type> more(buckets_.size() * 2);
+    by_id_.rehash(ById::bucket_traits(more.data(), more.size()));
+    buckets_.swap(more);  // the buckets stay where they are
   }
-  const auto found = by_text_.find(id.text);
-  return found == by_text_.end() ? nullptr : found->second;
+  by_id_.insert(sequence);
 }
 
 Sequence* SequenceTable::at(const SequenceSlot& slot) const noexcept {
@@ -98,11 +120,7 @@ Sequence& SequenceTable::begin(const Request& request, int64_t now_ns) {
   made->number_ = request.sequence.number;
   made->text_ = request.sequence.text;
   made->start_ns_ = now_ns;
-  if (made->text_.empty()) {
-    by_number_.emplace(made->number_, made.get());
-  } else {
-    by_text_.emplace(made->text_, made.get());
-  }
+  add_id(*made);
   Sequence& sequence = *made.release();
   ++open_;
   if (SequenceSlot slot; take_free_slot(slot)) {
@@ -190,11 +208,7 @@ void SequenceTable::give_back(Sequence& sequence, Request& request, int64_t now_
 
 void SequenceTable::close(Sequence& sequence) noexcept {
   if (std::exchange(sequence.closed_, true)) return;
-  if (sequence.text_.empty()) {
-    by_number_.erase(sequence.number_);
-  } else {
-    by_text_.erase(sequence.text_);
-  }
+  by_id_.erase(by_id_.iterator_to(sequence));
 }
 
 void SequenceTable::take_waiting(Sequence& sequence, RequestQueue& waiting) noexcept {

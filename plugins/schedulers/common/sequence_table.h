@@ -2,13 +2,12 @@
 /// of each are still to be executed.
 #pragma once
 
+#include <boost/intrusive/unordered_set.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <queue>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "schedulers/common/deadline_heap.h"
@@ -27,6 +26,9 @@ struct SequenceSlot {
 /// From its first request until the last one has ended, or nobody can send it another one. Of its requests at
 /// most one is with the instance. Made and freed by the table.
 class Sequence {
+  using Hook =
+      boost::intrusive::unordered_set_member_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>;
+
  public:
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
@@ -59,6 +61,7 @@ class Sequence {
   };
   Sequence() noexcept = default;
 
+  Hook by_id_;  // as long as it is not closed
   State state_ = State::kIdle;
   bool closed_ = false;
   SequenceSlot slot_;
@@ -154,14 +157,29 @@ class SequenceTable {
   uint64_t waiting_in_backlog() const noexcept;
 
  private:
-  /// Ids come from clients: mixed with a number that they do not know, so that none can fill one bucket.
-  struct NumberHash {
-    uint64_t seed;
-    size_t operator()(uint64_t number) const noexcept;
+  struct IdOf {
+    using type = SequenceId;
+    SequenceId operator()(const Sequence& sequence) const noexcept { return sequence.id(); }
   };
+  /// Ids come from clients: they are mixed with a number that these do not know, so that none can fill one bucket.
+  struct IdHash {
+    uint64_t seed;
+    size_t operator()(const SequenceId& id) const noexcept;
+  };
+  struct SameId {
+    bool operator()(const SequenceId& a, const SequenceId& b) const noexcept {
+      return a.text == b.text && (!a.text.empty() || a.number == b.number);
+    }
+  };
+  /// Its nodes are the sequences: to find one meets two cache misses.
+  using ById = boost::intrusive::unordered_set<
+      Sequence, boost::intrusive::member_hook<Sequence, Sequence::Hook, &Sequence::by_id_>,
+      boost::intrusive::key_of_value<IdOf>, boost::intrusive::hash<IdHash>, boost::intrusive::equal<SameId>,
+      boost::intrusive::power_2_buckets<true>>;
 
   Sequence* find(const SequenceId& id) const noexcept;
   Sequence& begin(const Request& request, int64_t now_ns);
+  void add_id(Sequence& sequence);
   void close(Sequence& sequence) noexcept;
   bool take_free_slot(SequenceSlot& slot) noexcept;
   void give_slot(Sequence& sequence, const SequenceSlot& slot) noexcept;
@@ -175,11 +193,11 @@ class SequenceTable {
   }
 
   const SequenceLimits limits_;
-  std::unordered_map<uint64_t, Sequence*, NumberHash> by_number_;
-  std::unordered_map<std::string_view, Sequence*> by_text_;  // the text is the sequence's
-  std::vector<std::unique_ptr<Sequence>> unused_;            // kept for the next ones
-  std::vector<SequenceList> ready_;                          // by instance
-  std::vector<std::vector<Sequence*>> rows_;                 // by instance and row
+  std::vector<ById::bucket_type> buckets_;
+  ById by_id_;                                     // those that are not closed
+  std::vector<std::unique_ptr<Sequence>> unused_;  // kept for the next ones
+  std::vector<SequenceList> ready_;                // by instance
+  std::vector<std::vector<Sequence*>> rows_;       // by instance and row
   SequenceList backlog_, idle_;
   DeadlineHeap timeouts_;  // of requests in the backlog
   // Free slots are numbered by row, then instance: those given back, and all from next_slot_ on.
