@@ -32,11 +32,15 @@ class NotingCall final : public InferContext {
   Status parsed;  ///< what reading ends with, here or elsewhere
   Status head;    ///< the same of the head
   bool is_large = false;
+  SequenceId sequence;  ///< what the request says when it is read
+  uint32_t sequence_flags = 0;
   int came_back = 0;
 
  private:
   Result<bool> parse_request() noexcept override {
     steps.push_back("parse " + model->info().name);
+    request.sequence = sequence;
+    request.sequence_flags = sequence_flags;
     if (is_large) return read_elsewhere(work_, &NotingCall::hand_over);
     ATOLL_RETURN_IF_ERROR(std::move(parsed));
     return true;
@@ -72,12 +76,21 @@ class CallTest : public ::testing::Test {
     EXPECT_TRUE(work_.open(host_.executors(), "reading", 1).ok());
     call_.steps.reserve(16);
   }
-  void serve() {
-    model_ = &catalog_.add_identity("m");
-    model_->respond = [this](Request& request) {
-      call_.steps.push_back("infer");
+  void serve() { model_ = &add("infer"); }
+  /// The newest version 1 of "m"; the one before finishes its sequences.
+  test::FakeServedModel& add(std::string step) {
+    test::FakeServedModel& model = catalog_.add_identity("m");
+    model.respond = [this, step](Request& request) {
+      call_.steps.push_back(step);
       fail_request(request, internal_error("no matter"));
     };
+    return model;
+  }
+  Steps send(uint64_t sequence, uint32_t flags = 0) {
+    call_.sequence.number = sequence;
+    call_.sequence_flags = flags;
+    EXPECT_TRUE(call_.start(models_));
+    return steps();
   }
   void demand() { host_.registry().publish<ModelDemand>("control", demand_); }
   /// Ends the use, which nothing but the transport's part kept open.
@@ -105,6 +118,33 @@ TEST_F(CallTest, GoesFromTheNameToTheModel) {
   serve();
   EXPECT_TRUE(call_.start(models_));
   EXPECT_EQ(steps(), (Steps{"parse m", "head", "infer", "response"}));
+}
+
+TEST_F(CallTest, ASequenceIsFinishedByTheVersionThatItBeganOn) {
+  test::FakeServedModel& old = add("infer old");
+  old.keeps_sequence = [](const SequenceId& id) { return id.number <= 2; };
+  model_ = &add("infer new");
+  model_->keeps_sequence = [](const SequenceId& id) { return id.number == 2; };
+  EXPECT_EQ(send(1), (Steps{"parse m", "head", "infer old", "response"}));
+  EXPECT_EQ(send(1, kSequenceEnd), (Steps{"parse m", "head", "infer old", "response"}));
+  EXPECT_EQ(send(2), (Steps{"parse m", "head", "infer new", "response"})) << "the newest one that has it";
+  EXPECT_EQ(send(1, kSequenceStart), (Steps{"parse m", "head", "infer new", "response"}));
+  EXPECT_EQ(send(3), (Steps{"parse m", "head", "infer new", "response"})) << "which says what is wrong";
+  EXPECT_EQ(send(0), (Steps{"parse m", "head", "infer new", "response"}));
+  EXPECT_EQ(old.references(), 0);
+}
+
+TEST_F(CallTest, AModelThatIsUnloadedFinishesItsSequences) {
+  test::FakeServedModel& old = add("infer old");
+  old.keeps_sequence = [](const SequenceId& id) { return id.number == 1; };
+  add("infer new");
+  catalog_.unload({"m"}, [](const std::vector<ModelLoadResult>&) {});
+  const std::string absence = "refuse: Request for unknown model: 'm' has no available versions";
+  EXPECT_EQ(send(1), (Steps{"parse m", "head", "infer old", "response"}));
+  EXPECT_EQ(send(1, kSequenceStart), (Steps{"parse m", absence})) << "none begins any more";
+  EXPECT_EQ(send(2), (Steps{"parse m", absence}));
+  EXPECT_EQ(send(0), (Steps{"parse m", absence}));
+  EXPECT_EQ(old.references(), 0);
 }
 
 TEST_F(CallTest, WhateverFailsIsRefusedOnce) {

@@ -52,6 +52,9 @@ class FakeServedModel final : public Model {
     return statistics;
   }
   bool ready() const noexcept override { return is_ready; }
+  bool has_sequence(const SequenceId& id) const noexcept override {
+    return !keeps_sequence || keeps_sequence(id);
+  }
   void add_reference() noexcept override { ++references_; }
   void drop_reference() noexcept override { --references_; }
   void report_first_response(const Request&) noexcept override { ++first_responses_; }
@@ -66,6 +69,8 @@ class FakeServedModel final : public Model {
   std::function<void(Request&)> respond;
   /// Refuses the request if it returns a failure.
   std::function<Status(Request&)> refuse;
+  /// Says which sequences are open; empty: the model knows none.
+  std::function<bool(const SequenceId&)> keeps_sequence;
   std::atomic<bool> is_ready{true};
 
  private:
@@ -87,7 +92,8 @@ class FakeModelCatalog final : public ModelCatalog {
  public:
   virtual ~FakeModelCatalog() = default;
 
-  /// The model stays until the catalog goes. \returns the model, to script it.
+  /// The model stays until the catalog goes; one that is replaced finishes the sequences that it says are open.
+  /// \returns the model, to script it.
   FakeServedModel& add(ModelInfo info) {
     std::lock_guard lock(mutex_);
     auto& slot = models_[info.name][info.version];
@@ -209,6 +215,18 @@ class FakeModelCatalog final : public ModelCatalog {
     done(std::move(status));
   }
 
+  ModelRef finishing(std::string_view name, int64_t version, const SequenceId& sequence) noexcept override {
+    std::lock_guard lock(mutex_);
+    for (const auto& model : replaced_) {
+      const ModelInfo& info = model->info();
+      if (info.name != name || (version != kLatest && version != info.version)) continue;
+      if (!model->keeps_sequence) continue;
+      if (sequence.empty() || model->keeps_sequence(sequence)) return reference(*model);
+    }
+    return {};
+  }
+  uint64_t open_sequences() const noexcept override { return open_count; }
+
   void set_exiting(bool exiting) noexcept { exiting_ = exiting; }
   /// What load_model() was asked for while `holds_loads`, in order. Further ones are held as long as that says.
   void end_loads() {
@@ -236,6 +254,7 @@ class FakeModelCatalog final : public ModelCatalog {
   std::atomic<bool> is_live{true};
   std::atomic<bool> is_ready{true};
   std::atomic<bool> startup_complete{false};
+  std::atomic<uint64_t> open_count{0};  ///< of sequences, in all models
   /// Loads of load_model() end when end_loads() says so.
   std::atomic<bool> holds_loads{false};
   /// Decides how a load or unload of one model ends; empty: known models succeed. Set before the calls.
