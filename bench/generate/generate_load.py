@@ -1,6 +1,7 @@
 """Clients that want tokens: what they ask for, in which order they may ask, and what they had to wait for."""
 
 import asyncio
+import bisect
 import dataclasses
 import itertools
 import math
@@ -10,10 +11,13 @@ import time
 from comparison import stats
 
 # Which are driven how, see run(). "static without padding" is what no batch does that is formed once.
-CONTINUOUS, STATIC, UNPADDED = MODES = ("continuous", "static", "static without padding")
+CONTINUOUS, AT_ONCE, STATIC, UNPADDED = MODES = ("continuous", "continuous at once", "static", "static without padding")
 
-# Throughput of continuous batching through that of static batching, by the number of clients.
-BUDGETS = {32: 2.0}
+# What is compared, and the least that the throughput of the first through that of the second is to be, by the number of
+# clients. Both of a pair with a budget answer a request once, with all of its tokens.
+COMPARISONS = {(AT_ONCE, STATIC): {32: 2.0}, (CONTINUOUS, STATIC): {}, (CONTINUOUS, UNPADDED): {}}
+# Steps until the first token of a request, at the median.
+STEPS_BUDGET = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Run:
     first: tuple  # from the moment that the client wants a request until its first token
     between: tuple  # between two answers to a request
     last: tuple  # from the moment that the client wants a request until its last token
+    steps: tuple = (None, None)  # until the first token: p50, and percent of the requests that waited for two or fewer
     busy: tuple = (None, None)  # percent of one core that the server and the client used
 
     @property
@@ -77,16 +82,35 @@ async def together(clients, wanted, generate):
     return found
 
 
-def figures(found, begin, busy=(None, None)):
-    """The Run of (when the client wanted it, the request, when its answers came) of every request."""
+def steps_until_first(found):
+    """For each request, how many steps the server ended until its first token, that one's included.
+
+    Every step gives each request that is in the batch a token: the most that any other request got in that time. Requests
+    beside which no other one was running the whole time are left out.
+    """
+    counts = []
+    for since, _, arrivals in found:
+        others = [times for _, _, times in found if times is not arrivals and times[0] <= since and times[-1] >= arrivals[0]]
+        if others:
+            counts.append(max(bisect.bisect_right(times, arrivals[0]) - bisect.bisect_right(times, since)
+                              for times in others))
+    return counts
+
+
+def figures(found, begin, busy=(None, None), has_steps=False):
+    """The Run of (when the client wanted it, the request, when its answers came) of every request.
+
+    has_steps: requests join steps that others are in"""
     def percentiles(values):
         ordered = sorted(1e3 * value for value in values)
         return tuple(stats.percentile(ordered, percent) for percent in (50, 99))
 
+    steps = sorted(steps_until_first(found)) if has_steps else []
+    within_two = 100 * sum(count <= 2 for count in steps) / len(steps) if steps else None
     return Run(sum(request.tokens for _, request, _ in found), max(times[-1] for _, _, times in found) - begin,
                percentiles(times[0] - since for since, _, times in found),
                percentiles(after - before for _, _, times in found for before, after in itertools.pairwise(times)),
-               percentiles(times[-1] - since for since, _, times in found), busy)
+               percentiles(times[-1] - since for since, _, times in found), (stats.percentile(steps, 50), within_two), busy)
 
 
 def nobody():
@@ -101,7 +125,7 @@ async def run(mode, clients, wanted, generate, cpu_seconds=nobody):
     found = await drive(clients, wanted, generate)
     seconds = time.perf_counter() - begin
     busy = tuple(None if since is None else 100 * (now - since) / seconds for since, now in zip(before, cpu_seconds()))
-    return figures(found, begin, busy)
+    return figures(found, begin, busy, mode == CONTINUOUS)
 
 
 def text_of(value, digits=2):
@@ -117,31 +141,40 @@ def table(runs):
         return f"{spread.median:.{digits}f} ({spread.low:.{digits}f}..{spread.high:.{digits}f})"
 
     lines = ["| clients | batching | tokens/s | first token p50 ms | p99 | between answers p50 ms | p99 "
-             "| last token p50 ms | p99 | server CPU % | client CPU % |", "| --- " * 11 + "|"]
+             "| last token p50 ms | p99 | steps to the first token p50 | within two % | server CPU % | client CPU % |",
+             "| --- " * 13 + "|"]
     for (clients, mode), found in runs.items():
         cells = [cell([run.tokens_per_second for run in found], 0)]
-        cells += [cell([getattr(run, kind)[place] for run in found], 0 if kind == "busy" else 2)
-                  for kind in ("first", "between", "last", "busy") for place in (0, 1)]
+        cells += [cell([getattr(run, kind)[place] for run in found], 0 if kind in ("steps", "busy") else 2)
+                  for kind in ("first", "between", "last", "steps", "busy") for place in (0, 1)]
         lines.append(f"| {clients} | {mode} | {' | '.join(cells)} |")
     return lines
 
 
-def gain(runs, clients, mode):
-    """The spread of continuous batching's throughput through that of the mode."""
-    return stats.ratio(*([run.tokens_per_second for run in runs[clients, each]] for each in (CONTINUOUS, mode)))
+def gain(runs, clients, pair):
+    """The spread of the first mode's throughput through that of the second."""
+    return stats.ratio(*([run.tokens_per_second for run in runs[clients, mode]] for mode in pair))
 
 
 def verdicts(runs):
     """Lines with the ratios, and whether every budget is met."""
     lines, all_met = [], True
+
+    def judge(met, budget):
+        nonlocal all_met
+        all_met &= met
+        lines[-1] += f", budget {budget}: {'met' if met else 'MISSED'}"
+
     for clients in dict.fromkeys(clients for clients, _ in runs):
-        for mode in MODES[1:]:
-            found = gain(runs, clients, mode)
-            name = "static batching" if mode == STATIC else "static batching without padding"
-            lines.append(f"{clients} clients: continuous through {name} {found.median:.2f}x tokens/s "
+        for pair, budgets in COMPARISONS.items():
+            found = gain(runs, clients, pair)
+            lines.append(f"{clients} clients: {' through '.join(pair)} {found.median:.2f}x tokens/s "
                          f"(min {found.low:.2f}, max {found.high:.2f})")
-            if mode == STATIC and clients in BUDGETS:
-                met = found.median >= BUDGETS[clients]
-                all_met &= met
-                lines[-1] += f", budget {BUDGETS[clients]:g}x: {'met' if met else 'MISSED'}"
+            if clients in budgets:
+                judge(found.median >= budgets[clients], f"{budgets[clients]:g}x")
+        steps, within = (stats.spread([run.steps[place] for run in runs[clients, CONTINUOUS]]) for place in (0, 1))
+        if steps is not None:
+            lines.append(f"{clients} clients: first token with step {steps.median:.0f} (min {steps.low:.0f}, max "
+                         f"{steps.high:.0f}), with one of the first two for {within.median:.0f} % of the requests")
+            judge(steps.median <= STEPS_BUDGET, STEPS_BUDGET)
     return lines, all_met

@@ -8,18 +8,22 @@ The network is that of etc/models/generator_graph.py with random weights, which 
 etc/models/train_generator.py wrote (--model). Requests want between 4 and 256 tokens, their logarithms evenly distributed,
 and come over gRPC streams, one a client; a run has --requests for each client, the same ones in the same order in each mode:
 
-  continuous  the one-step graph with iterative sequences: who has ended leaves the batch, and the next one joins it
+  continuous  the one-step graph with iterative sequences: who has ended leaves the batch, and the next one joins it. Each
+              token is sent when it is made
+  continuous at once
+              the same, and a request is answered once, with all of its tokens
   static      the whole generation in one execution (generator_static_graph.py) through the dynamic batcher: every row of a
               batch is computed until the longest one has its tokens, and the first token comes with the last
   static without padding
               the one-step graph with clients that begin together, and again when the last one has ended: kinder to static
               batching than it is, as who has ended costs nothing, and its tokens come as they are made
 
-With the first two a client sends its next request as soon as it has its last answer. A static batch goes when all clients
+Except with the last a client sends its next request as soon as it has its last answer. A static batch goes when all clients
 are in it. Only tokens that a request wanted count, no padding. The modes take turns on one server, so what disturbs the
 machine disturbs all. Waits count from the moment that the client wants a request. Prints every run and, for each size of the
-hidden state, a table of medians with the smallest and largest, the ratios, and the budget. Exits with 1 if the median of the
-largest size misses it, but not with --quick.
+hidden state, a table of medians with the smallest and largest, the ratios, and the budgets. The budget of the throughput is of
+"continuous at once" through "static", which both send one answer to a request. Exits with 1 if a median misses its budget, but
+not with --quick.
 """
 
 import argparse
@@ -121,17 +125,19 @@ class Generators:
 
     def __init__(self, streams, clients, wanted):
         self._streams = streams
+        whole = {load.AT_ONCE: generator_graph.AT_ONCE_MODEL, load.STATIC: static_name(clients)}
         self._steps = {request: message_of(request, generator_graph.MODEL, "TOKEN") for request in wanted}
-        self._whole = {request: message_of(request, static_name(clients), "TOKENS") for request in wanted}
+        self._whole = {mode: {request: message_of(request, model, "TOKENS") for request in wanted}
+                       for mode, model in whole.items()}
 
     def of(self, mode):
-        return self.whole if mode == load.STATIC else self.by_steps
+        async def by_steps(client, request, keep=None):
+            return await self._streams.ask(client, request, self._steps[request], request.tokens, keep)
 
-    async def by_steps(self, client, request, keep=None):
-        return await self._streams.ask(client, request, self._steps[request], request.tokens, keep)
+        async def whole(client, request, keep=None):
+            return await self._streams.ask(client, request, self._whole[mode][request], 1, keep)
 
-    async def whole(self, client, request, keep=None):
-        return await self._streams.ask(client, request, self._whole[request], 1, keep)
+        return whole if mode in self._whole else by_steps
 
 
 async def check(generators, clients, wanted):
@@ -147,7 +153,7 @@ async def check(generators, clients, wanted):
         return tokens(kept, request)
 
     alone = [await generate(load.CONTINUOUS, 0, request) for request in wanted[:clients]]
-    for mode in (load.CONTINUOUS, load.STATIC):
+    for mode in (load.CONTINUOUS, load.AT_ONCE, load.STATIC):
         for requests, expected in ((wanted[:1] * clients, alone[:1] * clients), (wanted[:clients], alone)):
             found = await asyncio.gather(*(generate(mode, client, request) for client, request in enumerate(requests)))
             for request, ours, theirs in zip(requests, found, expected):
@@ -196,10 +202,12 @@ def write_models(options, hidden, repository):
     if options.model:
         steps = pathlib.Path(options.model).resolve()
         shutil.copytree(steps, repository / generator_graph.MODEL)
+        shutil.copytree(steps.parent / generator_graph.AT_ONCE_MODEL, repository / generator_graph.AT_ONCE_MODEL)
         static = onnx.load(steps.parent / generator_static_graph.MODEL / "1" / "model.onnx")
     else:
         weights = random_weights(hidden)
-        generator_graph.write(generator_graph.build(weights), repository / generator_graph.MODEL)
+        for name, at_once in ((generator_graph.MODEL, False), (generator_graph.AT_ONCE_MODEL, True)):
+            generator_graph.write(generator_graph.build(weights, at_once), repository / name)
         static = generator_static_graph.build(weights)
     for clients in options.clients:
         # A batch goes when all clients are in it, not after waiting in vain for more of them.
@@ -221,7 +229,7 @@ def served(options, hidden):
         finally:
             os.sched_setaffinity(0, options.client_cores)
         with server:
-            for name in (generator_graph.MODEL, *map(static_name, options.clients)):
+            for name in (generator_graph.MODEL, generator_graph.AT_ONCE_MODEL, *map(static_name, options.clients)):
                 server.wait_ready(name)
             yield server.address, server.process.pid
 
@@ -240,8 +248,8 @@ def client_counts(text):
 
 def lengths(text):
     found = numbers(text)
-    if len(found) != 2 or not 1 <= found[0] <= found[1] <= generator_graph.MOST_TOKENS:
-        raise argparse.ArgumentTypeError(f"found '{text}', expected two numbers from 1 to {generator_graph.MOST_TOKENS}, "
+    if len(found) != 2 or not 1 <= found[0] <= found[1] <= generator_graph.AT_ONCE_TOKENS:
+        raise argparse.ArgumentTypeError(f"found '{text}', expected two numbers from 1 to {generator_graph.AT_ONCE_TOKENS}, "
                                          "the smaller one first: 4,256")
     return found
 
@@ -262,9 +270,11 @@ def core_set(text):
 
 def model_folder(text):
     folder = pathlib.Path(text).resolve()
-    if not all((each / "config.pbtxt").is_file() for each in (folder, folder.parent / generator_static_graph.MODEL)):
-        raise argparse.ArgumentTypeError(f"found no model in '{text}' or no {generator_static_graph.MODEL} beside it, "
-                                         "expected the folders that train_generator.py wrote")
+    beside = [folder.parent / name for name in (generator_graph.AT_ONCE_MODEL, generator_static_graph.MODEL)]
+    if not all((each / "config.pbtxt").is_file() for each in (folder, *beside)):
+        raise argparse.ArgumentTypeError(f"found no model in '{text}' or not both of {generator_graph.AT_ONCE_MODEL} and "
+                                         f"{generator_static_graph.MODEL} beside it, expected the folders that "
+                                         "train_generator.py wrote")
     return text
 
 
@@ -272,10 +282,11 @@ def parse_arguments():
     cores = sorted(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clients", type=client_counts, default=[1, 8, 32], help="of a run: 1,8,32")
-    parser.add_argument("--requests", type=positive, default=16, help="of each client in a run")
+    parser.add_argument("--requests", type=positive, default=32, help="of each client in a run")
     parser.add_argument("--lengths", type=lengths, default=[4, 256], help="fewest and most tokens of a request: 4,256")
     parser.add_argument("--repetitions", type=positive, default=5)
-    parser.add_argument("--hidden", type=sizes, default=[512, 1024], help="sizes of the model's hidden state: 512,1024")
+    parser.add_argument("--hidden", type=sizes, default=[192, 1024],
+                        help="sizes of the model's hidden state: 192 (that of the trained one), 1024")
     parser.add_argument("--model", type=model_folder, metavar="DIR", help="of a trained generator")
     parser.add_argument("--address", help="HOST:PORT of a server with the models of --write (default: one is started)")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the models into this repository, and end")
@@ -311,16 +322,16 @@ def main():
     print(f"server {where}, client on {sorted(options.client_cores)} of {os.cpu_count()} x {cpu}; {options.requests} "
           f"requests a client of {options.lengths[0]} to {options.lengths[1]} tokens; "
           f"load average {os.getloadavg()[0]:.1f}", flush=True)
-    report = []
-    # The largest size comes last: it decides, because its steps cost more than their messages.
-    for hidden in [None] if options.model or options.address else sorted(options.hidden):
+    report, all_met = [], True
+    for hidden in [None] if options.model or options.address else options.hidden:
         title = f"hidden state of {hidden}, random weights" if hidden else f"models of {options.address or options.model}"
         print(f"{title}:", flush=True)
         runs = measured(options, hidden)
         lines, met = load.verdicts(runs)
+        all_met &= met
         report += ["", f"{title}:", "", *load.table(runs), "", *lines]
     print(*report, "", f"load average {os.getloadavg()[0]:.1f}", sep="\n")
-    return 0 if met or options.quick else 1
+    return 0 if all_met or options.quick else 1
 
 
 if __name__ == "__main__":

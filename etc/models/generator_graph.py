@@ -16,6 +16,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 MODEL = "generator"
+# The same steps, and one answer with all tokens behind the last of them.
+AT_ONCE_MODEL = "generator_at_once"
+AT_ONCE_TOKENS = 256  # of a request, at most
 MAX_BATCH_SIZE = 32
 PROMPT_SIZE = 64
 MOST_TOKENS = 4096  # of a request, so that none keeps its place for ever
@@ -52,34 +55,40 @@ SESSION_PARAMETERS = """\
 """
 
 
-def config(hidden_size):
+def config(hidden_size, at_once=False):
     """The text of config.pbtxt."""
-    def state(name, datatype, size):
+    def state(name, datatype, size, output=None):
         return f"""\
   state [ {{
-    input_name: "{name}_IN" output_name: "{name}_OUT" data_type: {datatype} dims: [ {size} ]
+    input_name: "{name}_IN" output_name: "{output or name + "_OUT"}" data_type: {datatype} dims: [ {size} ]
     initial_state {{ name: "{name.lower()}" data_type: {datatype} dims: [ {size} ] zero_data: true }}
   }} ]
 """
 
+    outputs = f"""\
+  {{ name: "TOKENS" data_type: TYPE_INT32 dims: [ {AT_ONCE_TOKENS} ] }},
+""" if at_once else """\
+  { name: "TOKEN" data_type: TYPE_INT32 dims: [ 1 ] },
+  { name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] },
+"""
     return f"""\
-name: "{MODEL}"
+name: "{AT_ONCE_MODEL if at_once else MODEL}"
 backend: "onnxruntime"
 max_batch_size: {MAX_BATCH_SIZE}
 {CONFIGURED_INPUTS}\
 output [
-  {{ name: "TOKEN" data_type: TYPE_INT32 dims: [ 1 ] }},
-  {{ name: "TEXT" data_type: TYPE_STRING dims: [ 1 ] }},
+{outputs}\
   {{ name: "END" data_type: TYPE_BOOL dims: [ 1 ] }}
 ]
-model_transaction_policy {{ decoupled: true }}
+model_transaction_policy {{ decoupled: {"false" if at_once else "true"} }}
 sequence_batching {{
   iterative_sequence: true
   oldest {{ max_candidate_sequences: {MAX_BATCH_SIZE} }}
   control_input [ {{
     name: "START" control [ {{ kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] }} ]
   }} ]
-{state("HIDDEN", "TYPE_FP32", hidden_size)}{state("LAST", "TYPE_INT32", 1)}{state("COUNT", "TYPE_INT32", 1)}}}
+{state("HIDDEN", "TYPE_FP32", hidden_size)}{state("LAST", "TYPE_INT32", 1)}{state("COUNT", "TYPE_INT32", 1)}\
+{state("TOKENS", "TYPE_INT32", AT_ONCE_TOKENS, output="TOKENS") if at_once else ""}}}
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 parameters [
   {{ key: "iteration_end_output" value {{ string_value: "END" }} }},
@@ -168,9 +177,9 @@ def clamped_prompt(graph):
     return tokens, length, graph.add("GatherElements", tokens, last_place, axis=1)
 
 
-def most_tokens(graph):
+def most_tokens(graph, limit=MOST_TOKENS):
     """How many tokens each row gets, (rows, 1)."""
-    return graph.add("Clip", "MAX_TOKENS", graph.constant(1, np.int32), graph.constant(MOST_TOKENS, np.int32))
+    return graph.add("Clip", "MAX_TOKENS", graph.constant(1, np.int32), graph.constant(limit, np.int32))
 
 
 def read_prompts(graph, network, tokens, length):
@@ -274,9 +283,10 @@ def request_inputs():
             value("TEMPERATURE", TensorProto.FLOAT, 1), value("SEED", TensorProto.INT64, 1)]
 
 
-def build(weights):
+def build(weights, at_once=False):
     """The ONNX model of trained weights.
 
+    at_once: it keeps the tokens until the last one, and has all of them as an output
     embedding (symbols, E); input (3 H, E), recurrent (3 H, H) and biases (6 H, of the
     input and the recurrent part) with gates in the order update, reset, hidden;
     output (H, symbols), output_bias (symbols,)
@@ -289,19 +299,29 @@ def build(weights):
     last = graph.add("Where", is_start, last_of_prompt, "LAST_IN")
     number = graph.add("Cast", "COUNT_IN", to=TensorProto.INT64)
     symbol = next_symbols(graph, network, last, hidden, number, "HIDDEN_OUT")
-    tokens_of(graph, symbol, name="TOKEN")
-    graph.add("LabelEncoder", symbol, name="TEXT", domain="ai.onnx.ml", keys_int64s=range(len(SYMBOLS)),
-              values_strings=list(SYMBOLS), default_string="")
-    graph.add("Identity", "TOKEN", name="LAST_OUT")
+    tokens_of(graph, symbol, name="TOKEN" if not at_once else "LAST_OUT")
     graph.add("Add", "COUNT_IN", graph.constant(1, np.int32), name="COUNT_OUT")
-    graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph), name="END")
+    if at_once:
+        place = graph.add("Equal", graph.constant(range(AT_ONCE_TOKENS), np.int32), "COUNT_IN")
+        graph.add("Where", place, "LAST_OUT", "TOKENS_IN", name="TOKENS")
+        graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph, AT_ONCE_TOKENS), name="END")
+    else:
+        graph.add("LabelEncoder", symbol, name="TEXT", domain="ai.onnx.ml", keys_int64s=range(len(SYMBOLS)),
+                  values_strings=list(SYMBOLS), default_string="")
+        graph.add("Identity", "TOKEN", name="LAST_OUT")
+        graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph), name="END")
 
     hidden_size = weights["recurrent"].shape[-1]
     int32, fp32 = TensorProto.INT32, TensorProto.FLOAT
     inputs = [*request_inputs(), value("START", int32, 1),
               value("HIDDEN_IN", fp32, hidden_size), value("LAST_IN", int32, 1), value("COUNT_IN", int32, 1)]
-    outputs = [value("TOKEN", int32, 1), value("TEXT", TensorProto.STRING, 1), value("END", TensorProto.BOOL, 1),
-               value("HIDDEN_OUT", fp32, hidden_size), value("LAST_OUT", int32, 1), value("COUNT_OUT", int32, 1)]
+    outputs = [value("END", TensorProto.BOOL, 1), value("HIDDEN_OUT", fp32, hidden_size), value("LAST_OUT", int32, 1),
+               value("COUNT_OUT", int32, 1)]
+    if at_once:
+        inputs.append(value("TOKENS_IN", int32, AT_ONCE_TOKENS))
+        outputs.append(value("TOKENS", int32, AT_ONCE_TOKENS))
+    else:
+        outputs += [value("TOKEN", int32, 1), value("TEXT", TensorProto.STRING, 1)]
     return model_of(helper.make_graph(graph.nodes, MODEL, inputs, outputs, graph.constants))
 
 
@@ -315,8 +335,9 @@ def model_of(graph):
 
 def write(model, folder):
     """The model's directory in a repository: config.pbtxt and version 1."""
-    hidden = next(tensor for tensor in model.graph.input if tensor.name == "HIDDEN_IN")
-    write_files(model, folder, config(hidden.type.tensor_type.shape.dim[1].dim_value))
+    inputs = {tensor.name: tensor for tensor in model.graph.input}
+    hidden_size = inputs["HIDDEN_IN"].type.tensor_type.shape.dim[1].dim_value
+    write_files(model, folder, config(hidden_size, at_once="TOKENS_IN" in inputs))
 
 
 def write_files(model, folder, config_text):

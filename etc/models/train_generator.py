@@ -6,7 +6,8 @@ downloaded. Its last tenth is held out. The model is a recurrent network (a gate
 recurrent unit) that reads and makes single characters. What is exported is one
 step with its state, see generator_graph.py: the server repeats it until a request
 has as many tokens as it wants, and other requests may join at any step. Beside it
-is the whole generation as one execution, see generator_static_graph.py.
+are one that answers with all tokens at once, and the whole generation as one
+execution, see generator_static_graph.py.
 
 It takes one to three minutes on two CPUs:
 
@@ -154,8 +155,10 @@ def main():
     print(f"a sample: {SAMPLE.prompt + SAMPLE.text!r}")
     folder = arguments.output.resolve()
     generator_graph.write(model, folder / generator_graph.MODEL)
+    generator_graph.write(generator_graph.build(weights, at_once=True), folder / generator_graph.AT_ONCE_MODEL)
     generator_static_graph.write(generator_static_graph.build(weights), folder / generator_static_graph.MODEL)
-    print(f"models: {folder / generator_graph.MODEL}, and {generator_static_graph.MODEL} beside it")
+    print(f"models: {folder / generator_graph.MODEL}, with {generator_graph.AT_ONCE_MODEL} and "
+          f"{generator_static_graph.MODEL} beside it")
 
 
 if __name__ == "__main__":

@@ -142,6 +142,25 @@ def test_a_whole_generation_has_the_tokens_of_the_steps(loop, static, batch_size
         assert found == [request.tokens + [0] * (longest - request.max_tokens) for request in batch]
 
 
+@pytest.mark.parametrize("batch_size", [1, 2, 7])
+def test_all_tokens_at_once_are_those_of_the_steps(loop, weights, batch_size):
+    session = step_loop.Session(generator_graph.build(weights, at_once=True).SerializeToString())
+    requests = [*loop.run(various_requests(20)), *loop.run([Request("a", 0), Request("b", generator_graph.AT_ONCE_TOKENS + 1)])]
+    first = {name: np.zeros(tensor.shape[1]) for name, tensor in session.inputs.items() if name.endswith("_IN")}
+    waiting, active, found = list(requests), [], {}
+    while waiting or active:
+        while waiting and len(active) < batch_size:
+            active.append((waiting.pop(0), first))
+        results = session.execute([{**request.inputs(), **state, "START": [state is first]} for request, state in active])
+        found |= {id(request): results["TOKENS"][row].tolist() for row, (request, _) in enumerate(active)}
+        results |= {"TOKENS_OUT": results["TOKENS"]}
+        active = [(request, {name: results[name.replace("_IN", "_OUT")][row] for name in first})
+                  for row, (request, _) in enumerate(active) if not results["END"][row, 0]]
+    for request in requests:
+        expected = request.tokens[:generator_graph.AT_ONCE_TOKENS]
+        assert found[id(request)] == expected + [0] * (generator_graph.AT_ONCE_TOKENS - len(expected))
+
+
 def test_a_whole_generation_clamps_what_the_steps_clamp(loop, static):
     values = [{"max_tokens": 0}, {"max_tokens": -2**31}, {"max_tokens": 2**31 - 1}, {"prompt_length": 0, "max_tokens": 2},
               {"prompt_length": 2**31 - 1, "max_tokens": 2}, {"temperature": math.nan, "max_tokens": 2}]
@@ -172,6 +191,7 @@ def test_draws_are_even_and_independent(weights, seeds, steps):
 
 def test_the_configurations_are_valid(weights, tmp_path):
     generator_graph.write(generator_graph.build(weights), tmp_path / generator_graph.MODEL)
+    generator_graph.write(generator_graph.build(weights, at_once=True), tmp_path / generator_graph.AT_ONCE_MODEL)
     generator_static_graph.write(generator_static_graph.build(weights), tmp_path / generator_static_graph.MODEL)
     run = subprocess.run([BUILD / "bin" / "atoll-config", "check", tmp_path], capture_output=True, text=True, timeout=60)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -26,18 +26,24 @@ TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
-def graph():
+def weights():
     random = np.random.default_rng(3)
     symbols = len(generator_graph.SYMBOLS)
     sizes = {"embedding": (symbols, EMBEDDING), "input": (3 * HIDDEN, EMBEDDING), "recurrent": (3 * HIDDEN, HIDDEN),
              "biases": (6 * HIDDEN,), "output": (HIDDEN, symbols), "output_bias": (symbols,)}
-    return generator_graph.build({name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()})
+    return {name: random.normal(size=size).astype(np.float32) for name, size in sizes.items()}
 
 
 @pytest.fixture(scope="module")
-def server(graph, tmp_path_factory):
+def graph(weights):
+    return generator_graph.build(weights)
+
+
+@pytest.fixture(scope="module")
+def server(graph, weights, tmp_path_factory):
     root = tmp_path_factory.mktemp("repository")
     generator_graph.write(graph, root / MODEL)
+    generator_graph.write(generator_graph.build(weights, at_once=True), root / generator_graph.AT_ONCE_MODEL)
     with Server(root) as running:
         running.wait_ready()
         yield running
@@ -54,6 +60,18 @@ def expected(graph):
     return run
 
 
+def tensors_of(**fields):
+    tensors = []
+    for name, values in Request(**fields).inputs().items():
+        if name not in TYPES:
+            continue
+        array = np.asarray(values, NUMPY[TYPES[name]]).reshape(1, -1)
+        tensor = grpcclient.InferInput(name, list(array.shape), TYPES[name])
+        tensor.set_data_from_numpy(array)
+        tensors.append(tensor)
+    return tensors
+
+
 class Stream:
     """One ModelStreamInfer with one request."""
 
@@ -63,15 +81,7 @@ class Stream:
         self._client.start_stream(lambda result, error: self._answers.put((result, error)))
 
     def send(self, **fields):
-        tensors = []
-        for name, values in Request(**fields).inputs().items():
-            if name not in TYPES:
-                continue
-            array = np.asarray(values, NUMPY[TYPES[name]]).reshape(1, -1)
-            tensor = grpcclient.InferInput(name, list(array.shape), TYPES[name])
-            tensor.set_data_from_numpy(array)
-            tensors.append(tensor)
-        self._client.async_stream_infer(MODEL, tensors, enable_empty_final_response=True)
+        self._client.async_stream_infer(MODEL, tensors_of(**fields), enable_empty_final_response=True)
 
     def next(self):
         """The next token; None: that was all"""
@@ -103,13 +113,28 @@ def test_a_stream_brings_the_tokens_of_the_reference(server, expected):
     assert generate(server, **fields) == expected(**fields).tokens
 
 
-def test_clients_do_not_change_each_others_tokens(server, expected):
+def various_requests():
     """More than a batch holds, of all lengths, so that they join and leave at any step."""
     random = np.random.default_rng(9)
-    various = [{"prompt": "abcdefgh"[:1 + i % 8], "max_tokens": int(random.integers(1, 60)),
-                "temperature": float(i % 3) / 2, "seed": i} for i in range(48)]
+    return [{"prompt": "abcdefgh"[:1 + i % 8], "max_tokens": int(random.integers(1, 60)),
+             "temperature": float(i % 3) / 2, "seed": i} for i in range(48)]
+
+
+def test_clients_do_not_change_each_others_tokens(server, expected):
+    various = various_requests()
     with concurrent.futures.ThreadPoolExecutor(len(various)) as pool:
         found = list(pool.map(lambda fields: generate(server, **fields), various))
+    assert found == [expected(**fields).tokens for fields in various]
+
+
+def test_a_model_that_is_not_decoupled_answers_with_the_last_step(server, expected):
+    def infer(fields):
+        result = client.infer(generator_graph.AT_ONCE_MODEL, tensors_of(**fields), client_timeout=TIMEOUT_S)
+        return np.trim_zeros(result.as_numpy("TOKENS")[0], "b").tolist()
+
+    client, various = server.client(), various_requests()
+    with concurrent.futures.ThreadPoolExecutor(len(various)) as pool:
+        found = list(pool.map(infer, various))
     assert found == [expected(**fields).tokens for fields in various]
 
 

@@ -22,7 +22,7 @@ class FakeServer:
         self._group = {}
 
     def of(self, mode):
-        return self.whole if mode == load.STATIC else self
+        return {load.STATIC: self.whole, load.AT_ONCE: self.at_once}.get(mode, self)
 
     async def __call__(self, client, request):
         arrivals = []
@@ -33,6 +33,9 @@ class FakeServer:
                 asyncio.get_running_loop().call_soon(asyncio.ensure_future, self._step())
             arrivals.append(await waiting)
         return arrivals
+
+    async def at_once(self, client, request):
+        return (await self(client, request))[-1:]
 
     async def whole(self, client, request):
         """As static batching does: all who come together are there until the last of them has ended."""
@@ -77,6 +80,15 @@ def test_continuous_batching_fills_the_place_of_who_has_ended(server):
     assert server.steps == [[0, 1], [1, 2], [1, 3], [1, 3]]
     assert (run.tokens, run.seconds) == (8, 4)
     assert run.first == (1000, None)
+    assert run.steps == (1, 100)
+
+
+def test_all_tokens_at_once_come_with_the_last_step(server):
+    run = asyncio.run(load.run("continuous at once", 2, requests(1, 4, 1, 2), server.at_once))
+    assert server.steps == [[0, 1], [1, 2], [1, 3], [1, 3]]
+    assert (run.tokens, run.seconds) == (8, 4)
+    assert (run.between, run.steps) == ((None, None), (None, None))
+    assert run.first == run.last
 
 
 def test_static_batching_computes_every_row_until_the_longest_has_ended(server):
@@ -89,6 +101,7 @@ def test_the_first_token_of_a_static_batch_comes_with_the_last(server):
     run = asyncio.run(load.run("static", 2, requests(3, 4), server.whole))
     assert run.first == run.last == (4000, None)
     assert run.between == (None, None)
+    assert run.steps == (None, None)
 
 
 def test_without_padding_rows_leave_and_nobody_joins(server):
@@ -111,7 +124,7 @@ def test_fewer_requests_than_clients(server, mode):
 def test_one_client_is_served_alike(server):
     found = [asyncio.run(load.run(mode, 1, requests(3, 1, 2), server.of(mode))) for mode in load.MODES]
     assert {(run.tokens, run.seconds) for run in found} == {(6, 6)}
-    assert server.steps == [[0], [0], [0], [1], [2], [2]] * 3
+    assert server.steps == [[0], [0], [0], [1], [2], [2]] * 4
 
 
 def test_a_failure_ends_the_run():
@@ -147,14 +160,23 @@ def test_figures():
     assert run.last == (pytest.approx(100), None)
 
 
-def run_of(seconds):
-    return load.Run(100, seconds, (1.0, 2.0), (0.5, None), (8.0, 9.0), (99.6, None))
+def test_steps_are_those_of_who_was_there_all_the_time():
+    long, short, late = requests(6, 2, 1)
+    found = [(0.0, long, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), (1.5, short, [3.0, 4.0]), (2.0, late, [6.0])]
+    assert load.steps_until_first(found) == [2, 4]
+    assert load.steps_until_first(found[:1]) == []
+    run = load.figures(found, 0.0, has_steps=True)
+    assert run.steps == (2, 50)
+
+
+def run_of(seconds, steps=(None, None)):
+    return load.Run(100, seconds, (1.0, 2.0), (0.5, None), (8.0, 9.0), steps, (99.6, None))
 
 
 def test_table():
     first, *_, last = load.table({(8, "continuous"): [run_of(1.0), run_of(1.0), run_of(2.0)], (8, "static"): [run_of(2.0)]})
     assert last == ("| 8 | static | 50 (50..50) | 1.00 (1.00..1.00) | 2.00 (2.00..2.00) | 0.50 (0.50..0.50) | - "
-                    "| 8.00 (8.00..8.00) | 9.00 (9.00..9.00) | 100 (100..100) | - |")
+                    "| 8.00 (8.00..8.00) | 9.00 (9.00..9.00) | - | - | 100 (100..100) | - |")
     assert first.count("|") == last.count("|")
 
 
@@ -165,8 +187,18 @@ def test_the_budget_is_of_the_median_at_many_clients(clients, static, verdict, m
     runs[clients, "static"] = [run_of(1.0), run_of(static), run_of(4.0)]
     lines, found = load.verdicts(runs)
     assert lines == [
-        f"{clients} clients: continuous through static batching {static:.2f}x tokens/s (min 1.00, max 4.00){verdict}",
-        f"{clients} clients: continuous through static batching without padding 1.00x tokens/s (min 1.00, max 1.00)"]
+        f"{clients} clients: continuous at once through static {static:.2f}x tokens/s (min 1.00, max 4.00){verdict}",
+        f"{clients} clients: continuous through static {static:.2f}x tokens/s (min 1.00, max 4.00)",
+        f"{clients} clients: continuous through static without padding 1.00x tokens/s (min 1.00, max 1.00)"]
+    assert found is met
+
+
+@pytest.mark.parametrize("steps, verdict, met", [(2.0, "budget 2: met", True), (3.0, "budget 2: MISSED", False)])
+def test_the_budget_of_steps(steps, verdict, met):
+    runs = {(8, mode): [run_of(1.0, (steps, 75.0))] for mode in load.MODES}
+    lines, found = load.verdicts(runs)
+    assert lines[-1] == (f"8 clients: first token with step {steps:.0f} (min {steps:.0f}, max {steps:.0f}), with one of the "
+                         f"first two for 75 % of the requests, {verdict}")
     assert found is met
 
 
