@@ -147,6 +147,40 @@ sequence_batching {{
 """
 
 
+def onnx_append():
+    """Keeps the values of a sequence in its state, behind a zero; answers with their number, their sum and the first."""
+    value, int64 = helper.make_tensor_value_info, TensorProto.INT64
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["ALL_IN", "INPUT"], ["ALL_OUT"], axis=0),
+         helper.make_node("Shape", ["INPUT"], ["new"]),
+         helper.make_node("Shape", ["ALL_IN"], ["old_and_zero"]),
+         helper.make_node("Sub", ["old_and_zero", "one"], ["old"]),
+         helper.make_node("Add", ["old", "new"], ["COUNT"]),
+         helper.make_node("ReduceSum", ["ALL_OUT"], ["SUM"], keepdims=1),
+         helper.make_node("Slice", ["ALL_OUT", "one", "two"], ["FIRST"])], "append",
+        [value("INPUT", int64, ["new"]), value("ALL_IN", int64, ["old"])],
+        [*(value(name, int64, [1]) for name in ("COUNT", "SUM", "FIRST")), value("ALL_OUT", int64, ["all"])],
+        [helper.make_tensor("one", int64, [1], [1]), helper.make_tensor("two", int64, [1], [2])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    return model.SerializeToString()
+
+
+def append_config():
+    """sequence_batching with a state that grows where it is."""
+    outputs = ", ".join(f'{{ name: "{name}" data_type: TYPE_INT64 dims: [ 1 ] }}' for name in ("COUNT", "SUM", "FIRST"))
+    return f"""backend: "onnxruntime" max_batch_size: 0
+input [ {{ name: "INPUT" data_type: TYPE_INT64 dims: [ -1 ] }} ]
+output [ {outputs} ]
+sequence_batching {{
+  max_sequence_idle_microseconds: 60000000
+  state [ {{ input_name: "ALL_IN" output_name: "ALL_OUT" data_type: TYPE_INT64 dims: [ -1 ]
+            use_same_buffer_for_input_output: true use_growable_memory: true }} ]
+}}
+instance_group [ {{ count: 2 }} ]
+"""
+
+
 def sample(numpy_type, shape, seed=1):
     """Random values of a type: the whole range for integers, finite and not for floats."""
     random = np.random.default_rng(seed)

@@ -33,6 +33,7 @@ def repository(tmp_path_factory):
                        files={"model.onnx": models.onnx_accumulate(TensorProto.STRING)})
     models.write_model(root, "impatient", models.accumulate_config("", extra="max_sequence_idle_microseconds: 50000"),
                        files={"model.onnx": models.onnx_accumulate()})
+    models.write_model(root, "append", models.append_config(), files={"model.onnx": models.onnx_append()})
     return root
 
 
@@ -83,6 +84,20 @@ def test_each_sequence_has_its_own_state(server, model, protocol):
 def test_a_model_is_told_the_id(server, model):
     sequence = Sequence(server, model)
     assert int(sequence.send(1, start=True, end=True).as_numpy("ID")[0, 0]) == sequence.id
+
+
+def test_a_state_that_grows_keeps_its_values(server):
+    """Over gRPC, two sequences in turns, up to 800 kB each."""
+    client, ids = server.client(), (next(IDS), next(IDS))
+    values = np.random.default_rng(4).integers(0, 2**30, (2, 200, 500))
+    for step in range(200):
+        for row, sequence in enumerate(ids):
+            tensor = grpcclient.InferInput("INPUT", [500], "INT64")
+            tensor.set_data_from_numpy(values[row, step])
+            result = client.infer("append", [tensor], sequence_id=sequence, sequence_start=step == 0,
+                                  sequence_end=step == 199)
+            assert [int(result.as_numpy(name)[0]) for name in ("COUNT", "SUM", "FIRST")] == [
+                500 * (step + 1), values[row, :step + 1].sum(), values[row, 0, 0]]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
