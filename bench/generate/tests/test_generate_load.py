@@ -193,12 +193,14 @@ def test_the_budget_is_of_the_median_at_many_clients(clients, static, verdict, m
     assert found is met
 
 
-@pytest.mark.parametrize("steps, verdict, met", [(2.0, "budget 2: met", True), (3.0, "budget 2: MISSED", False)])
-def test_the_budget_of_steps(steps, verdict, met):
-    runs = {(8, mode): [run_of(1.0, (steps, 75.0))] for mode in load.MODES}
+@pytest.mark.parametrize("clients, steps, verdict, met", [
+    (32, 2.0, ", budget 2: met", True), (32, 3.0, ", budget 2: MISSED", False), (8, 3.0, "", True)])
+def test_the_budget_of_steps(clients, steps, verdict, met):
+    runs = {(clients, mode): [run_of(1.0, (steps, 75.0))] for mode in load.MODES}
+    runs[clients, load.STATIC] = [run_of(2.0)]
     lines, found = load.verdicts(runs)
-    assert lines[-1] == (f"8 clients: first token with step {steps:.0f} (min {steps:.0f}, max {steps:.0f}), with one of the "
-                         f"first two for 75 % of the requests, {verdict}")
+    assert lines[-1] == (f"{clients} clients: first token with step {steps:.0f} (min {steps:.0f}, max {steps:.0f}), with one "
+                         f"of the first two for 75 % of the requests{verdict}")
     assert found is met
 
 
