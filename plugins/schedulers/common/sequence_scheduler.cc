@@ -95,7 +95,9 @@ Sequence* SequenceScheduler::add_to_sequence(Request& request, int64_t now_ns) {
   }
   const uint64_t open_before = table_.open();
   Sequence* sequence = table_.add(request, now_ns);
-  if (sequence != nullptr && sequence->state != nullptr) states_.prefetch(*sequence->state);
+  // Of one that is with an instance the state is not for us to look at.
+  if (sequence != nullptr && !sequence->is_running() && sequence->state != nullptr)
+    states_.prefetch(*sequence->state);
   const bool begins_again = (request.sequence_flags & kSequenceStart) != 0 && table_.open() == open_before;
   if (begins_again && settings_.log != nullptr && !std::exchange(warned_, true)) {
     settings_.log->warning("model '", model_name_, "': sequence ", text_of(request.sequence),
