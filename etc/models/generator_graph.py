@@ -299,17 +299,17 @@ def build(weights, at_once=False):
     last = graph.add("Where", is_start, last_of_prompt, "LAST_IN")
     number = graph.add("Cast", "COUNT_IN", to=TensorProto.INT64)
     symbol = next_symbols(graph, network, last, hidden, number, "HIDDEN_OUT")
-    tokens_of(graph, symbol, name="TOKEN" if not at_once else "LAST_OUT")
+    tokens_of(graph, symbol, name="LAST_OUT")
     graph.add("Add", "COUNT_IN", graph.constant(1, np.int32), name="COUNT_OUT")
     if at_once:
         place = graph.add("Equal", graph.constant(range(AT_ONCE_TOKENS), np.int32), "COUNT_IN")
         graph.add("Where", place, "LAST_OUT", "TOKENS_IN", name="TOKENS")
-        graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph, AT_ONCE_TOKENS), name="END")
     else:
+        graph.add("Identity", "LAST_OUT", name="TOKEN")
         graph.add("LabelEncoder", symbol, name="TEXT", domain="ai.onnx.ml", keys_int64s=range(len(SYMBOLS)),
                   values_strings=list(SYMBOLS), default_string="")
-        graph.add("Identity", "TOKEN", name="LAST_OUT")
-        graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph), name="END")
+    limit = AT_ONCE_TOKENS if at_once else MOST_TOKENS
+    graph.add("GreaterOrEqual", "COUNT_OUT", most_tokens(graph, limit), name="END")
 
     hidden_size = weights["recurrent"].shape[-1]
     int32, fp32 = TensorProto.INT32, TensorProto.FLOAT

@@ -14,7 +14,6 @@ import onnxruntime  # noqa: E402
 
 import generator_graph  # noqa: E402
 
-STATES = ("HIDDEN", "LAST", "COUNT")
 DATATYPES = {"tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(float)": np.float32}
 
 
@@ -68,15 +67,22 @@ class StepLoop:
     def __init__(self, model):
         """:param model: a path, or the bytes of the file"""
         self._session = Session(model)
+        self._first_state = {name: np.zeros(tensor.shape[1]) for name, tensor in self._session.inputs.items()
+                             if name.endswith("_IN")}
+        # The state that clients get, too, has the name of that output.
+        self._states = {name: "TOKENS" if name == "TOKENS_IN" else name.replace("_IN", "_OUT") for name in self._first_state}
 
     def step(self, requests):
-        """One execution: every request gets a token."""
-        results = self._session.execute([{**self._first_state(), **request.inputs()} for request in requests])
+        """One execution: every request gets a token; of a graph that answers at once it has all so far, and zeros."""
+        results = self._session.execute([{**self._first_state, **request.inputs()} for request in requests])
         for i, request in enumerate(requests):
-            request.tokens.append(int(results["TOKEN"][i, 0]))
-            request.text += results["TEXT"][i, 0]
+            if "TOKENS" in results:
+                request.tokens = results["TOKENS"][i].tolist()
+            else:
+                request.tokens.append(int(results["TOKEN"][i, 0]))
+                request.text += results["TEXT"][i, 0]
             request.ended = bool(results["END"][i, 0])
-            request.state = {f"{name}_IN": results[f"{name}_OUT"][i] for name in STATES}
+            request.state = {state: results[output][i] for state, output in self._states.items()}
 
     def run(self, requests, batch_size=generator_graph.MAX_BATCH_SIZE):
         """All requests; whoever has ended makes room for the next one."""
@@ -87,6 +93,3 @@ class StepLoop:
             self.step(active)
             active = [request for request in active if not request.ended]
         return requests
-
-    def _first_state(self):
-        return {f"{name}_IN": np.zeros(self._session.inputs[f"{name}_IN"].shape[1]) for name in STATES}

@@ -144,21 +144,15 @@ def test_a_whole_generation_has_the_tokens_of_the_steps(loop, static, batch_size
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
 def test_all_tokens_at_once_are_those_of_the_steps(loop, weights, batch_size):
-    session = step_loop.Session(generator_graph.build(weights, at_once=True).SerializeToString())
-    requests = [*loop.run(various_requests(20)), *loop.run([Request("a", 0), Request("b", generator_graph.AT_ONCE_TOKENS + 1)])]
-    first = {name: np.zeros(tensor.shape[1]) for name, tensor in session.inputs.items() if name.endswith("_IN")}
-    waiting, active, found = list(requests), [], {}
-    while waiting or active:
-        while waiting and len(active) < batch_size:
-            active.append((waiting.pop(0), first))
-        results = session.execute([{**request.inputs(), **state, "START": [state is first]} for request, state in active])
-        found |= {id(request): results["TOKENS"][row].tolist() for row, (request, _) in enumerate(active)}
-        results |= {"TOKENS_OUT": results["TOKENS"]}
-        active = [(request, {name: results[name.replace("_IN", "_OUT")][row] for name in first})
-                  for row, (request, _) in enumerate(active) if not results["END"][row, 0]]
-    for request in requests:
-        expected = request.tokens[:generator_graph.AT_ONCE_TOKENS]
-        assert found[id(request)] == expected + [0] * (generator_graph.AT_ONCE_TOKENS - len(expected))
+    at_once = step_loop.StepLoop(generator_graph.build(weights, at_once=True).SerializeToString())
+    limit = generator_graph.AT_ONCE_TOKENS
+
+    def requests():
+        return [*various_requests(20), Request("a", 0), Request("b", limit + 1)]
+
+    for found, expected in zip(at_once.run(requests(), batch_size), loop.run(requests()), strict=True):
+        tokens = expected.tokens[:limit]
+        assert found.tokens == tokens + [0] * (limit - len(tokens))
 
 
 def test_a_whole_generation_clamps_what_the_steps_clamp(loop, static):

@@ -14,6 +14,12 @@ class SequenceDrainTest : public ::testing::Test {
     drain_.begin(catalog_, host_.clock().now_ns() + timeout_ns, [this] { ++drained_; });
     host_.run_ready();
   }
+  /// The server ends with so many open sequences, and has so much time.
+  void exit_with(uint64_t open, int64_t timeout_ns) {
+    catalog_.set_exiting(true);
+    catalog_.open_count = open;
+    begin(timeout_ns);
+  }
   void pass(int64_t duration_ns) { host_.run_until(host_.clock().now_ns() + duration_ns); }
 
   test::FakeHost host_;
@@ -23,8 +29,7 @@ class SequenceDrainTest : public ::testing::Test {
 };
 
 TEST_F(SequenceDrainTest, WithoutSequencesItIsDrainedAtOnce) {
-  catalog_.set_exiting(true);
-  begin(10 * kNsPerSecond);
+  exit_with(0, 10 * kNsPerSecond);
   EXPECT_EQ(drained_, 1);
 }
 
@@ -35,9 +40,7 @@ TEST_F(SequenceDrainTest, WhereTheServerGoesOnNobodyWaits) {
 }
 
 TEST_F(SequenceDrainTest, ItWaitsUntilTheLastOneHasEnded) {
-  catalog_.set_exiting(true);
-  catalog_.open_count = 2;
-  begin(10 * kNsPerSecond);
+  exit_with(2, 10 * kNsPerSecond);
   pass(3 * kNsPerSecond);
   catalog_.open_count = 1;
   pass(3 * kNsPerSecond);
@@ -50,9 +53,7 @@ TEST_F(SequenceDrainTest, ItWaitsUntilTheLastOneHasEnded) {
 }
 
 TEST_F(SequenceDrainTest, TimeIsLeftForWhatIsInFlight) {
-  catalog_.set_exiting(true);
-  catalog_.open_count = 1;
-  begin(30 * kNsPerSecond);
+  exit_with(1, 30 * kNsPerSecond);
   pass(28 * kNsPerSecond);
   EXPECT_EQ(drained_, 0);
   pass(kNsPerSecond + kNsPerSecond / 10);
@@ -60,9 +61,7 @@ TEST_F(SequenceDrainTest, TimeIsLeftForWhatIsInFlight) {
 }
 
 TEST_F(SequenceDrainTest, OfLittleTimeATenthIsLeft) {
-  catalog_.set_exiting(true);
-  catalog_.open_count = 1;
-  begin(kNsPerSecond);
+  exit_with(1, kNsPerSecond);
   pass(850 * kNsPerMs);
   EXPECT_EQ(drained_, 0);
   pass(100 * kNsPerMs);
@@ -70,16 +69,12 @@ TEST_F(SequenceDrainTest, OfLittleTimeATenthIsLeft) {
 }
 
 TEST_F(SequenceDrainTest, WithoutTimeItIsDrainedAtOnce) {
-  catalog_.set_exiting(true);
-  catalog_.open_count = 1;
-  begin(0);
+  exit_with(1, 0);
   EXPECT_EQ(drained_, 1);
 }
 
 TEST_F(SequenceDrainTest, WhatIsCancelledIsNotCalled) {
-  catalog_.set_exiting(true);
-  catalog_.open_count = 1;
-  begin(kNsPerSecond);
+  exit_with(1, kNsPerSecond);
   drain_.cancel();
   catalog_.open_count = 0;
   pass(10 * kNsPerSecond);
