@@ -31,6 +31,7 @@ Status set_copy(Arena& arena, OwnedBytes& owned, RegionUses& regions, const Buff
   }
   ATOLL_RETURN_IF_ERROR(regions.copy(copy, from));
   set_bytes(arena, copy, input);
+  input.flags &= ~uint32_t{InputTensor::kShared};
   return {};
 }
 
@@ -49,6 +50,7 @@ Status use_region_input(const RegionPart& part, Arena& arena, OwnedBytes& owned,
   ATOLL_RETURN_IF_ERROR(acquire(part, input.name, regions, &buffer));
   if (input.datatype == DataType::kBytes) return set_copy(arena, owned, regions, buffer, input);
   set_bytes(arena, buffer, input);
+  input.flags |= InputTensor::kShared;
   return {};
 }
 

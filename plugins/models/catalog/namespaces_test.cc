@@ -119,7 +119,7 @@ TEST_F(NamespacesTest, EnsemblesPreferMembersOfTheirOwnRepository) {
   EXPECT_EQ(config.ensemble_scheduling().step(0).model_namespace(), "/b");
   EXPECT_EQ(config.ensemble_scheduling().step(0).model_name(), "m");
   ASSERT_EQ(ensembles_.members.size(), 1U);
-  EXPECT_EQ(ensembles_.members[0]->acquire()->get(), top.get()) << "as the scheduler of /a::alone finds it";
+  EXPECT_EQ(ensembles_.members[0], top.get()) << "as the scheduler of /a::alone finds it";
 }
 
 TEST_F(NamespacesTest, AnEnsembleOfAnAmbiguousNameIsRefused) {

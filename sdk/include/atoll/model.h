@@ -28,6 +28,11 @@ struct ModelInfo {
   uint32_t max_batch_size = 0;
   bool decoupled = false;
   bool response_cache = false;  ///< the configuration asks for one, see atoll/response_cache.h
+  /// Names of request parameters that change what is answered: parameter "response_cache_parameters" of the
+  /// configuration, a list with commas. "*" alone: all of them do.
+  std::vector<std::string> cache_parameters;
+  /// Of this load: no other load of any model in this process has the same.
+  uint64_t load_id = 0;
   uint32_t required_inputs = 0;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;

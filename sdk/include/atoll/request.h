@@ -28,6 +28,7 @@ namespace atl {
 class Model;
 class Request;
 class Response;
+struct ExecutionTimes;
 
 /// Of a response that is sent: kFinal, it is the last one of its request.
 enum ResponseFlags : uint32_t { kFinal = 1 };
@@ -162,6 +163,9 @@ class Request {
   ResponseSink* sink = nullptr;  ///< who gets the responses; outlives the request until kFinal
   Trace* trace = nullptr;        ///< null: not traced
   Cancellation cancellation;     ///< cancelled by the frontend when the client goes away
+  /// Filled in before the release with the times that the model counts for the request (atoll/statistics.h), for
+  /// a maker who adds them up; null: nobody asks. Left alone if the request is not executed, or fails.
+  ExecutionTimes* execution_times = nullptr;
 
   // --- set on the way ---
   uint32_t batch_size = 0;  ///< the first dimension of the inputs if the model batches, else 0
@@ -237,6 +241,7 @@ class Request {
     outputs.clear();
     parameters.clear();
     trace = nullptr;
+    execution_times = nullptr;
     cancellation.reset();
     batch_size = retry_after_ms = 0;
     times = {};
@@ -251,7 +256,7 @@ class Request {
   Arena arena_;
 };
 
-static_assert(sizeof(Request) == 336);  // see ATOLL_SDK_LAYOUT
+static_assert(sizeof(Request) == 344);  // see ATOLL_SDK_LAYOUT
 
 /// One response being built and sent. [instance], by one thread at a time.
 ///

@@ -1,11 +1,13 @@
-/// Answers that were given before. Service "atoll.response_cache/1"; models are served without one. A draft:
-/// its first provider may still change it.
+/// Answers that were given before. Service "atoll.response_cache/1"; models are served without one.
 ///
 /// The model catalog asks the provider of the highest rank, before admission, for each valid request of a
-/// model whose configuration has `response_cache { enable: true }`, unless it is part of a sequence or a step
-/// of another request. What is a hit, how answers are kept and what is never kept (errors, answers of several
-/// responses) is the provider's business. It sees answers by standing before the request's sink, and holds a
+/// model whose configuration has `response_cache { enable: true }`, steps of ensembles included, unless it is part of
+/// a sequence or a shadow (kShadow). What is a hit, how answers are kept and what is never kept (errors, answers of
+/// several responses) is the provider's business. It sees answers by standing before the request's sink, and holds a
 /// pass of its gate until such a request, or one that waits, has ended: it is replaced while requests run.
+///
+/// Two loads of one model may answer differently: ModelInfo::load_id tells them apart. So may two requests that differ
+/// in a parameter of ModelInfo::cache_parameters.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +23,20 @@ enum class CacheOutcome : uint32_t {
   kWaits = 2,  ///< it is not known yet: the waiter is told
 };
 
-/// Who has asked for one request.
+/// Who has asked for one request. [any]
 class CacheWaiter {
  public:
   /// It was a miss after all; a hit is answered by the provider. Once for a request that waits and is no hit,
   /// on a thread of the provider's with no lock held. A cancelled request is a miss: who comes next answers.
   virtual void resume(Request& request) noexcept = 0;
+
+  // What is counted. Each is called at most once for a request, and one of them for each that could be looked up.
+
+  /// The request is about to be answered by the provider. \param duration_ns  that finding the answer took
+  virtual void report_hit(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
+  /// The request's answer was computed; before its final response goes on.
+  /// \param duration_ns  that looking for it and keeping it took
+  virtual void report_miss(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
 
  protected:
   ~CacheWaiter() = default;

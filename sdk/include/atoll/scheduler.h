@@ -57,18 +57,6 @@ struct ScheduledInstance {
   const InstanceSpec* spec = nullptr;
 };
 
-/// A model that steps of an ensemble call. [request]
-class MemberModel {
- public:
-  /// The version that serves now. A request keeps to what its first step of this model got, so that a reload
-  /// moves an ensemble between requests.
-  /// Errors: as ModelCatalog::acquire().
-  virtual Result<ModelRef> acquire() noexcept = 0;
-
- protected:
-  ~MemberModel() = default;
-};
-
 /// What a scheduler works with; everything outlives the scheduler. Time and threads come from here, so the
 /// scheduler that serves is the one that is simulated.
 struct SchedulerContext {
@@ -83,9 +71,10 @@ struct SchedulerContext {
   ExecutorFactory* executors = nullptr;
   /// Of each of the instances, in their order; empty: every execution is admitted, and nobody is to be asked.
   std::span<AdmittedInstance* const> admissions;
-  /// Of each step of `ensemble_scheduling`, in their order; the same model has the same object. Empty: the
-  /// model is not an ensemble.
-  std::span<MemberModel* const> members;
+  /// What serves each step of `ensemble_scheduling`, in their order; held as long as the scheduler lives, so
+  /// that all requests of an ensemble's version meet the same versions of its members: when one of those
+  /// changes, the ensemble is made anew. Empty: the model is not an ensemble.
+  std::span<Model* const> members;
 };
 
 /// [request] unless said otherwise.

@@ -17,12 +17,14 @@ struct StatisticDuration {
   uint64_t ns = 0;
 };
 
-/// Steady-clock moments of one execution, ns: start, inputs ready, outputs begun, end.
+/// Steady-clock moments of one execution, ns: start, inputs ready, outputs begun, end. Of a request that is
+/// executed in several steps with time between them: what the steps took, one after the other.
 struct ExecutionTimes {
   int64_t execute_start_ns = 0;
   int64_t compute_start_ns = 0;
   int64_t compute_end_ns = 0;
   int64_t execute_end_ns = 0;
+  int64_t request_end_ns = 0;  ///< when the request ended, if that is later; 0: with its execution
 };
 
 /// Why a request failed; labels of nv_inference_request_failure.
@@ -39,6 +41,11 @@ class InferenceReporter {
   virtual void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept = 0;
   /// A request that was not executed.
   virtual void report_failure(const Request& request, FailureReason reason) noexcept = 0;
+  /// A request that was answered from the response cache. \param duration_ns  that finding the answer took
+  virtual void report_cache_hit(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
+  /// A request whose answer had to be computed, and was kept if it could be.
+  /// \param duration_ns  that looking for the answer and keeping it took
+  virtual void report_cache_miss(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
 
  protected:
   ~InferenceReporter() = default;

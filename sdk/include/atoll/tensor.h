@@ -109,6 +109,7 @@ struct InputTensor {
   enum Flags : uint32_t {
     kAddedByScheduler = 1,  ///< control and state tensors: not from the client, not validated against it
     kRaw = 2,               ///< came without name, type and shape: to be deduced from the configuration
+    kShared = 4,  ///< in memory that its client may change meanwhile: it may be read as two different things
   };
   std::string_view name;  ///< NUL-terminated; empty if kRaw, until it is deduced
   DataType datatype = DataType::kInvalid;

@@ -36,7 +36,6 @@ class Trace {
   virtual void report_named(const char* name, int64_t timestamp_ns) noexcept = 0;
   /// W3C trace context for whoever continues this trace elsewhere; empty: none.
   virtual std::string_view traceparent() const noexcept = 0;
-  /// Draft: nobody in the tree makes such requests yet, and it may change with the first that does.
   /// A trace of a request made on behalf of this one (an ensemble step), with a life of its own; null if
   /// nothing is to be recorded.
   virtual Trace* spawn_child(std::string_view model, int64_t version,

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "atoll/testing/fake_catalog.h"
 #include "model_config.pb.h"
 
@@ -29,7 +33,6 @@ class InheritedLabelsTest : public ::testing::Test {
     add_output(*steps->add_step(), "CLASSES", "between");
     add_output(*steps->add_step(), "CLASSES", "OUT");
     add_output(*steps->mutable_step(1), "PLAIN", "OTHER");
-    members_ = {{"first", ModelCatalog::kLatest}, {"second", 1}};
     info_.outputs.resize(3);
     info_.outputs[0].name = "OUT";
     info_.outputs[1].name = "OTHER";
@@ -40,18 +43,17 @@ class InheritedLabelsTest : public ::testing::Test {
     (*step.mutable_output_map())[output] = tensor;
   }
   void inherit() {
-    inherit_labels(
-        config_, members_,
-        [this](const EnsembleMember& member) {
-          Result<ModelRef> model = catalog_.acquire(member.model, member.version);
-          return model.ok() ? std::move(model).value() : ModelRef();
-        },
-        &info_);
+    std::vector<ModelRef> held;
+    std::vector<Model*> members;
+    for (const char* name : {"first", "second"}) {
+      held.push_back(std::move(catalog_.acquire(name, ModelCatalog::kLatest)).value());
+      members.push_back(held.back().get());
+    }
+    inherit_labels(config_, members, &info_);
   }
 
   test::FakeModelCatalog catalog_;
   inference::ModelConfig config_;
-  std::vector<EnsembleMember> members_;
   ModelInfo info_;
 };
 
@@ -64,12 +66,6 @@ TEST_F(InheritedLabelsTest, AreThoseOfTheOutputThatFeedsOne) {
 TEST_F(InheritedLabelsTest, OwnLabelsStay) {
   inherit();
   EXPECT_THAT(info_.outputs[2].labels, ElementsAre("own"));
-}
-
-TEST_F(InheritedLabelsTest, AMemberThatDoesNotServeHasNone) {
-  members_[1].version = 7;
-  inherit();
-  EXPECT_THAT(info_.outputs[0].labels, IsEmpty());
 }
 
 }  // namespace

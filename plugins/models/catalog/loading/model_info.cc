@@ -1,5 +1,6 @@
 #include "models/catalog/loading/model_info.h"
 
+#include <atomic>
 #include <set>
 #include <utility>
 
@@ -10,6 +11,8 @@
 namespace atl::models {
 namespace {
 
+constexpr std::string_view kCacheParameters = "response_cache_parameters";
+
 Status check_names(const std::vector<TensorSpec>& specs, std::string_view what, std::string_view model) {
   std::set<std::string_view> seen;
   for (const TensorSpec& spec : specs) {
@@ -18,6 +21,20 @@ Status check_names(const std::vector<TensorSpec>& specs, std::string_view what, 
     }
   }
   return {};
+}
+
+/// The names of a list with commas; blanks around them do not count.
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const size_t end = list.find(',');
+    std::string_view name = list.substr(0, end);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    if (!name.empty()) names.emplace_back(name);
+    list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
+  }
+  return names;
 }
 
 }  // namespace
@@ -44,7 +61,12 @@ Result<ModelInfo> make_model_info(const inference::ModelConfig& config, std::str
   ModelDescription model = proto::describe_model(config);
   info.max_batch_size = model.max_batch_size;
   info.decoupled = model.decoupled;
-  info.response_cache = config.response_cache().enable();
+  info.response_cache = config.response_cache().enable() && !info.decoupled;
+  if (auto listed = model.parameters.find(kCacheParameters); listed != model.parameters.end()) {
+    info.cache_parameters = names_in(listed->second);
+  }
+  static std::atomic<uint64_t> loads{0};
+  info.load_id = loads.fetch_add(1, std::memory_order_relaxed) + 1;
   info.inputs = std::move(model.inputs);
   info.outputs = std::move(model.outputs);
   for (const TensorSpec& input : info.inputs) info.required_inputs += input.optional ? 0 : 1;

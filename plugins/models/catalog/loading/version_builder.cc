@@ -82,7 +82,8 @@ LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
   }
   if (LoadFailure failure = create_scheduler(); !failure.ok()) return failure;
   auto served = std::make_unique<ServedModel>(context_.serving, std::move(parts_),
-                                              find_correlation_control(config_.message));
+                                              find_correlation_control(config_.message),
+                                              config_.message.dynamic_batching().preserve_ordering());
   ATOLL_RETURN_IF_ERROR(warm_up(*served));
   const auto took_ns = static_cast<uint64_t>(context_.host.clock().now_ns() - begun_ns);
   served->set_load_duration_ns(base_ == nullptr ? took_ns : base_->statistics().load_duration_ns);
@@ -98,7 +99,12 @@ LoadFailure VersionBuilder::configure() {
 
 Status VersionBuilder::configure_ensemble() {
   ATOLL_RETURN_IF_ERROR(config_.take(context_.configs.finish(model_.config)));
-  parts_.members = EnsembleMembers(context_.catalog, model_.members);
+  Result<EnsembleMembers> members = EnsembleMembers::hold(context_.catalog, model_.members);
+  if (!members.ok()) return std::move(members).status();
+  parts_.members = std::move(members).value();
+  // What was written does not count.
+  config_.message.mutable_model_transaction_policy()->set_decoupled(parts_.members.any_decoupled());
+  config_.bytes = config_.message.SerializeAsString();
   return {};
 }
 
@@ -159,13 +165,7 @@ Status VersionBuilder::describe() {
   Result<ModelInfo> info =
       make_model_info(config_.message, config_.bytes, version_.version, model_.files.entry.path);
   if (!info.ok()) return std::move(info).status();
-  if (model_.ensemble) {
-    const auto find = [this](const EnsembleMember& member) {
-      auto found = context_.catalog.acquire(member.model, member.version);
-      return found.ok() ? std::move(found).value() : ModelRef();
-    };
-    inherit_labels(config_.message, model_.members, find, &info.value());
-  }
+  if (model_.ensemble) inherit_labels(config_.message, parts_.members.by_step(), &info.value());
   parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
   if (parts_.statistics == nullptr) {
     parts_.statistics =

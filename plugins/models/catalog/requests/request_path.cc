@@ -5,11 +5,13 @@
 
 #include "models/catalog/requests/reshape.h"
 #include "models/catalog/requests/trace_inputs.h"
+#include "models/catalog/requests/unanswered_request.h"
 
 namespace atl::models {
 
 RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, CorrelationControl correlation,
-                         PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter)
+                         bool keeps_order, PriorityLevels priorities, Scheduler& scheduler,
+                         InferenceReporter& reporter)
     : context_(context),
       info_(info),
       validator_(info, std::move(correlation),
@@ -17,6 +19,7 @@ RequestPath::RequestPath(const RequestContext& context, const ModelInfo& info, C
       priorities_(priorities),
       scheduler_(scheduler),
       reporter_(reporter),
+      keeps_order_(keeps_order),
       reshapes_outputs_(std::any_of(info.outputs.begin(), info.outputs.end(),
                                     [](const TensorSpec& spec) { return spec.has_reshape; })),
       enqueueing_(cat("enqueueing a request for model '", info.name, "' version ", info.version)) {}
@@ -39,11 +42,13 @@ inline Status RequestPath::validate(Request& request) noexcept {
 /// Before admission: what costs nothing has to wait for nobody. \returns whether the request is the cache's,
 /// for good or until resume().
 bool RequestPath::answer_from_cache(Request& request) noexcept {
-  if ((request.call_flags & kIsStep) != 0 || !request.sequence.empty()) return false;
+  if ((request.call_flags & kShadow) != 0 || !request.sequence.empty()) return false;
   auto cache = context_.cache.hold();
   if (!cache) return false;
   const ResponseSink* const sink = request.sink;
-  if (cache->look_up(request, *this) != CacheOutcome::kMiss) return true;
+  // A hit would overtake those that are computed.
+  const bool may_hit = !keeps_order_ || UnansweredRequest::watch(request, unanswered_);
+  if (may_hit && cache->look_up(request, *this) != CacheOutcome::kMiss) return true;
   if (request.sink == sink) return false;
   // Who stands before the sink now has to see the answer, be it a refusal.
   resume(request);
@@ -52,6 +57,14 @@ bool RequestPath::answer_from_cache(Request& request) noexcept {
 
 void RequestPath::resume(Request& request) noexcept {
   if (Status status = admit(request, 0); !status.ok()) fail_request(request, std::move(status));
+}
+
+void RequestPath::report_hit(const Request& request, uint64_t duration_ns) noexcept {
+  reporter_.report_cache_hit(request, duration_ns);
+}
+
+void RequestPath::report_miss(const Request& request, uint64_t duration_ns) noexcept {
+  reporter_.report_cache_miss(request, duration_ns);
 }
 
 /// Hands over, too, if the request may go on at once. The steps of a request that was admitted are.

@@ -1,6 +1,7 @@
 /// The way of a request through a version that serves.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -31,9 +32,9 @@ struct RequestContext {
 /// where it was. [request]
 class RequestPath final : private AfterAdmission, private CacheWaiter {
  public:
-  /// All that is borrowed outlives the requests.
+  /// All that is borrowed outlives the requests. \param keeps_order  answers leave in the order of their requests
   RequestPath(const RequestContext& context, const ModelInfo& info, CorrelationControl correlation,
-              PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter);
+              bool keeps_order, PriorityLevels priorities, Scheduler& scheduler, InferenceReporter& reporter);
 
   /// As Model::infer().
   Status infer(Request& request) noexcept;
@@ -47,6 +48,8 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
   Status ask(Request& request, int64_t now_ns) noexcept;
 
   void resume(Request& request) noexcept override;
+  void report_hit(const Request& request, uint64_t duration_ns) noexcept override;
+  void report_miss(const Request& request, uint64_t duration_ns) noexcept override;
   void on_admitted(Request& request) noexcept override;
   void on_refused(Request& request, Status reason) noexcept override;
 
@@ -59,6 +62,8 @@ class RequestPath final : private AfterAdmission, private CacheWaiter {
   const PriorityLevels priorities_;
   Scheduler& scheduler_;
   InferenceReporter& reporter_;
+  const bool keeps_order_;
+  std::atomic<uint64_t> unanswered_{0};  ///< requests, where that counts
   const bool reshapes_outputs_;
   const std::string enqueueing_;  ///< what a thread does then
 };

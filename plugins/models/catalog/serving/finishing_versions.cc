@@ -10,7 +10,7 @@ constexpr int64_t kLookIntervalNs = 20 * kNsPerMs;
 /// Requests that found the version before it was replaced may begin a sequence yet.
 /// \param own  references that are no request's
 bool is_finished(const ReaderShards::Write& lock, const ServedModel& version, int64_t own) {
-  return version.references(lock) == own && version.parts().scheduler->open_sequences() == 0;
+  return version.references(lock) == own && version.open_sequences() == 0;
 }
 
 }  // namespace
@@ -80,9 +80,9 @@ void FinishingVersions::let_go(bool all) noexcept {
     ReaderShards::Write lock(shards_);
     std::erase_if(versions_, [&](const Version& one) {
       // Requests that found the version before it was replaced may begin a sequence yet.
-      const bool idle =
-          one.model->parts().scheduler->open_sequences() == 0 && one.model->references(lock) == 1;
-      const bool too_late = all || now_ns >= one.until_ns;
+      const bool idle = one.model->open_sequences() == 0 && one.model->references(lock) == 1;
+      // An ensemble that could not be made anew goes on with it.
+      const bool too_late = all || (now_ns >= one.until_ns && !one.model->serves_ensembles());
       if (idle || too_late) (idle ? finished : late).push_back(one.model);
       return idle || too_late;
     });

@@ -1,5 +1,6 @@
 #include "models/catalog/serving/served_model.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -10,19 +11,31 @@ namespace {
 /// How often a worker looks whether a scheduler has finished with requests that were released already.
 constexpr auto kSettleInterval = std::chrono::microseconds(100);
 
+/// What is published is made by the loader.
+const ServedModel& served(const Model* member) noexcept { return *static_cast<const ServedModel*>(member); }
+
+bool asks_for_sequences(const ModelParts& parts) noexcept {
+  const auto members = parts.members.by_step();
+  return parts.wanted_scheduler.demand.kind.starts_with("sequence") ||
+         std::any_of(members.begin(), members.end(),
+                     [](const Model* member) { return served(member).knows_sequences(); });
+}
+
 }  // namespace
 
-ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationControl correlation)
+ServedModel::ServedModel(ServingContext& context, ModelParts parts, CorrelationControl correlation,
+                         bool keeps_order)
     : context_(context),
       parts_(std::move(parts)),
       info_(*parts_.info),
-      path_(context.requests, info_, std::move(correlation), parts_.priorities, *parts_.scheduler,
-            *parts_.statistics),
-      knows_sequences_(parts_.wanted_scheduler.demand.kind.starts_with("sequence")) {}
+      path_(context.requests, info_, std::move(correlation), keeps_order, parts_.priorities,
+            *parts_.scheduler, *parts_.statistics),
+      knows_sequences_(asks_for_sequences(parts_)) {}
 
 ServedModel::~ServedModel() {
   // Said here once more than by the order of ModelParts, because it is what unloading safely rests on.
   parts_.scheduler.reset();
+  parts_.members = {};
   parts_.admission.reset();
   parts_.instances.clear();
   parts_.backend_model.reset();
@@ -48,6 +61,22 @@ bool ServedModel::ready() const noexcept {
     if (!instance->ready()) return false;
   }
   return true;
+}
+
+bool ServedModel::has_sequence(const SequenceId& id) const noexcept {
+  if (!knows_sequences_) return true;
+  if (!is_ensemble()) return parts_.scheduler->has_sequence(id);
+  const auto members = parts_.members.by_step();
+  return std::any_of(members.begin(), members.end(), [&](const Model* member) {
+    return served(member).knows_sequences() && member->has_sequence(id);
+  });
+}
+
+uint64_t ServedModel::open_sequences() const noexcept {
+  if (!is_ensemble()) return parts_.scheduler->open_sequences();
+  uint64_t open = 0;
+  for (const Model* member : parts_.members.by_step()) open += served(member).open_sequences();
+  return open;
 }
 
 void ServedModel::add_reference() noexcept {

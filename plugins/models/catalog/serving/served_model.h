@@ -61,7 +61,9 @@ class ServedModel final : public Model {
   /// Called with false right before this object is destroyed and with true right after.
   using OnDestroyed = std::function<void(bool destroyed)>;
 
-  ServedModel(ServingContext& context, ModelParts parts, CorrelationControl correlation);
+  /// \param keeps_order  answers leave in the order of their requests
+  ServedModel(ServingContext& context, ModelParts parts, CorrelationControl correlation,
+              bool keeps_order = false);
   ServedModel(const ServedModel&) = delete;
   ServedModel& operator=(const ServedModel&) = delete;
   /// For a version that was never published; a published one ends through destroy_later().
@@ -77,17 +79,23 @@ class ServedModel final : public Model {
   void report_first_response(const Request& request) noexcept override {
     parts_.statistics->report_first_response(request);
   }
-  bool has_sequence(const SequenceId& id) const noexcept override {
-    return !knows_sequences() || parts_.scheduler->has_sequence(id);
-  }
+  bool has_sequence(const SequenceId& id) const noexcept override;
 
   const ModelParts& parts() const noexcept { return parts_; }
   const Validator& validator() const noexcept { return path_.validator(); }
   /// References held by requests, and other holders than the table. A moment's value.
   uint64_t holders() const noexcept;
   void stop_accepting() noexcept { parts_.scheduler->stop_accepting(); }
-  /// Its configuration has sequence_batching.
+  /// Its configuration has sequence_batching, or that of one of its members.
   bool knows_sequences() const noexcept { return knows_sequences_; }
+  /// Of an ensemble: of its members, who may have them for others, too.
+  uint64_t open_sequences() const noexcept;
+
+  // --- by ensembles' versions that hold it, in addition to a reference ---
+  void add_ensemble() noexcept { ensembles_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_ensemble() noexcept { ensembles_.fetch_sub(1, std::memory_order_relaxed); }
+  /// Whether it serves an ensemble, be it that it serves nobody else any more.
+  bool serves_ensembles() const noexcept { return ensembles_.load(std::memory_order_relaxed) != 0; }
 
   // --- by the serving table ---
   /// Takes a reference in the shard of a read lock that the caller holds.
@@ -116,6 +124,7 @@ class ServedModel final : public Model {
     int64_t references = 0;  ///< may be negative: a reference may be dropped on another thread
   };
   bool destroy_now() noexcept;
+  bool is_ensemble() const noexcept { return !parts_.members.by_step().empty(); }
 
   ServingContext& context_;
   ModelParts parts_;
@@ -127,6 +136,7 @@ class ServedModel final : public Model {
   std::array<Count, ReaderShards::kShards> counts_;  ///< each guarded by its shard's lock
   bool retired_ = false;                             ///< guarded by any shard's lock
   std::atomic<int64_t> remaining_{0};                ///< references, once retired
+  std::atomic<uint32_t> ensembles_{0};               ///< versions of ensembles that hold it
 };
 
 }  // namespace atl::models

@@ -77,8 +77,11 @@ void StatisticsRecorder::report_request(const Request& request, bool success,
                                         const ExecutionTimes& times) noexcept {
   if ((request.call_flags & kShadow) != 0) return;
   if (!success) return count_failure(request, FailureReason::kBackend);
-  int64_t end_ns = times.execute_end_ns != 0 ? times.execute_end_ns : clock_.now_ns();
-  if (request.trace != nullptr) report_trace(*request.trace, times);
+  const int64_t last_ns = times.request_end_ns != 0 ? times.request_end_ns : times.execute_end_ns;
+  const int64_t end_ns = last_ns != 0 ? last_ns : clock_.now_ns();
+  // What took several steps has no moments of its own: theirs have them.
+  if (request.trace != nullptr && times.request_end_ns == 0) report_trace(*request.trace, times);
+  if (request.execution_times != nullptr) *request.execution_times = times;
   Cell& mine = cell();
   CellLock lock(mine);
   LatencyHistograms& histograms = mine.histograms();
@@ -114,6 +117,23 @@ void StatisticsRecorder::report_batch(uint32_t batch_size, const ExecutionTimes&
 void StatisticsRecorder::report_failure(const Request& request, FailureReason reason) noexcept {
   if ((request.call_flags & kShadow) != 0) return;
   count_failure(request, reason);
+}
+
+void StatisticsRecorder::report_cache_hit(const Request& request, uint64_t duration_ns) noexcept {
+  const int64_t now_ns = clock_.now_ns();
+  if (request.execution_times != nullptr) *request.execution_times = {};
+  Cell& mine = cell();
+  CellLock lock(mine);
+  LatencyHistograms& histograms = mine.histograms();
+  add(mine.success, histograms.total, elapsed_ns(request.times.start_ns, now_ns));
+  add(mine.queue, histograms.queue, 0);
+  add(mine.cache_hit, duration_ns);
+}
+
+void StatisticsRecorder::report_cache_miss(const Request&, uint64_t duration_ns) noexcept {
+  Cell& mine = cell();
+  CellLock lock(mine);
+  add(mine.cache_miss, duration_ns);
 }
 
 void StatisticsRecorder::count_failure(const Request& request, FailureReason reason) noexcept {
@@ -172,6 +192,8 @@ ModelStatistics StatisticsRecorder::snapshot() const {
     merge(sum.compute_input, cell.compute_input);
     merge(sum.compute_infer, cell.compute_infer);
     merge(sum.compute_output, cell.compute_output);
+    merge(sum.cache_hit, cell.cache_hit);
+    merge(sum.cache_miss, cell.cache_miss);
     for (size_t i = 0; i < std::size(sum.failures); ++i) sum.failures[i] += cell.failures[i];
     if (cell.latencies != nullptr) merge(sum.latencies, *cell.latencies);
     for (const BatchStatistics& batch : cell.batches) {

@@ -31,6 +31,9 @@ class StatisticsRecorder final : public InferenceReporter {
   void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept override;
   void report_batch(uint32_t batch_size, const ExecutionTimes& times) noexcept override;
   void report_failure(const Request& request, FailureReason reason) noexcept override;
+  /// Also a success, which no execution and no inference is counted for.
+  void report_cache_hit(const Request& request, uint64_t duration_ns) noexcept override;
+  void report_cache_miss(const Request& request, uint64_t duration_ns) noexcept override;
 
   /// Once for each request: its first response has reached the sink.
   void report_first_response(const Request& request) noexcept;
@@ -45,7 +48,8 @@ class StatisticsRecorder final : public InferenceReporter {
     uint64_t inference_count = 0;
     uint64_t execution_count = 0;
     int64_t last_execution_ns = 0;  ///< steady clock
-    StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output;
+    StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit,
+        cache_miss;
     uint64_t failures[4] = {};
     std::vector<BatchStatistics> batches;          ///< ascending by size
     std::unique_ptr<LatencyHistograms> latencies;  ///< null: there are none

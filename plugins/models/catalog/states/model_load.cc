@@ -118,7 +118,7 @@ void ModelLoad::await_members() {
         self->member_ended(member, outcome.status);
       };
       if (of_member.loading) {
-        of_member.running.push_back(std::move(callback));
+        of_member.running_above.push_back(std::move(callback));
       } else if (needs_load(of_member, order_)) {
         LoadOrder order;
         order.refresh_members = order_.refresh_members;
@@ -424,6 +424,7 @@ void ModelLoad::log_failure(const std::string& what, bool repeated, const std::s
 
 void ModelLoad::finish(const Status& status) {
   std::vector<LoadDone> callbacks;
+  std::vector<LoadDone> above;
   std::vector<LoadDone> refused;
   Ptr next;
   prepared_ = nullptr;  // files that came with a load that failed are gone when its end is told
@@ -432,6 +433,7 @@ void ModelLoad::finish(const Status& status) {
     ModelRecord& record = this->record();
     record.loading = false;
     callbacks = std::exchange(record.running, {});
+    above = std::exchange(record.running_above, {});
     if (departure_ != nullptr && departure_->left != 0) departure_->callbacks = std::exchange(callbacks, {});
     if (record.waiting.empty()) {
       if (!status.ok()) state_.records.forget_if_empty(model_);
@@ -448,6 +450,7 @@ void ModelLoad::finish(const Status& status) {
     state_.records.trim();
   }
   notify_all(callbacks, status, was_read_);
+  notify_all(above, status, was_read_);
   notify_all(refused, unavailable("Server exiting"));
   if (next != nullptr) next->start();
 }

@@ -57,6 +57,8 @@ struct ModelRecord {
   std::map<std::string, uint64_t> built_on;  ///< of an ensemble: committed of its members
   bool loading = false;
   std::vector<LoadDone> running;  ///< told when the load that runs has ended
+  /// Of ensembles that wait for it: these are told before what it takes away is gone, which they may hold.
+  std::vector<LoadDone> running_above;
   std::deque<LoadOrder> waiting;  ///< made one by one after it
 
   std::vector<int64_t> ready_versions() const;

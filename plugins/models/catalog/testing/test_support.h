@@ -98,7 +98,7 @@ class FakeEnsembleProvider final : public SchedulerProvider {
   }
   std::atomic<int64_t> live{0};
   std::atomic<uint64_t> creates{0};
-  std::vector<MemberModel*> members;  ///< of the last one
+  std::vector<Model*> members;  ///< of the last one
 
  private:
   struct FakeEnsemble final : Scheduler {

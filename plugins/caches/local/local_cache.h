@@ -1,0 +1,67 @@
+/// Service "atoll.response_cache/1" in the server's own memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "atoll/executor.h"
+#include "atoll/host.h"
+#include "atoll/metrics.h"
+#include "atoll/response_cache.h"
+#include "caches/local/answer_store.h"
+#include "caches/local/flights.h"
+
+namespace atl::caches {
+
+struct LocalCacheSettings {
+  uint64_t size_bytes = uint64_t{64} << 20;
+  int64_t ttl_ns = 0;  ///< 0: answers do not age
+};
+
+/// A request whose answer is kept is answered on its own thread. Of equal requests that come together the first is
+/// computed and the others wait for it; who waits is answered, or goes on, on a thread of the cache's.
+class LocalCache final : public ResponseCache, public MetricSource, private CancelListener {
+ public:
+  /// \param host  outlives it
+  LocalCache(Host& host, const LocalCacheSettings& settings);
+  LocalCache(const LocalCache&) = delete;
+  LocalCache& operator=(const LocalCache&) = delete;
+  virtual ~LocalCache() = default;
+
+  /// [control] Errors: those of ExecutorFactory::create.
+  Status start() noexcept;
+  void stop() noexcept { executor_.reset(); }
+
+  CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override;
+  void collect(MetricSink& sink) const noexcept override;
+
+  const AnswerStore& store() const noexcept { return store_; }
+
+ private:
+  class Keeper;
+  struct alignas(64) Counts {
+    std::atomic<uint64_t> hits{0}, misses{0}, waits{0}, look_up_ns{0}, insert_ns{0};
+  };
+
+  Counts& counts_of(const CacheKey& key) noexcept { return counts_[key.high % counts_.size()]; }
+  void lead(Request& request, CacheWaiter& waiter, const CacheKey& key, int64_t begun_ns) noexcept;
+  void hit(Request& request, CacheWaiter& waiter, const CacheKey& key, const KeptAnswer::Ref& answer,
+           int64_t begun_ns) noexcept;
+  Waiting* make_waiting(Request& request, CacheWaiter& waiter, const CacheKey& key,
+                        int64_t begun_ns) noexcept;
+  void end_flight(const CacheKey& key, KeptAnswer::Ref answer) noexcept;
+  void pass_on(const CacheKey& key) noexcept;
+  void end_wait(Waiting& waiting) noexcept;
+  void on_cancel(void* waiting) noexcept override;
+
+  Host& host_;
+  Clock& clock_;
+  const uint64_t seed_;
+  AnswerStore store_;
+  Flights flights_;
+  SerialExecutorPtr executor_;
+  std::array<Counts, 16> counts_;  ///< by key
+};
+
+}  // namespace atl::caches

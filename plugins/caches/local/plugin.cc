@@ -1,0 +1,50 @@
+/// caches/local: answers that were given before, in the server's memory.
+#include "atoll/plugin.h"
+
+#include "caches/local/local_cache.h"
+
+namespace atl::caches {
+namespace {
+
+constexpr OptionTable kOptions{
+    option_bytes("size", "64MiB")
+        .range("64KiB", "1024TiB")
+        .help(
+            "Memory for all answers together, with what it takes to find them. The one that nobody has asked for "
+            "for longest makes way."),
+    option_duration("ttl", "0s")
+        .range("0s", "8760h")
+        .help("An answer is given for so long after it was computed. 0s: as long as it is kept."),
+};
+
+class LocalCachePlugin final : public Plugin {
+ public:
+  explicit LocalCachePlugin(Host& host) : cache_(host, settings_from(host)) {}
+  Status start() override { return cache_.start(); }
+  void stop() override { cache_.stop(); }
+  LocalCache& cache() noexcept { return cache_; }
+
+ private:
+  static LocalCacheSettings settings_from(Host& host) {
+    LocalCacheSettings settings;
+    settings.size_bytes = host.options().get_bytes("size");
+    settings.ttl_ns = host.options().get_duration_ns("ttl");
+    return settings;
+  }
+
+  LocalCache cache_;
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(LocalCachePlugin,
+             {.name = "caches/local",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Answers requests of models with response_cache from memory, if the same was "
+                      "asked before.",
+              .provides = {provide<ResponseCache, &LocalCachePlugin::cache>(),
+                           provide<MetricSource, &LocalCachePlugin::cache>()},
+              .options = kOptions});
+
+}  // namespace atl::caches

@@ -1,0 +1,77 @@
+#include "schedulers/ensemble/plan.h"
+
+#include <algorithm>
+
+namespace atl::ensemble {
+
+void Plan::make(const Graph& graph, const std::vector<uint32_t>& requested) {
+  step_needed.assign(graph.steps.size(), 0);
+  step_waits.assign(graph.steps.size(), 0);
+  uses.assign(graph.tensors.size(), 0);
+  later_uses.assign(graph.tensors.size(), 0);
+  direct.assign(graph.tensors.size(), 0);
+  position.assign(graph.tensors.size(), kNone);
+  outputs.clear();
+  for (uint32_t output : requested) {
+    const uint32_t tensor = graph.outputs[output];
+    position[tensor] = static_cast<uint32_t>(outputs.size());
+    outputs.push_back(tensor);
+    add_steps_above(graph, tensor);
+  }
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    for (const Graph::StepInput& input : graph.steps[i].inputs) {
+      step_waits[i] += graph.tensors[input.tensor].producer != kNone;
+    }
+  }
+  count_uses(graph);
+  choose_mode(graph);
+}
+
+void Plan::add_steps_above(const Graph& graph, uint32_t tensor) {
+  todo_.assign(1, tensor);
+  while (!todo_.empty()) {
+    const uint32_t step = graph.tensors[todo_.back()].producer;
+    todo_.pop_back();
+    if (step == kNone || step_needed[step] != 0) continue;
+    step_needed[step] = 1;
+    for (const Graph::StepInput& input : graph.steps[step].inputs) todo_.push_back(input.tensor);
+  }
+}
+
+void Plan::count_uses(const Graph& graph) {
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    if (step_needed[i] == 0) continue;
+    for (const Graph::StepInput& input : graph.steps[i].inputs) {
+      ++uses[input.tensor];
+      later_uses[input.tensor] += graph.steps[i].iterates;
+    }
+  }
+  iterates = std::all_of(outputs.begin(), outputs.end(),
+                         [&](uint32_t tensor) { return graph.tensors[tensor].branch != 0; });
+}
+
+/// What others read as well can not be written into the response: that may be gone before they are done.
+void Plan::choose_mode(const Graph& graph) {
+  const auto is_only_written = [&](uint32_t tensor) {
+    return uses[tensor] == 0 && graph.tensors[tensor].producer != kNone;
+  };
+  mode = ResponseMode::kOnce;
+  answering_step = kNone;
+  if (graph.decoupled) {
+    const uint32_t step = outputs.empty() ? kNone : graph.tensors[outputs[0]].producer;
+    const bool is_direct = std::all_of(outputs.begin(), outputs.end(), [&](uint32_t tensor) {
+      return is_only_written(tensor) && graph.tensors[tensor].producer == step;
+    });
+    // A step that is executed several times at once would make several responses at once.
+    mode = is_direct && !graph.steps[step].iterates ? ResponseMode::kDirect : ResponseMode::kCopied;
+    answering_step = step;
+  }
+  for (uint32_t tensor : outputs) {
+    direct[tensor] = mode != ResponseMode::kCopied && is_only_written(tensor);
+    if (direct[tensor] != 0) continue;
+    ++uses[tensor];
+    later_uses[tensor] += iterates;
+  }
+}
+
+}  // namespace atl::ensemble
