@@ -28,12 +28,16 @@ Status read_backend_config(FlagUse& use) {
   return {};
 }
 
-Status check_cache_config(FlagUse& use) {
+Status read_cache_config(FlagUse& use) {
   auto setting = parse_setting(use.value, "cache-config", "cache name");
   if (!setting.ok()) return std::move(setting).status();
-  if (!setting->scope.empty()) return {};
-  return invalid_argument(
-      "No cache specified. --cache-config option format is <cache name>,<setting>=<value>. Got ", use.value);
+  if (setting->scope.empty()) {
+    return invalid_argument(
+        "No cache specified. --cache-config option format is <cache name>,<setting>=<value>. Got ",
+        use.value);
+  }
+  use.options.caches[setting->scope][setting->name] = setting->value;
+  return {};
 }
 
 Status read_old_cache_size(FlagUse& use) {
@@ -41,6 +45,7 @@ Status read_old_cache_size(FlagUse& use) {
       parse_integer(use.value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max())
           .status()
           .clone());
+  use.options.old_cache_size = use.value;
   use.options.warn("--response-cache-byte-size is deprecated, use --cache-config local,size=<value> instead");
   return {};
 }
@@ -118,7 +123,6 @@ Status check_agent_directory(FlagUse& use) {
 }
 
 constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
-constexpr std::string_view kNoCache = "responses are not cached; put a cache before the server";
 
 constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
@@ -137,9 +141,11 @@ constexpr Flag kBackendFlags[] = {
              ValueType::kText, check_agent_directory)},
 
     {Group::kCache, "cache-config", "<string>,<string>=<string>",
-     "A setting of the response cache, <cache>,<setting>=<value>.",
-     refused(kNoCache, ValueType::kText, check_cache_config)},
-    {Group::kCache, "cache-directory", "<string>", "Directory of response caches.", refused(kNoCache)},
+     "The response cache and a setting of it, <cache>,<setting>=<value>: local,size=<bytes>, or redis with host, "
+     "port, user and password. May be given more than once, for one cache. Default: responses are not cached.",
+     read_by(read_cache_config, "plugin.cache.use")},
+    {Group::kCache, "cache-directory", "<string>", "Directory of response caches.",
+     refused("response caches are Atoll's plugins, of role caches; leave it out")},
 
     {Group::kRateLimiter, "rate-limit", "<string>",
      "off or execution_count: whether models' instances wait for the resources that their configurations "
@@ -177,7 +183,7 @@ constexpr Flag kBackendFlags[] = {
      sets("plugin.shared.allow_client_shm", ValueType::kBool)},
 
     {Group::kDeprecated, "response-cache-byte-size", "<integer>", "As --cache-config local,size.",
-     refused(kNoCache, ValueType::kBytes, read_old_cache_size)},
+     read_by(read_old_cache_size, "plugin.cache.size")},
 };
 
 }  // namespace

@@ -125,6 +125,68 @@ void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
   }
 }
 
+/// Digits alone: nothing else is a size there.
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+Status set_local_cache(LaunchOptions& options, const std::map<std::string, std::string>& settings) {
+  const auto size = settings.find("size");
+  if (size == settings.end() || !is_number(size->second)) {
+    return internal_error("Failed to initialize LocalCache: config didn't contain a valid 'size' field.");
+  }
+  options.keys.set("plugin.cache.size", cat(size->second, "B"));
+  for (const auto& [name, value] : settings) {
+    if (name != "size")
+      options.warn("--cache-config local,", name, " has no effect: the local cache has a size only");
+  }
+  return {};
+}
+
+Status set_redis_cache(LaunchOptions& options, const std::map<std::string, std::string>& settings) {
+  std::string host = "127.0.0.1", port = "6379";
+  for (const auto& [name, value] : settings) {
+    if (name == "host") {
+      host = value;
+    } else if (name == "port") {
+      port = value;
+    } else if (name == "user" || name == "password") {
+      options.keys.set(cat("plugin.cache.", name), value);
+    } else {
+      options.refuse("--cache-config redis,", name,
+                     " is not served: settings are host, port, user and password; the others are options of "
+                     "caches/redis in a manifest");
+    }
+  }
+  options.keys.set("plugin.cache.address", cat(host, ":", port));
+  return {};
+}
+
+Status set_cache(LaunchOptions& options, const LaunchContext& context) {
+  if (!options.old_cache_size.empty()) {
+    if (!options.caches.empty()) {
+      return plain(
+          "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please "
+          "provide one or the other.");
+    }
+    if (options.old_cache_size == "0") return {};
+    options.caches["local"]["size"] = options.old_cache_size;
+  }
+  if (options.caches.empty()) return {};
+  if (options.caches.size() > 1) {
+    return invalid_argument(
+        "found multiple cache configurations, but only a single cache is currently supported");
+  }
+  const auto& [name, settings] = *options.caches.begin();
+  if (name != "local" && name != "redis") {
+    options.refuse("--cache-config=", name, " is not served: caches are local and redis");
+    return {};
+  }
+  need_plugin(options, context, cat("--cache-config=", name), cat("caches/", name));
+  options.keys.set("plugin.cache.use", cat("caches/", name));
+  return name == "local" ? set_local_cache(options, settings) : set_redis_cache(options, settings);
+}
+
 void set_keys(LaunchOptions& options, const LaunchContext& context) {
   if (options.restricted_apis.empty() && options.restricted_protocols.empty()) return;
   const char* flag = options.restricted_apis.empty() ? "--grpc-restricted-protocol" : "--http-restricted-api";
@@ -232,6 +294,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   ATOLL_RETURN_IF_ERROR(set_control(options, context));
   set_log_level(options);
   set_rate_limiter(options, context);
+  ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);
   set_trace(options);
   check_vertex(options, context);

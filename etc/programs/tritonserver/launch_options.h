@@ -60,6 +60,10 @@ struct LaunchOptions {
   bool rate_limit = false;
   std::vector<std::string> rate_limit_resources;
 
+  /// Settings by cache; more than one cache is an error.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> caches;
+  std::string old_cache_size;  ///< of --response-cache-byte-size; empty: not given
+
   TraceOptions trace;
   TraceOptions deprecated_trace;   ///< of the deprecated flags, which --trace-config overrides
   TraceOptions environment_trace;  ///< of the environment, which both override

@@ -97,6 +97,11 @@ const MappedCase kMapped[] = {
     {{"--grpc-infer-response-compression-level=high"}, {"plugin.grpc.response_compression=\"high\""}},
     {{"--metrics-interval-ms=1"}, {"plugin.metrics.interval=\"1ms\""}},
     {{"--metrics-config=summary_quantiles=0.1:0.0.1"}, {"plugin.metrics.summary_quantiles=[\"0.1:0\"]"}},
+    {{"--cache-config=local,size=1048576"},
+     {"plugin.cache.size=\"1048576B\"", "plugin.cache.use=\"caches/local\""}},
+    {{"--response-cache-byte-size=1048576"},
+     {"plugin.cache.size=\"1048576B\"", "plugin.cache.use=\"caches/local\""}},
+    {{"--response-cache-byte-size=0"}, {}},
     {{"--backend-directory=/opt/tritonserver/backends"},
      {"plugin.dynamic.backend_directory=\"/opt/tritonserver/backends\""}},
     {{"--metrics-interval-ms=100.7"}, {"plugin.metrics.interval=\"100ms\""}},
@@ -240,10 +245,9 @@ const RefusedCase kRefused[] = {
     {"--repoagent-directory=/opt",
      "--repoagent-directory is not served: there are no repository agents; check or prepare the models "
      "before the server starts"},
-    {"--cache-config=local,size=1048576",
-     "--cache-config is not served: responses are not cached; put a cache before the server"},
-    {"--response-cache-byte-size=1048576",
-     "--response-cache-byte-size is not served: responses are not cached; put a cache before the server"},
+    {"--cache-config=mine,size=1048576", "--cache-config=mine is not served: caches are local and redis"},
+    {"--cache-directory=/opt",
+     "--cache-directory is not served: response caches are Atoll's plugins, of role caches; leave it out"},
     {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "
@@ -273,6 +277,18 @@ TEST(Launch, EndpointsThatAreAllowedMustBePossible) {
   }
 }
 
+TEST(Launch, ThereIsOneCache) {
+  LauncherFixture fixture;
+  EXPECT_EQ(
+      fixture.serve({"--cache-config=local,size=1048576", "--cache-config=redis,host=h"}).failure,
+      "error: creating server: Invalid argument - found multiple cache configurations, but only a single cache "
+      "is currently supported\n");
+  EXPECT_EQ(
+      fixture.serve({"--cache-config=local,size=much"}).failure,
+      "error: creating server: Internal - Failed to initialize LocalCache: config didn't contain a valid 'size' "
+      "field.\n");
+}
+
 TEST(Launch, TellsAllRefusalsAtOnce) {
   LauncherFixture fixture;
   EXPECT_EQ(
@@ -300,6 +316,7 @@ TEST(Launch, RefusesWhatNeedsAPluginThatIsNotThere) {
   } cases[] = {{"--model-control-mode=poll", "control/poll"},
                {"--model-control-mode=explicit", "control/explicit"},
                {"--rate-limit=execution_count", "admission/rate_limiter"},
+               {"--cache-config=local", "caches/local", ",size=1048576"},
                {"--http-restricted-api", "security/keys", "=health:k=secret"},
                {"--grpc-restricted-protocol", "security/keys", "=health:k=secret"}};
   for (const Case& c : cases) {
@@ -320,6 +337,9 @@ TEST(Launch, FlagsThatDoNotGoTogether) {
       {{"--http-port=9000", "--grpc-port=9000"},
        "The server cannot listen to HTTP requests and GRPC requests at the same address and port "
        "127.0.0.1:9000"},
+      {{"--cache-config=local,size=1048576", "--response-cache-byte-size=5"},
+       "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one or "
+       "the other."},
       {{"--http-port=8002"},
        "The server cannot listen to HTTP requests and metrics requests at the same address and port "
        "127.0.0.1:8002"},

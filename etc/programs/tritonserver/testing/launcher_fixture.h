@@ -28,8 +28,8 @@ class LauncherFixture {
   LauncherFixture() {
     std::filesystem::create_directories(repository());
     file("notes.txt");
-    for (const char* plugin :
-         {"control/poll", "control/explicit", "admission/rate_limiter", "security/keys"}) {
+    for (const char* plugin : {"control/poll", "control/explicit", "admission/rate_limiter", "caches/local",
+                               "caches/redis", "security/keys"}) {
       file(cat("lib/atoll/plugins/", plugin, ".so"));
     }
   }
