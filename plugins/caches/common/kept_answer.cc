@@ -3,8 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <span>
-#include <string_view>
+#include <utility>
 
 #include "atoll/memory.h"
 
@@ -16,14 +15,6 @@ constexpr uint64_t kAlignment = 64;
 constexpr uint64_t rounded(uint64_t bytes, uint64_t to) noexcept { return (bytes + to - 1) / to * to; }
 
 }  // namespace
-
-struct KeptAnswer::Output {
-  std::string_view name;
-  DataType datatype = DataType::kInvalid;
-  std::span<const int64_t> shape;
-  const void* data = nullptr;
-  uint64_t size_bytes = 0;
-};
 
 /// Behind the answer: the outputs, the parameters, shapes, texts, and then the bytes, each output's aligned.
 class KeptAnswer::Writer {
@@ -61,8 +52,8 @@ class KeptAnswer::Writer {
   char* at_;
 };
 
-const KeptAnswer::Output* KeptAnswer::outputs() const noexcept {
-  return reinterpret_cast<const Output*>(this + 1);
+const KeptOutput* KeptAnswer::outputs() const noexcept {
+  return reinterpret_cast<const KeptOutput*>(this + 1);
 }
 
 const Parameter* KeptAnswer::parameters() const noexcept {
@@ -72,7 +63,7 @@ const Parameter* KeptAnswer::parameters() const noexcept {
 uint64_t KeptAnswer::size_of(const Response& response) noexcept {
   uint64_t size = sizeof(KeptAnswer) + kAlignment;
   for (const OutputTensor& output : response.outputs) {
-    size += sizeof(Output) + output.name.size() + 1 + output.shape.size_bytes() + sizeof(int64_t);
+    size += sizeof(KeptOutput) + output.name.size() + 1 + output.shape.size_bytes() + sizeof(int64_t);
     size += rounded(output.buffer.size_bytes, kAlignment) + kAlignment;
   }
   for (const Parameter& parameter : response.parameters) {
@@ -85,7 +76,8 @@ KeptAnswer::Ref KeptAnswer::copy_of(const Response& response) noexcept {
   for (const OutputTensor& output : response.outputs) {
     if (!is_host_ready(output.buffer)) return Ref();
   }
-  static_assert(sizeof(KeptAnswer) % alignof(Output) == 0 && sizeof(Output) % alignof(Parameter) == 0);
+  static_assert(sizeof(KeptAnswer) % alignof(KeptOutput) == 0 &&
+                sizeof(KeptOutput) % alignof(Parameter) == 0);
   const uint64_t size = size_of(response);
   void* memory = std::aligned_alloc(kAlignment, size);
   if (memory == nullptr) return Ref();
@@ -94,10 +86,10 @@ KeptAnswer::Ref KeptAnswer::copy_of(const Response& response) noexcept {
   made->outputs_count_ = response.outputs.size();
   made->parameters_count_ = response.parameters.size();
   Writer writer(static_cast<char*>(memory) + sizeof(KeptAnswer));
-  Output* outputs = writer.array<Output>(response.outputs.size());
+  KeptOutput* outputs = writer.array<KeptOutput>(response.outputs.size());
   Parameter* parameters = writer.array<Parameter>(response.parameters.size());
   for (const OutputTensor& output : response.outputs) {
-    Output& kept = *outputs++;
+    KeptOutput& kept = *outputs++;
     kept.name = writer.text(output.name);
     kept.datatype = output.datatype;
     kept.shape = writer.shape(output.shape);
@@ -118,10 +110,10 @@ void KeptAnswer::destroy(KeptAnswer* answer) noexcept {
   std::free(answer);
 }
 
-void KeptAnswer::answer(Request& request) const noexcept {
+void answer_again(Request& request, std::span<const KeptOutput> outputs,
+                  std::span<const Parameter> parameters) noexcept {
   Response* response = request.sink->new_response();
-  for (uint32_t i = 0; i < outputs_count_; ++i) {
-    const Output& kept = outputs()[i];
+  for (const KeptOutput& kept : outputs) {
     OutputTensor& output = response->add_output(kept.name, kept.datatype, kept.shape);
     Status status = response->allocate(output, kept.size_bytes);
     Buffer from;
@@ -132,12 +124,12 @@ void KeptAnswer::answer(Request& request) const noexcept {
     request.sink->discard(response);
     return fail_request(request, std::move(status));
   }
-  for (uint32_t i = 0; i < parameters_count_; ++i) {
+  for (const Parameter& kept : parameters) {
     Parameter& parameter = response->parameters.add(response->arena());
-    parameter = parameters()[i];
+    parameter = kept;
     // The kept ones may go before the client has read them.
-    parameter.key = response->arena().copy_text(parameter.key);
-    parameter.text = response->arena().copy_text(parameter.text);
+    parameter.key = response->arena().copy_text(kept.key);
+    parameter.text = response->arena().copy_text(kept.text);
   }
   response->send(kFinal);
   (void)request.release().ok();

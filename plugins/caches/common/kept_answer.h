@@ -5,11 +5,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "atoll/request.h"
 
 namespace atl::caches {
+
+/// An output as it is kept.
+struct KeptOutput {
+  std::string_view name;
+  DataType datatype = DataType::kInvalid;
+  std::span<const int64_t> shape;
+  const void* data = nullptr;
+  uint64_t size_bytes = 0;
+};
+
+/// Answers the request and releases it: with these outputs, where its client wants them, under its own id.
+/// Everything is copied.
+void answer_again(Request& request, std::span<const KeptOutput> outputs,
+                  std::span<const Parameter> parameters) noexcept;
 
 /// Names, types, shapes, bytes and parameters of a response. Never changes; counted, because hits copy it while it may
 /// be thrown out. [any]
@@ -48,16 +64,16 @@ class KeptAnswer {
   static uint64_t size_of(const Response& response) noexcept;
 
   uint64_t size_bytes() const noexcept { return size_bytes_; }
-  /// Answers the request and releases it: with the kept outputs, where its client wants them, under its own id.
-  void answer(Request& request) const noexcept;
+  void answer(Request& request) const noexcept {
+    answer_again(request, {outputs(), outputs_count_}, {parameters(), parameters_count_});
+  }
 
  private:
-  struct Output;
   class Writer;
 
   KeptAnswer() noexcept = default;
   static void destroy(KeptAnswer* answer) noexcept;
-  const Output* outputs() const noexcept;
+  const KeptOutput* outputs() const noexcept;
   const Parameter* parameters() const noexcept;
 
   std::atomic<uint32_t> holders_{1};

@@ -1,21 +1,14 @@
 #include "caches/local/local_cache.h"
 
-#include <algorithm>
 #include <random>
 #include <utility>
 
 #include "atoll/model.h"
-#include "atoll/open_parts.h"
-#include "atoll/sink_interposer.h"
+#include "caches/common/answer_watch.h"
+#include "caches/common/key_parts.h"
 
 namespace atl::caches {
 namespace {
-
-/// Its client may change what was written there while it is copied.
-bool has_placed_outputs(const Request& request) noexcept {
-  return std::any_of(request.outputs.begin(), request.outputs.end(),
-                     [](const RequestedOutput& output) { return output.placement.data != nullptr; });
-}
 
 uint64_t random_seed() {
   std::random_device random;
@@ -24,49 +17,29 @@ uint64_t random_seed() {
 
 }  // namespace
 
-/// Stands before the sink of a request that is computed, and keeps its answer. In the request's arena.
-class LocalCache::Keeper final : public SinkInterposer {
- public:
-  void send(Response* response, uint32_t flags) noexcept override {
-    const bool is_only = std::exchange(is_first_, false);
-    ResponseSink& sink = next();
-    if ((flags & kFinal) == 0) return send_to(sink, response, flags);
-    note_end(is_only ? response : nullptr);
-    Gate& gate = cache_.host_.gate();
-    const bool last = parts_.done(kFinalPart);
-    send_to(sink, response, flags);
-    if (last) gate.leave();
-  }
-  void released(Request& request) noexcept override {
-    ResponseSink& sink = next();
-    Gate& gate = cache_.host_.gate();
-    const bool last = parts_.done(kReleasePart);
-    release_to(sink, request);
-    if (last) gate.leave();
-  }
-
+/// Keeps the answer of a request that is computed.
+class LocalCache::Keeper final : public AnswerWatch {
  private:
-  enum Part : uint32_t { kFinalPart = 1, kReleasePart = 2 };
   friend class atl::Arena;
-  /// A pass of the gate is given to it.
   Keeper(LocalCache& cache, Request& request, CacheWaiter& waiter, const CacheKey& key,
          uint64_t looked_up_ns) noexcept
-      : cache_(cache), request_(request), waiter_(waiter), key_(key), looked_up_ns_(looked_up_ns) {}
+      : AnswerWatch(cache.host_.gate()),
+        cache_(cache),
+        request_(request),
+        waiter_(waiter),
+        key_(key),
+        looked_up_ns_(looked_up_ns) {}
 
-  /// \param response  the only one; null: there were others, or none with data
-  void note_end(const Response* response) noexcept {
+  void on_answer(const Response* only) noexcept override {
     const int64_t begun_ns = cache_.clock_.now_ns();
-    const bool succeeded = response != nullptr && response->error.ok();
+    const bool is_kept = only != nullptr && only->error.ok() && !has_placed_outputs(request_);
     KeptAnswer::Ref answer;
-    const bool is_kept = succeeded && !has_placed_outputs(request_);
-    if (is_kept && cache_.store_.takes(KeptAnswer::size_of(*response)))
-      answer = KeptAnswer::copy_of(*response);
+    if (is_kept && cache_.store_.takes(KeptAnswer::size_of(*only))) answer = KeptAnswer::copy_of(*only);
     if (answer) (void)cache_.store_.insert(key_, answer, begun_ns);
     const auto took_ns = static_cast<uint64_t>(cache_.clock_.now_ns() - begun_ns);
-    cache_.counts_of(key_).insert_ns.fetch_add(took_ns, std::memory_order_relaxed);
+    cache_.counts_.add_insertion(key_.high, took_ns);
     waiter_.report_miss(request_, looked_up_ns_ + took_ns);
-    const bool was_cancelled = response != nullptr && response->error.code() == Code::kCancelled;
-    if (was_cancelled) {
+    if (only != nullptr && only->error.code() == Code::kCancelled) {
       cache_.pass_on(key_);
     } else {
       cache_.end_flight(key_, std::move(answer));
@@ -78,8 +51,6 @@ class LocalCache::Keeper final : public SinkInterposer {
   CacheWaiter& waiter_;
   const CacheKey key_;
   const uint64_t looked_up_ns_;
-  bool is_first_ = true;  ///< no response has come
-  OpenParts parts_{kFinalPart | kReleasePart};
 };
 
 LocalCache::LocalCache(Host& host, const LocalCacheSettings& settings)
@@ -121,18 +92,14 @@ CacheOutcome LocalCache::look_up(Request& request, CacheWaiter& waiter) noexcept
 void LocalCache::hit(Request& request, CacheWaiter& waiter, const CacheKey& key,
                      const KeptAnswer::Ref& answer, int64_t begun_ns) noexcept {
   const auto took_ns = static_cast<uint64_t>(clock_.now_ns() - begun_ns);
-  Counts& counts = counts_of(key);
-  counts.hits.fetch_add(1, std::memory_order_relaxed);
-  counts.look_up_ns.fetch_add(took_ns, std::memory_order_relaxed);
+  counts_.add_hit(key.high, took_ns);
   waiter.report_hit(request, took_ns);
   answer->answer(request);
 }
 
 void LocalCache::lead(Request& request, CacheWaiter& waiter, const CacheKey& key, int64_t begun_ns) noexcept {
   const auto took_ns = static_cast<uint64_t>(clock_.now_ns() - begun_ns);
-  Counts& counts = counts_of(key);
-  counts.misses.fetch_add(1, std::memory_order_relaxed);
-  counts.look_up_ns.fetch_add(took_ns, std::memory_order_relaxed);
+  counts_.add_miss(key.high, took_ns);
   request.arena().make<Keeper>(*this, request, waiter, key, took_ns)->interpose(request);
 }
 
@@ -147,7 +114,7 @@ Waiting* LocalCache::make_waiting(Request& request, CacheWaiter& waiter, const C
   waiting->begun_ns = begun_ns;
   waiting->pass = Pass(host_.gate());
   if (waiting->pass && request.cancellation.listen(this, waiting)) {
-    counts_of(key).waits.fetch_add(1, std::memory_order_relaxed);
+    waits_.fetch_add(1, std::memory_order_relaxed);
     return waiting;
   }
   delete waiting;
@@ -168,7 +135,7 @@ void LocalCache::end_flight(const CacheKey& key, KeptAnswer::Ref answer) noexcep
         hit(*waiting.request, *waiting.waiter, waiting.key, answer, waiting.begun_ns);
       } else {
         const auto waited_ns = static_cast<uint64_t>(clock_.now_ns() - waiting.begun_ns);
-        counts_of(waiting.key).misses.fetch_add(1, std::memory_order_relaxed);
+        counts_.add_miss(waiting.key.high, waited_ns);
         waiting.waiter->report_miss(*waiting.request, waited_ns);
         waiting.waiter->resume(*waiting.request);
       }
@@ -211,38 +178,22 @@ void LocalCache::end_wait(Waiting& waiting) noexcept {
 }
 
 void LocalCache::collect(MetricSink& sink) const noexcept {
+  counts_.collect(sink);
   const auto one = [&](std::string_view name, std::string_view help, MetricKind kind, double value) {
     sink.family(name, help, kind);
     sink.sample({}, value);
   };
-  uint64_t hit_count = 0, miss_count = 0, wait_count = 0, look_up_ns = 0, insert_ns = 0;
-  for (const Counts& counts : counts_) {
-    hit_count += counts.hits;
-    miss_count += counts.misses;
-    wait_count += counts.waits;
-    look_up_ns += counts.look_up_ns;
-    insert_ns += counts.insert_ns;
-  }
-  const auto us = [](uint64_t ns) { return static_cast<double>(ns / 1000); };
-  const auto hits = static_cast<double>(hit_count), misses = static_cast<double>(miss_count);
   const auto used = static_cast<double>(store_.used_bytes());
   one("nv_cache_num_entries", "Number of responses stored in response cache", MetricKind::kGauge,
       static_cast<double>(store_.entries()));
-  one("nv_cache_num_lookups", "Number of cache lookups in response cache", MetricKind::kGauge, hits + misses);
-  one("nv_cache_num_hits", "Number of cache hits in response cache", MetricKind::kGauge, hits);
-  one("nv_cache_num_misses", "Number of cache misses in response cache", MetricKind::kGauge, misses);
   one("nv_cache_num_evictions", "Number of cache evictions in response cache", MetricKind::kGauge,
       static_cast<double>(store_.evictions()));
-  one("nv_cache_lookup_duration", "Total cache lookup duration (hit and miss), in microseconds",
-      MetricKind::kGauge, us(look_up_ns));
-  one("nv_cache_insertion_duration", "Total cache insertion duration, in microseconds", MetricKind::kGauge,
-      us(insert_ns));
   one("nv_cache_util", "Cache utilization [0.0 - 1.0]", MetricKind::kGauge,
       used / static_cast<double>(store_.size_bytes()));
   one("atoll_cache_bytes", "Bytes that the responses in the cache take, overhead included",
       MetricKind::kGauge, used);
   one("atoll_cache_waits_total", "Requests that waited for the answer to an equal one", MetricKind::kCounter,
-      static_cast<double>(wait_count));
+      static_cast<double>(waits_.load(std::memory_order_relaxed)));
 }
 
 }  // namespace atl::caches

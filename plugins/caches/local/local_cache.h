@@ -1,7 +1,6 @@
 /// Service "atoll.response_cache/1" in the server's own memory.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -9,6 +8,7 @@
 #include "atoll/host.h"
 #include "atoll/metrics.h"
 #include "atoll/response_cache.h"
+#include "caches/common/cache_counts.h"
 #include "caches/local/answer_store.h"
 #include "caches/local/flights.h"
 
@@ -40,11 +40,7 @@ class LocalCache final : public ResponseCache, public MetricSource, private Canc
 
  private:
   class Keeper;
-  struct alignas(64) Counts {
-    std::atomic<uint64_t> hits{0}, misses{0}, waits{0}, look_up_ns{0}, insert_ns{0};
-  };
 
-  Counts& counts_of(const CacheKey& key) noexcept { return counts_[key.high % counts_.size()]; }
   void lead(Request& request, CacheWaiter& waiter, const CacheKey& key, int64_t begun_ns) noexcept;
   void hit(Request& request, CacheWaiter& waiter, const CacheKey& key, const KeptAnswer::Ref& answer,
            int64_t begun_ns) noexcept;
@@ -61,7 +57,8 @@ class LocalCache final : public ResponseCache, public MetricSource, private Canc
   AnswerStore store_;
   Flights flights_;
   SerialExecutorPtr executor_;
-  std::array<Counts, 16> counts_;  ///< by key
+  CacheCounts counts_;
+  std::atomic<uint64_t> waits_{0};
 };
 
 }  // namespace atl::caches

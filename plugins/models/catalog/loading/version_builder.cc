@@ -153,6 +153,9 @@ LoadFailure VersionBuilder::load_backend() {
       context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry))));
   source.config = config_.bytes;
   source.model = proto::describe_model(config_.message);
+  if (config_.message.response_cache().enable()) {
+    content_ = ModelContent::look(source.model_directory, source.version_directory);
+  }
 
   Result<std::unique_ptr<BackendModel>> loaded = backend.load(source);
   if (!loaded.ok()) return std::move(loaded).status();
@@ -166,12 +169,18 @@ Status VersionBuilder::describe() {
       make_model_info(config_.message, config_.bytes, version_.version, model_.files.entry.path);
   if (!info.ok()) return std::move(info).status();
   if (model_.ensemble) inherit_labels(config_.message, parts_.members.by_step(), &info.value());
+  if (info->response_cache) info->content_id = content_id();
   parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
   if (parts_.statistics == nullptr) {
     parts_.statistics =
         std::make_shared<StatisticsRecorder>(context_.host.clock(), parts_.info->max_batch_size);
   }
   return {};
+}
+
+std::string VersionBuilder::content_id() const {
+  if (model_.ensemble) return ensemble_content_id(config_.message, parts_.members.by_step());
+  return base_ == nullptr ? content_.id(config_.message) : base_->info().content_id;
 }
 
 LoadFailure VersionBuilder::add_instances() {

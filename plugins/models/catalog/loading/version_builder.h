@@ -13,6 +13,7 @@
 #include "model_config.pb.h"
 #include "models/catalog/loading/instance_takeover.h"
 #include "models/catalog/loading/loader_options.h"
+#include "models/catalog/loading/model_content.h"
 #include "models/catalog/loading/model_info.h"
 #include "models/catalog/serving/served_model.h"
 
@@ -66,6 +67,7 @@ class VersionBuilder {
   Status configure_like_base();
   LoadFailure load_backend();
   Status describe();
+  std::string content_id() const;
   LoadFailure add_instances();
   Status make_specs();
   Status create_instances();
@@ -81,6 +83,7 @@ class VersionBuilder {
   const RepositoryVersion& version_;
   const ServedModel* const base_;
   CompletedConfig config_;
+  ModelContent content_;  ///< of a model with a response cache
   ModelParts parts_;
   std::vector<std::shared_ptr<QuietSpec>> made_;  ///< beside the base's
   size_t kept_ = 0;                               ///< instances of the base

@@ -40,6 +40,7 @@ class CachedRequestsTest : public ::testing::Test {
   CachedRequestsTest() { bench_.host.registry().publish<ResponseCache>("cache", cache_); }
   ~CachedRequestsTest() override {
     requests_.clear();
+    model_.reset();
     bench_.end();
   }
   void load(const std::string& more) {

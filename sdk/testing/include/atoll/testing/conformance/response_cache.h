@@ -97,6 +97,12 @@ class ResponseCacheConformance : public Conformance<ResponseCacheProvider> {
     while (host_.gate().count() != 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     EXPECT_EQ(host_.gate().count(), 0) << "all requests have ended, and hold it";
   }
+  /// The request that a model is asked, which may be later than the cache. Null: none is.
+  static Request* wait_for(const std::atomic<Request*>& asked) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (asked == nullptr && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return asked;
+  }
   /// One request from its beginning to its end.
   void expect_values(FakeServedModel& model, const Values& values) {
     CachedRequest one(model, values);
@@ -113,7 +119,7 @@ class ResponseCacheConformance : public Conformance<ResponseCacheProvider> {
 TEST_P(ResponseCacheConformance, AnAnswerIsGivenAgain) {
   check_and_leave([&] {
     CachedRequest first(alpha_, {1, 2});
-    EXPECT_EQ(first.ask(*cache_), CacheOutcome::kMiss);
+    EXPECT_NE(first.ask(*cache_), CacheOutcome::kHit);
     first.expect_answer({1, 2});
     for (int i = 0; i < 3; ++i) {
       CachedRequest again(alpha_, {1, 2});
@@ -188,10 +194,11 @@ TEST_P(ResponseCacheConformance, AnswersOfSeveralResponsesAreNotKept) {
 TEST_P(ResponseCacheConformance, ItIsHeldUntilARequestEnds) {
   check_and_leave([&] {
     for (const bool release_first : {false, true}) {
-      Request* held = nullptr;
-      alpha_.respond = [&](Request& request) { held = &request; };
+      std::atomic<Request*> asked{nullptr};
+      alpha_.respond = [&](Request& request) { asked = &request; };
       CachedRequest one(alpha_, {1, release_first ? 2.f : 3.f});
-      EXPECT_EQ(one.ask(*cache_), CacheOutcome::kMiss);
+      EXPECT_NE(one.ask(*cache_), CacheOutcome::kHit);
+      Request* held = wait_for(asked);
       ASSERT_NE(held, nullptr);
       ResponseSink* sink = held->sink;
       const bool is_interposed = sink != &one.request;
@@ -228,19 +235,20 @@ TEST_P(ResponseCacheConformance, ItServesWhileItIsReplaced) {
 
 TEST_P(ResponseCacheConformance, ACancelledRequestWaitsForNobody) {
   check_and_leave([&] {
-    Request* held = nullptr;
+    std::atomic<Request*> asked{nullptr};
     alpha_.respond = [&](Request& request) {
-      if (held != nullptr) return fail_request(request, Status(Code::kCancelled, {}));
-      held = &request;
+      if (asked != nullptr) return fail_request(request, Status(Code::kCancelled, {}));
+      asked = &request;
     };
     CachedRequest first(alpha_, {1, 2});
-    EXPECT_EQ(first.ask(*cache_), CacheOutcome::kMiss);
+    EXPECT_NE(first.ask(*cache_), CacheOutcome::kHit);
+    Request* held = wait_for(asked);
+    ASSERT_NE(held, nullptr);
     CachedRequest second(alpha_, {1, 2});
     EXPECT_NE(second.ask(*cache_), CacheOutcome::kHit) << "nothing is known yet";
     second.request.cancel();
     EXPECT_TRUE(second.request.wait_done());
     EXPECT_EQ(second.request.problems(), std::vector<std::string>());
-    ASSERT_NE(held, nullptr);
     answer_identity(*held);
     (void)held->release().ok();
     first.expect_answer({1, 2});
