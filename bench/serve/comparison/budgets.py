@@ -8,15 +8,24 @@ from . import caveats, stats
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """`at_least`: the ratio has to be that or more, otherwise that or less."""
+    """`at_least`: the ratio has to be that or more, otherwise that or less. `baseline`: the ratio is to the case of this
+    model, of the same server."""
     cases: tuple
     figure: str
     peer: str
     at_least: bool
     bound: float
+    baseline: str = ""
 
     def met(self, ratio):
         return ratio >= self.bound if self.at_least else ratio <= self.bound
+
+    @property
+    def compared_with(self):
+        return self.baseline or self.peer
+
+    def baseline_of(self, case):
+        return dataclasses.replace(case, model=self.baseline) if self.baseline else case
 
     @property
     def text(self):
@@ -34,6 +43,9 @@ BUDGETS = (
     Budget(("identity_1mb/grpc/*",), "cpu", "triton", False, 0.6),
     Budget(("identity_1mb/http/*",), "cpu", "triton", False, 0.75),
     Budget(("identity_1mb/shm/*",), "cpu", "triton", False, 0.5),
+    Budget(("identity_chain/grpc/*",), "cpu", "atoll", False, 1.3, baseline="identity"),
+    Budget(("identity_missed/grpc/*",), "cpu", "atoll", False, 1.15, baseline="identity"),
+    Budget(("identity_1ms_cached/grpc/*",), "throughput", "atoll", True, 20, baseline="identity_1ms"),
 )
 
 
@@ -63,8 +75,9 @@ def judge(cases, complete):
     for budget in BUDGETS:
         for case in cases:
             if any(fnmatch.fnmatchcase(case.name, pattern) for pattern in budget.cases):
-                both = {name: complete(case, name) for name in ("atoll", budget.peer)}
-                ratio = ratio_of(budget.figure, *both.values())
-                found = [f"{name} {text}" for name, samples in both.items() for text in caveats.of(samples)] if ratio else []
+                both = (("atoll", complete(case, "atoll")),
+                        (budget.compared_with, complete(budget.baseline_of(case), budget.peer)))
+                ratio = ratio_of(budget.figure, *(samples for _, samples in both))
+                found = [f"{name} {text}" for name, samples in both for text in caveats.of(samples)] if ratio else []
                 verdicts.append(Verdict(case, budget, ratio, tuple(found)))
     return verdicts

@@ -6,6 +6,9 @@ import fnmatch
 GRPC, STREAM, HTTP, JSON, SHM = "grpc", "stream", "http", "json", "shm"
 CONCURRENCIES = (1, 8, 32, 64)
 LARGE_CONCURRENCIES = (1, 4)
+# Models that only Atoll serves: there is nothing to compare with but its own others.
+OWN_MODELS = ("identity_missed", "identity_1ms", "identity_1ms_cached")
+ENSEMBLE = "identity_chain"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +32,9 @@ class Case:
 def all_cases():
     cases = [Case("identity", protocol, n) for protocol in (GRPC, STREAM, HTTP, JSON) for n in CONCURRENCIES]
     cases += [Case("identity_1mb", protocol, n) for protocol in (GRPC, HTTP, SHM) for n in LARGE_CONCURRENCIES]
-    cases += [Case(model, GRPC, n) for model in ("digits", "digits_dynamic") for n in CONCURRENCIES]
+    cases += [Case(model, GRPC, n) for model in ("digits", "digits_dynamic", ENSEMBLE, "identity_missed")
+              for n in CONCURRENCIES]
+    cases += [Case(model, GRPC, n) for model in ("identity_1ms", "identity_1ms_cached") for n in (8, 32)]
     return cases
 
 

@@ -79,7 +79,7 @@ class Peer:
         raise NotImplementedError
 
     def supports(self, case):
-        return case.protocol in self.protocols
+        return case.protocol in self.protocols and case.model not in (*cases.OWN_MODELS, cases.ENSEMBLE)
 
     def servers_for(self, case):
         """One, or several between which the measurement chooses."""
@@ -99,9 +99,12 @@ class Peer:
 
 
 class Atoll(Peer):
-    """With the default manifest; clients may register shared memory."""
+    """With the default manifest; clients may register shared memory. Models with a response cache have a server each, and
+    `identity_missed` one whose answers are too old at once."""
     name = "atoll"
     protocols = (cases.GRPC, cases.STREAM, cases.HTTP, cases.JSON, cases.SHM)
+    caches = {"identity_missed": {"cache.use": '"caches/local"', "cache.ttl": '"1ns"'},
+              "identity_1ms_cached": {"cache.use": '"caches/local"'}}
 
     def prepare(self):
         self._binary = self.options.atoll_build / "bin" / "atoll"
@@ -110,23 +113,32 @@ class Atoll(Peer):
         self._manifest = ROOT / "etc" / "atoll.toml"
         plugins = self.options.atoll_build / "lib" / "atoll" / "plugins"
         self._batcher = (plugins / "schedulers" / "dynamic.so").exists()
-        self._repository = repositories.write_triton(WORK / "models" / "atoll", "onnxruntime")
+        self._repository = repositories.write_triton(WORK / "models" / "atoll", "onnxruntime", own_models=True)
 
     def supports(self, case):
-        return super().supports(case) and (self._batcher or case.model != "digits_dynamic")
+        return case.protocol in self.protocols and (self._batcher or case.model != "digits_dynamic")
 
     def start(self, models):
+        self._start_server(self.name, [model for model in models if model not in self.caches], {})
+        for model in set(models).intersection(self.caches):
+            self._start_server(f"{self.name}-{model}", [model], self.caches[model])
+
+    def servers_for(self, case):
+        label = f"{self.name}-{case.model}" if case.model in self.caches else self.name
+        return [server for server in self.servers if server.label == label]
+
+    def _start_server(self, label, models, more):
         grpc_port, http_port = free_port(), free_port()
         settings = {"repository.paths": f'["{self._repository}"]', "grpc.address": f'"127.0.0.1:{grpc_port}"',
                     "http.address": f'"127.0.0.1:{http_port}"', "metrics.address": '"127.0.0.1:0"',
-                    "shared.allow_client_shm": "true"}
+                    "shared.allow_client_shm": "true", **more}
         if self._batcher and "schedulers/dynamic" not in self._manifest.read_text():
             settings["dynamic.use"] = '"schedulers/dynamic"'
         command = [self._binary, "--manifest", self._manifest]
         for key, value in settings.items():
             command += ["--set", f"plugin.{key}={value}"]
-        server = Server(self.name, command, self.options.server_core, grpc_port, http_port)
-        self.servers = [server]
+        server = Server(label, command, self.options.server_core, grpc_port, http_port)
+        self.servers.append(server)
         server.wait_ready(models)
 
     def versions(self):
@@ -146,6 +158,9 @@ class Triton(Peer):
             raise RuntimeError("the real Triton is not installed; run bench/serve/peers/install")
         self._program = programs[0]
         self._repository = repositories.write_triton(WORK / "models" / "triton", "digits")
+
+    def supports(self, case):
+        return super().supports(case) or case.model == cases.ENSEMBLE
 
     def start(self, models):
         grpc_port, http_port, metrics_port = free_port(), free_port(), free_port()

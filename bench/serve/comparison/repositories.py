@@ -20,7 +20,23 @@ max_batch_size: 0
 input [ {{ name: "INPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
 output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
 instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+{extra}"""
+CHAIN = """\
+name: "identity_chain"
+platform: "ensemble"
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
+ensemble_scheduling { step [
+  { model_name: "identity" model_version: -1
+    input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "first" } },
+  { model_name: "identity" model_version: -1
+    input_map { key: "INPUT0" value: "first" } output_map { key: "OUTPUT0" value: "second" } },
+  { model_name: "identity" model_version: -1
+    input_map { key: "INPUT0" value: "second" } output_map { key: "OUTPUT0" value: "OUTPUT0" } }
+] }
 """
+CACHED = "response_cache { enable: true }\n"
+MILLISECOND = 'parameters { key: "execute_delay_ms" value { string_value: "1" } }\n'
 DIGITS_CONFIG = """\
 name: "{name}"
 backend: "{backend}"
@@ -59,11 +75,16 @@ def _fresh(folder):
     return folder
 
 
-def write_triton(folder, digits_backend):
+def write_triton(folder, digits_backend, own_models=False):
     """A repository as Triton and Atoll read it. The two digits models differ in `dynamic_batching` only."""
     folder = _fresh(folder)
-    configs = {name: IDENTITY.format(name=name, elements=elements)
+    configs = {name: IDENTITY.format(name=name, elements=elements, extra="")
                for name, elements in (("identity", 16), ("identity_1mb", 1 << 18))}
+    configs["identity_chain"] = CHAIN
+    if own_models:
+        for name, extra in (("identity_missed", CACHED), ("identity_1ms", MILLISECOND),
+                            ("identity_1ms_cached", CACHED + MILLISECOND)):
+            configs[name] = IDENTITY.format(name=name, elements=16, extra=extra)
     for name, extra in (("digits", ""), ("digits_dynamic", "dynamic_batching { }\n")):
         configs[name] = DIGITS_CONFIG.format(name=name, backend=digits_backend, extra=ONE_THREAD + extra)
     for name, config in configs.items():

@@ -7,6 +7,10 @@ TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/str
           "identity_1mb/grpc": "Identity, 1 MB in and out, gRPC ModelInfer",
           "identity_1mb/http": "Identity, 1 MB in and out, HTTP, binary tensors",
           "identity_1mb/shm": "Identity, 1 MB in and out, system shared memory",
+          "identity_chain/grpc": "An ensemble of three steps, each Identity, FP32 [16], gRPC ModelInfer",
+          "identity_missed/grpc": "Identity with a response cache that never has the answer, gRPC ModelInfer",
+          "identity_1ms/grpc": "Identity that takes a millisecond, one instance, gRPC ModelInfer",
+          "identity_1ms_cached/grpc": "The same with a response cache that has the answer",
           "digits/grpc": "Digits (ONNX), one image a request, gRPC",
           "digits_dynamic/grpc": "Digits (ONNX), one image a request, dynamic batching, gRPC"}
 FIGURES = {"throughput": "throughput", "cpu": "CPU a request", "p99": "p99"}
@@ -75,6 +79,6 @@ def verdicts(judged):
         said = "not measured" if verdict.ratio is None else "met" if verdict.met else "MISSED"
         if verdict.caveats:
             said += f" ({', '.join(verdict.caveats)})"
-        lines.append([verdict.case.name, f"{FIGURES[verdict.budget.figure]} / {verdict.budget.peer}'s",
+        lines.append([verdict.case.name, f"{FIGURES[verdict.budget.figure]} / {verdict.budget.compared_with}'s",
                       verdict.budget.text, with_spread(verdict.ratio), said])
     return rows(["case", "figure", "budget", "measured", ""], lines) if lines else "None of these cases has one."

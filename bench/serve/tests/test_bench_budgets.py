@@ -58,3 +58,13 @@ def test_a_client_at_its_limit_is_marked_unless_the_server_is_too():
     client, both = FakeSample(client_share=1.0, server_share=0.6), FakeSample(client_share=1.0, server_share=1.0)
     found = judge(GRPC_8, atoll=[client], triton=[both])
     assert verdict(found, "throughput", "triton").caveats == ("atoll client-limited",)
+
+
+@pytest.mark.parametrize("cpu, met", [(13.0, True), (13.1, False)])
+def test_another_model_of_the_same_server_is_a_baseline(cpu, met):
+    case = cases.Case(cases.ENSEMBLE, cases.GRPC, 8)
+    samples = {(case.name, "atoll"): [FakeSample(cpu=cpu)], (GRPC_8.name, "atoll"): [FakeSample(cpu=10.0)],
+               (GRPC_8.name, "triton"): [FakeSample(cpu=1.0)]}
+    found = budgets.judge([case], completed(samples))
+    assert [v.met for v in found] == [met]
+    assert found[0].budget.compared_with == "identity"

@@ -10,29 +10,13 @@ using test::TestRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kEnds[] = R"(input { name: "X" data_type: TYPE_INT64 dims: -1 }
-                            output { name: "Y" data_type: TYPE_INT64 dims: -1 } )";
-
-std::string step(const std::string& model, const std::string& from, const std::string& to) {
-  return "step { model_name: \"" + model + "\" model_version: -1 input_map { key: \"IN\" value: \"" + from +
-         "\" } output_map { key: \"OUT\" value: \"" + to + "\" } } ";
-}
-
 std::string chain(int length) {
-  std::string text = std::string(kEnds) + "ensemble_scheduling { ";
+  std::string steps;
   for (int i = 0; i < length; ++i) {
-    text += step("add" + std::to_string(i), i == 0 ? "X" : "t" + std::to_string(i),
-                 i == length - 1 ? "Y" : "t" + std::to_string(i + 1));
+    steps += step("add" + std::to_string(i), i == 0 ? "X" : "t" + std::to_string(i),
+                  i == length - 1 ? "Y" : "t" + std::to_string(i + 1));
   }
-  return text + "}";
-}
-
-/// Adds a number to each value.
-void add_number(Request& request, int64_t number) {
-  std::vector<int64_t> values = input_values(request, "IN");
-  for (int64_t& value : values) value += number;
-  send_values(request, "OUT", values);
-  (void)request.release().ok();
+  return ensemble_of(steps);
 }
 
 class EnsembleTest : public ::testing::Test {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "atoll/text.h"
 #include "model_config.pb.h"
 
 namespace atl::ensemble {
@@ -32,12 +33,6 @@ bool agree(const std::vector<int64_t>& a, const std::vector<int64_t>& b) noexcep
     if (a[i] != b[i] && a[i] != -1 && b[i] != -1) return false;
   }
   return true;
-}
-
-std::string shape_text(const std::vector<int64_t>& dims) {
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i) text += cat(i == 0 ? "" : ",", dims[i]);
-  return text + "]";
 }
 
 class MemberCheck {

@@ -47,6 +47,21 @@ inline ModelInfo member_info(const std::string& name, const std::string& text) {
   return info;
 }
 
+/// An INT64 input "X" and output "Y" of any length.
+inline constexpr char kEnds[] = R"(input { name: "X" data_type: TYPE_INT64 dims: -1 }
+                                   output { name: "Y" data_type: TYPE_INT64 dims: -1 } )";
+
+/// A step of a member with one input "IN" and one output "OUT".
+inline std::string step(const std::string& model, const std::string& from, const std::string& to) {
+  return "step { model_name: \"" + model + "\" model_version: -1 input_map { key: \"IN\" value: \"" + from +
+         "\" } output_map { key: \"OUT\" value: \"" + to + "\" } } ";
+}
+
+/// A configuration of these steps. \param more  of ensemble_scheduling
+inline std::string ensemble_of(const std::string& steps, const std::string& more = {}) {
+  return kEnds + ("ensemble_scheduling { " + steps + more + " }");
+}
+
 class EnsembleBench {
  public:
   explicit EnsembleBench(const std::string& name = "e",
@@ -176,6 +191,14 @@ inline void send_values(Request& request, std::string_view output, const std::ve
   }
   if (!values.empty()) std::memcpy(made.buffer.data, values.data(), values.size() * sizeof(int64_t));
   response->send(flags);
+}
+
+/// Answers with its input, each value added to.
+inline void add_number(Request& request, int64_t number) {
+  std::vector<int64_t> values = input_values(request, "IN");
+  for (int64_t& value : values) value += number;
+  send_values(request, "OUT", values);
+  (void)request.release().ok();
 }
 
 }  // namespace atl::ensemble

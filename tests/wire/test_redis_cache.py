@@ -1,0 +1,173 @@
+"""Answers that servers share in Redis, and what clients see when Redis is slow, ends or has other answers."""
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.request
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from support import models
+from support.server import Server
+from support.waiting import eventually
+
+CACHED = "response_cache { enable: true }\n"
+
+
+class Redis:
+    """A redis-server on the loopback that keeps nothing on disk."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
+        self.port = 0
+        self.start()
+
+    def start(self):
+        for _ in range(20):
+            port = self.port or free_port()
+            self.process = subprocess.Popen(
+                ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--daemonize", "no", *self.arguments],
+                stdout=subprocess.PIPE, text=True)
+            if any("Ready to accept connections" in line for line in iter(self.process.stdout.readline, "")):
+                self.port = port
+                return
+            self.process.wait()
+        raise AssertionError("redis-server does not start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def command(self, *words):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def settings(redis, *more):
+    return ('plugin.cache.use="caches/redis"', f'plugin.cache.address="127.0.0.1:{redis.port}"', 'plugin.cache.timeout="20s"',
+            'plugin.cache.retry_after="10ms"', *more)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    return write_repository(tmp_path / "repository")
+
+
+def write_repository(root, constant=1):
+    root.mkdir()
+    models.write_add(root, "adds", constant)
+    (root / "adds" / "config.pbtxt").write_text('backend: "onnxruntime"\n' + CACHED)
+    return root
+
+
+def infer(server, value):
+    tensor = grpcclient.InferInput("INPUT0", [1, 1], "FP32")
+    tensor.set_data_from_numpy(np.array([[value]], np.float32))
+    with server.client() as client:
+        return client.infer("adds", [tensor], client_timeout=60).as_numpy("OUTPUT0").tolist()
+
+
+def hits(server):
+    with server.client() as client:
+        counted = client.get_inference_statistics("adds", as_json=True)["model_stats"][0]["inference_stats"]
+    return int(counted.get("cache_hit", {}).get("count", 0))
+
+
+def metric(server, name):
+    with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=60) as answer:
+        return float(dict(re.findall(r"^(\S+) (\S+)$", answer.read().decode(), re.M))[name])
+
+
+def connected(server):
+    return metric(server, "atoll_cache_connections") > 0
+
+
+def test_servers_share_answers_of_the_same_model_only(repository, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(repository, copy)
+    other = write_repository(tmp_path / "other", constant=2)
+    with Redis() as redis:
+        servers = [Server(root, *settings(redis)) for root in (repository, copy, other)]
+        with servers[0] as first, servers[1] as second, servers[2] as third:
+            for server in (first, second, third):
+                server.wait_ready()
+                eventually(lambda server=server: connected(server))
+            expected = infer(first, 5)
+            eventually(lambda: redis.command("DBSIZE") == "1")
+            assert redis.command("KEYS", "*").startswith("atoll:adds:1:")
+            assert 0 < int(redis.command("TTL", redis.command("KEYS", "*"))) <= 3600
+            assert infer(second, 5) == expected and hits(second) == 1, "another server, a copy of the files"
+            assert infer(third, 5) != expected and hits(third) == 0, "other files"
+            assert infer(first, 5) == expected and hits(first) == 1
+        with Server(repository, *settings(redis)) as again:
+            again.wait_ready()
+            eventually(lambda: connected(again))
+            assert infer(again, 5) == expected and hits(again) == 1, "after a restart"
+
+
+def test_redis_may_stop_end_and_come_back(repository):
+    with Redis() as redis, Server(repository, *settings(redis, 'plugin.cache.timeout="100ms"', "plugin.cache.failure_threshold=3")) as server:
+        server.wait_ready()
+        eventually(lambda: connected(server))
+        expected = infer(server, 7)
+        redis.process.send_signal(signal.SIGSTOP)
+        eventually(lambda: infer(server, 7) == expected and metric(server, 'atoll_cache_circuit_breaker_state{state="closed"}') == 0)
+        assert metric(server, 'atoll_cache_failures_total{reason="timeout"}') >= 3
+        redis.process.send_signal(signal.SIGCONT)
+        eventually(lambda: metric(server, 'atoll_cache_circuit_breaker_state{state="closed"}') == 1)
+        before = hits(server)
+        eventually(lambda: infer(server, 7) == expected and hits(server) > before)
+        redis.kill()
+        eventually(lambda: not connected(server))
+        for _ in range(20):
+            assert infer(server, 7) == expected
+        redis.start()
+        eventually(lambda: connected(server))
+        before = hits(server)
+        eventually(lambda: infer(server, 7) == expected and hits(server) > before)
+
+
+def test_what_lies_in_redis_is_checked(repository):
+    with Redis() as redis, Server(repository, *settings(redis)) as server:
+        server.wait_ready()
+        eventually(lambda: connected(server))
+        expected = infer(server, 9)
+        eventually(lambda: redis.command("DBSIZE") == "1")
+        redis.command("SET", redis.command("KEYS", "*"), "garbage")
+        assert infer(server, 9) == expected and hits(server) == 0
+        eventually(lambda: redis.command("GET", redis.command("KEYS", "*")) != "garbage")
+        assert infer(server, 9) == expected and hits(server) == 1
+        assert metric(server, 'atoll_cache_failures_total{reason="protocol"}') == 1
+
+
+def test_a_server_begins_and_ends_without_redis(repository):
+    with Redis() as redis:
+        pass
+    with Server(repository, *settings(redis)) as server:
+        server.wait_ready()
+        assert infer(server, 1) == infer(server, 1)
+        assert metric(server, 'atoll_cache_failures_total{reason="unavailable"}') == 2
+
+
+def test_password_of_the_environment(repository):
+    with Redis("--requirepass", "of the environment") as redis:
+        with Server(repository, *settings(redis), environment={"TRITONCACHE_REDIS_PASSWORD": "of the environment"}) as server:
+            server.wait_ready()
+            eventually(lambda: connected(server))
+            infer(server, 3)
+            eventually(lambda: infer(server, 3) and hits(server) > 0)
