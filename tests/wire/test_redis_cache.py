@@ -76,8 +76,8 @@ def write_repository(root, constant=1):
 
 
 def infer(server, value):
-    tensor = grpcclient.InferInput("INPUT0", [1, 1], "FP32")
-    tensor.set_data_from_numpy(np.array([[value]], np.float32))
+    tensor = grpcclient.InferInput("INPUT0", [4], "FP32")
+    tensor.set_data_from_numpy(np.full(4, value, np.float32))
     with server.client() as client:
         return client.infer("adds", [tensor], client_timeout=60).as_numpy("OUTPUT0").tolist()
 
