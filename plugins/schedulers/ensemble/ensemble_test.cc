@@ -116,5 +116,111 @@ TEST_F(EnsembleTest, AnOutputOfAStepIsTheInputOfTheNextOne) {
   EXPECT_EQ(written, read);
 }
 
+TEST_F(EnsembleTest, IdTimeoutAndParametersGoToEachStep) {
+  make_chain(2);
+  std::vector<std::string> seen;
+  for (size_t i = 0; i < 2; ++i) {
+    member(i).respond = [&, i](Request& step) {
+      seen.push_back(
+          cat(step.id, " ", step.timeout_us, " ", step.parameters.size(), " ", step.parameters[0].key));
+      EXPECT_NE(step.call_flags & kIsStep, 0u);
+      EXPECT_NE(step.call_flags & kShadow, 0u) << "of a shadow so are its steps";
+      add_number(step, static_cast<int64_t>(i));
+    };
+  }
+  TestRequest& request = bench_.add();
+  request->timeout_us = 5'000'000;
+  request->call_flags = kShadow;
+  request->parameters.add(request->arena()).key = "temperature";
+  request.add_input<int64_t>("X", DataType::kInt64, {1}, {1});
+  ASSERT_TRUE(bench_.give(request).ok());
+  EXPECT_TRUE(request.done());
+  EXPECT_THAT(seen, ElementsAre("r0 5000000 1 temperature", "r0 5000000 1 temperature"));
+  EXPECT_EQ(bench_.reporter.all().total(), 0u);
+}
+
+TEST_F(EnsembleTest, WhenToTryAgainIsWhatTheStepSays) {
+  make_chain(2);
+  member(1).respond = [](Request& step) {
+    step.retry_after_ms = 250;
+    fail_request(step, unavailable("busy"));
+  };
+  TestRequest& request = bench_.enqueue("X", {1});
+  ASSERT_TRUE(request.done());
+  EXPECT_EQ(request->retry_after_ms, 250u);
+}
+
+TEST_F(EnsembleTest, AnInputThatWasNotSentIsNotSentOn) {
+  bench_
+      .add_member("m", R"(input { name: "IN" data_type: TYPE_INT64 dims: -1 }
+                            input { name: "MORE" data_type: TYPE_INT64 dims: -1 optional: true }
+                            output { name: "OUT" data_type: TYPE_INT64 dims: -1 })")
+      .respond = [](Request& step) { add_number(step, static_cast<int64_t>(step.inputs.size())); };
+  const Status status = bench_.create(
+      std::string("input { name: \"Z\" data_type: TYPE_INT64 dims: -1 optional: true } ") +
+      ensemble_of("step { model_name: \"m\" model_version: -1 input_map { key: \"IN\" value: \"X\" } "
+                  "input_map { key: \"MORE\" value: \"Z\" } output_map { key: \"OUT\" value: \"Y\" } } "));
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_THAT(bench_.values_of(bench_.enqueue("X", {10}).response(), "Y"), ElementsAre(11));
+  TestRequest& both = bench_.add();
+  both.add_input<int64_t>("X", DataType::kInt64, {1}, {10});
+  both.add_input<int64_t>("Z", DataType::kInt64, {1}, {10});
+  ASSERT_TRUE(bench_.give(both).ok());
+  EXPECT_THAT(bench_.values_of(both.response(), "Y"), ElementsAre(12));
+}
+
+TEST_F(EnsembleTest, AMemberThatAnswersNothingIsADeadlock) {
+  make_chain(2);
+  member(0).respond = [](Request& step) {
+    step.sink->send(nullptr, kFinal);
+    (void)step.release().ok();
+  };
+  TestRequest& request = bench_.enqueue("X", {1});
+  ASSERT_TRUE(request.done());
+  EXPECT_EQ(request.response().code, Code::kInvalidArgument);
+  EXPECT_EQ(
+      request.response().message,
+      "in ensemble 'e', [request id: r0] unexpected deadlock, at least one output is not set while no more "
+      "ensemble steps can be made");
+}
+
+TEST_F(EnsembleTest, AResponseThatIsDroppedIsAFailure) {
+  make_chain(1);
+  member(0).respond = [](Request& step) {
+    Response* dropped = step.sink->new_response();
+    OutputTensor& output = dropped->add_output(step.outputs[0], DataType::kInt64, step.inputs[0].shape);
+    ASSERT_TRUE(dropped->allocate(output, 8).ok());
+    step.sink->discard(dropped);
+    add_number(step, 0);
+  };
+  TestRequest& request = bench_.enqueue("X", {1});
+  ASSERT_TRUE(request.done());
+  EXPECT_EQ(request.response().code, Code::kInternal);
+  EXPECT_EQ(request.response().message,
+            "in ensemble 'e', a member dropped a response after it was given memory for it");
+}
+
+TEST_F(EnsembleTest, ACancellationReachesTheStepThatRuns) {
+  make_chain(3);
+  Request* running = nullptr;
+  member(1).respond = [&](Request& step) { running = &step; };
+  TestRequest& request = bench_.enqueue("X", {1});
+  ASSERT_NE(running, nullptr);
+  EXPECT_FALSE(running->cancelled());
+  request.cancel();
+  EXPECT_TRUE(running->cancelled());
+  add_number(*running, 0);  // it did not look
+  ASSERT_TRUE(request.done());
+  EXPECT_EQ(request.response().code, Code::kCancelled);
+  EXPECT_EQ(bench_.reporter.all().not_executed[static_cast<size_t>(FailureReason::kCanceled)], 1u);
+}
+
+TEST_F(EnsembleTest, ARequestIsOneExecution) {
+  make_chain(3);
+  bench_.enqueue("X", {1, 2, 3});
+  EXPECT_EQ(bench_.reporter.all().succeeded, 1u);
+  EXPECT_THAT(bench_.reporter.batches(), ElementsAre(1u));
+}
+
 }  // namespace
 }  // namespace atl::ensemble
