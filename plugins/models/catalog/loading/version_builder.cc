@@ -8,6 +8,7 @@
 
 #include "atoll/memory.h"
 #include "atoll/proto/model_description.h"
+#include "atoll/response_cache.h"
 #include "models/catalog/loading/inherited_labels.h"
 #include "models/catalog/loading/parallel_for.h"
 #include "models/catalog/loading/warmup.h"
@@ -153,7 +154,8 @@ LoadFailure VersionBuilder::load_backend() {
       context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry))));
   source.config = config_.bytes;
   source.model = proto::describe_model(config_.message);
-  if (config_.message.response_cache().enable()) {
+  // Its files are read once more for that; without a cache nobody asks.
+  if (config_.message.response_cache().enable() && !registry.list(ResponseCache::kInterfaceId).empty()) {
     content_ = ModelContent::look(source.model_directory, source.version_directory);
   }
 
