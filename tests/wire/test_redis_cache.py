@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.server import Server
+from support.busy import BusyClients
+from support.server import DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 
 CACHED = "response_cache { enable: true }\n"
@@ -171,3 +172,23 @@ def test_password_of_the_environment(repository):
             eventually(lambda: connected(server))
             infer(server, 3)
             eventually(lambda: infer(server, 3) and hits(server) > 0)
+
+
+def test_caches_are_exchanged_while_clients_are_served(tmp_path):
+    repository = tmp_path / "repository"
+    models.write_model(repository, "echo", models.identity_config("echo", dims=(4,), extra=CACHED))
+    manifest = tmp_path / "atoll.toml"
+    with Redis() as redis:
+        local, shared, none = ("[plugin.cache]\nuse = \"caches/local\"\n",
+                               f"[plugin.cache]\nuse = \"caches/redis\"\naddress = \"127.0.0.1:{redis.port}\"\n", "")
+        manifest.write_text(DEFAULT_MANIFEST.read_text())
+        with Server(repository, manifest=manifest) as server:
+            server.wait_ready()
+            clients = BusyClients(server, 8)
+            for table in (local, shared, local, shared, none, shared):
+                manifest.write_text(DEFAULT_MANIFEST.read_text() + table)
+                server.process.send_signal(signal.SIGHUP)
+                server.wait_for_line("reloaded: generation")
+                clients.wait_for_answers(50)
+            clients.end()
+            assert clients.failures == []
