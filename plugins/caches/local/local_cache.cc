@@ -1,22 +1,13 @@
 #include "caches/local/local_cache.h"
 
-#include <random>
 #include <utility>
 
 #include "atoll/model.h"
 #include "caches/common/answer_watch.h"
 #include "caches/common/key_parts.h"
+#include "caches/common/random_number.h"
 
 namespace atl::caches {
-namespace {
-
-uint64_t random_seed() {
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
-}
-
-}  // namespace
-
 /// Keeps the answer of a request that is computed.
 class LocalCache::Keeper final : public AnswerWatch {
  private:
@@ -54,7 +45,10 @@ class LocalCache::Keeper final : public AnswerWatch {
 };
 
 LocalCache::LocalCache(Host& host, const LocalCacheSettings& settings)
-    : host_(host), clock_(host.clock()), seed_(random_seed()), store_(settings.size_bytes, settings.ttl_ns) {}
+    : host_(host),
+      clock_(host.clock()),
+      seed_(random_number()),
+      store_(settings.size_bytes, settings.ttl_ns) {}
 
 Status LocalCache::start() noexcept {
   Result<SerialExecutorPtr> made = host_.executors().create("cache", {});

@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,19 +10,11 @@
 #include "atoll/model.h"
 #include "caches/common/answer_watch.h"
 #include "caches/common/key_parts.h"
+#include "caches/common/random_number.h"
 #include "caches/redis/answer_message.h"
 #include "caches/redis/redis_key.h"
 
 namespace atl::caches {
-namespace {
-
-uint64_t random_number() {
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
-}
-
-}  // namespace
-
 /// Stores the answer of a request that is computed.
 class RedisCache::Keeper final : public AnswerWatch {
  private:
