@@ -8,6 +8,7 @@
 #include "caches/common/random_number.h"
 
 namespace atl::caches {
+
 /// Keeps the answer of a request that is computed.
 class LocalCache::Keeper final : public AnswerWatch {
  private:

@@ -15,6 +15,7 @@
 #include "caches/redis/redis_key.h"
 
 namespace atl::caches {
+
 /// Stores the answer of a request that is computed.
 class RedisCache::Keeper final : public AnswerWatch {
  private:
