@@ -84,7 +84,8 @@ std::optional<std::string> write_answer(const Response& response, const ModelInf
   return message.SerializeAsString();
 }
 
-Result<ReadAnswer> ReadAnswer::read(const std::string& bytes, const ModelInfo& model) {
+Result<ReadAnswer> ReadAnswer::read(const std::string& bytes, const ModelInfo& model,
+                                    const Request& request) {
   ReadAnswer answer;
   answer.message_ = std::make_unique<inference::ModelInferResponse>();
   const inference::ModelInferResponse& message = *answer.message_;
@@ -96,14 +97,16 @@ Result<ReadAnswer> ReadAnswer::read(const std::string& bytes, const ModelInfo& m
     return invalid_argument(message.outputs_size(), " outputs, ", message.raw_output_contents_size(),
                             " contents");
   }
-  for (int i = 0; i < message.outputs_size(); ++i) ATOLL_RETURN_IF_ERROR(answer.take_output(model, i));
+  for (int i = 0; i < message.outputs_size(); ++i) {
+    ATOLL_RETURN_IF_ERROR(answer.take_output(model, request, i));
+  }
   for (const auto& [key, value] : message.parameters()) {
     ATOLL_RETURN_IF_ERROR(answer.take_parameter(key, value));
   }
   return answer;
 }
 
-Status ReadAnswer::take_output(const ModelInfo& model, int index) {
+Status ReadAnswer::take_output(const ModelInfo& model, const Request& request, int index) {
   const auto& written = message_->outputs(index);
   const std::string& bytes = message_->raw_output_contents(index);
   KeptOutput output;
@@ -121,6 +124,9 @@ Status ReadAnswer::take_output(const ModelInfo& model, int index) {
   if (!has_bytes_of(output.datatype, output.shape, bytes)) {
     return invalid_argument("output '", written.name(), "' has ", bytes.size(),
                             " bytes, which do not fit shape ", shape_text(output.shape));
+  }
+  if (!request.outputs.empty() && request.find_output(output.name) == nullptr) {
+    return invalid_argument("output '", written.name(), "', which was not asked for");
   }
   const bool is_second = std::any_of(outputs_.begin(), outputs_.end(),
                                      [&](const KeptOutput& one) { return one.name == output.name; });

@@ -17,18 +17,18 @@ namespace atl::caches {
 /// than bytes_max. Throws std::bad_alloc.
 std::optional<std::string> write_answer(const Response& response, const ModelInfo& model, uint64_t bytes_max);
 
-/// An answer that was read, whoever wrote it: only what this model may answer is taken.
+/// An answer that was read, whoever wrote it: only what this model may answer to this request is taken.
 class ReadAnswer {
  public:
   /// Errors: INVALID_ARGUMENT what is wrong. Throws std::bad_alloc.
-  static Result<ReadAnswer> read(const std::string& bytes, const ModelInfo& model);
+  static Result<ReadAnswer> read(const std::string& bytes, const ModelInfo& model, const Request& request);
 
   /// Answers the request and releases it.
   void answer(Request& request) const noexcept { answer_again(request, outputs_, parameters_); }
 
  private:
   ReadAnswer() = default;
-  Status take_output(const ModelInfo& model, int index);
+  Status take_output(const ModelInfo& model, const Request& request, int index);
   Status take_parameter(const std::string& key, const inference::InferParameter& value);
 
   std::unique_ptr<inference::ModelInferResponse> message_;  ///< what the others point into

@@ -51,13 +51,16 @@ class AnswerMessageTest : public ::testing::Test {
     inference::ModelInferResponse message;
     EXPECT_TRUE(message.ParseFromString(written()));
     change(message);
-    Result<ReadAnswer> read = ReadAnswer::read(message.SerializeAsString(), model_);
+    TestRequest request;
+    for (const std::string& output : asked_for_) request.add_output(output);
+    Result<ReadAnswer> read = ReadAnswer::read(message.SerializeAsString(), model_, request.request());
     return read.ok() ? "accepted" : std::string(read.status().message());
   }
 
   std::string numbers_ = std::string("\1\0\0\0\2\0\0\0", 8);
   std::string text_ = std::string("\3\0\0\0abc\0\0\0\0", 11);
   std::string none_;
+  std::vector<std::string> asked_for_;  ///< empty: whatever there is
   Response response_;
   ModelInfo model_;
 };
@@ -67,10 +70,9 @@ TEST_F(AnswerMessageTest, IsReadAsItWasWritten) {
   add_parameter("count", ParameterType::kInt).int_value = -7;
   add_parameter("flag", ParameterType::kBool).bool_value = true;
   add_parameter("part", ParameterType::kDouble).double_value = 0.25;
-  Result<ReadAnswer> read = ReadAnswer::read(written(), model_);
-  ASSERT_TRUE(read.ok()) << read.status().message();
   TestRequest request("mine");
-  std::vector<Parameter> parameters;
+  Result<ReadAnswer> read = ReadAnswer::read(written(), model_, request.request());
+  ASSERT_TRUE(read.ok()) << read.status().message();
   request.mark_accepted();
   read->answer(request.request());
   const test::ReceivedResponse response = request.response();
@@ -136,6 +138,13 @@ TEST_F(AnswerMessageTest, OnlyWhatTheModelMayAnswerIsRead) {
   }
 }
 
+TEST_F(AnswerMessageTest, OnlyWhatWasAskedForIsRead) {
+  asked_for_ = {"NUMBERS", "TEXT", "NONE"};
+  EXPECT_EQ(refusal([](inference::ModelInferResponse&) {}), "accepted");
+  asked_for_ = {"NUMBERS", "NONE"};
+  EXPECT_EQ(refusal([](inference::ModelInferResponse&) {}), "output 'TEXT', which was not asked for");
+}
+
 TEST_F(AnswerMessageTest, AnyBytesAreReadWithoutHarm) {
   test::Random random(7);
   const std::string whole = written();
@@ -144,9 +153,9 @@ TEST_F(AnswerMessageTest, AnyBytesAreReadWithoutHarm) {
     for (uint64_t n = random.below(4); n > 0 && !bytes.empty(); --n) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.next());
     }
-    Result<ReadAnswer> read = ReadAnswer::read(bytes, model_);
-    if (!read.ok()) continue;
     TestRequest request;
+    Result<ReadAnswer> read = ReadAnswer::read(bytes, model_, request.request());
+    if (!read.ok()) continue;
     request.mark_accepted();
     read->answer(request.request());
     EXPECT_EQ(request.response().code, Code::kOk);

@@ -93,7 +93,7 @@ class RedisCache::LookUp final : public CancelListener, public std::enable_share
     pass_.reset();
   }
   bool hit(const std::string& value) noexcept try {
-    Result<ReadAnswer> answer = ReadAnswer::read(value, request_.model->info());
+    Result<ReadAnswer> answer = ReadAnswer::read(value, request_.model->info(), request_);
     if (!answer.ok()) {
       cache_.client_.count_failure(RedisFailure::kProtocol);
       cache_.host_.log().warning("what lies in Redis at '", key_.text,

@@ -34,12 +34,12 @@ const atl::ModelInfo& model() {
 }
 
 void read_answer(const std::string& text) {
-  atl::Result<ReadAnswer> answer = ReadAnswer::read(text, model());
+  atl::test::TestRequest request;
+  atl::Result<ReadAnswer> answer = ReadAnswer::read(text, model(), request.request());
   if (!answer.ok()) {
     if (answer.status().message().empty()) std::abort();
     return;
   }
-  atl::test::TestRequest request;
   request.mark_accepted();
   answer->answer(request.request());
   if (request.response().code != atl::Code::kOk || !request.problems().empty()) std::abort();
