@@ -124,6 +124,7 @@ void EnsembleRun::settle(std::unique_lock<std::mutex>& lock) {
   send_due(lock);
   sending_ = false;
   if (in_flight_ != 0) return;
+  is_over_ = true;
   lock.unlock();
   complete();
 }

@@ -41,7 +41,7 @@ void EnsembleRun::take(Request& request) noexcept {
   request_ = &request;
   in_flight_ = 1;  // until it has started
   start_ns_ = request.times.queue_start_ns;
-  sending_ = listening_ = client_broken_ = cancels_ = false;
+  sending_ = listening_ = client_broken_ = cancels_ = is_over_ = false;
   responses_ = 0;
   retry_after_ms_ = 0;
   input_ns_ = infer_ns_ = output_ns_ = 0;
@@ -306,6 +306,7 @@ void EnsembleRun::cancel_steps(std::unique_lock<std::mutex>& lock) {
 void EnsembleRun::on_cancel(void*) noexcept {
   {
     std::scoped_lock lock(mutex_);
+    if (is_over_) return;  // it ends by itself, and is the next request's soon
     ++in_flight_;
   }
   ensemble_.answer_thread().post(Task{[](void* run) { static_cast<EnsembleRun*>(run)->end_wait(); }, this});

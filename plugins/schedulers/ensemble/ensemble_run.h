@@ -111,6 +111,7 @@ class EnsembleRun final : private CancelListener {
   StepList free_steps_;
   uint32_t in_flight_ = 0;  ///< steps, and others that are to come back
   bool sending_ = false;    ///< a thread is in settle()
+  bool is_over_ = false;    ///< nothing is in flight, and nothing begins any more
   uint64_t responses_ = 0;  ///< that were sent
   int64_t start_ns_ = 0;    ///< steady clock
   Status failure_;          ///< the first one
