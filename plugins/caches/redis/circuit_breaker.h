@@ -21,10 +21,11 @@ class CircuitBreaker {
   /// Of an open one.
   int64_t retry_at_ns() const noexcept { return retry_at_ns_; }
 
+  /// \param is_grave  this one is enough, whatever was answered before
   /// \returns true: it has opened with this failure
-  bool report_failure(int64_t now_ns) noexcept {
+  bool report_failure(int64_t now_ns, bool is_grave = false) noexcept {
     if (state() == State::kOpen) return false;
-    if (state() == State::kClosed && ++failures_ < threshold_) return false;
+    if (state() == State::kClosed && ++failures_ < threshold_ && !is_grave) return false;
     state_.store(State::kOpen, std::memory_order_relaxed);
     retry_at_ns_ = now_ns + wait_ns_;
     wait_ns_ = std::min(wait_ns_ * 2, retry_after_ns_ * kLongestWait);

@@ -22,6 +22,13 @@ TEST(CircuitBreakerTest, OpensAfterFailuresInARow) {
   EXPECT_EQ(breaker.retry_at_ns(), 105);
 }
 
+TEST(CircuitBreakerTest, AGraveFailureIsEnough) {
+  CircuitBreaker breaker(3, 100);
+  breaker.report_success();
+  EXPECT_TRUE(breaker.report_failure(5, true));
+  EXPECT_EQ(breaker.retry_at_ns(), 105);
+}
+
 TEST(CircuitBreakerTest, OneFailedAttemptOpensItForLonger) {
   CircuitBreaker breaker(2, 100);
   breaker.report_failure(0);

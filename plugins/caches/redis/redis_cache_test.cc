@@ -17,6 +17,10 @@
 namespace atl::caches {
 namespace {
 
+void await_connections(RedisCache& cache) {
+  await("Redis can be used", [&] { return cache.client().connections() == settings_for(0).connections; });
+}
+
 /// One that can be used, and its server if it is a real one.
 struct Served {
   std::unique_ptr<RedisServer> server;
@@ -30,7 +34,7 @@ std::shared_ptr<Served> serve(test::FakeHost& host) {
   settings.retry_after_ns = 60 * kNsPerSecond;
   served->cache = std::make_unique<RedisCache>(host, settings);
   EXPECT_TRUE(served->cache->start().ok());
-  await("Redis can be used", [&] { return served->cache->client().is_available(); });
+  await_connections(*served->cache);
   return served;
 }
 
@@ -81,7 +85,7 @@ TEST_F(RedisCacheTest, ServersShareAnswersOfTheSameModel) {
   const std::shared_ptr<Served> first = serve(host_);
   RedisCache second(host_, settings_for(first->server->port()));
   ASSERT_TRUE(second.start().ok());
-  await("Redis can be used", [&] { return second.client().is_available(); });
+  await_connections(second);
   test::FakeModelCatalog elsewhere;
   const auto model = [](test::FakeModelCatalog& catalog, const char* name, const char* content_id) {
     ModelInfo info = catalog.add_identity(name).info();
@@ -133,7 +137,7 @@ TEST_F(RedisCacheTest, ASlowRedisIsWaitedForUpToTheTimeout) {
   settings.timeout_ns = 5 * kNsPerMs;
   RedisCache cache(host_, settings);
   ASSERT_TRUE(cache.start().ok());
-  await("Redis can be used", [&] { return cache.client().is_available(); });
+  await_connections(cache);
   server.pause();
   EXPECT_EQ(ask(cache, {1, 2}), CacheOutcome::kWaits);
   EXPECT_EQ(computed(), 1u);
@@ -163,7 +167,7 @@ TEST_F(RedisCacheTest, WhatIsNoAnswerIsAMiss) {
       [](const FakeRedis::Words& words) { return words.at(0) == "SET" ? "+OK\r\n" : "$7\r\ngarbage\r\n"; });
   RedisCache cache(host_, settings_for(server.port()));
   ASSERT_TRUE(cache.start().ok());
-  await("Redis can be used", [&] { return cache.client().is_available(); });
+  await_connections(cache);
   EXPECT_EQ(ask(cache, {1, 2}), CacheOutcome::kWaits);
   EXPECT_EQ(computed(), 1u);
   EXPECT_TRUE(host_.log().contains("is not an answer: no inference.ModelInferResponse"));

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <system_error>
@@ -123,12 +124,13 @@ void RedisClient::on_failure(RedisConnection& connection, RedisFailure failure, 
   slot = {};
   count_failure(failure);
   update_available();
-  if (!was_useful) report_failure(why);
+  // Who does not keep to the protocol may have answered before: each connection would be made in vain.
+  if (!was_useful) report_failure(why, failure == RedisFailure::kProtocol);
   if (breaker_.state() == CircuitBreaker::State::kClosed) connect(slot);
 }
 
-void RedisClient::report_failure(const Status& why) {
-  if (breaker_.report_failure(ns_of(steady_clock::now()))) open_circuit(why);
+void RedisClient::report_failure(const Status& why, bool is_grave) {
+  if (breaker_.report_failure(ns_of(steady_clock::now()), is_grave)) open_circuit(why);
 }
 
 void RedisClient::open_circuit(const Status& why) {
@@ -240,7 +242,9 @@ void RedisClient::set(std::string key, uint64_t hash, std::string value) {
     buffered_bytes_.fetch_sub(size, std::memory_order_relaxed);
     return count_dropped();
   }
-  asio::post(io_, [this, key = std::move(key), hash, size, value = std::move(value)] {
+  // On this client's own thread at once: what it posts itself may be overtaken by what others post, such as the next
+  // request for this answer.
+  asio::dispatch(io_, [this, key = std::move(key), hash, size, value = std::move(value)] {
     RedisConnection* connection = connection_for(hash);
     const auto done = [this, size](const RedisReply* reply) {
       buffered_bytes_.fetch_sub(size, std::memory_order_relaxed);

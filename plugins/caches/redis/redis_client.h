@@ -47,6 +47,8 @@ class RedisClient final : public MetricSource, private RedisConnection::Owner {
 
   /// [any] Whether there is a use in asking.
   bool is_available() const noexcept { return available_.load(std::memory_order_relaxed); }
+  /// [any] Connections that can be used. Until all of them are there, what was set a moment ago may be missing.
+  uint32_t connections() const noexcept { return ready_.load(std::memory_order_relaxed); }
   /// [any] Whether a value of this size would be taken.
   bool has_room(uint64_t bytes) const noexcept {
     return buffered_bytes_.load(std::memory_order_relaxed) + bytes <= settings_.write_buffer_bytes;
@@ -88,7 +90,7 @@ class RedisClient final : public MetricSource, private RedisConnection::Owner {
   void finish(PendingGet& get, Outcome outcome, std::string* value) noexcept;
   void await_timeouts();
   void end_late_ones();
-  void report_failure(const Status& why);
+  void report_failure(const Status& why, bool is_grave = false);
   void open_circuit(const Status& why);
   void try_again();
   void update_available() noexcept;

@@ -1,5 +1,6 @@
 // How a run answers: what it sends, when, and where the bytes are.
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "atoll/memory.h"
@@ -86,6 +87,7 @@ Status EnsembleRun::allocate_direct(Response& response, OutputTensor& output, ui
 
 /// The member's response is there: what it made of the output holds for the client's, too.
 Response* EnsembleRun::take_direct(OutputTensor& output) {
+  if ((output.sink_data & kDirectBit) == 0) return nullptr;  // it has no memory: as if it were left out
   const auto& direct = *reinterpret_cast<DirectOutput*>(output.sink_data & ~kDirectBit);
   std::scoped_lock lock(client_mutex_);
   OutputTensor& made = direct.client->outputs[direct.index];
@@ -137,10 +139,13 @@ void EnsembleRun::send_due(std::unique_lock<std::mutex>& lock) {
     Response* response = std::exchange(client_, nullptr);
     Status status;
     if (response == nullptr) take_due_values();
+    SequenceFields answered = answered_;
+    const std::string text(answered.id.text);
+    answered.id.text = text;
     lock.unlock();
     if (response == nullptr) status = make_copied(&response);
     if (status.ok()) {
-      add_sequence_parameters(answered_, *response);
+      add_sequence_parameters(answered, *response);
       request_->sink->send(response, 0);
     }
     lock.lock();
@@ -155,7 +160,7 @@ void EnsembleRun::take_due_values() {
   for (uint32_t tensor : plan_->outputs) {
     Value* value = values_[tensor].find(responses_);
     due_values_.push_back(*value);
-    if (value->kept != nullptr) answered_ = value->kept->sequence;
+    if (value->kept != nullptr) note_answered(value->kept->sequence);
   }
 }
 

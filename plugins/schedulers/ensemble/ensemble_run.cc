@@ -228,10 +228,14 @@ void EnsembleRun::note_response(StepRun& step, Response& response, StepList& due
 void EnsembleRun::add_output(uint64_t iteration, const Graph::StepOutput& mapped, KeptResponse& kept,
                              OutputTensor* output, StepList& due) {
   const uint32_t tensor = mapped.tensor;
-  if (plan_->position[tensor] != kNone) answered_ = kept.sequence;
+  if (plan_->position[tensor] != kNone) note_answered(kept.sequence);
   if (plan_->direct[tensor] != 0) {
-    if (output != nullptr) client_ = take_direct(*output);
-    if (plan_->mode == ResponseMode::kOnce) values_[tensor].add(iteration);
+    Response* written_to = output == nullptr ? nullptr : take_direct(*output);
+    if (plan_->mode == ResponseMode::kOnce) {
+      values_[tensor].add(iteration);
+    } else if (written_to != nullptr) {
+      client_ = written_to;
+    }
     return;
   }
   const uint32_t uses = iteration == 0 ? plan_->uses[tensor] : plan_->later_uses[tensor];
@@ -248,6 +252,13 @@ void EnsembleRun::add_output(uint64_t iteration, const Graph::StepOutput& mapped
     ++kept.values;
   }
   make_ready(tensor, iteration, due);
+}
+
+void EnsembleRun::note_answered(const SequenceFields& fields) {
+  answered_ = fields;
+  if (!fields.overridden) return;
+  answered_text_ = fields.id.text;
+  answered_.id.text = answered_text_;
 }
 
 /// The steps that have waited for this value, and for no other.

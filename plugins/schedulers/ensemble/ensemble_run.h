@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "atoll/cancellation.h"
@@ -73,6 +74,7 @@ class EnsembleRun final : private CancelListener {
   void use(uint32_t tensor, uint64_t iteration);
   bool is_due(uint64_t iteration);
   void take_due_values();
+  void note_answered(const SequenceFields& fields);
 
   /// Sends what is due and, when nothing is left to do, ends the request: nothing of this is used afterwards.
   void settle(std::unique_lock<std::mutex>& lock);
@@ -119,6 +121,7 @@ class EnsembleRun final : private CancelListener {
   uint32_t retry_after_ms_ = 0;
   uint64_t input_ns_ = 0, infer_ns_ = 0, output_ns_ = 0;  ///< of all steps
   SequenceFields answered_;                               ///< of the last step that made an output
+  std::string answered_text_;      ///< its sequence's, since the step's response may be gone when it is told
   std::vector<Value> due_values_;  ///< of the response that is made, in the order of the plan's outputs
 
   std::mutex client_mutex_;     ///< one call of the request's sink at a time, while steps run

@@ -200,6 +200,19 @@ TEST_F(EnsembleTest, AResponseThatIsDroppedIsAFailure) {
             "in ensemble 'e', a member dropped a response after it was given memory for it");
 }
 
+TEST_F(EnsembleTest, AnOutputWithoutMemoryIsAsOneThatIsLeftOut) {
+  make_chain(1);
+  member(0).respond = [](Request& step) {
+    Response* response = step.sink->new_response();
+    response->add_output(step.outputs[0], DataType::kInt64, step.inputs[0].shape);
+    response->send();
+    (void)step.release().ok();
+  };
+  TestRequest& request = bench_.enqueue("X", {1});
+  ASSERT_TRUE(request.done());
+  EXPECT_EQ(request.response().find("Y"), nullptr);
+}
+
 TEST_F(EnsembleTest, ACancellationReachesTheStepThatRuns) {
   make_chain(3);
   Request* running = nullptr;
