@@ -30,7 +30,11 @@ class MemoryReturn {
   /// Right after. The caller holds a pass of the instance's gate.
   void version_ended() noexcept;
   /// When the gate is empty.
-  void stop() { executor_.reset(); }
+  void stop() {
+    if (executor_ == nullptr) return;
+    executor_->destroy();  // its task may use the pointer until then
+    (void)executor_.release();
+  }
 
  private:
   void begin() noexcept;  // under the lock
