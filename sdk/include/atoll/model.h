@@ -34,8 +34,8 @@ struct ModelInfo {
   /// Of this load: no other load of any model in this process has the same.
   uint64_t load_id = 0;
   /// Of a model with response_cache: 32 hexadecimal digits over its files and its configuration, but for what decides
-  /// where and when it executes. Equal wherever the same model is served. Empty: not known, because a file changed
-  /// while it was loaded or could not be read, or because a member of the ensemble has none.
+  /// where and when it executes. Equal wherever the same model is served. Empty: not known, because there was no cache
+  /// when it was loaded, a file changed meanwhile or could not be read, or a member of the ensemble has none.
   std::string content_id;
   uint32_t required_inputs = 0;
   std::vector<TensorSpec> inputs;
