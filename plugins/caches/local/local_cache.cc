@@ -3,34 +3,28 @@
 #include <utility>
 
 #include "atoll/model.h"
-#include "caches/common/answer_watch.h"
-#include "caches/common/key_parts.h"
+#include "caches/common/answer_keeper.h"
 #include "caches/common/random_number.h"
 
 namespace atl::caches {
 
 /// Keeps the answer of a request that is computed.
-class LocalCache::Keeper final : public AnswerWatch {
+class LocalCache::Keeper final : public AnswerKeeper {
  private:
   friend class atl::Arena;
   Keeper(LocalCache& cache, Request& request, CacheWaiter& waiter, const CacheKey& key,
          uint64_t looked_up_ns) noexcept
-      : AnswerWatch(cache.host_.gate()),
+      : AnswerKeeper(cache.host_, cache.counts_, request, waiter, key.high, looked_up_ns),
         cache_(cache),
-        request_(request),
-        waiter_(waiter),
-        key_(key),
-        looked_up_ns_(looked_up_ns) {}
+        key_(key) {}
 
   void on_answer(const Response* only) noexcept override {
-    const int64_t begun_ns = cache_.clock_.now_ns();
-    const bool is_kept = only != nullptr && only->error.ok() && !has_placed_outputs(request_);
+    const int64_t begun_ns = now_ns();
     KeptAnswer::Ref answer;
-    if (is_kept && cache_.store_.takes(KeptAnswer::size_of(*only))) answer = KeptAnswer::copy_of(*only);
+    if (may_keep(only) && cache_.store_.takes(KeptAnswer::size_of(*only)))
+      answer = KeptAnswer::copy_of(*only);
     if (answer) (void)cache_.store_.insert(key_, answer, begun_ns);
-    const auto took_ns = static_cast<uint64_t>(cache_.clock_.now_ns() - begun_ns);
-    cache_.counts_.add_insertion(key_.high, took_ns);
-    waiter_.report_miss(request_, looked_up_ns_ + took_ns);
+    report_since(begun_ns);
     if (only != nullptr && only->error.code() == Code::kCancelled) {
       cache_.pass_on(key_);
     } else {
@@ -39,10 +33,7 @@ class LocalCache::Keeper final : public AnswerWatch {
   }
 
   LocalCache& cache_;
-  Request& request_;
-  CacheWaiter& waiter_;
   const CacheKey key_;
-  const uint64_t looked_up_ns_;
 };
 
 LocalCache::LocalCache(Host& host, const LocalCacheSettings& settings)

@@ -8,51 +8,40 @@
 
 #include "atoll/cancellation.h"
 #include "atoll/model.h"
-#include "caches/common/answer_watch.h"
-#include "caches/common/key_parts.h"
+#include "caches/common/answer_keeper.h"
 #include "caches/common/random_number.h"
 #include "caches/redis/answer_message.h"
 #include "caches/redis/redis_key.h"
 
 namespace atl::caches {
 
-/// Stores the answer of a request that is computed.
-class RedisCache::Keeper final : public AnswerWatch {
+/// Stores the answer.
+class RedisCache::Keeper final : public AnswerKeeper {
  private:
   friend class atl::Arena;
   /// \param key  lives as long as the request
   Keeper(RedisCache& cache, Request& request, CacheWaiter& waiter, std::string_view key, uint64_t hash,
          uint64_t looked_up_ns) noexcept
-      : AnswerWatch(cache.host_.gate()),
+      : AnswerKeeper(cache.host_, cache.counts_, request, waiter, hash, looked_up_ns),
         cache_(cache),
-        request_(request),
-        waiter_(waiter),
-        key_(key),
-        hash_(hash),
-        looked_up_ns_(looked_up_ns) {}
+        key_(key) {}
 
   void on_answer(const Response* only) noexcept override {
-    const int64_t begun_ns = cache_.clock_.now_ns();
-    if (only != nullptr && only->error.ok() && !has_placed_outputs(request_)) store(*only);
-    const auto took_ns = static_cast<uint64_t>(cache_.clock_.now_ns() - begun_ns);
-    cache_.counts_.add_insertion(hash_, took_ns);
-    waiter_.report_miss(request_, looked_up_ns_ + took_ns);
+    const int64_t begun_ns = now_ns();
+    if (may_keep(only)) store(*only);
+    report_since(begun_ns);
   }
-  void store(const Response& response) noexcept try {
+  void store(const Response& answer) noexcept try {
     RedisClient& client = cache_.client_;
     if (!client.is_available()) return;
-    auto value = write_answer(response, request_.model->info(), cache_.settings_.entry_bytes_max);
-    if (value) client.set(std::string(key_), hash_, std::move(*value));
+    auto value = write_answer(answer, request().model->info(), cache_.settings_.entry_bytes_max);
+    if (value) client.set(std::string(key_), hash(), std::move(*value));
   } catch (const std::exception&) {
     cache_.client_.count_dropped();
   }
 
   RedisCache& cache_;
-  Request& request_;
-  CacheWaiter& waiter_;
   const std::string_view key_;
-  const uint64_t hash_;
-  const uint64_t looked_up_ns_;
 };
 
 /// A request that waits for Redis. Its cancellation may look at it while it is resumed.

@@ -79,8 +79,7 @@ void FinishingVersions::let_go(bool all) noexcept {
   {
     ReaderShards::Write lock(shards_);
     std::erase_if(versions_, [&](const Version& one) {
-      // Requests that found the version before it was replaced may begin a sequence yet.
-      const bool idle = one.model->open_sequences() == 0 && one.model->references(lock) == 1;
+      const bool idle = is_finished(lock, *one.model, 1);
       // An ensemble that could not be made anew goes on with it.
       const bool too_late = all || (now_ns >= one.until_ns && !one.model->serves_ensembles());
       if (idle || too_late) (idle ? finished : late).push_back(one.model);
