@@ -58,14 +58,18 @@ bool has_bytes_of(DataType datatype, std::span<const int64_t> shape, std::string
 
 }  // namespace
 
+uint64_t output_bytes(const Response& response) noexcept {
+  uint64_t size = 0;
+  for (const OutputTensor& output : response.outputs) size += output.buffer.size_bytes;
+  return size;
+}
+
 std::optional<std::string> write_answer(const Response& response, const ModelInfo& model,
                                         uint64_t bytes_max) {
-  uint64_t size = 0;
+  if (output_bytes(response) > bytes_max) return std::nullopt;
   for (const OutputTensor& output : response.outputs) {
-    size += output.buffer.size_bytes;
     if (!is_host_ready(output.buffer) || !is_utf8(output.name)) return std::nullopt;
   }
-  if (size > bytes_max) return std::nullopt;
   inference::ModelInferResponse message;
   message.set_model_name(model.name);
   message.set_model_version(model.version_text);

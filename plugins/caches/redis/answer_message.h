@@ -13,6 +13,9 @@
 
 namespace atl::caches {
 
+/// Of all outputs, without their frame.
+uint64_t output_bytes(const Response& response) noexcept;
+
 /// Nothing if an output is not there for the CPU, a parameter has no place in the message, or it would be larger
 /// than bytes_max. Throws std::bad_alloc.
 std::optional<std::string> write_answer(const Response& response, const ModelInfo& model, uint64_t bytes_max);

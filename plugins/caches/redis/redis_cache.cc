@@ -34,6 +34,8 @@ class RedisCache::Keeper final : public AnswerKeeper {
   void store(const Response& answer) noexcept try {
     RedisClient& client = cache_.client_;
     if (!client.is_available()) return;
+    if (!client.has_room(output_bytes(answer)))
+      return client.count_dropped();  // before it is written in vain
     auto value = write_answer(answer, request().model->info(), cache_.settings_.entry_bytes_max);
     if (value) client.set(std::string(key_), hash(), std::move(*value));
   } catch (const std::exception&) {
