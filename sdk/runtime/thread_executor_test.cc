@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "atoll/runtime/system_clock.h"
+#include "atoll/stop_executor.h"
 #include "atoll/text.h"
 
 namespace atl::runtime {
@@ -41,6 +43,26 @@ TEST_F(ThreadExecutorTest, RunsInOrderOnItsOwnThread) {
   EXPECT_TRUE(current.get_future().get());
   EXPECT_FALSE(executor->is_current());
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST_F(ThreadExecutorTest, ATaskMayPostThroughTheOwnersPointerWhileItIsStopped) {
+  SerialExecutorPtr executor = make();
+  std::promise<void> runs;
+  std::atomic<bool> stopping{false};
+  auto dropped = std::make_shared<int>(0);
+  executor->post(make_task([&] {
+    runs.set_value();
+    // Until the other thread has come as far as it can: it waits for this task.
+    while (!stopping.load()) std::this_thread::yield();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    executor->post(make_task([dropped] { ADD_FAILURE() << "ran after the stop"; }));
+  }));
+  runs.get_future().wait();
+  stopping = true;
+  stop_executor(executor);
+  EXPECT_EQ(executor, nullptr);
+  EXPECT_EQ(dropped.use_count(), 1);
+  stop_executor(executor);
 }
 
 TEST_F(ThreadExecutorTest, TimersWakeIt) {

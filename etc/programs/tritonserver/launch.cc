@@ -158,7 +158,8 @@ Status set_redis_cache(LaunchOptions& options, const std::map<std::string, std::
                      "caches/redis in a manifest");
     }
   }
-  options.keys.set("plugin.cache.address", cat(host, ":", port));
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  options.keys.set("plugin.cache.address", is_ipv6 ? cat("[", host, "]:", port) : cat(host, ":", port));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "atoll/host.h"
 #include "atoll/metrics.h"
 #include "atoll/response_cache.h"
+#include "atoll/stop_executor.h"
 #include "caches/common/cache_counts.h"
 #include "caches/local/answer_store.h"
 #include "caches/local/flights.h"
@@ -31,7 +32,7 @@ class LocalCache final : public ResponseCache, public MetricSource, private Canc
 
   /// [control] Errors: those of ExecutorFactory::create.
   Status start() noexcept;
-  void stop() noexcept { executor_.reset(); }
+  void stop() noexcept { stop_executor(executor_); }
 
   CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override;
   void collect(MetricSink& sink) const noexcept override;

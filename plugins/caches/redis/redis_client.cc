@@ -83,7 +83,7 @@ void RedisClient::run() noexcept {
     try {
       io_.run();
     } catch (const std::exception& failure) {
-      log_.error("redis at ", settings_.address(), ": ", failure.what());
+      log_.error("redis at ", settings_.address.text(), ": ", failure.what());
     }
   }
 }
@@ -111,7 +111,7 @@ void RedisClient::on_ready(RedisConnection& connection) noexcept {
   slot_of(connection).ready_since = steady_clock::now();
   if (breaker_.state() == CircuitBreaker::State::kHalfOpen) {
     breaker_.close();
-    log_.info("redis at ", settings_.address(), " is used again");
+    log_.info("redis at ", settings_.address.text(), " is used again");
     connect_all();
   }
   update_available();
@@ -135,8 +135,8 @@ void RedisClient::report_failure(const Status& why, bool is_grave) {
 
 void RedisClient::open_circuit(const Status& why) {
   const int64_t wait_ns = breaker_.retry_at_ns() - ns_of(steady_clock::now());
-  log_.warning("redis at ", settings_.address(), " is not used for ", (wait_ns + kNsPerMs - 1) / kNsPerMs,
-               " ms, answers are computed: ", why.message());
+  log_.warning("redis at ", settings_.address.text(), " is not used for ",
+               (wait_ns + kNsPerMs - 1) / kNsPerMs, " ms, answers are computed: ", why.message());
   // With replies that nobody waits for any more.
   for (Slot& slot : slots_) {
     if (slot.connection == nullptr) continue;

@@ -34,7 +34,7 @@ void RedisConnection::open() {
   timer_.async_wait([self = shared_from_this()](const Error& error) {
     if (!error && !self->ready_) self->fail(RedisFailure::kTimeout, "no connection within connect_timeout");
   });
-  resolver_.async_resolve(settings_.host, settings_.port,
+  resolver_.async_resolve(settings_.address.host, std::to_string(settings_.address.port),
                           then("name", [this](const asio::ip::tcp::resolver::results_type& found) {
                             asio::async_connect(
                                 socket_, found, then("connect", [this](const asio::ip::tcp::endpoint&) {

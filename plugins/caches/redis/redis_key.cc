@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "atoll/hex.h"
 #include "atoll/model.h"
 #include "atoll/text.h"
 #include "caches/common/key_parts.h"
@@ -52,11 +53,7 @@ std::optional<RedisKey> redis_key_of(const Request& request, const std::string& 
   std::array<unsigned char, Sha256::kBytes> value = {};
   if (!hash.finish(&value)) return std::nullopt;
   RedisKey key;
-  key.text = cat(prefix, model.name, ":", model.version_text, ":");
-  for (const unsigned char byte : value) {
-    key.text += "0123456789abcdef"[byte >> 4];
-    key.text += "0123456789abcdef"[byte & 15];
-  }
+  key.text = cat(prefix, model.name, ":", model.version_text, ":", hex(value));
   std::memcpy(&key.hash, value.data(), sizeof key.hash);
   return key;
 }

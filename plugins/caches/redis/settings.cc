@@ -1,8 +1,9 @@
 #include "caches/redis/settings.h"
 
-#include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "atoll/text.h"
 
@@ -10,20 +11,12 @@ namespace atl::caches {
 namespace {
 
 Status read_address(std::string_view text, RedisSettings* settings) {
-  const size_t colon = text.rfind(':');
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  const bool has_brackets = host.starts_with('[') && host.ends_with(']');
-  if (has_brackets) host = host.substr(1, host.size() - 2);
-  uint16_t number = 0;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  const bool is_port = error == std::errc() && end == port.data() + port.size() && number != 0;
-  if (host.empty() || !is_port || (!has_brackets && host.find(':') != std::string_view::npos)) {
+  std::optional<HostPort> address = HostPort::parse(text);
+  if (!address || address->port == 0) {
     return invalid_argument("option 'address' is '", text,
                             "', expected host:port with a port of 1 to 65535, such as 127.0.0.1:6379");
   }
-  settings->host = host;
-  settings->port = port;
+  settings->address = std::move(*address);
   return {};
 }
 
@@ -49,7 +42,7 @@ Status read_tls(const Options& options, RedisSettings* settings) {
   if (tls.client_cert.empty() != tls.client_key.empty()) {
     return invalid_argument("options 'tls_client_cert' and 'tls_client_key' belong together: one is empty");
   }
-  if (tls.server_name.empty()) tls.server_name = settings->host;
+  if (tls.server_name.empty()) tls.server_name = settings->address.host;
   return {};
 }
 
@@ -76,10 +69,6 @@ Result<RedisSettings> RedisSettings::read(const Options& options) {
   settings.failure_threshold = static_cast<uint32_t>(options.get_int("failure_threshold"));
   settings.retry_after_ns = options.get_duration_ns("retry_after");
   return settings;
-}
-
-std::string RedisSettings::address() const {
-  return host.find(':') == std::string::npos ? cat(host, ":", port) : cat("[", host, "]:", port);
 }
 
 }  // namespace atl::caches

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "atoll/host_port.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 
@@ -18,7 +19,7 @@ struct RedisTls {
 };
 
 struct RedisSettings {
-  std::string host, port;
+  HostPort address;
   std::string user, password;  ///< empty: none
   int64_t database = 0;
   RedisTls tls;
@@ -35,8 +36,6 @@ struct RedisSettings {
   /// User and password also from TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD, where the options are
   /// empty. Errors: INVALID_ARGUMENT, naming the option.
   static Result<RedisSettings> read(const Options& options);
-  /// "cache.example:6379"
-  std::string address() const;
 };
 
 }  // namespace atl::caches

@@ -36,7 +36,7 @@ TEST_F(RedisSettingsTest, Defaults) {
   EXPECT_TRUE(table.ok()) << table.text();
   Result<RedisSettings> settings = read({});
   ASSERT_TRUE(settings.ok()) << settings.status().message();
-  EXPECT_EQ(settings->address(), "127.0.0.1:6379");
+  EXPECT_EQ(settings->address.text(), "127.0.0.1:6379");
   EXPECT_EQ(settings->user, "");
   EXPECT_EQ(settings->password, "");
   EXPECT_FALSE(settings->tls.use_tls);
@@ -47,8 +47,8 @@ TEST_F(RedisSettingsTest, Defaults) {
 }
 
 TEST_F(RedisSettingsTest, Addresses) {
-  EXPECT_EQ(read({{"address", "[::1]:7"}})->address(), "[::1]:7");
-  EXPECT_EQ(read({{"address", "cache.example:7"}})->host, "cache.example");
+  EXPECT_EQ(read({{"address", "[::1]:7"}})->address.text(), "[::1]:7");
+  EXPECT_EQ(read({{"address", "cache.example:7"}})->address.host, "cache.example");
   for (const char* wrong :
        {"", "cache", "cache:", ":6379", "cache:0", "cache:65536", "cache:6379x", "::1:6379"}) {
     EXPECT_EQ(refusal({{"address", wrong}}),

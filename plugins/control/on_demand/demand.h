@@ -14,6 +14,7 @@
 #include "atoll/host.h"
 #include "atoll/model_demand.h"
 #include "atoll/repository.h"
+#include "atoll/stop_executor.h"
 #include "control/on_demand/unload_choice.h"
 
 namespace atl::control {
@@ -42,7 +43,7 @@ class Demand final : public ModelDemand, private CancelListener {
   /// Whoever waits is told that the server exits.
   void drain();
   /// When the gate is empty.
-  void stop() { executor_.reset(); }
+  void stop() { stop_executor(executor_); }
 
   Status await(const WantedModel& wanted, ModelWaiter& waiter) noexcept override;
   std::string unloaded_reason(std::string_view name) const noexcept override;

@@ -9,6 +9,7 @@
 #include "atoll/host.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
+#include "atoll/stop_executor.h"
 #include "control/poll/model_watch.h"
 
 namespace atl::control {
@@ -28,7 +29,7 @@ class Poller {
   /// Errors: RESOURCE_EXHAUSTED no thread to be had.
   Status start(ModelCatalog& catalog, Repository& repository);
   /// When the gate is empty.
-  void stop() { executor_.reset(); }
+  void stop() { stop_executor(executor_); }
 
  private:
   // All of these on the executor.

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "atoll/host_port.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
@@ -30,30 +32,16 @@ int try_bind(const addrinfo& address) noexcept {
 }  // namespace
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) noexcept {
-  auto refuse = [&]() -> Status {
+  std::optional<HostPort> read = HostPort::parse(text);
+  if (!read) {
     return invalid_argument("option 'address' is '", text,
                             "', expected host:port with a port of 0 to 65535, such as 127.0.0.1:8001");
-  };
-  size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return refuse();
-  ListenAddress address;
-  std::string_view host = text.substr(0, colon);
-  if (host.front() == '[') {
-    if (host.back() != ']' || host.size() < 3) return refuse();
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string_view::npos) {
-    return refuse();
   }
-  const char* last = text.data() + text.size();
-  auto [end, error] = std::from_chars(text.data() + colon + 1, last, address.port);
-  if (error != std::errc() || end != last) return refuse();
-  address.host = host;
-  return address;
+  return ListenAddress{std::move(read->host), read->port};
 }
 
 std::string ListenAddress::text(int bound_port) const {
-  if (host.find(':') != std::string::npos) return cat("[", host, "]:", bound_port);
-  return cat(host, ":", bound_port);
+  return HostPort{host, static_cast<uint16_t>(bound_port)}.text();
 }
 
 Status check_address_is_free(const ListenAddress& wanted) noexcept {

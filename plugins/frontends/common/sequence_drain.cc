@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/stop_executor.h"
+
 namespace atl::frontends {
 namespace {
 
@@ -39,7 +41,7 @@ void SequenceDrain::end() {
 }
 
 void SequenceDrain::cancel() noexcept {
-  executor_.reset();
+  stop_executor(executor_);
   drain_ = {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "atoll/clock.h"
 #include "atoll/executor.h"
+#include "atoll/stop_executor.h"
 
 namespace atl::frontends::metrics {
 
@@ -23,26 +24,24 @@ class PollThread {
     Result<SerialExecutorPtr> executor = executors.create("metrics-poll", {});
     if (!executor.ok()) return std::move(executor).status();
     executor_ = std::move(executor).value();
-    tasks_ = executor_.get();
-    tasks_->post(Task{&PollThread::run, this, nullptr});
+    executor_->post(Task{&PollThread::run, this, nullptr});
     return {};
   }
   /// The function is not called any more.
-  void stop() noexcept { executor_.reset(); }
+  void stop() noexcept { stop_executor(executor_); }
 
  private:
   static void run(void* self) {
     auto& poller = *static_cast<PollThread*>(self);
     poller.poll_();
-    poller.tasks_->post_at(poller.clock_.now_ns() + poller.interval_ns_,
-                           Task{&PollThread::run, self, nullptr});
+    poller.executor_->post_at(poller.clock_.now_ns() + poller.interval_ns_,
+                              Task{&PollThread::run, self, nullptr});
   }
 
   Clock& clock_;
   int64_t interval_ns_;
   std::function<void()> poll_;
-  SerialExecutor* tasks_ = nullptr;  ///< for the tasks: executor_ is empty already while stop() waits for one
-  SerialExecutorPtr executor_;
+  SerialExecutorPtr executor_;  // last: its task uses all of the above
 };
 
 }  // namespace atl::frontends::metrics

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "atoll/hex.h"
 #include "atoll/text.h"
 #include "telemetry/trace/json_text.h"
 

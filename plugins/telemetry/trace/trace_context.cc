@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "atoll/hex.h"
+
 namespace atl::tracing {
 namespace {
 
@@ -50,17 +52,6 @@ std::string format_traceparent(const TraceContext& context) {
 std::string_view checked_tracestate(std::string_view text) noexcept {
   bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
   return printable && text.size() <= kTracestateMax ? text : std::string_view();
-}
-
-std::string hex(std::span<const uint8_t> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (uint8_t byte : bytes) {
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
 }
 
 IdSource IdSource::from_system() {

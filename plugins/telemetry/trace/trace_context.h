@@ -27,8 +27,6 @@ std::optional<TraceContext> parse_traceparent(std::string_view text) noexcept;
 std::string format_traceparent(const TraceContext& context);
 /// The text if it may be handed on as tracestate (printable, at most 512 bytes), else nothing.
 std::string_view checked_tracestate(std::string_view text) noexcept;
-/// Lower case.
-std::string hex(std::span<const uint8_t> bytes);
 
 /// Makes ids that do not repeat within the process and hardly anywhere else. [any]
 class IdSource {

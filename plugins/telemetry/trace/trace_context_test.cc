@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/hex.h"
+
 namespace atl::tracing {
 namespace {
 

@@ -15,8 +15,8 @@ namespace atl::caches {
 /// Of a server on the loopback, with time limits that a slow machine keeps.
 inline RedisSettings settings_for(int port) {
   RedisSettings settings;
-  settings.host = settings.tls.server_name = "127.0.0.1";
-  settings.port = cat(port);
+  settings.address.host = settings.tls.server_name = "127.0.0.1";
+  settings.address.port = static_cast<uint16_t>(port);
   settings.connections = 2;
   settings.timeout_ns = 10 * kNsPerSecond;
   settings.connect_timeout_ns = 10 * kNsPerSecond;

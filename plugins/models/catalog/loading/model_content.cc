@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "atoll/file_descriptor.h"
+#include "atoll/hex.h"
 #include "atoll/text.h"
 
 // Its functions here, and not those of a library that a backend might bring too.
@@ -40,12 +41,7 @@ class Hash {
   std::string text() const {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state_));
-    std::string digits;
-    for (const unsigned char byte : canonical.digest) {
-      digits += "0123456789abcdef"[byte >> 4];
-      digits += "0123456789abcdef"[byte & 15];
-    }
-    return digits;
+    return hex(canonical.digest);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "atoll/executor.h"
 #include "atoll/host.h"
+#include "atoll/stop_executor.h"
 
 namespace atl::models {
 
@@ -30,11 +31,7 @@ class MemoryReturn {
   /// Right after. The caller holds a pass of the instance's gate.
   void version_ended() noexcept;
   /// When the gate is empty.
-  void stop() {
-    if (executor_ == nullptr) return;
-    executor_->destroy();  // its task may use the pointer until then
-    (void)executor_.release();
-  }
+  void stop() { stop_executor(executor_); }
 
  private:
   void begin() noexcept;  // under the lock
