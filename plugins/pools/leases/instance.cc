@@ -1,0 +1,81 @@
+#include "pools/leases/instance.h"
+
+#include <utility>
+
+namespace atl::pools {
+
+void Instance::launch() {
+  begin();
+  with_.launcher.launch(server_, with_.launcher_listener);
+}
+
+void Instance::adopt() {
+  begin();
+  with_.launcher.adopt(server_, with_.launcher_listener);
+}
+
+void Instance::begin() {
+  give_up_ns_ = with_.now_ns() + with_.settings.start_timeout_ns;
+  with_.post_after(
+      with_.settings.start_timeout_ns, make_task(alive_.only_while([this] {
+        if (state_ != InstanceState::kStarting) return;
+        fail(make_status(Code::kDeadlineExceeded, "not ready ", with_.settings.start_timeout_ns / kNsPerMs,
+                         " ms after its start: ",
+                         failure_.ok() ? std::string_view("it does not run") : failure_.message()));
+      })));
+}
+
+void Instance::stop() {
+  if (state_ == InstanceState::kDraining || state_ == InstanceState::kFailed) return;
+  state_ = InstanceState::kDraining;
+  with_.launcher.end(server_.id);
+}
+
+void Instance::server_running(const ServerAddress& address) {
+  address_ = address;
+  if (state_ == InstanceState::kStarting) look();
+}
+
+void Instance::server_ended(Status reason) {
+  alive_.renew();  // whatever was asked of it, nobody answers
+  if (state_ != InstanceState::kDraining && state_ != InstanceState::kFailed) {
+    failure_ = reason.ok() ? unavailable("it was ended by somebody else") : std::move(reason);
+    state_ = InstanceState::kFailed;
+    owner_.instance_failed(*this, failure_);
+  }
+  owner_.instance_ended(*this);
+}
+
+void Instance::look() {
+  with_.hosts.check_ready(address_, alive_.only_while([this](Status status) { looked(std::move(status)); }));
+}
+
+void Instance::looked(Status status) {
+  const PoolSettings& settings = with_.settings;
+  const bool ok = status.ok();
+  if (!ok) failure_ = std::move(status);
+  if (state_ == InstanceState::kStarting) {
+    if (!ok) return look_after(settings.ready_interval_ns);
+    state_ = InstanceState::kReady;
+    look_after(settings.health_interval_ns);
+    return owner_.instance_ready(*this);
+  }
+  if (state_ != InstanceState::kReady) return;
+  failures_ = ok ? 0 : failures_ + 1;
+  if (failures_ < settings.health_failures) return look_after(settings.health_interval_ns);
+  fail(unavailable("it did not answer ", failures_, " times: ", failure_.message()));
+}
+
+void Instance::look_after(int64_t delay_ns) {
+  with_.post_after(delay_ns, make_task(alive_.only_while([this] { look(); })));
+}
+
+void Instance::fail(Status reason) {
+  alive_.renew();
+  failure_ = std::move(reason);
+  state_ = InstanceState::kFailed;
+  with_.launcher.end(server_.id);
+  owner_.instance_failed(*this, failure_);
+}
+
+}  // namespace atl::pools

@@ -1,0 +1,34 @@
+/// What is asked of a server that hosts leases, over the protocol that every V2 server with model control speaks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "atoll/launcher.h"
+#include "atoll/status.h"
+
+namespace atl::pools {
+
+/// Each call returns at once and ends with one call of `done`, on the executor of whoever asks. A server that does not
+/// answer in time has failed with DEADLINE_EXCEEDED. [that executor]
+class ModelHost {
+ public:
+  using Done = std::function<void(Status)>;
+
+  /// OK when the server takes calls.
+  virtual void check_ready(const ServerAddress& server, Done done) = 0;
+  /// Errors: whatever the server says, with its text.
+  virtual void load(const ServerAddress& server, const std::string& model, Done done) = 0;
+  /// One that is not loaded is no failure. Ends when it is unloaded.
+  virtual void unload(const ServerAddress& server, const std::string& model, Done done) = 0;
+  /// The backends of a loaded model; of an ensemble none.
+  virtual void find_backends(const ServerAddress& server, const std::string& model,
+                             std::function<void(Result<std::vector<std::string>>)> done) = 0;
+
+ protected:
+  ~ModelHost() = default;
+};
+
+}  // namespace atl::pools

@@ -1,0 +1,54 @@
+/// What happens to pools and leases, for those who count it, log it or tell others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace atl::pools {
+
+struct PoolEvent {
+  enum class Kind : uint8_t {
+    kPoolCreated,
+    kPoolDeleted,
+    kInstanceStarting,
+    kInstanceReady,
+    kInstanceFailed,
+    kInstanceStopped,
+    kLeaseRefused,
+    kLeasePending,
+    kLeaseDeploying,
+    kLeaseActive,
+    kLeaseRenewed,
+    kLeaseReleased,
+    kLeaseExpired,
+    kLeaseFailed
+  };
+  Kind kind = Kind::kPoolCreated;
+  std::string_view pool;
+  std::string_view lease;            ///< id; empty: of no lease, or of one that was refused
+  std::optional<uint32_t> instance;  ///< number
+  uint64_t quota = 0;                ///< of the lease; of a pool's event that of its instances
+  std::string_view reason;           ///< of refusals and failures; of a renewal "client" or "use"
+};
+
+/// "pool.instance.ready"
+constexpr std::string_view name_of(PoolEvent::Kind kind) noexcept {
+  constexpr std::string_view kNames[] = {
+      "pool.created",         "pool.deleted",          "pool.instance.starting", "pool.instance.ready",
+      "pool.instance.failed", "pool.instance.stopped", "lease.refused",          "lease.pending",
+      "lease.deploying",      "lease.active",          "lease.renewed",          "lease.released",
+      "lease.expired",        "lease.failed"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+/// Texts are borrowed for the call.
+class PoolEvents {
+ public:
+  virtual void happened(const PoolEvent& event) = 0;
+
+ protected:
+  ~PoolEvents() = default;
+};
+
+}  // namespace atl::pools
