@@ -1,0 +1,153 @@
+#include "pools/leases/http_model_host.h"
+
+#include <rapidjson/document.h>
+
+#include <utility>
+
+#include "atoll/utf8.h"
+
+namespace atl::pools {
+namespace answers {
+namespace {
+
+constexpr size_t kTextBytesMax = 1'024;
+
+std::string_view text_of(const rapidjson::Value& value) {
+  return {value.GetString(), value.GetStringLength()};
+}
+
+/// Empty: there is no such text.
+std::string_view text_in(const rapidjson::Value& object, const char* name) {
+  const auto member = object.FindMember(name);
+  return member == object.MemberEnd() || !member->value.IsString() ? std::string_view()
+                                                                   : text_of(member->value);
+}
+
+/// Without recursion, which a text could make deep.
+bool parse(rapidjson::Document& document, std::string_view text) {
+  document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
+  return !document.HasParseError();
+}
+
+}  // namespace
+
+std::string error_of(const HttpAnswer& answer) {
+  rapidjson::Document document;
+  if (parse(document, answer.body) && document.IsObject()) {
+    if (const std::string_view text = text_in(document, "error"); !text.empty())
+      return replace_invalid_utf8(text.substr(0, kTextBytesMax));
+  }
+  const std::string_view line =
+      std::string_view(answer.body).substr(0, answer.body.find('\n')).substr(0, kTextBytesMax);
+  return line.empty() ? cat("HTTP status ", answer.status) : replace_invalid_utf8(line);
+}
+
+Result<bool> is_in_use(std::string_view index, std::string_view model) {
+  rapidjson::Document document;
+  if (!parse(document, index) || !document.IsArray())
+    return internal_error("the repository's index is no JSON array");
+  for (const rapidjson::Value& version : document.GetArray()) {
+    if (!version.IsObject() || text_in(version, "name") != model) continue;
+    const std::string_view state = text_in(version, "state");
+    if (!state.empty() && state != "UNAVAILABLE") return true;
+  }
+  return false;
+}
+
+Result<std::vector<std::string>> backends_of(std::string_view config) {
+  rapidjson::Document document;
+  if (!parse(document, config) || !document.IsObject())
+    return internal_error("its configuration is no JSON object");
+  if (text_in(document, "platform") == "ensemble" || document.HasMember("ensemble_scheduling"))
+    return std::vector<std::string>();
+  const std::string_view backend = text_in(document, "backend");
+  const std::string_view name = backend.empty() ? text_in(document, "platform") : backend;
+  if (name.empty()) return internal_error("its configuration names no backend");
+  return std::vector<std::string>{std::string(name)};
+}
+
+}  // namespace answers
+
+namespace {
+
+Status status_of(Result<HttpAnswer>& answer) {
+  if (!answer.ok()) return answer.status().clone();
+  if (answer->status >= 200 && answer->status < 300) return {};
+  return make_status(Code::kInternal, answers::error_of(*answer));
+}
+
+std::string path_of(std::string_view before, const std::string& model, std::string_view behind) {
+  return cat(before, HttpClient::escape(model), behind);
+}
+
+}  // namespace
+
+struct HttpModelHost::Unload {
+  HostPort server;
+  std::string model;
+  int64_t give_up_ns = 0;
+  Status refused;  ///< what the server said to the call
+  Done done;
+};
+
+void HttpModelHost::call(HttpRequest request, HttpClient::Done done) {
+  client_.call(std::move(request), [this, done = std::move(done)](Result<HttpAnswer> answer) mutable {
+    answers_on_.post(make_task(
+        [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); }));
+  });
+}
+
+void HttpModelHost::check_ready(const ServerAddress& server, Done done) {
+  call({server.http, "/v2/health/live", false, {}, settings_.call_timeout_ns},
+       [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
+}
+
+void HttpModelHost::load(const ServerAddress& server, const std::string& model, Done done) {
+  call(
+      {server.http, path_of("/v2/repository/models/", model, "/load"), true, "{}", settings_.load_timeout_ns},
+      [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
+}
+
+void HttpModelHost::unload(const ServerAddress& server, const std::string& model, Done done) {
+  auto unload = std::make_shared<Unload>();
+  unload->server = server.http;
+  unload->model = model;
+  unload->give_up_ns = clock_.now_ns() + settings_.load_timeout_ns;
+  unload->done = std::move(done);
+  call({server.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}",
+        settings_.call_timeout_ns},
+       [this, unload](Result<HttpAnswer> answer) {
+         if (!answer.ok()) return unload->done(answer.status().clone());
+         unload->refused = status_of(answer);
+         look_whether_unloaded(unload);
+       });
+}
+
+/// The call returns when the unloading has begun; and one that is refused may be of a model that is not there.
+void HttpModelHost::look_whether_unloaded(std::shared_ptr<Unload> unload) {
+  call({unload->server, "/v2/repository/index", true, "{}", settings_.call_timeout_ns},
+       [this, unload](Result<HttpAnswer> answer) {
+         if (Status status = status_of(answer); !status.ok()) return unload->done(std::move(status));
+         Result<bool> in_use = answers::is_in_use(answer->body, unload->model);
+         if (!in_use.ok()) return unload->done(std::move(in_use).status());
+         if (!*in_use) return unload->done({});
+         if (!unload->refused.ok()) return unload->done(std::move(unload->refused));
+         if (clock_.now_ns() >= unload->give_up_ns) {
+           return unload->done(make_status(Code::kDeadlineExceeded, "still UNLOADING after ",
+                                           settings_.load_timeout_ns / kNsPerMs, " ms"));
+         }
+         answers_on_.post_at(clock_.now_ns() + settings_.poll_interval_ns,
+                             make_task([this, unload] { look_whether_unloaded(unload); }));
+       });
+}
+
+void HttpModelHost::find_backends(const ServerAddress& server, const std::string& model,
+                                  std::function<void(Result<std::vector<std::string>>)> done) {
+  call({server.http, path_of("/v2/models/", model, "/config"), false, {}, settings_.call_timeout_ns},
+       [done = std::move(done)](Result<HttpAnswer> answer) {
+         if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
+         done(answers::backends_of(answer->body));
+       });
+}
+
+}  // namespace atl::pools

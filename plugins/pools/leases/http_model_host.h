@@ -1,0 +1,66 @@
+/// ModelHost over HTTP.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/clock.h"
+#include "atoll/executor.h"
+#include "pools/leases/http_client.h"
+#include "pools/leases/model_host.h"
+
+namespace atl::pools {
+
+struct HttpModelHostSettings {
+  int64_t call_timeout_ns = 5 * kNsPerSecond;  ///< of all calls but loads
+  int64_t load_timeout_ns =
+      600 * kNsPerSecond;                     ///< of a load; and until a model is unloaded, with its requests
+  int64_t poll_interval_ns = 100 * kNsPerMs;  ///< between two looks at a model that is being unloaded
+};
+
+/// What servers answer, as far as it is needed. Pure functions of texts that anybody may have written.
+namespace answers {
+
+/// The text of {"error": "..."}; of anything else its first line, and "HTTP status 500" of nothing.
+std::string error_of(const HttpAnswer& answer);
+/// Whether a model is, or is still being, served, by the answer of the repository's index. Errors: INTERNAL it is none.
+Result<bool> is_in_use(std::string_view index, std::string_view model);
+/// Of a model's configuration: of an ensemble none. Errors: INTERNAL it is none, or names no backend.
+Result<std::vector<std::string>> backends_of(std::string_view config);
+
+}  // namespace answers
+
+class HttpModelHost final : public ModelHost {
+ public:
+  /// \param answers_on  where `done` is called; goes before this \param client  outlives the executor
+  HttpModelHost(SerialExecutor& answers_on, const Clock& clock, HttpClient& client,
+                const HttpModelHostSettings& settings)
+      : answers_on_(answers_on), clock_(clock), client_(client), settings_(settings) {}
+  HttpModelHost(const HttpModelHost&) = delete;
+  HttpModelHost& operator=(const HttpModelHost&) = delete;
+  virtual ~HttpModelHost() = default;
+
+  /// A server is ready when it lives: a model that fails, or is being loaded, makes the V2 server as a whole not ready.
+  void check_ready(const ServerAddress& server, Done done) override;
+  void load(const ServerAddress& server, const std::string& model, Done done) override;
+  void unload(const ServerAddress& server, const std::string& model, Done done) override;
+  void find_backends(const ServerAddress& server, const std::string& model,
+                     std::function<void(Result<std::vector<std::string>>)> done) override;
+
+ private:
+  struct Unload;
+
+  void call(HttpRequest request, HttpClient::Done done);
+  void look_whether_unloaded(std::shared_ptr<Unload> unload);
+
+  SerialExecutor& answers_on_;
+  const Clock& clock_;
+  HttpClient& client_;
+  const HttpModelHostSettings settings_;
+};
+
+}  // namespace atl::pools
