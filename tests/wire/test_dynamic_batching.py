@@ -271,7 +271,7 @@ def test_levels_are_64_bit_numbers(server):
 
 def test_what_waits_is_answered_when_the_server_ends(repository):
     with Server(repository, "plugin.models.strict_readiness=false") as server:
-        server.wait_ready("patient")
+        server.wait_ready("patient").wait_active()
         with server.client() as client:
             calls = Calls(client)
             for i in range(3):

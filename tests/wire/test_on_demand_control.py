@@ -234,7 +234,7 @@ def test_the_least_recently_used_makes_room(repository):
 def test_a_stop_tells_those_who_wait(repository):
     models.write_model(repository, "slower", delayed("slower", 3000, load_ms=3000))
     with Server(repository, ON_DEMAND) as server, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        server.wait_ready()
+        server.wait_ready().wait_active()
         controls = [Control(server, protocol) for protocol in PROTOCOLS]
         waiting = [pool.submit(control.infer, "slower", 1) for control in controls]
         with Control(server, "grpc") as control:

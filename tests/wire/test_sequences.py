@@ -243,7 +243,7 @@ def test_an_unload_leaves_running_sequences_until_they_end(controlled, model, pr
 @pytest.mark.parametrize("model", MODELS)
 def test_the_server_ends_when_running_sequences_have(repository, model, protocol):
     with Server(repository) as running:
-        running.wait_ready()
+        running.wait_ready().wait_active()
         sequence = Sequence(running, model, protocol)
         assert sequence.sum(1, start=True) == 1
         running.process.send_signal(signal.SIGTERM)
