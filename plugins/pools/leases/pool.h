@@ -66,6 +66,8 @@ class Pool final : private InstanceOwner {
   Instance* find(uint32_t number) noexcept;
   /// By the id of its server; likewise.
   Instance* find_server(std::string_view id) noexcept;
+  const Instance& instance(uint32_t number) const { return *slots_.at(number).instance; }
+  const BackendNames& backend_names() const noexcept { return names_; }
   InstanceState state_of(uint32_t number) const { return slots_.at(number).instance->state(); }
   /// With the backends as names.
   InstanceRecord record_of(uint32_t number) const;

@@ -142,7 +142,9 @@ Status PoolManager::restore() {
     if (const auto pool = pools_.find(record.pool); pool != pools_.end())
       pool->second->restore_instance(record);
   }
+  is_restoring_ = true;
   for (const LeaseRecord& record : stored->leases) restore_lease(record);
+  is_restoring_ = false;
   for (const std::string& id : std::exchange(homeless_, {})) {
     Lease& lease = *leases_.at(id).lease;
     if (Status placed = place(*pools_.find(lease.record.definition.pool)->second, lease); !placed.ok())
@@ -186,7 +188,8 @@ void PoolManager::restore_lease(const LeaseRecord& record) {
                      Status(record.failure, record.reason));
   }
   // It has lost its instance, and waited.
-  if (record.state == LeaseState::kReleasing) return lease.end(LeaseState::kReleased);
+  const bool goes = pool != pools_.end() && pool->second->record().is_deleting;
+  if (goes || record.state == LeaseState::kReleasing) return lease.end(LeaseState::kReleased);
   if (left_ns <= 0) return lease.end(LeaseState::kExpired);
   if (pool == pools_.end()) return lease.end(LeaseState::kFailed, internal_error("its pool is not recorded"));
   arm(entry, entry.expires_ns, &PoolManager::expire);

@@ -77,6 +77,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   Status delete_pool(std::string_view name, bool force);
   /// Null: there is none.
   const Pool* find_pool(std::string_view name) const;
+  const BackendNames& backend_names() const noexcept { return backend_names_; }
   const std::map<std::string, std::unique_ptr<Pool>, std::less<>>& pools() const noexcept { return pools_; }
 
   // --- leases ---
@@ -177,6 +178,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   std::map<std::string, std::string> keys_;                           ///< idempotency keys: ids of leases
   std::map<std::string, std::string, std::less<>> names_;             ///< ids of leases
   std::map<std::pair<std::string, std::string>, KnownModel> models_;  ///< by name and source
+  bool is_restoring_ = false;                                         ///< no pool may go yet
   std::vector<std::string> homeless_;  ///< leases that restore() has to find a place for, by id
   Alive alive_;
 };

@@ -267,7 +267,7 @@ Status PoolManager::lease_ended(Lease& lease, LeaseState state) {
     pool->second->take_off(lease, needs_of(lease.record.definition).place);
   lease_changed(lease);
   keep_history(leases_.at(lease.id()), with_.settings.history_ns);
-  if (pool != pools_.end()) pool->second->keep_up();
+  if (pool != pools_.end() && !is_restoring_) pool->second->keep_up();
   return {};
 }
 

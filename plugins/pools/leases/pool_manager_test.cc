@@ -491,5 +491,45 @@ TEST_F(PoolManagerTest, ADeletionGoesOn) {
   EXPECT_EQ(servers.running(), 0u);
 }
 
+TEST_F(PoolManagerTest, AWaitingLeaseWaitsOnAfterARestart) {
+  (void)create_pool("p", 2, 1);
+  const std::string id = deploy(lease(2, {"a"}));
+  servers.engine_is_away = true;
+  servers.find("p", 0)->hangs = true;
+  run_for(60 * kNsPerSecond);
+  EXPECT_FALSE(manager->find_lease(id)->record.has_place);
+  restart();
+  EXPECT_EQ(state(id), "PENDING on i0");
+  EXPECT_EQ(instances("p"), "i0 STARTING used 2 free 0");
+  servers.engine_returns();
+  run_for(settings.start_timeout_ns + 5 * kNsPerSecond);
+  EXPECT_EQ(state(id), "ACTIVE on i0") << "on another server in its place";
+}
+
+TEST_F(PoolManagerTest, OfAPoolThatIsBeingDeletedNothingComesBack) {
+  (void)create_pool("p", 2, 1);
+  const std::string id = deploy(lease(2, {"a"}));
+  stop();
+  // As if the process had ended right after it recorded the deletion.
+  PoolRecord record;
+  record.definition.name = "p";
+  record.definition.max_instances = 1;
+  record.definition.quota = 2;
+  record.is_deleting = true;
+  LeaseRecord waits;
+  waits.id = "waits";
+  waits.definition = lease(1, {"b"});
+  waits.has_place = false;
+  waits.expires_wall_ns = INT64_MAX;
+  const Change changes[] = {record, waits};
+  ASSERT_TRUE(store->write(changes).ok());
+  start();
+  EXPECT_EQ(state("waits"), "RELEASED");
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state(id), "RELEASED");
+  EXPECT_EQ(instances("p"), "no pool");
+  EXPECT_EQ(servers.servers().size(), 0u);
+}
+
 }  // namespace
 }  // namespace atl::pools
