@@ -119,6 +119,16 @@ std::string HttpClient::escape(const std::string& text) {
   return copy;
 }
 
+std::string HttpClient::unescape(std::string_view text) {
+  if (text.empty()) return {};  // libcurl takes a size of 0 for a text that ends somewhere
+  int size = 0;
+  char* plain = curl_easy_unescape(nullptr, text.data(), static_cast<int>(text.size()), &size);
+  if (plain == nullptr) return {};
+  std::string copy(plain, static_cast<size_t>(size));
+  curl_free(plain);
+  return copy;
+}
+
 void HttpClient::run() noexcept {
   while (!stops_.load(std::memory_order_acquire)) {
     take_new();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -50,6 +51,8 @@ class HttpClient {
   void call(HttpRequest request, Done done);
   /// A path's part with percent codes where it needs them.
   static std::string escape(const std::string& text);
+  /// The text without them.
+  static std::string unescape(std::string_view text);
 
  private:
   struct Call;

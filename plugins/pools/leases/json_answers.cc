@@ -213,4 +213,36 @@ std::string plan_json(const PoolManager& manager, const LeasePlan& plan) {
   return json.take();
 }
 
+namespace {
+
+void write_name(Json& json, std::string_view name, std::string_view lease) {
+  json.object([&] {
+    json.text("name", name);
+    json.text("lease", lease);
+  });
+}
+
+}  // namespace
+
+std::string names_json(const PoolManager& manager) {
+  Json json;
+  json.object([&] {
+    json.array("names", manager.names(),
+               [&](const auto& name) { write_name(json, name.first, name.second); });
+  });
+  return json.take();
+}
+
+std::string name_json(std::string_view name, std::string_view lease) {
+  Json json;
+  write_name(json, name, lease);
+  return json.take();
+}
+
+std::string one_text_json(std::string_view name, std::string_view text) {
+  Json json;
+  json.object([&] { json.text(name, text); });
+  return json.take();
+}
+
 }  // namespace atl::pools

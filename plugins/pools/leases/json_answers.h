@@ -28,4 +28,10 @@ std::string leases_json(const PoolManager& manager, std::string_view pool);
 /// {instance or null, starts_instance, reason, instances: [{name, used, free, backends, reason}]}
 std::string plan_json(const PoolManager& manager, const LeasePlan& plan);
 
+/// {"names": [{name, lease}]}, by name
+std::string names_json(const PoolManager& manager);
+std::string name_json(std::string_view name, std::string_view lease);
+/// {"error": "..."}
+std::string one_text_json(std::string_view name, std::string_view text);
+
 }  // namespace atl::pools

@@ -251,4 +251,18 @@ Result<std::optional<int64_t>> read_renewal(std::string_view json) {
   return duration_ns;
 }
 
+Result<std::string> read_lease_name(std::string_view json) {
+  rapidjson::Document document;
+  ATOLL_RETURN_IF_ERROR(parse(json, &document));
+  std::string lease;
+  ATOLL_RETURN_IF_ERROR(read_members(
+      "", document, "lease",
+      [&](std::string_view name, const std::string& field, const Value& value) -> std::optional<Status> {
+        if (name == "lease") return read(field, value, &lease);
+        return std::nullopt;
+      }));
+  if (lease.empty()) return invalid_argument("lease is empty, expected the id of one");
+  return lease;
+}
+
 }  // namespace atl::pools

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "atoll/status.h"
@@ -26,5 +27,8 @@ Result<PoolUpdate> read_pool_update(std::string_view json);
 Result<LeaseDefinition> read_lease(std::string_view json);
 /// {duration}, or nothing at all. \returns nothing: the lease's own
 Result<std::optional<int64_t>> read_renewal(std::string_view json);
+
+/// {lease} with an id. \returns it
+Result<std::string> read_lease_name(std::string_view json);
 
 }  // namespace atl::pools

@@ -86,6 +86,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
     start();
   }
   void run_for(int64_t duration_ns) { executors.run_for(duration_ns); }
+  const Surroundings& surroundings() const { return *surroundings_; }
   /// On the manager's executor.
   template <class Call>
   void run(Call call) {

@@ -1,0 +1,309 @@
+#include "pools/leases/http_calls.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "pools/leases/http_client.h"
+#include "pools/leases/json_answers.h"
+#include "pools/leases/json_requests.h"
+
+namespace atl::pools {
+namespace {
+
+constexpr std::string_view kJson = "application/json", kEvents = "text/event-stream";
+
+std::string error_json(std::string_view text) { return one_text_json("error", text); }
+
+/// "a=1&b" -> {a: "1", b: ""}
+std::map<std::string, std::string> read_query(std::string_view query) {
+  std::map<std::string, std::string> values;
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(part.size() + 1, query.size()));
+    const size_t equals = std::min(part.find('='), part.size());
+    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
+    values[HttpClient::unescape(part.substr(0, equals))] = HttpClient::unescape(value);
+  }
+  return values;
+}
+
+bool is_same_without_case(std::string_view left, std::string_view right) noexcept {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(left, right, {}, lower, lower);
+}
+
+bool asks_for_events(const HttpExchange& exchange) {
+  for (uint32_t i = 0; i < exchange.header_count(); ++i) {
+    const HttpHeader header = exchange.header(i);
+    if (is_same_without_case(header.name, "Accept") && header.value.find(kEvents) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int http_status(const Status& refusal) noexcept {
+  switch (refusal.code()) {
+    case Code::kInvalidArgument:
+      return 400;
+    case Code::kNotFound:
+      return 404;
+    case Code::kAlreadyExists:
+    case Code::kFailedPrecondition:
+      return 409;
+    case Code::kResourceExhausted:
+      return 429;
+    case Code::kUnimplemented:
+      return 501;
+    case Code::kUnavailable:
+      return 503;
+    case Code::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+/// A request, copied out of its exchange, and the way back.
+struct HttpCalls::Call {
+  HttpExchange* exchange = nullptr;
+  std::string method, path;
+  std::map<std::string, std::string> query;
+  std::string body;
+  bool wants_events = false;
+
+  bool is(std::string_view wanted) const { return method == wanted || (wanted == "GET" && method == "HEAD"); }
+  bool flag(const std::string& name) const {
+    const auto found = query.find(name);
+    return found != query.end() && found->second != "false" && found->second != "0";
+  }
+  std::string value(const std::string& name) const {
+    const auto found = query.find(name);
+    return found == query.end() ? std::string() : found->second;
+  }
+  void answer(int status, std::string json) const {
+    HttpReply reply;
+    reply.status = status;
+    reply.content_type = kJson;
+    exchange->answer(reply, std::move(json));
+  }
+  void refuse(const Status& status) const { answer(http_status(status), error_json(status.message())); }
+};
+
+/// One exchange that waits for a lease.
+class HttpCalls::Waiting final : public LeaseWatcher,
+                                 private CancelListener,
+                                 public std::enable_shared_from_this<Waiting> {
+ public:
+  /// \param for_its_end  else for its being ACTIVE, too
+  Waiting(HttpCalls& calls, const Call& call, std::string lease, bool for_its_end)
+      : calls_(calls),
+        exchange_(*call.exchange),
+        lease_(std::move(lease)),
+        for_its_end_(for_its_end),
+        streams_(call.wants_events) {}
+  virtual ~Waiting() = default;
+
+  const std::string& lease() const noexcept { return lease_; }
+
+  void begin() {
+    if (!exchange_.cancellation().listen(this, nullptr)) return end(499, error_json("the client has gone"));
+    if (streams_) {
+      HttpReply reply;
+      reply.content_type = kEvents;
+      exchange_.begin(reply);
+      has_begun_ = true;
+    }
+    lease_changed(*calls_.manager_.find_lease(lease_));
+  }
+  void lease_changed(const Lease& lease) override {
+    if (has_ended_) return;
+    const std::string json = lease_json(calls_.manager_, lease);
+    const bool is_over = is_final(lease.state()) || (!for_its_end_ && lease.state() == LeaseState::kActive);
+    if (streams_ && !exchange_.write(cat("data: ", json, "\n\n")).ok()) return end(499, {});
+    if (is_over) end(status_of(lease), json);
+  }
+  /// \param json  of what does not stream
+  void end(int status, std::string json) {
+    if (std::exchange(has_ended_, true)) return;
+    const std::shared_ptr<Waiting> self = shared_from_this();
+    calls_.forget(*this);
+    exchange_.cancellation().stop_listening();
+    if (has_begun_) return exchange_.end();
+    HttpReply reply;
+    reply.status = status;
+    reply.content_type = kJson;
+    exchange_.answer(reply, std::move(json));
+  }
+
+ private:
+  /// Of a lease that failed: a model that can not be loaded is the client's matter, an instance that can not be started
+  /// is not.
+  int status_of(const Lease& lease) const {
+    if (lease.state() != LeaseState::kFailed || for_its_end_) return 200;
+    return lease.record.failure == Code::kFailedPrecondition ? 422 : 503;
+  }
+  void on_cancel(void*) noexcept override {
+    calls_.with_.executor.post(make_task([self = shared_from_this()] { self->end(499, {}); }));
+  }
+
+  HttpCalls& calls_;
+  HttpExchange& exchange_;
+  const std::string lease_;
+  const bool for_its_end_, streams_;
+  bool has_begun_ = false, has_ended_ = false;
+};
+
+std::vector<HttpRoute> HttpCalls::routes() const noexcept {
+  const uint32_t get = kHttpGet | kHttpHead;
+  return {{"/v2/pools", get | kHttpPost, "pools.pool"},
+          {"/v2/pools/*", get | kHttpPatch | kHttpDelete, "pools.pool"},
+          {"/v2/leases", get | kHttpPost, "pools.lease"},
+          {"/v2/leases/*", get | kHttpPost | kHttpDelete, "pools.lease"},
+          {"/v2/lease_names", get, "pools.lease"},
+          {"/v2/lease_names/*", get | kHttpPut | kHttpDelete, "pools.lease"}};
+}
+
+void HttpCalls::handle(std::string_view /*route*/, HttpExchange& exchange) noexcept {
+  auto call = std::make_unique<Call>();
+  call->exchange = &exchange;
+  call->method = exchange.method();
+  call->path = exchange.path();
+  call->query = read_query(exchange.query());
+  const std::span<const std::byte> body = exchange.body();
+  call->body.assign(reinterpret_cast<const char*>(body.data()), body.size());
+  call->wants_events = asks_for_events(exchange);
+  with_.executor.post(make_task([this, call = std::move(call)] { serve(*call); }));
+}
+
+void HttpCalls::serve(Call& call) {
+  if (drains_) return call.refuse(unavailable("the server is ending"));
+  const auto rest_behind = [&](std::string_view prefix) -> std::optional<std::string> {
+    if (!call.path.starts_with(prefix)) return std::nullopt;
+    return HttpClient::unescape(std::string_view(call.path).substr(prefix.size()));
+  };
+  if (call.path == "/v2/pools") return serve_pools(call);
+  if (call.path == "/v2/leases") return serve_leases(call);
+  if (call.path == "/v2/lease_names") return serve_names(call);
+  if (const auto name = rest_behind("/v2/pools/")) return serve_pool(call, *name);
+  if (const auto id = rest_behind("/v2/leases/")) return serve_lease(call, *id);
+  if (const auto name = rest_behind("/v2/lease_names/")) return serve_name(call, *name);
+  call.answer(404, error_json("Not Found"));
+}
+
+// --- pools ---
+
+void HttpCalls::answer_pool(Call& call, std::string_view name) {
+  const Pool* pool = manager_.find_pool(name);
+  if (pool == nullptr) return call.refuse(not_found("pool '", name, "' is not found"));
+  call.answer(200, pool_json(*pool));
+}
+
+void HttpCalls::serve_pools(Call& call) {
+  if (call.is("GET")) return call.answer(200, pools_json(manager_));
+  Result<PoolDefinition> pool = read_pool(call.body);
+  if (!pool.ok()) return call.refuse(pool.status());
+  if (Status created = manager_.create_pool(*pool); !created.ok()) return call.refuse(created);
+  answer_pool(call, pool->name);
+}
+
+void HttpCalls::serve_pool(Call& call, const std::string& name) {
+  if (call.is("GET")) return answer_pool(call, name);
+  if (call.is("DELETE")) {
+    if (Status deleted = manager_.delete_pool(name, call.flag("force")); !deleted.ok())
+      return call.refuse(deleted);
+    // It is gone at once where it has no instances.
+    const Pool* pool = manager_.find_pool(name);
+    return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool));
+  }
+  Result<PoolUpdate> update = read_pool_update(call.body);
+  if (!update.ok()) return call.refuse(update.status());
+  const Status changed = manager_.update_pool(name, update->min_instances, update->max_instances);
+  if (!changed.ok()) return call.refuse(changed);
+  answer_pool(call, name);
+}
+
+// --- leases ---
+
+std::string HttpCalls::lease_id_of(const std::string& id_or_name) const {
+  const auto named = manager_.names().find(id_or_name);
+  return named == manager_.names().end() ? id_or_name : named->second;
+}
+
+void HttpCalls::serve_leases(Call& call) {
+  if (call.is("GET")) return call.answer(200, leases_json(manager_, call.value("pool")));
+  acquire(call);
+}
+
+void HttpCalls::acquire(Call& call) {
+  Result<LeaseDefinition> lease = read_lease(call.body);
+  if (!lease.ok()) return call.refuse(lease.status());
+  if (call.flag("dry_run")) {
+    Result<LeasePlan> plan = manager_.plan(*lease);
+    return plan.ok() ? call.answer(200, plan_json(manager_, *plan)) : call.refuse(plan.status());
+  }
+  Result<std::string> id = manager_.acquire(*lease);
+  if (!id.ok()) return call.refuse(id.status());
+  wait_for(call, *id, false);
+}
+
+void HttpCalls::serve_lease(Call& call, const std::string& path) {
+  constexpr std::string_view kRenew = "/renew";
+  const bool renews = call.is("POST");
+  if (renews && !path.ends_with(kRenew)) return call.answer(404, error_json("Not Found"));
+  const std::string id = lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
+  if (renews) {
+    Result<std::optional<int64_t>> duration = read_renewal(call.body);
+    if (!duration.ok()) return call.refuse(duration.status());
+    if (Result<int64_t> renewed = manager_.renew(id, *duration); !renewed.ok())
+      return call.refuse(renewed.status());
+  } else if (call.is("DELETE")) {
+    if (Status released = manager_.release(id); !released.ok()) return call.refuse(released);
+    return wait_for(call, id, true);
+  }
+  const Lease* lease = manager_.find_lease(id);
+  if (lease == nullptr) return call.refuse(not_found("lease '", id, "' is not found"));
+  if (call.wants_events && !renews) return wait_for(call, id, true);
+  call.answer(200, lease_json(manager_, *lease));
+}
+
+void HttpCalls::wait_for(Call& call, const std::string& lease, bool for_its_end) {
+  auto waiting = std::make_shared<Waiting>(*this, call, lease, for_its_end);
+  waiting_.insert(waiting);
+  (void)manager_.watch(lease, *waiting).ok();
+  waiting->begin();
+}
+
+void HttpCalls::forget(Waiting& waiting) {
+  manager_.stop_watching(waiting.lease(), waiting);
+  waiting_.erase(waiting.shared_from_this());
+}
+
+void HttpCalls::drain() {
+  drains_ = true;
+  const std::set<std::shared_ptr<Waiting>> all = waiting_;
+  for (const auto& waiting : all)
+    waiting->end(503, error_json(cat("the server is ending; lease '", waiting->lease(), "' goes on")));
+}
+
+// --- names ---
+
+void HttpCalls::serve_names(Call& call) { call.answer(200, names_json(manager_)); }
+
+void HttpCalls::serve_name(Call& call, const std::string& name) {
+  if (call.is("PUT")) {
+    Result<std::string> lease = read_lease_name(call.body);
+    if (!lease.ok()) return call.refuse(lease.status());
+    if (Status set = manager_.set_name(name, *lease); !set.ok()) return call.refuse(set);
+  } else if (call.is("DELETE")) {
+    if (Status deleted = manager_.delete_name(name); !deleted.ok()) return call.refuse(deleted);
+    return call.answer(200, one_text_json("name", name));
+  }
+  const auto found = manager_.names().find(name);
+  if (found == manager_.names().end()) return call.refuse(not_found("lease name '", name, "' is not found"));
+  call.answer(200, name_json(found->first, found->second));
+}
+
+}  // namespace atl::pools
