@@ -1,4 +1,16 @@
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "atoll/stop_executor.h"
+#include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/conformance/launcher.h"
+#include "atoll/testing/fake_log.h"
+#include "atoll/testing/thread_executor.h"
+#include "pools/leases/http_calls.h"
+#include "pools/leases/testing/best_fit_placement.h"
 #include "pools/leases/testing/fake_servers.h"
 
 namespace atl::test {
@@ -26,6 +38,130 @@ class FakeEngine final : public LauncherUnderTest {
 INSTANTIATE_TEST_SUITE_P(FakeServers, LauncherConformance,
                          ::testing::Values(LauncherProvider{
                              "fake servers", [] { return std::make_shared<FakeEngine>(); }, {}}));
+
+/// Servers that are there at once, and do at once what they are told; but for a model whose load never ends.
+class InstantServers final : public Launcher, public pools::ModelHost {
+ public:
+  void answer_on(SerialExecutor& executor) { executor_ = &executor; }
+
+  void launch(const ServerSpec& server, LauncherListener& listener) noexcept override {
+    listener.server_running(server.id, {{"127.0.0.1", 1}, {}});
+  }
+  void adopt(const ServerSpec& server, LauncherListener& listener) noexcept override {
+    listener.server_ended(server.id, not_found("nothing is kept"));
+  }
+  void end(std::string_view) noexcept override {}
+  void forget(LauncherListener&) noexcept override {}
+
+  void check_ready(const ServerAddress&, Done done) override { succeed(std::move(done)); }
+  void load(const ServerAddress&, const std::string& model, Done done) override {
+    if (model != "never") succeed(std::move(done));
+  }
+  void unload(const ServerAddress&, const std::string&, Done done) override { succeed(std::move(done)); }
+  void find_backends(const ServerAddress&, const std::string&,
+                     std::function<void(Result<std::vector<std::string>>)> done) override {
+    executor_->post(make_task([done = std::move(done)] { done(std::vector<std::string>{"onnxruntime"}); }));
+  }
+
+ private:
+  void succeed(Done done) {
+    executor_->post(make_task([done = std::move(done)] { done({}); }));
+  }
+  SerialExecutor* executor_ = nullptr;
+};
+
+/// The calls of a manager on a real thread, with one pool.
+class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
+ public:
+  RealPools() {
+    executor_ = std::move(threads_.create("pools", {})).value();
+    servers_.answer_on(*executor_);
+    store_ = std::move(pools::Store::open("")).value();
+    with_.emplace(pools::Surroundings{
+        *executor_, threads_.clock(), log_, servers_, forward_, servers_, placement_, {}, [this] {
+          return cat("id-", ++made_);
+        }});
+    manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this), nullptr);
+    forward_.to = &*manager_;
+    calls_.emplace(*manager_, *with_);
+    run([&] {
+      pools::PoolDefinition pool;
+      pool.name = "p";
+      pool.quota = 8;
+      pool.max_instances = pools::kInstancesMax;
+      EXPECT_TRUE(manager_->create_pool(pool).ok());
+    });
+  }
+  virtual ~RealPools() {
+    drain();
+    stop_executor(executor_);
+  }
+  HttpRoutes& routes() override { return *calls_; }
+  void drain() override {
+    run([&] { calls_->drain(); });
+  }
+
+ private:
+  struct Forward final : LauncherListener {
+    virtual ~Forward() = default;
+    void server_running(std::string_view id, const ServerAddress& address) noexcept override {
+      to->server_running(id, address);
+    }
+    void server_ended(std::string_view id, Status reason) noexcept override {
+      to->server_ended(id, std::move(reason));
+    }
+    pools::PoolManager* to = nullptr;
+  };
+  template <class Call>
+  void run(Call call) {
+    std::promise<void> done;
+    executor_->post(make_task([&] {
+      call();
+      done.set_value();
+    }));
+    done.get_future().wait();
+  }
+  void happened(const pools::PoolEvent&) override {}
+
+  ThreadExecutors threads_;
+  RecordingLog log_;
+  InstantServers servers_;
+  pools::BestFitPlacement placement_;
+  Forward forward_;
+  int made_ = 0;
+  std::unique_ptr<pools::Store> store_;
+  SerialExecutorPtr executor_;
+  std::optional<pools::Surroundings> with_;
+  std::optional<pools::PoolManager> manager_;
+  std::optional<pools::HttpCalls> calls_;
+};
+
+std::vector<HttpRoutesCase> cases() {
+  const auto lease = [](std::string_view model) {
+    return cat(R"({"pool":"p","quota":1,"duration":"1h","models":[{"name":")", model,
+               R"(","source":"/m"}]})");
+  };
+  const auto one = [](std::string method, std::string path, std::string body = {}) {
+    return FakeHttpRequest{std::move(method), std::move(path), {}, {}, std::move(body)};
+  };
+  FakeHttpRequest stream = one("POST", "/v2/leases", lease("never"));
+  stream.headers.emplace_back("Accept", "text/event-stream");
+  return {{"/v2/pools", one("GET", "/v2/pools")},
+          {"/v2/pools", one("POST", "/v2/pools", std::string(100'000, 'x')), 400},
+          {"/v2/pools/*", one("GET", "/v2/pools/p")},
+          {"/v2/pools/*", one("DELETE", "/v2/pools/none"), 404},
+          {"/v2/leases", one("GET", "/v2/leases")},
+          {"/v2/leases", one("POST", "/v2/leases", lease("quick"))},
+          {"/v2/leases", one("POST", "/v2/leases", lease("never")), 200, /*lasts=*/true},
+          {"/v2/leases", stream, 200, /*lasts=*/true},
+          {"/v2/leases/*", one("DELETE", "/v2/leases/none"), 404},
+          {"/v2/lease_names", one("GET", "/v2/lease_names")},
+          {"/v2/lease_names/*", one("PUT", "/v2/lease_names/n", R"({"lease":"none"})"), 404}};
+}
+
+std::shared_ptr<HttpRoutesUnderTest> make_pools() { return std::make_shared<RealPools>(); }
+INSTANTIATE_TEST_SUITE_P(Pools, HttpRoutesConformance,
+                         ::testing::Values(HttpRoutesProvider{"pools", make_pools, cases(), {}}));
 
 }  // namespace
 }  // namespace atl::test
