@@ -1,0 +1,113 @@
+// Another process over what the one before has stored, while the servers live on.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "pools/leases/testing/pool_bench.h"
+
+namespace atl::pools {
+namespace {
+
+class PoolRestartTest : public testing::Test, public PoolBench {
+ protected:
+  using Texts = std::vector<std::string>;
+};
+
+TEST_F(PoolRestartTest, ARestartFindsEverythingAgain) {
+  (void)create_pool("p", 8, 2);
+  const std::string kept = deploy(lease(3, {"a"})), ends = deploy(lease(1, {"a2"}, 60 * kNsPerSecond));
+  run([&] { EXPECT_TRUE(manager->set_name("live", kept).ok()); });
+  const auto before = servers.servers().begin()->first;
+  stop();
+  run_for(2 * kNsPerSecond);
+  start();
+  EXPECT_EQ(state(kept), "PENDING on i0");
+  run_for(kNsPerSecond);
+  EXPECT_EQ(state(kept), "ACTIVE on i0");
+  EXPECT_EQ(state(ends), "ACTIVE on i1");
+  EXPECT_EQ(servers.servers().begin()->first, before) << "the servers live on";
+  EXPECT_EQ(instances("p"), "i0 READY used 3 free 5; i1 READY used 1 free 7");
+  EXPECT_EQ(manager->names().at("live"), kept);
+  EXPECT_EQ(state(deploy(lease(5, {"a2"}))), "ACTIVE on i0") << "what was found out is known";
+  stop();
+  run_for(60 * kNsPerSecond);
+  start();
+  EXPECT_EQ(state(ends), "RELEASING on i1");
+  run_for(kNsPerSecond);
+  EXPECT_EQ(state(ends), "EXPIRED");
+  EXPECT_TRUE(servers.find("p", 1)->models.empty());
+  EXPECT_EQ(state(kept), "ACTIVE on i0");
+}
+
+TEST_F(PoolRestartTest, ServersThatWentMeanwhileAreStartedAgainWithTheirLeases) {
+  (void)create_pool("p", 8, 1);
+  const std::string first = deploy(lease(3, {"a"})), second = deploy(lease(2, {"a2"}));
+  (void)second;
+  stop();
+  servers.kill("p", 0);
+  run_for(kNsPerSecond);
+  EXPECT_EQ(servers.running(), 0u);
+  start();
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state(first), "ACTIVE on i0");
+  EXPECT_EQ(servers.find("p", 0)->models, Texts{"a"});
+}
+
+TEST_F(PoolRestartTest, ADeletionGoesOn) {
+  (void)create_pool("p", 8, 1);
+  (void)deploy(lease(3, {"a"}));
+  servers.engine_is_away = true;
+  run([&] { EXPECT_TRUE(manager->delete_pool("p", true).ok()); });
+  run_for(kNsPerSecond);
+  EXPECT_EQ(instances("p"), "i0 DRAINING used 0 free 8");
+  stop();
+  servers.engine_is_away = false;
+  start();
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(instances("p"), "no pool");
+  EXPECT_EQ(servers.running(), 0u);
+}
+
+TEST_F(PoolRestartTest, AWaitingLeaseWaitsOnAfterARestart) {
+  (void)create_pool("p", 2, 1);
+  const std::string id = deploy(lease(2, {"a"}));
+  servers.engine_is_away = true;
+  servers.find("p", 0)->hangs = true;
+  run_for(60 * kNsPerSecond);
+  EXPECT_FALSE(manager->find_lease(id)->record.has_place);
+  restart();
+  EXPECT_EQ(state(id), "PENDING on i0");
+  EXPECT_EQ(instances("p"), "i0 STARTING used 2 free 0");
+  servers.engine_returns();
+  run_for(settings.start_timeout_ns + 5 * kNsPerSecond);
+  EXPECT_EQ(state(id), "ACTIVE on i0") << "on another server in its place";
+}
+
+TEST_F(PoolRestartTest, OfAPoolThatIsBeingDeletedNothingComesBack) {
+  (void)create_pool("p", 2, 1);
+  const std::string id = deploy(lease(2, {"a"}));
+  stop();
+  // As if the process had ended right after it recorded the deletion.
+  PoolRecord record;
+  record.definition.name = "p";
+  record.definition.max_instances = 1;
+  record.definition.quota = 2;
+  record.is_deleting = true;
+  LeaseRecord waits;
+  waits.id = "waits";
+  waits.definition = lease(1, {"b"});
+  waits.has_place = false;
+  waits.expires_wall_ns = INT64_MAX;
+  const Change changes[] = {record, waits};
+  ASSERT_TRUE(store->write(changes).ok());
+  start();
+  EXPECT_EQ(state("waits"), "RELEASED");
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state(id), "RELEASED");
+  EXPECT_EQ(instances("p"), "no pool");
+  EXPECT_EQ(servers.servers().size(), 0u);
+}
+
+}  // namespace
+}  // namespace atl::pools
