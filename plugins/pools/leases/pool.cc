@@ -223,20 +223,27 @@ bool Pool::may_be_stopped(uint32_t number, const Slot& slot) const {
   return living() > wanted() || !is_blank;
 }
 
+/// One whose first lease was never deployed can host nothing, so nobody is waited for.
+int64_t Pool::stop_at(uint32_t number, const Slot& slot) const {
+  const bool is_useless = record_.definition.enforce_backends &&
+                          places_.place(number).backends_state == InstanceBackends::kUnknown;
+  return slot.idle_since_ns + (record_.is_deleting || is_useless ? 0 : with_.settings.idle_ns);
+}
+
 void Pool::stop_idle() {
-  const int64_t idle_ns = record_.is_deleting ? 0 : with_.settings.idle_ns;
   for (;;) {
-    Slot* longest = nullptr;
+    Instance* first = nullptr;
+    int64_t first_ns = INT64_MAX;
     for (auto& [number, slot] : slots_) {
-      if (may_be_stopped(number, slot) && (longest == nullptr || slot.idle_since_ns < longest->idle_since_ns))
-        longest = &slot;
+      if (!may_be_stopped(number, slot) || stop_at(number, slot) >= first_ns) continue;
+      first = slot.instance.get();
+      first_ns = stop_at(number, slot);
     }
-    if (longest == nullptr) return;
-    const int64_t due_ns = longest->idle_since_ns + idle_ns;
-    if (with_.now_ns() < due_ns) return keep_up_at(due_ns);
-    places_.set_open(longest->instance->number(), false);
-    longest->instance->stop();
-    owner_.instance_changed(*this, *longest->instance);
+    if (first == nullptr) return;
+    if (with_.now_ns() < first_ns) return keep_up_at(first_ns);
+    places_.set_open(first->number(), false);
+    first->stop();
+    owner_.instance_changed(*this, *first);
   }
 }
 

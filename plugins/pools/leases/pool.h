@@ -102,6 +102,8 @@ class Pool final : private InstanceOwner {
   void stop_idle();
   void keep_up_at(int64_t time_ns);
   bool may_be_stopped(uint32_t number, const Slot& slot) const;
+  /// When, on the steady clock.
+  int64_t stop_at(uint32_t number, const Slot& slot) const;
   uint32_t wanted() const noexcept { return record_.is_deleting ? 0 : record_.definition.min_instances; }
   /// Instances that do not end.
   uint32_t living() const noexcept;

@@ -99,7 +99,7 @@ TEST_F(PoolManagerTest, ModelsAreLoadedInOrderAndUnloadedInTheOther) {
 }
 
 TEST_F(PoolManagerTest, OneModelThatFailsFailsAllOfThem) {
-  (void)create_pool("p", 8, 1);
+  (void)create_pool("p", 8, 1, 0, false);
   servers.broken["b"] = "no such file: model.onnx";
   const std::string id = deploy(lease(3, {"a", "b", "c"}));
   EXPECT_EQ(state(id), "FAILED: model 'b' failed to load: no such file: model.onnx");
@@ -110,8 +110,17 @@ TEST_F(PoolManagerTest, OneModelThatFailsFailsAllOfThem) {
   EXPECT_EQ(count("lease.failed"), 1u);
 }
 
-TEST_F(PoolManagerTest, AReleaseWhileItDeploysEndsIt) {
+TEST_F(PoolManagerTest, WhatFailedCanBeTriedAgainSoon) {
   (void)create_pool("p", 8, 1);
+  servers.broken["a"] = "no such file: model.onnx";
+  EXPECT_EQ(state(deploy(lease(3, {"a"}))).substr(0, 6), "FAILED");
+  servers.broken.clear();
+  EXPECT_EQ(state(deploy(lease(3, {"a"}))), "ACTIVE on i0")
+      << "on a new server, since the model is not known yet";
+}
+
+TEST_F(PoolManagerTest, AReleaseWhileItDeploysEndsIt) {
+  (void)create_pool("p", 8, 1, 0, false);
   const std::string id = acquire(lease(1, {"a", "b"}));
   run_for(kNsPerSecond + 200 * kNsPerMs);
   EXPECT_EQ(state(id), "DEPLOYING on i0");
