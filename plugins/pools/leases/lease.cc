@@ -154,8 +154,11 @@ void Lease::unloaded(Status status) {
 }
 
 void Lease::finish() {
+  Instance* const was_on =
+      std::exchange(instance_, nullptr);  // which may go before what is known of the lease
   const Status status = owner_.lease_ended(*this, final_);
   if (status.ok()) return;
+  instance_ = was_on;
   with_.log.error("lease ", id(), " is over and can not be recorded: ", status.text());
   try_again();
 }

@@ -161,6 +161,9 @@ class Simulation {
         if (lease->instance() != nullptr && !is_final(lease->state()))
           used[lease->record.instance] += lease->record.definition.quota;
         if (lease->state() == LeaseState::kActive) check_active(*pool, *lease);
+        if (is_final(lease->state())) {
+          ASSERT_EQ(lease->instance(), nullptr) << lease->id();
+        }
       }
       for (const Place& place : pool->places().places()) {
         ASSERT_LE(place.used, definition.quota);
