@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "atoll/status.h"
+
 namespace atl::pools {
 
 struct PoolEvent {
@@ -29,7 +31,9 @@ struct PoolEvent {
   std::string_view lease;            ///< id; empty: of no lease, or of one that was refused
   std::optional<uint32_t> instance;  ///< number
   uint64_t quota = 0;                ///< of the lease; of a pool's event that of its instances
-  std::string_view reason;           ///< of refusals and failures; of a renewal "client" or "use"
+  std::string_view reason;  ///< of refusals and failures; of a renewal "client" or "use"; "moved" of a lease
+                            ///< that has lost its instance and is pending again
+  Code code = Code::kOk;    ///< of refusals and failures
 };
 
 /// "pool.instance.ready"

@@ -147,7 +147,8 @@ Status PoolManager::restore() {
   is_restoring_ = false;
   for (const std::string& id : std::exchange(homeless_, {})) {
     Lease& lease = *leases_.at(id).lease;
-    if (Status placed = place(*pools_.find(lease.record.definition.pool)->second, lease); !placed.ok())
+    if (Status placed = place(*pools_.find(lease.record.definition.pool)->second, lease, "moved");
+        !placed.ok())
       lease.end(LeaseState::kFailed, placed);
   }
   for (const LeaseName& name : stored->names) {
@@ -209,7 +210,7 @@ void PoolManager::tell(PoolEvent::Kind kind, const Pool& pool, const Instance* i
   events_.happened(event);
 }
 
-void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason) {
+void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code) {
   PoolEvent event;
   event.kind = kind;
   event.pool = lease.record.definition.pool;
@@ -217,6 +218,7 @@ void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_vie
   event.instance = lease.record.instance;
   event.quota = lease.record.definition.quota;
   event.reason = reason;
+  event.code = code;
   events_.happened(event);
 }
 

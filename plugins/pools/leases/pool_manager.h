@@ -148,7 +148,8 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   Needs needs_of(const LeaseDefinition& definition) const;
   std::optional<BackendSet> backends_of(const LeaseDefinition& definition) const;
   Result<Pool*> pool_for(const LeaseDefinition& definition);
-  Status place(Pool& pool, Lease& lease);
+  /// \param why  of its being pending: "moved", or nothing
+  Status place(Pool& pool, Lease& lease, std::string_view why);
   Entry& add(LeaseRecord record, int64_t expires_ns);
   void drop(const std::string& id);
   void forget(const std::string& id);
@@ -160,7 +161,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   void restore_lease(const LeaseRecord& record);
   void keep_history(Entry& entry, int64_t for_ns);
   Instance* find_instance(const std::string& id);
-  void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {});
+  void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk);
   void tell_state(const Lease& lease);
   void tell(PoolEvent::Kind kind, const Pool& pool, const Instance* instance = nullptr,
             std::string_view reason = {});

@@ -44,7 +44,7 @@ Result<Pool*> PoolManager::pool_for(const LeaseDefinition& definition) {
 }
 
 /// Recorded before it is done.
-Status PoolManager::place(Pool& pool, Lease& lease) {
+Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   const Needs needs = needs_of(lease.record.definition);
   PoolPlaces::Decision decision = pool.places().decide(needs.place, with_.placement);
   if (decision.kind == PoolPlaces::Decision::Kind::kRefused) return std::move(decision.refusal);
@@ -62,8 +62,9 @@ Status PoolManager::place(Pool& pool, Lease& lease) {
   ATOLL_RETURN_IF_ERROR(store_.write(changes));
   if (is_new) pool.start_instance(instance);
   pool.put(lease, instance.number, needs.place);
-  leases_.at(lease.id()).told = LeaseState::kPending;
-  tell(PoolEvent::Kind::kLeasePending, lease);
+  LeaseState& told = leases_.at(lease.id()).told;
+  if (std::exchange(told, LeaseState::kPending) != LeaseState::kPending)
+    tell(PoolEvent::Kind::kLeasePending, lease, why);
   lease.place(*pool.find(instance.number));
   return {};
 }
@@ -90,8 +91,8 @@ Result<std::string> PoolManager::acquire(const LeaseDefinition& definition) {
   const std::string id = record.id;
   const int64_t expires_ns = after(with_.now_ns(), record.duration_ns);
   Entry& entry = add(std::move(record), expires_ns);
-  if (Status placed = place(**pool, *entry.lease); !placed.ok()) {
-    tell(PoolEvent::Kind::kLeaseRefused, *entry.lease, placed.message());
+  if (Status placed = place(**pool, *entry.lease, {}); !placed.ok()) {
+    tell(PoolEvent::Kind::kLeaseRefused, *entry.lease, placed.message(), placed.code());
     forget(id);
     return placed;
   }
@@ -125,7 +126,7 @@ void PoolManager::lease_lost(Pool& pool, Lease& lease, const Status& reason, boo
     return lease.end(LeaseState::kFailed, make_status(code, "instance i", lease.record.instance, " of pool '",
                                                       pool.name(), "' failed: ", reason.message()));
   }
-  const Status placed = place(pool, lease);
+  const Status placed = place(pool, lease, "moved");
   if (placed.ok()) {
     entry.was_moved = true;
   } else if (!is_last) {
@@ -354,7 +355,7 @@ void PoolManager::tell_state(const Lease& lease) {
   using Kind = PoolEvent::Kind;
   switch (lease.state()) {
     case LeaseState::kPending:
-      return tell(Kind::kLeasePending, lease);
+      return tell(Kind::kLeasePending, lease, "moved");  // a new one is told of where it gets its place
     case LeaseState::kDeploying:
       return tell(Kind::kLeaseDeploying, lease);
     case LeaseState::kActive:
@@ -364,7 +365,7 @@ void PoolManager::tell_state(const Lease& lease) {
     case LeaseState::kExpired:
       return tell(Kind::kLeaseExpired, lease);
     case LeaseState::kFailed:
-      return tell(Kind::kLeaseFailed, lease, lease.record.reason);
+      return tell(Kind::kLeaseFailed, lease, lease.record.reason, lease.record.failure);
     case LeaseState::kReleasing:
     case LeaseState::kUnloadingFailed:
       return;

@@ -55,6 +55,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   std::vector<std::string> events;           ///< "lease.active", in order
   std::map<std::string, int64_t> last_uses;  ///< by lease; steady clock
   std::unique_ptr<PoolManager> manager;
+  PoolEvents* watcher = nullptr;  ///< hears the events, too
 
   /// Another process over what is stored, while the servers live on.
   void restart() {
@@ -200,7 +201,10 @@ class PoolBench : private PoolEvents, private LeaseUse {
     return std::move(store).value();
   }
   std::string make_id() { return cat("id-", ++made_); }
-  void happened(const PoolEvent& event) override { events.emplace_back(name_of(event.kind)); }
+  void happened(const PoolEvent& event) override {
+    events.emplace_back(name_of(event.kind));
+    if (watcher != nullptr) watcher->happened(event);
+  }
   std::optional<int64_t> last_use_ns(const LeaseRecord& lease) override {
     const auto found = last_uses.find(lease.id);
     return found == last_uses.end() ? std::nullopt : std::optional<int64_t>(found->second);
