@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "atoll/host_port.h"
 #include "atoll/runtime/escape.h"
 #include "values.h"
 
@@ -158,8 +159,7 @@ Status set_redis_cache(LaunchOptions& options, const std::map<std::string, std::
                      "caches/redis in a manifest");
     }
   }
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  options.keys.set("plugin.cache.address", is_ipv6 ? cat("[", host, "]:", port) : cat(host, ":", port));
+  options.keys.set("plugin.cache.address", host_port_text(host, port));
   return {};
 }
 

@@ -3,10 +3,11 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/entry_name.h"
+
 namespace atl::control {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
 constexpr std::string_view kFile = "file:";
 
 std::string_view type_name(ParameterType type) {
@@ -45,12 +46,10 @@ Status read_parameter(ModelControlParameter& parameter, ModelLoadRequest* reques
 }  // namespace
 
 Status check_load_name(std::string_view model) {
-  size_t first = model.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) {
+  if (without_blanks(model).empty()) {
     return invalid_argument("Model name cannot be empty. Please enter a valid name to deploy.");
   }
-  std::string_view trimmed = model.substr(first, model.find_last_not_of(kBlanks) - first + 1);
-  if (trimmed == "." || trimmed == ".." || model.find('/') != std::string_view::npos) {
+  if (leaves_directory(model)) {
     return invalid_argument("invalid model name '", model,
                             "', model name must not contain path traversal characters");
   }

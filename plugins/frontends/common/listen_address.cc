@@ -40,9 +40,7 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) noexcept {
   return ListenAddress{std::move(read->host), read->port};
 }
 
-std::string ListenAddress::text(int bound_port) const {
-  return HostPort{host, static_cast<uint16_t>(bound_port)}.text();
-}
+std::string ListenAddress::text(int bound_port) const { return host_port_text(host, bound_port); }
 
 Status check_address_is_free(const ListenAddress& wanted) noexcept {
   const auto& [host, port] = wanted;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/stop_executor.h"
+
 namespace atl::memory {
 
 Result<std::vector<uid_t>> find_users(const std::vector<std::string>& names) noexcept {
@@ -63,9 +65,7 @@ Status SharedMemoryPlugin::start_timer() noexcept {
 }
 
 void SharedMemoryPlugin::stop() {
-  // A sweep that runs reads timer_ until the executor has ended.
-  if (timer_ != nullptr) timer_->destroy();
-  (void)timer_.release();
+  stop_executor(timer_);
   regions_->unregister_all();
   devices_.close();
   if (settings_.allow_client_shm) BusErrorGuard::uninstall();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "atoll/entry_name.h"
 #include "atoll/utf8.h"
 
 namespace atl::pools {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
 constexpr uint32_t kCpusMax = 65'536, kGpusMax = 1'024;
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -52,17 +52,14 @@ Status check_models(const std::vector<LeaseModel>& models) {
 }  // namespace
 
 Status check_name(std::string_view what, std::string_view name) {
-  const size_t first = name.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return invalid_argument(what, " is empty");
-  // Blanks around dots are refused too: nobody can trim a name into a path then.
-  const std::string_view trimmed = name.substr(first, name.find_last_not_of(kBlanks) + 1 - first);
+  if (without_blanks(name).empty()) return invalid_argument(what, " is empty");
   if (!is_utf8(name) || std::ranges::any_of(name, is_control)) {
     return invalid_argument(what, " has control characters or is no UTF-8");
   }
   if (name.size() > kNameBytesMax) {
     return invalid_argument(what, " has ", name.size(), " bytes, expected at most ", kNameBytesMax);
   }
-  if (trimmed == "." || trimmed == ".." || name.find('/') != std::string_view::npos) {
+  if (leaves_directory(name)) {
     return invalid_argument(what, " is '", name, "', expected a name without '/' that is not '.' or '..'");
   }
   return {};

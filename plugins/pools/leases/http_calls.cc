@@ -1,6 +1,7 @@
 #include "pools/leases/http_calls.h"
 
 #include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <map>
 #include <utility>
 
@@ -28,15 +29,11 @@ std::map<std::string, std::string> read_query(std::string_view query) {
   return values;
 }
 
-bool is_same_without_case(std::string_view left, std::string_view right) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(left, right, {}, lower, lower);
-}
-
 bool asks_for_events(const HttpExchange& exchange) {
   for (uint32_t i = 0; i < exchange.header_count(); ++i) {
     const HttpHeader header = exchange.header(i);
-    if (is_same_without_case(header.name, "Accept") && header.value.find(kEvents) != std::string_view::npos)
+    if (boost::beast::iequals({header.name.data(), header.name.size()}, "Accept") &&
+        header.value.find(kEvents) != std::string_view::npos)
       return true;
   }
   return false;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <map>
+#include <set>
 
 #include "atoll/utf8.h"
 
@@ -85,7 +87,16 @@ void write_backends(Json& json, const BackendNames& names, const Place& place) {
              [&](const std::string& backend) { json.text(backend); });
 }
 
-void write_instance(Json& json, const Pool& pool, const Place& place) {
+/// By instance, the ids of its leases.
+using IdsOfLeases = std::map<const Instance*, std::set<std::string_view>>;
+
+IdsOfLeases ids_of_leases(const Pool& pool) {
+  IdsOfLeases ids;
+  for (const Lease* lease : pool.leases()) ids[lease->instance()].insert(lease->id());
+  return ids;
+}
+
+void write_instance(Json& json, const Pool& pool, const Place& place, IdsOfLeases& ids) {
   const Instance& instance = pool.instance(place.instance);
   json.text("name", name_of_instance(place.instance));
   json.text("id", instance.id());
@@ -94,39 +105,25 @@ void write_instance(Json& json, const Pool& pool, const Place& place) {
   json.number("used", place.used);
   json.number("free", place.free);
   write_backends(json, pool.backend_names(), place);
-  std::vector<const Lease*> here;
-  for (const Lease* lease : pool.leases()) {
-    if (lease->instance() == &instance) here.push_back(lease);
-  }
-  std::ranges::sort(here, {}, &Lease::id);
-  json.array("leases", here, [&](const Lease* lease) { json.text(lease->id()); });
+  json.array("leases", ids[&instance], [&](std::string_view id) { json.text(id); });
   if (instance.state() == InstanceState::kFailed) json.text("reason", instance.failure().message());
 }
 
 void write_pool(Json& json, const Pool& pool) {
   json.object([&] {
     write_definition(json, pool.record());
+    IdsOfLeases ids = ids_of_leases(pool);
     json.array("instances", pool.places().places(),
-               [&](const Place& place) { json.object([&] { write_instance(json, pool, place); }); });
+               [&](const Place& place) { json.object([&] { write_instance(json, pool, place, ids); }); });
   });
 }
 
-/// By lease, the first name that stands for it.
-using NamesOfLeases = std::map<std::string_view, std::string_view>;
-
-NamesOfLeases names_of_leases(const PoolManager& manager) {
-  NamesOfLeases names;
-  for (const auto& [name, lease] : manager.names()) names.try_emplace(lease, name);
-  return names;
-}
-
-void write_lease(Json& json, const Lease& lease, const NamesOfLeases& names) {
+void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
   const LeaseRecord& record = lease.record;
   const Instance* instance = lease.instance();
-  const auto name = names.find(record.id);
   json.object([&] {
     json.text("id", record.id);
-    json.text("name", name == names.end() ? std::string_view() : name->second);
+    json.text("name", manager.lease_name(lease));
     json.text("pool", record.definition.pool);
     json.text("state", name_of(record.state));
     json.number("quota", record.definition.quota);
@@ -177,15 +174,15 @@ std::string pools_json(const PoolManager& manager) {
 
 std::string lease_json(const PoolManager& manager, const Lease& lease) {
   Json json;
-  write_lease(json, lease, names_of_leases(manager));
+  write_lease(json, manager, lease);
   return json.take();
 }
 
 std::string leases_json(const PoolManager& manager, std::string_view pool) {
-  const NamesOfLeases names = names_of_leases(manager);
   Json json;
   json.object([&] {
-    json.array("leases", manager.leases(pool), [&](const Lease* lease) { write_lease(json, *lease, names); });
+    json.array("leases", manager.leases(pool),
+               [&](const Lease* lease) { write_lease(json, manager, *lease); });
   });
   return json.take();
 }

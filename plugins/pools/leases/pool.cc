@@ -214,13 +214,13 @@ void Pool::start_missing() {
 }
 
 /// Beyond the smallest number each; of the others those that are bound to backends which nobody needs any more.
-bool Pool::may_be_stopped(uint32_t number, const Slot& slot) const {
+bool Pool::may_be_stopped(uint32_t number, const Slot& slot, bool is_spare) const {
   if (places_.place(number).leases != 0) return false;
   if (slot.instance->state() == InstanceState::kStarting) return record_.is_deleting;
   if (slot.instance->state() != InstanceState::kReady) return false;
   const bool is_blank = !record_.definition.enforce_backends ||
                         places_.place(number).backends_state == InstanceBackends::kBlank;
-  return living() > wanted() || !is_blank;
+  return is_spare || !is_blank;
 }
 
 /// One whose first lease was never deployed can host nothing, so nobody is waited for.
@@ -234,8 +234,9 @@ void Pool::stop_idle() {
   for (;;) {
     Instance* first = nullptr;
     int64_t first_ns = INT64_MAX;
+    const bool is_spare = living() > wanted();
     for (auto& [number, slot] : slots_) {
-      if (!may_be_stopped(number, slot) || stop_at(number, slot) >= first_ns) continue;
+      if (!may_be_stopped(number, slot, is_spare) || stop_at(number, slot) >= first_ns) continue;
       first = slot.instance.get();
       first_ns = stop_at(number, slot);
     }

@@ -101,7 +101,8 @@ class Pool final : private InstanceOwner {
   void start_missing();
   void stop_idle();
   void keep_up_at(int64_t time_ns);
-  bool may_be_stopped(uint32_t number, const Slot& slot) const;
+  /// \param is_spare  there are more instances than have to be
+  bool may_be_stopped(uint32_t number, const Slot& slot, bool is_spare) const;
   /// When, on the steady clock.
   int64_t stop_at(uint32_t number, const Slot& slot) const;
   uint32_t wanted() const noexcept { return record_.is_deleting ? 0 : record_.definition.min_instances; }

@@ -152,7 +152,7 @@ Status PoolManager::restore() {
       lease.end(LeaseState::kFailed, placed);
   }
   for (const LeaseName& name : stored->names) {
-    if (leases_.contains(name.lease)) names_[name.name] = name.lease;
+    if (leases_.contains(name.lease)) bind_name(name.name, name.lease);
   }
   std::vector<Pool*> pools;
   for (const auto& [name, pool] : pools_) pools.push_back(pool.get());

@@ -108,6 +108,8 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   /// Errors: NOT_FOUND; as Store::write().
   Status delete_name(std::string_view name);
   const std::map<std::string, std::string, std::less<>>& names() const noexcept { return names_; }
+  /// The first one that stands for the lease; empty: none does.
+  std::string_view lease_name(const Lease& lease) const;
 
   // --- the launcher's: [any] ---
   void server_running(std::string_view id, const ServerAddress& address) noexcept override;
@@ -122,9 +124,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
     bool was_moved = false;                    ///< to another instance, since it was ACTIVE
     LeaseState told = LeaseState::kReleasing;  ///< the state that others were told of
     std::set<LeaseWatcher*> watchers;
-  };
-  struct KnownModel {
-    BackendSet backends;
+    std::set<std::string, std::less<>> names;  ///< that stand for it; the other way round in names_
   };
   using Entries = std::unordered_map<std::string, Entry>;
 
@@ -158,6 +158,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   void arm(Entry& entry, int64_t time_ns, void (PoolManager::*then)(const std::string&));
   Status renew(Entry& entry, int64_t duration_ns, std::string_view by);
   bool remember(const ModelRecord& model);
+  void bind_name(const std::string& name, const std::string& lease);
   void restore_lease(const LeaseRecord& record);
   void keep_history(Entry& entry, int64_t for_ns);
   Instance* find_instance(const std::string& id);
@@ -178,7 +179,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   uint32_t live_ = 0;                                                 ///< leases that are not over
   std::map<std::string, std::string> keys_;                           ///< idempotency keys: ids of leases
   std::map<std::string, std::string, std::less<>> names_;             ///< ids of leases
-  std::map<std::pair<std::string, std::string>, KnownModel> models_;  ///< by name and source
+  std::map<std::pair<std::string, std::string>, BackendSet> models_;  ///< backends by name and source
   bool is_restoring_ = false;                                         ///< no pool may go yet
   std::vector<std::string> homeless_;  ///< leases that restore() has to find a place for, by id
   Alive alive_;

@@ -20,7 +20,7 @@ std::optional<BackendSet> PoolManager::backends_of(const LeaseDefinition& defini
   for (const LeaseModel& model : definition.models) {
     const auto known = models_.find({model.name, model.source});
     if (known == models_.end()) return std::nullopt;
-    set |= known->second.backends;
+    set |= known->second;
   }
   return set;
 }
@@ -149,12 +149,12 @@ bool PoolManager::is_known(const LeaseModel& model) const {
 
 /// \returns whether its backends can be numbered
 bool PoolManager::remember(const ModelRecord& model) {
-  KnownModel known;
+  BackendSet backends;
   for (const std::string& backend : model.backends) {
-    if (!check_name("backend", backend).ok() || !backend_names_.add(backend, known.backends)) return false;
+    if (!check_name("backend", backend).ok() || !backend_names_.add(backend, backends)) return false;
   }
   if (models_.size() >= kModelRecordsMax) models_.erase(models_.begin());
-  models_.insert_or_assign({model.name, model.source}, known);
+  models_.insert_or_assign({model.name, model.source}, backends);
   return true;
 }
 
@@ -279,9 +279,7 @@ void PoolManager::keep_history(Entry& entry, int64_t for_ns) {
 
 void PoolManager::drop(const std::string& id) {
   std::vector<Change> changes = {DropLease{id}};
-  for (const auto& [name, lease] : names_) {
-    if (lease == id) changes.push_back(DropLeaseName{name});
-  }
+  for (const std::string& name : leases_.at(id).names) changes.push_back(DropLeaseName{name});
   // Not recorded as forgotten, it is known again after a restart, for as long.
   if (Status status = store_.write(changes); !status.ok())
     with_.log.error("lease ", id, " is not forgotten: ", status.text());
@@ -293,7 +291,7 @@ void PoolManager::forget(const std::string& id) {
   const LeaseRecord& record = found->second.lease->record;
   if (!is_final(record.state)) --live_;
   (void)with_.executor.cancel(found->second.timer);
-  std::erase_if(names_, [&](const auto& name) { return name.second == id; });
+  for (const std::string& name : found->second.names) names_.erase(name);
   keys_.erase(record.definition.idempotency_key);
   leases_.erase(found);
 }
@@ -381,8 +379,21 @@ Status PoolManager::set_name(std::string_view name, std::string_view lease) {
     return make_status(Code::kResourceExhausted, "there are ", names_.size(), " names, which is the most");
   const Change change = LeaseName{std::string(name), std::string(lease)};
   ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
-  names_[std::string(name)] = lease;
+  bind_name(std::string(name), std::string(lease));
   return {};
+}
+
+void PoolManager::bind_name(const std::string& name, const std::string& lease) {
+  std::string& bound = names_[name];
+  if (!bound.empty()) leases_.at(bound).names.erase(name);
+  bound = lease;
+  leases_.at(lease).names.insert(name);
+}
+
+std::string_view PoolManager::lease_name(const Lease& lease) const {
+  const auto found = leases_.find(lease.id());
+  return found == leases_.end() || found->second.names.empty() ? std::string_view()
+                                                               : *found->second.names.begin();
 }
 
 Status PoolManager::delete_name(std::string_view name) {
@@ -390,6 +401,7 @@ Status PoolManager::delete_name(std::string_view name) {
   if (found == names_.end()) return not_found("lease name '", name, "' is not found");
   const Change change = DropLeaseName{std::string(name)};
   ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  leases_.at(found->second).names.erase(found->first);
   names_.erase(found);
   return {};
 }

@@ -2,23 +2,17 @@
 
 #include <charconv>
 
+#include "atoll/entry_name.h"
 #include "atoll/utf8.h"
 
 namespace atl::filesystem {
 
-namespace {
-constexpr std::string_view kBlanks = " \t\r\n\v\f";
-}
-
 Status check_model_name(std::string_view name) {
   if (!is_utf8(name)) return invalid_argument("invalid model name: it is not valid UTF-8");
-  if (name.find_first_not_of(kBlanks) == std::string_view::npos) {
+  if (without_blanks(name).empty()) {
     return invalid_argument("Model name cannot be empty. Please enter a valid name to deploy.");
   }
-  // Blanks around dots are refused too: no tool further down can then trim a name into a climb.
-  std::string_view trimmed = name.substr(name.find_first_not_of(kBlanks));
-  trimmed = trimmed.substr(0, trimmed.find_last_not_of(kBlanks) + 1);
-  if (trimmed == "." || trimmed == ".." || name.find('/') != std::string_view::npos) {
+  if (leaves_directory(name)) {
     return invalid_argument("invalid model name '", name,
                             "', model name must not contain path traversal characters");
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "atoll/stop_executor.h"
+
 namespace atl::tracing {
 
 BackgroundExporter::~BackgroundExporter() {
@@ -21,9 +23,7 @@ void BackgroundExporter::stop(int64_t deadline_ns) noexcept {
   if (executor_ == nullptr) return;
   stopping_.store(true, std::memory_order_relaxed);
   stop_waiting(deadline_ns);
-  // Not by reset(), which would take the pointer away from the task that still runs.
-  executor_->destroy();
-  (void)executor_.release();
+  stop_executor(executor_);
   take(take_all());
   flush(deadline_ns);
 }

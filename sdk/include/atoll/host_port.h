@@ -12,6 +12,12 @@
 
 namespace atl {
 
+/// "host:port", with brackets where the host is an IPv6 address. \param port  a number, or its text [any]
+template <class Port>
+std::string host_port_text(std::string_view host, const Port& port) {
+  return host.find(':') == std::string_view::npos ? cat(host, ":", port) : cat("[", host, "]:", port);
+}
+
 struct HostPort {
   std::string host;   ///< a name or an address, without brackets
   uint16_t port = 0;  ///< 0 where the reader of it allows it: the system chooses a free one
@@ -36,9 +42,7 @@ struct HostPort {
   }
 
   /// The text that parse() reads.
-  std::string text() const {
-    return host.find(':') == std::string::npos ? cat(host, ":", port) : cat("[", host, "]:", port);
-  }
+  std::string text() const { return host_port_text(host, port); }
 };
 
 }  // namespace atl
