@@ -1,0 +1,157 @@
+#include "launchers/process/child.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace atl::launchers {
+namespace {
+
+constexpr int kGo = 3;  ///< descriptor of the child that it waits at
+/// What becomes the server waits in a shell, which needs nothing of this process's memory. End of file: it is not wanted.
+constexpr const char* kWait = "read -r go <&3 && exec \"$@\" 3<&-";
+
+/// The CPUs of the calling thread, which the child gets, for as long as this lives.
+class ThreadCpus {
+ public:
+  explicit ThreadCpus(std::span<const uint32_t> cores) noexcept {
+    if (cores.empty()) return;
+    CPU_ZERO(&before_);
+    is_set_ = ::sched_getaffinity(0, sizeof before_, &before_) == 0;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (uint32_t core : cores) {
+      if (core < CPU_SETSIZE) CPU_SET(core, &set);
+    }
+    failed_ = ::sched_setaffinity(0, sizeof set, &set) != 0 ? errno : 0;
+  }
+  ThreadCpus(const ThreadCpus&) = delete;
+  ThreadCpus& operator=(const ThreadCpus&) = delete;
+  ~ThreadCpus() {
+    if (is_set_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  int failed() const noexcept { return failed_; }
+
+ private:
+  cpu_set_t before_;
+  bool is_set_ = false;
+  int failed_ = 0;
+};
+
+/// posix_spawn's settings, freed.
+class Spawning {
+ public:
+  Spawning(int log, int go) {
+    ::posix_spawn_file_actions_init(&files_);
+    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files_, log, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files_, log, STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files_, go, kGo);
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, kGo + 1);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&attributes_, &signals);
+    ::sigfillset(&signals);
+    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
+    ::posix_spawnattr_setflags(&attributes_,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  }
+  Spawning(const Spawning&) = delete;
+  Spawning& operator=(const Spawning&) = delete;
+  ~Spawning() {
+    ::posix_spawn_file_actions_destroy(&files_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  int spawn(pid_t* pid, const std::vector<char*>& words, const std::vector<char*>& environment) {
+    return ::posix_spawn(pid, "/bin/sh", &files_, &attributes_, words.data(), environment.data());
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+/// As C has them: a null at the end.
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+}  // namespace
+
+Result<Child> Child::start(const ChildSpec& spec) {
+  const FileDescriptor log(::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log.valid()) return unavailable(spec.log, ": ", std::strerror(errno));
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return make_status(Code::kResourceExhausted, "no pipe can be made: ", std::strerror(errno));
+  const FileDescriptor wait(ends[0]);
+  FileDescriptor go(ends[1]);
+  std::vector<std::string> words = {"sh", "-c", kWait, "atoll-server"};
+  words.insert(words.end(), spec.words.begin(), spec.words.end());
+  std::vector<char*> environment = pointers(spec.environment);
+  environment.pop_back();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("ATOLL__")) environment.push_back(*variable);
+  }
+  environment.push_back(nullptr);
+  const ThreadCpus cpus(spec.cpu_cores);
+  if (cpus.failed() != 0)
+    return make_status(Code::kResourceExhausted,
+                       "its CPU cores can not be used: ", std::strerror(cpus.failed()));
+  pid_t pid = 0;
+  if (const int failed = Spawning(log.get(), wait.get()).spawn(&pid, pointers(words), environment);
+      failed != 0)
+    return make_status(Code::kResourceExhausted, "no process can be made: ", std::strerror(failed));
+  return Child(pid, std::move(go));
+}
+
+Child::~Child() {
+  if (!go_.valid()) return;
+  go_ = FileDescriptor();
+  (void)::waitpid(pid_, nullptr, 0);
+}
+
+Status Child::go() {
+  // SIGPIPE is ignored by the server; tests have to.
+  if (::write(go_.get(), "go\n", 3) != 3) return unavailable("it has ended before it began");
+  go_ = FileDescriptor();
+  return {};
+}
+
+// By their numbers: <sys/pidfd.h> of Debian 12 can not be linked from C++.
+Result<ProcessHandle> ProcessHandle::open(pid_t pid) {
+  FileDescriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (descriptor.valid()) return ProcessHandle(pid, std::move(descriptor));
+  if (errno == ESRCH) return not_found("there is no process ", pid);
+  return make_status(Code::kResourceExhausted, "process ", pid,
+                     " can not be watched: ", std::strerror(errno));
+}
+
+void ProcessHandle::signal(int number) const noexcept {
+  (void)::syscall(SYS_pidfd_send_signal, descriptor_.get(), number, nullptr, 0);
+}
+
+std::string ProcessHandle::reap() noexcept {
+  siginfo_t info = {};
+  // Its number stays its own until it is waited for, so the session is no other's yet.
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT) != 0) return "it ended";
+  (void)::kill(-pid_, SIGKILL);
+  (void)::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED);
+  if (info.si_code == CLD_EXITED) return cat("it exited with status ", info.si_status);
+  return cat("it was ended by signal ", info.si_status, " (", ::strsignal(info.si_status), ")");
+}
+
+}  // namespace atl::launchers

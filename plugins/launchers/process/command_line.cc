@@ -1,0 +1,81 @@
+#include "launchers/process/command_line.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+namespace atl::launchers {
+namespace {
+
+constexpr std::string_view kPlaces[] = {"bin",      "repository", "id",       "pool",
+                                        "instance", "http_port",  "grpc_port"};
+
+/// The next "{name}" at or behind `from`. Braces around anything but a name are text.
+struct Place {
+  size_t begin = std::string_view::npos;
+  std::string_view name;
+};
+
+Place find_place(std::string_view word, size_t from) {
+  for (size_t begin = word.find('{', from); begin != std::string_view::npos;
+       begin = word.find('{', begin + 1)) {
+    const size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin + 1);
+    if (end != std::string_view::npos && end > begin + 1 && word[end] == '}')
+      return {begin, word.substr(begin + 1, end - begin - 1)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<CommandLine> CommandLine::parse(std::string_view text) {
+  CommandLine line;
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> std::ws && words.peek() != std::istringstream::traits_type::eof();) {
+    const auto begin = static_cast<size_t>(words.tellg());
+    const bool is_quoted = text[begin] == '"';
+    if (is_quoted) {
+      words >> std::quoted(word);
+    } else {
+      words >> word;
+    }
+    if (is_quoted && words.eof() && (text.size() == begin + 1 || text.back() != '"'))
+      return invalid_argument("a double quote has no end");
+    for (Place place = find_place(word, 0); !place.name.empty(); place = find_place(word, place.begin + 1)) {
+      if (std::ranges::find(kPlaces, place.name) != std::end(kPlaces)) continue;
+      return invalid_argument(
+          "'{", place.name,
+          "}' is filled by nobody; expected {bin}, {repository}, {id}, {pool}, {instance}, "
+          "{http_port} or {grpc_port}");
+    }
+    line.words_.push_back(word);
+  }
+  if (line.words_.empty()) return invalid_argument("it is empty");
+  return line;
+}
+
+bool CommandLine::has_place(std::string_view name) const {
+  return std::ranges::any_of(words_, [&](const std::string& word) {
+    for (Place place = find_place(word, 0); !place.name.empty(); place = find_place(word, place.begin + 1)) {
+      if (place.name == name) return true;
+    }
+    return false;
+  });
+}
+
+std::vector<std::string> CommandLine::fill(const Places& places) const {
+  std::vector<std::string> filled;
+  for (const std::string& word : words_) {
+    std::string text;
+    size_t from = 0;
+    for (Place place = find_place(word, 0); !place.name.empty(); place = find_place(word, from)) {
+      text.append(word, from, place.begin - from);
+      text += places.find(place.name)->second;
+      from = place.begin + place.name.size() + 2;
+    }
+    filled.push_back(text.append(word, from));
+  }
+  return filled;
+}
+
+}  // namespace atl::launchers

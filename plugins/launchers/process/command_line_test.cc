@@ -1,0 +1,54 @@
+#include "launchers/process/command_line.h"
+
+#include <gtest/gtest.h>
+
+namespace atl::launchers {
+namespace {
+
+using Words = std::vector<std::string>;
+const Places kAll = {{"bin", "/b"},     {"repository", "/r x"}, {"id", "i-1"},     {"pool", "p"},
+                     {"instance", "0"}, {"http_port", "1"},     {"grpc_port", "2"}};
+
+Words filled(std::string_view text) {
+  Result<CommandLine> line = CommandLine::parse(text);
+  EXPECT_TRUE(line.ok()) << line.status().text();
+  return line.ok() ? line->fill(kAll) : Words{};
+}
+
+TEST(CommandLine, HasWordsAndQuotes) {
+  EXPECT_EQ(filled("server  --port 1\n"), (Words{"server", "--port", "1"}));
+  EXPECT_EQ(filled(R"(server "a \"b\" c" d="e f")"), (Words{"server", "a \"b\" c", "d=\"e", "f\""}));
+  EXPECT_EQ(filled(R"(server "" x)"), (Words{"server", "", "x"}));
+}
+
+TEST(CommandLine, PlacesAreFilledAnywhereAndOnce) {
+  EXPECT_EQ(filled(R"({bin}/server --set paths=["{repository}"] {http_port}{grpc_port})"),
+            (Words{"/b/server", "--set", "paths=[\"/r x\"]", "12"}));
+  Places places = kAll;
+  places["pool"] = "{bin}";
+  EXPECT_EQ(CommandLine::parse("{pool}")->fill(places), Words{"{bin}"});
+}
+
+TEST(CommandLine, BracesAroundOtherThingsAreText) {
+  EXPECT_EQ(filled(R"(server {} {"a":1} { {A} {bin)"),
+            (Words{"server", "{}", "{\"a\":1}", "{", "{A}", "{bin"}));
+}
+
+TEST(CommandLine, KnowsItsPlaces) {
+  const CommandLine line = std::move(CommandLine::parse("a {}{http_port}")).value();
+  EXPECT_TRUE(line.has_place("http_port"));
+  EXPECT_FALSE(line.has_place("grpc_port"));
+}
+
+TEST(CommandLine, SaysWhatIsWrong) {
+  EXPECT_EQ(CommandLine::parse(" ").status().message(), "it is empty");
+  EXPECT_EQ(CommandLine::parse("a \"b").status().message(), "a double quote has no end");
+  EXPECT_EQ(CommandLine::parse("a \"").status().message(), "a double quote has no end");
+  EXPECT_EQ(
+      CommandLine::parse("a {port}").status().message(),
+      "'{port}' is filled by nobody; expected {bin}, {repository}, {id}, {pool}, {instance}, {http_port} or "
+      "{grpc_port}");
+}
+
+}  // namespace
+}  // namespace atl::launchers

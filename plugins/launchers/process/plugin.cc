@@ -1,0 +1,54 @@
+/// launchers/process: servers of pools as processes of this machine.
+#include "atoll/plugin.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "launchers/process/option_table.h"
+#include "launchers/process/process_launcher.h"
+
+namespace atl::launchers {
+namespace {
+
+class ProcessLauncherPlugin final : public Plugin {
+ public:
+  explicit ProcessLauncherPlugin(Host& host) : host_(host) {}
+  Status init() override {
+    Result<ProcessSettings> settings = ProcessSettings::read(host_.options());
+    if (!settings.ok()) return std::move(settings).status();
+    std::error_code error;
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+    launcher_.emplace(std::move(settings).value(), program.parent_path(), host_.clock(), host_.log(),
+                      host_.gate());
+    return {};
+  }
+  Status start() override { return launcher_->start(host_.executors()); }
+  void drain(int64_t) override { launcher_->drain(); }
+  void stop() override { launcher_->stop(); }
+  std::string holding() override {
+    const int64_t servers = host_.gate().count();
+    return servers == 0 ? std::string() : cat(servers, " servers that end");
+  }
+  Launcher& launcher() noexcept { return *launcher_; }
+
+ private:
+  Host& host_;
+  std::optional<ProcessLauncher> launcher_;
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(
+    ProcessLauncherPlugin,
+    {.name = "launchers/process",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help =
+         "Starts the servers of pools as processes of this machine, each with CPU cores, GPUs and memory of "
+         "its own, and finds those that run again after a restart.",
+     .provides = {provide<Launcher, &ProcessLauncherPlugin::launcher>()},
+     .options = kProcessOptions});
+
+}  // namespace atl::launchers

@@ -1,0 +1,29 @@
+/// Options of launchers/process, read and checked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "launchers/process/command_line.h"
+#include "launchers/process/machine_parts.h"
+
+namespace atl::launchers {
+
+struct ProcessSettings {
+  std::string state_directory;
+  std::map<std::string, CommandLine> runtimes;
+  std::string default_runtime;
+  MachineParts machine;  ///< what servers may have
+  std::string cgroup;    ///< directory; empty: memory is not limited
+  int64_t stop_timeout_ns = 0;
+  bool end_with_server = false;
+  uint64_t log_bytes_max = 0;
+
+  /// Errors: INVALID_ARGUMENT names the option.
+  static Result<ProcessSettings> read(const Options& options);
+};
+
+}  // namespace atl::launchers
