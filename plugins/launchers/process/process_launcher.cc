@@ -38,6 +38,17 @@ std::string join(const std::vector<std::string>& texts) {
   return all;
 }
 
+/// As a setting of the server's manifest, if it is an Atoll.
+std::string linked_paths(const std::vector<std::string>& sources) {
+  std::string list;
+  for (const std::string& source : sources) {
+    list += list.empty() ? "\"" : ", \"";
+    for (char c : source) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    list += '"';
+  }
+  return cat("ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=[", list, "]");
+}
+
 /// Sockets whose ports are free, until they are closed. Another process may be quicker then: the server fails to start,
 /// and is started again with others.
 class FreePorts {
@@ -215,6 +226,7 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
   child.words = runtime->second.fill(places);
   child.log = folder + "/log";
   child.cpu_cores = record.cpu_cores;
+  if (!spec.sources.empty()) child.environment.push_back(linked_paths(spec.sources));
   if (!record.gpus.empty()) child.environment.push_back("CUDA_VISIBLE_DEVICES=" + join(record.gpus));
   return Child::start(child);
 }

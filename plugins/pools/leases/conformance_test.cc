@@ -1,4 +1,6 @@
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,8 +10,10 @@
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/conformance/launcher.h"
 #include "atoll/testing/fake_log.h"
+#include "atoll/testing/temporary_directory.h"
 #include "atoll/testing/thread_executor.h"
 #include "pools/leases/http_calls.h"
+#include "pools/leases/servers_with_folders.h"
 #include "pools/leases/testing/best_fit_placement.h"
 #include "pools/leases/testing/fake_servers.h"
 
@@ -39,6 +43,35 @@ INSTANTIATE_TEST_SUITE_P(FakeServers, LauncherConformance,
                          ::testing::Values(LauncherProvider{
                              "fake servers", [] { return std::make_shared<FakeEngine>(); }, {}}));
 
+/// The same with directories of models around it.
+class FakeEngineWithFolders final : public LauncherUnderTest {
+ public:
+  Launcher& launcher() override { return launcher_; }
+  ServerSpec server() override {
+    ServerSpec server;
+    server.repository = directory_.path() / cat(++made_);
+    return server;
+  }
+  bool wait(const std::function<bool()>& is_true) override { return engine_.wait(is_true); }
+  ~FakeEngineWithFolders() override {
+    EXPECT_GT(made_, 0);
+    // Those of servers that the test has not ended stay, for the next process.
+    EXPECT_LE(std::distance(std::filesystem::directory_iterator(directory_.path()), {}), 1);
+  }
+
+ private:
+  int made_ = 0;
+  TemporaryDirectory directory_;
+  FakeEngine engine_;
+  const pools::ModelFolders folders_{directory_.path(), {}};
+  pools::FolderLauncher launcher_{engine_.launcher(), folders_};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    FakeServersWithFolders, LauncherConformance,
+    ::testing::Values(LauncherProvider{
+        "fake servers with folders", [] { return std::make_shared<FakeEngineWithFolders>(); }, {}}));
+
 /// Servers that are there at once, and do at once what they are told; but for a model whose load never ends.
 class InstantServers final : public Launcher, public pools::ModelHost {
  public:
@@ -54,10 +87,10 @@ class InstantServers final : public Launcher, public pools::ModelHost {
   void forget(LauncherListener&) noexcept override {}
 
   void check_ready(const ServerAddress&, Done done) override { succeed(std::move(done)); }
-  void load(const ServerAddress&, const std::string& model, Done done) override {
-    if (model != "never") succeed(std::move(done));
+  void load(const pools::ModelServer&, const pools::LeaseModel& model, Done done) override {
+    if (model.name != "never") succeed(std::move(done));
   }
-  void unload(const ServerAddress&, const std::string&, Done done) override { succeed(std::move(done)); }
+  void unload(const pools::ModelServer&, const std::string&, Done done) override { succeed(std::move(done)); }
   void find_backends(const ServerAddress&, const std::string&,
                      std::function<void(Result<std::vector<std::string>>)> done) override {
     executor_->post(make_task([done = std::move(done)] { done(std::vector<std::string>{"onnxruntime"}); }));

@@ -1,6 +1,7 @@
 #include "pools/leases/definitions.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "atoll/entry_name.h"
@@ -25,7 +26,23 @@ std::string duration_text(int64_t duration_ns) {
   return cat(duration_ns, "ns");
 }
 
-Status check_models(const std::vector<LeaseModel>& models) {
+/// By its text; where links lead is looked at when the model is put on a server.
+bool is_in(const std::filesystem::path& directory, const std::filesystem::path& path) {
+  const auto [rest, end] = std::ranges::mismatch(directory, path);
+  return rest == directory.end();
+}
+
+Status check_source(size_t index, const std::string& source, const std::vector<std::string>& sources) {
+  if (sources.empty()) return {};
+  const std::filesystem::path path = std::filesystem::path(source + "/").lexically_normal().parent_path();
+  if (path.is_absolute() &&
+      std::ranges::any_of(sources, [&](const std::string& one) { return is_in(one, path); }))
+    return {};
+  return invalid_argument("models[", index, "].source is '", source,
+                          "', expected a directory in one of the server's option 'sources'");
+}
+
+Status check_models(const std::vector<LeaseModel>& models, const std::vector<std::string>& sources) {
   if (models.empty()) return invalid_argument("models is empty, expected one model at least");
   if (models.size() > kLeaseModelsMax) {
     return invalid_argument("models has ", models.size(), " models, expected at most ", kLeaseModelsMax);
@@ -45,6 +62,7 @@ Status check_models(const std::vector<LeaseModel>& models) {
     if (!is_utf8(model.source) || std::ranges::any_of(model.source, is_control)) {
       return invalid_argument("models[", i, "].source has control characters or is no UTF-8");
     }
+    ATOLL_RETURN_IF_ERROR(check_source(i, model.source, sources));
   }
   return {};
 }
@@ -95,7 +113,7 @@ Result<int64_t> checked_duration(std::optional<int64_t> duration_ns, const Lease
 Status check(const LeaseDefinition& lease, const LeaseLimits& limits) {
   ATOLL_RETURN_IF_ERROR(check_name("pool", lease.pool));
   if (lease.quota == 0) return invalid_argument("quota is 0, expected 1 or more");
-  ATOLL_RETURN_IF_ERROR(check_models(lease.models));
+  ATOLL_RETURN_IF_ERROR(check_models(lease.models, limits.sources));
   if (Result<int64_t> duration = checked_duration(lease.duration_ns, limits); !duration.ok())
     return std::move(duration).status();
   if (lease.auto_renew) {

@@ -63,6 +63,8 @@ struct LeaseLimits {
   int64_t default_duration_ns = 3600 * kNsPerSecond;
   int64_t min_duration_ns = kNsPerSecond;
   int64_t max_duration_ns = 0;  ///< 0: any
+  std::vector<std::string> sources =
+      {};  ///< directories that models come from, absolute and normal; empty: any
 };
 
 inline constexpr uint32_t kInstancesMax = 10'000;  ///< of a pool

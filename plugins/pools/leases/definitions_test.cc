@@ -124,6 +124,29 @@ TEST(LeaseDefinition, EachFieldIsChecked) {
             "idempotency_key is 'a/b', expected a name without '/' that is not '.' or '..'");
 }
 
+TEST(LeaseDefinition, ModelsComeFromAllowedDirectories) {
+  LeaseLimits limits;
+  limits.sources = {"/srv/models", "/data"};
+  const auto refused = [&](const char* source) {
+    LeaseDefinition definition = lease();
+    definition.models[0].source = "/data";
+    definition.models[1].source = source;
+    const Status status = check(definition, limits);
+    if (!status.ok()) {
+      EXPECT_EQ(status.message(), cat("models[1].source is '", source,
+                                      "', expected a directory in one of the server's option 'sources'"));
+    }
+    return !status.ok();
+  };
+  EXPECT_TRUE(refused("/models"));
+  LeaseDefinition allowed = lease();
+  for (LeaseModel& model : allowed.models) model.source = "/srv/models/team/";
+  EXPECT_TRUE(check(allowed, limits).ok());
+  for (const char* source : {"/srv", "/srv/models2", "/srv/models/../other", "/srv/models/a/../../..",
+                             "srv/models", "models", "/", ".", "/srv/models/.."})
+    EXPECT_TRUE(refused(source)) << source;
+}
+
 TEST(LeaseDefinition, DurationsAreWithinTheLimits) {
   const LeaseLimits limits{.default_duration_ns = 5 * kNsPerSecond,
                            .min_duration_ns = 1500 * kNsPerMs,

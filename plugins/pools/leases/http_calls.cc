@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::string_view kJson = "application/json", kEvents = "text/event-stream";
 
-std::string error_json(std::string_view text) { return one_text_json("error", text); }
-
 /// "a=1&b" -> {a: "1", b: ""}
 std::map<std::string, std::string> read_query(std::string_view query) {
   std::map<std::string, std::string> values;
@@ -153,7 +151,7 @@ class HttpCalls::Waiting final : public LeaseWatcher,
   bool has_begun_ = false, has_ended_ = false;
 };
 
-std::vector<HttpRoute> HttpCalls::routes() const noexcept {
+std::vector<HttpRoute> HttpCalls::all_routes() {
   const uint32_t get = kHttpGet | kHttpHead;
   return {{"/v2/pools", get | kHttpPost, "pools.pool"},
           {"/v2/pools/*", get | kHttpPatch | kHttpDelete, "pools.pool"},

@@ -28,8 +28,9 @@ class HttpCalls final : public HttpRoutes {
   /// Those who wait are told that the server ends; what they have asked for goes on. [the executor]
   void drain();
 
+  static std::vector<HttpRoute> all_routes();
   // --- HttpRoutes ---
-  std::vector<HttpRoute> routes() const noexcept override;
+  std::vector<HttpRoute> routes() const noexcept override { return all_routes(); }
   void handle(std::string_view route, HttpExchange& exchange) noexcept override;
 
  private:

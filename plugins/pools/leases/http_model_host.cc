@@ -91,6 +91,7 @@ struct HttpModelHost::Unload {
 };
 
 void HttpModelHost::call(HttpRequest request, HttpClient::Done done) {
+  if (is_stopped_) return;
   client_.call(std::move(request), [this, done = std::move(done)](Result<HttpAnswer> answer) mutable {
     answers_on_.post(make_task(
         [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); }));
@@ -102,19 +103,19 @@ void HttpModelHost::check_ready(const ServerAddress& server, Done done) {
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
-void HttpModelHost::load(const ServerAddress& server, const std::string& model, Done done) {
-  call(
-      {server.http, path_of("/v2/repository/models/", model, "/load"), true, "{}", settings_.load_timeout_ns},
-      [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
+void HttpModelHost::load(const ModelServer& server, const LeaseModel& model, Done done) {
+  call({server.address.http, path_of("/v2/repository/models/", model.name, "/load"), true, "{}",
+        settings_.load_timeout_ns},
+       [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
-void HttpModelHost::unload(const ServerAddress& server, const std::string& model, Done done) {
+void HttpModelHost::unload(const ModelServer& server, const std::string& model, Done done) {
   auto unload = std::make_shared<Unload>();
-  unload->server = server.http;
+  unload->server = server.address.http;
   unload->model = model;
   unload->give_up_ns = clock_.now_ns() + settings_.load_timeout_ns;
   unload->done = std::move(done);
-  call({server.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}",
+  call({server.address.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}",
         settings_.call_timeout_ns},
        [this, unload](Result<HttpAnswer> answer) {
          if (!answer.ok()) return unload->done(answer.status().clone());

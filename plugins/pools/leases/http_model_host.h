@@ -44,10 +44,12 @@ class HttpModelHost final : public ModelHost {
   HttpModelHost& operator=(const HttpModelHost&) = delete;
   virtual ~HttpModelHost() = default;
 
+  /// What is asked from now on is never answered. [that executor]
+  void stop() noexcept { is_stopped_ = true; }
   /// A server is ready when it lives: a model that fails, or is being loaded, makes the V2 server as a whole not ready.
   void check_ready(const ServerAddress& server, Done done) override;
-  void load(const ServerAddress& server, const std::string& model, Done done) override;
-  void unload(const ServerAddress& server, const std::string& model, Done done) override;
+  void load(const ModelServer& server, const LeaseModel& model, Done done) override;
+  void unload(const ModelServer& server, const std::string& model, Done done) override;
   void find_backends(const ServerAddress& server, const std::string& model,
                      std::function<void(Result<std::vector<std::string>>)> done) override;
 
@@ -61,6 +63,7 @@ class HttpModelHost final : public ModelHost {
   const Clock& clock_;
   HttpClient& client_;
   const HttpModelHostSettings settings_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace atl::pools

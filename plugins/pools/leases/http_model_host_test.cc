@@ -94,6 +94,7 @@ class HttpModelHostTest : public testing::Test {
     return ended.get_future().get();
   }
   static ServerAddress at(const ScriptedServer& server) { return {server.address(), {}}; }
+  static ModelServer on(const ScriptedServer& server) { return {{}, at(server)}; }
 
   HttpModelHostSettings settings;
   test::ThreadExecutors threads;
@@ -109,11 +110,11 @@ TEST_F(HttpModelHostTest, CallsAreThoseOfTheProtocol) {
             }),
             "");
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.load(at(server), "a b/c", std::move(done));
+              host.load(on(server), {"a b/c", "/models"}, std::move(done));
             }),
             "");
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.unload(at(server), "m", std::move(done));
+              host.unload(on(server), "m", std::move(done));
             }),
             "");
   EXPECT_EQ(server.calls(), (Names{"GET /v2/health/live", "POST /v2/repository/models/a%20b%2Fc/load",
@@ -125,7 +126,7 @@ TEST_F(HttpModelHostTest, FailuresHaveTheServersText) {
     return HttpAnswer{400, R"({"error":"failed to load 'm', no version"})"};
   });
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.load(at(server), "m", std::move(done));
+              host.load(on(server), {"m", "/models"}, std::move(done));
             }),
             "INTERNAL: failed to load 'm', no version");
 }
@@ -137,7 +138,7 @@ TEST_F(HttpModelHostTest, AnUnloadEndsWhenTheModelIsGone) {
     return {200, cat(R"([{"name":"m","state":")", ++looks < 4 ? "UNLOADING" : "UNAVAILABLE", R"("}])")};
   });
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.unload(at(server), "m", std::move(done));
+              host.unload(on(server), "m", std::move(done));
             }),
             "");
   EXPECT_EQ(looks, 4);
@@ -150,7 +151,7 @@ TEST_F(HttpModelHostTest, AnUnloadThatIsRefusedFailsOnlyIfTheModelIsThere) {
     return {200, cat(R"([{"name":"m","state":")", state, R"("}])")};
   });
   const auto unload = [&](HttpModelHost& host, ModelHost::Done done) {
-    host.unload(at(server), "m", std::move(done));
+    host.unload(on(server), "m", std::move(done));
   };
   EXPECT_EQ(outcome(unload), "INTERNAL: not allowed");
   state = "UNAVAILABLE";
@@ -163,7 +164,7 @@ TEST_F(HttpModelHostTest, AnUnloadThatDoesNotEndIsGivenUp) {
     return HttpAnswer{200, R"([{"name":"m","state":"UNLOADING"}])"};
   });
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.unload(at(server), "m", std::move(done));
+              host.unload(on(server), "m", std::move(done));
             }),
             "DEADLINE_EXCEEDED: still UNLOADING after 20 ms");
 }
@@ -201,7 +202,7 @@ TEST_F(HttpModelHostTest, ASlowServerIsNotWaitedForAndDelaysNobodyElse) {
             }),
             cat("DEADLINE_EXCEEDED: ", slow.address().text(), " did not answer in 50 ms"));
   EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
-              host.load(at(slow), "m", [](const Status&) {});  // it hangs meanwhile
+              host.load(on(slow), {"m", "/models"}, [](const Status&) {});  // it hangs meanwhile
               host.check_ready(at(quick), std::move(done));
             }),
             "");

@@ -48,6 +48,7 @@ class Instance {
   bool is_ready() const noexcept { return state_ == InstanceState::kReady; }
   /// Once it runs.
   const ServerAddress& address() const noexcept { return address_; }
+  ModelServer server() const { return {server_.repository, address_}; }
   /// Of a failed one.
   const Status& failure() const noexcept { return failure_; }
 

@@ -236,6 +236,8 @@ std::string name_json(std::string_view name, std::string_view lease) {
   return json.take();
 }
 
+std::string error_json(std::string_view text) { return one_text_json("error", text); }
+
 std::string one_text_json(std::string_view name, std::string_view text) {
   Json json;
   json.object([&] { json.text(name, text); });

@@ -31,7 +31,9 @@ std::string plan_json(const PoolManager& manager, const LeasePlan& plan);
 /// {"names": [{name, lease}]}, by name
 std::string names_json(const PoolManager& manager);
 std::string name_json(std::string_view name, std::string_view lease);
-/// {"error": "..."}
+/// {"name": "..."}
 std::string one_text_json(std::string_view name, std::string_view text);
+/// {"error": "..."}
+std::string error_json(std::string_view text);
 
 }  // namespace atl::pools

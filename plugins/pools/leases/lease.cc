@@ -77,7 +77,7 @@ void Lease::advance() {
 void Lease::load_next() {
   is_busy_ = true;
   set_model(loaded_, ModelState::kLoading);
-  with_.hosts.load(instance_->address(), model(loaded_).name,
+  with_.hosts.load(instance_->server(), model(loaded_),
                    alive_.only_while([this](Status status) { loaded(std::move(status)); }));
 }
 
@@ -135,7 +135,7 @@ void Lease::unload_last() {
   if (instance_ == nullptr || !instance_->is_ready()) return;
   is_busy_ = true;
   set_model(loaded_ - 1, ModelState::kUnloading);
-  with_.hosts.unload(instance_->address(), model(loaded_ - 1).name,
+  with_.hosts.unload(instance_->server(), model(loaded_ - 1).name,
                      alive_.only_while([this](Status status) { unloaded(std::move(status)); }));
 }
 

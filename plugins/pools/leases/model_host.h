@@ -8,8 +8,15 @@
 
 #include "atoll/launcher.h"
 #include "atoll/status.h"
+#include "pools/leases/definitions.h"
 
 namespace atl::pools {
+
+/// A server as far as models are put on it.
+struct ModelServer {
+  std::string repository;  ///< directory that it reads models from; empty: they are there already
+  ServerAddress address;
+};
 
 /// Each call returns at once and ends with one call of `done`, on the executor of whoever asks. A server that does not
 /// answer in time has failed with DEADLINE_EXCEEDED. [that executor]
@@ -20,9 +27,9 @@ class ModelHost {
   /// OK when the server takes calls.
   virtual void check_ready(const ServerAddress& server, Done done) = 0;
   /// Errors: whatever the server says, with its text.
-  virtual void load(const ServerAddress& server, const std::string& model, Done done) = 0;
+  virtual void load(const ModelServer& server, const LeaseModel& model, Done done) = 0;
   /// One that is not loaded is no failure. Ends when it is unloaded.
-  virtual void unload(const ServerAddress& server, const std::string& model, Done done) = 0;
+  virtual void unload(const ModelServer& server, const std::string& model, Done done) = 0;
   /// The backends of a loaded model; of an ensemble none.
   virtual void find_backends(const ServerAddress& server, const std::string& model,
                              std::function<void(Result<std::vector<std::string>>)> done) = 0;

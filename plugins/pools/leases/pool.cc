@@ -86,6 +86,9 @@ void Pool::make_instance(const InstanceRecord& record, bool adopt) {
   server.pool = name();
   server.instance = record.number;
   server.runtime = definition.runtime;
+  if (const std::string& all = with_.settings.repositories; !all.empty())
+    server.repository = cat(all, "/", record.id);
+  server.sources = with_.settings.lease_limits.sources;
   server.cpus = definition.cpus;
   server.gpus = definition.gpus;
   server.memory_bytes = definition.memory_bytes;

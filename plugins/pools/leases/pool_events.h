@@ -5,27 +5,13 @@
 #include <optional>
 #include <string_view>
 
+#include "atoll/pool_events.h"
 #include "atoll/status.h"
 
 namespace atl::pools {
 
 struct PoolEvent {
-  enum class Kind : uint8_t {
-    kPoolCreated,
-    kPoolDeleted,
-    kInstanceStarting,
-    kInstanceReady,
-    kInstanceFailed,
-    kInstanceStopped,
-    kLeaseRefused,
-    kLeasePending,
-    kLeaseDeploying,
-    kLeaseActive,
-    kLeaseRenewed,
-    kLeaseReleased,
-    kLeaseExpired,
-    kLeaseFailed
-  };
+  using Kind = PoolChanged::Kind;
   Kind kind = Kind::kPoolCreated;
   std::string_view pool;
   std::string_view lease;            ///< id; empty: of no lease, or of one that was refused
@@ -35,16 +21,6 @@ struct PoolEvent {
                             ///< that has lost its instance and is pending again
   Code code = Code::kOk;    ///< of refusals and failures
 };
-
-/// "pool.instance.ready"
-constexpr std::string_view name_of(PoolEvent::Kind kind) noexcept {
-  constexpr std::string_view kNames[] = {
-      "pool.created",         "pool.deleted",          "pool.instance.starting", "pool.instance.ready",
-      "pool.instance.failed", "pool.instance.stopped", "lease.refused",          "lease.pending",
-      "lease.deploying",      "lease.active",          "lease.renewed",          "lease.released",
-      "lease.expired",        "lease.failed"};
-  return kNames[static_cast<size_t>(kind)];
-}
 
 /// Texts are borrowed for the call.
 class PoolEvents {

@@ -29,6 +29,8 @@ struct PoolSettings {
   int64_t longest_backoff_ns = 30 * kNsPerSecond;  ///< it doubles up to this
   uint32_t leases_max = 100'000;                   ///< not counting those that have ended
   uint32_t pools_max = 1'000;
+  std::string
+      repositories;  ///< directory in which each server has one of its own, by its id; empty: none has
 };
 
 /// Everything happens on one executor, so nothing of it has a lock. All of these outlive what works with them.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace atl::filesystem {
@@ -15,9 +16,9 @@ bool is_within(std::string_view path, std::string_view root) {
 
 }  // namespace
 
-Result<Containment> Containment::open(const std::string& path, bool follow_links) {
+Result<Containment> Containment::open(const std::string& path, const LinkRules& links) {
   Containment repository;
-  repository.follow_links_ = follow_links;
+  repository.follow_links_ = links.follow_links;
   repository.root_ = FileDescriptor(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!repository.root_.valid() || ::fstat(repository.root_.get(), &repository.info_) != 0) {
     return system_failure(path, errno);
@@ -27,7 +28,13 @@ Result<Containment> Containment::open(const std::string& path, bool follow_links
   }
   auto real = real_path(repository.root_.get());
   if (!real.ok()) return std::move(real).status();
-  repository.real_root_ = std::move(real).value();
+  repository.real_roots_.push_back(std::move(real).value());
+  for (const std::string& linked : links.linked_paths) {
+    const FileDescriptor root(::open(linked.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!root.valid()) continue;
+    if (auto real_linked = real_path(root.get()); real_linked.ok())
+      repository.real_roots_.push_back(std::move(real_linked).value());
+  }
   return repository;
 }
 
@@ -44,11 +51,11 @@ Result<Found> Containment::find(int directory, const std::string& name, std::str
   if (follow_links_) return found;
   auto real = real_path(found.path_fd.get());
   if (!real.ok()) return std::move(real).status();
-  if (!is_within(*real, real_root_)) {
+  if (std::ranges::none_of(real_roots_, [&](const std::string& root) { return is_within(*real, root); })) {
     // Where it leads is not said: messages name nothing outside the repository.
     return invalid_argument(display_path,
                             ": is reached by a link that leads out of the repository; the option "
-                            "'follow_links' allows that");
+                            "'linked_paths' or 'follow_links' allows that");
   }
   return found;
 }

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "atoll/status.h"
 #include "repositories/filesystem/file_access.h"
@@ -23,25 +24,32 @@ struct Found {
   ino_t inode = 0;
 };
 
+/// Where links in a repository may lead.
+struct LinkRules {
+  bool follow_links = false;  ///< anywhere
+  std::vector<std::string> linked_paths =
+      {};  ///< into these directories, besides the repository; those that are there
+};
+
 /// The root of one repository, open. [any thread; immutable]
 class Containment {
  public:
   /// Opens a repository. Errors: as system_failure(); INVALID_ARGUMENT it is no directory.
-  static Result<Containment> open(const std::string& path, bool follow_links);
+  static Result<Containment> open(const std::string& path, const LinkRules& links = {});
 
   int root() const noexcept { return root_.get(); }
   const struct stat& info() const noexcept { return info_; }
   bool follow_links() const noexcept { return follow_links_; }
 
   /// Resolves `name` (may have several components) relative to an open directory. \param display_path what
-  /// messages call it. Errors: NOT_FOUND no such file; INVALID_ARGUMENT a loop of links, or it leads out of
-  /// the repository although links are not followed; UNAVAILABLE the system's reason.
+  /// messages call it. Errors: NOT_FOUND no such file; INVALID_ARGUMENT a loop of links, or one leads
+  /// where links may not; UNAVAILABLE the system's reason.
   Result<Found> find(int directory, const std::string& name, std::string_view display_path) const;
 
  private:
   FileDescriptor root_;
   struct stat info_ = {};
-  std::string real_root_;
+  std::vector<std::string> real_roots_;  ///< the repository's own, and those that links may lead to
   bool follow_links_ = false;
 };
 

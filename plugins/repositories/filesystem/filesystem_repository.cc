@@ -38,13 +38,13 @@ std::string without_trailing_slashes(std::string path) {
 Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::string(status.message())); }
 
 /// A repository as it has to be at a start.
-Status check_directory(const std::string& path, bool follow_links) {
+Status check_directory(const std::string& path, const LinkRules& links) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) {
     return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
   }
   if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
-  auto containment = Containment::open(path, follow_links);
+  auto containment = Containment::open(path, links);
   if (!containment.ok()) return std::move(containment).status();
   auto reader = DirectoryReader::open(containment->root(), path);
   return reader.ok() ? Status() : as_unavailable(std::move(reader).status());
@@ -85,7 +85,9 @@ void limit_warnings(std::string_view model, size_t count, std::vector<std::strin
 }  // namespace
 
 FilesystemRepository::FilesystemRepository(RepositorySettings settings)
-    : settings_(std::move(settings)), seen_(std::make_unique<std::atomic<bool>[]>(settings_.paths.size())) {}
+    : settings_(std::move(settings)),
+      links_{settings_.follow_links, settings_.linked_paths},
+      seen_(std::make_unique<std::atomic<bool>[]>(settings_.paths.size())) {}
 
 Status FilesystemRepository::check(std::vector<Status>* missing) {
   if (settings_.config_name.find('/') != std::string::npos || settings_.config_name.starts_with('.')) {
@@ -102,7 +104,7 @@ Status FilesystemRepository::check(std::vector<Status>* missing) {
     if (path.find("://") != std::string::npos) {
       return invalid_argument("option 'paths' holds '", path, "', expected a directory of this machine");
     }
-    Status status = check_directory(path, settings_.follow_links);
+    Status status = check_directory(path, links_);
     if (status.ok()) continue;
     if (!settings_.allow_missing_paths) return status;
     missing->push_back(std::move(status));
@@ -116,10 +118,10 @@ Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots
     const std::string& path = settings_.paths[i];
     // One that was there and is gone must not look as if its models had been deleted.
     if (settings_.allow_missing_paths && !seen_[i].load(std::memory_order_relaxed)) {
-      if (!check_directory(path, settings_.follow_links).ok()) continue;
+      if (!check_directory(path, links_).ok()) continue;
       seen_[i].store(true, std::memory_order_relaxed);
     }
-    auto containment = Containment::open(path, settings_.follow_links);
+    auto containment = Containment::open(path, links_);
     if (!containment.ok()) return as_unavailable(std::move(containment).status());
     const struct stat& info = containment->info();
     bool again = std::any_of(roots.begin(), roots.end(), [&](const Root& other) {
@@ -244,7 +246,7 @@ Result<PrivateModel> FilesystemRepository::open_private(std::string_view name,
   const std::string& path = (*directory)->path();
   PrivateModel made;
   made.model.entry = {std::string(name), {}, path};
-  auto containment = Containment::open(path, false);
+  auto containment = Containment::open(path);
   if (!containment.ok()) return std::move(containment).status();
   auto found = containment->find(containment->root(), ".", path);
   if (!found.ok()) return std::move(found).status();

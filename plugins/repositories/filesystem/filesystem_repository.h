@@ -25,9 +25,10 @@ struct RepositorySettings {
   std::vector<std::string> paths = {};  ///< at least one, local directories
   bool allow_missing_paths = false;     ///< those that can not be listed yet are left out until they can
   bool follow_links = false;            ///< links may lead out of a repository
-  bool namespacing = false;             ///< models are known as "<repository>::<name>"
-  std::string config_name = {};         ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
-  uint64_t files_max = 1'000'000;       ///< most files and directories in one model directory
+  std::vector<std::string> linked_paths = {};  ///< directories that links may lead into, else
+  bool namespacing = false;                    ///< models are known as "<repository>::<name>"
+  std::string config_name = {};      ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
+  uint64_t files_max = 1'000'000;    ///< most files and directories in one model directory
   std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
 };
@@ -74,6 +75,7 @@ class FilesystemRepository final : public Repository {
   Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 
   const RepositorySettings settings_;
+  const LinkRules links_;
   mutable std::unique_ptr<std::atomic<bool>[]> seen_;  ///< whether each path has been there
   std::mutex mutex_;
   std::shared_ptr<PrivateFolder> private_folder_;  ///< made when it is first needed

@@ -277,6 +277,25 @@ TEST(Open, ModelAndVersionDirectoriesBehindLinks) {
   EXPECT_EQ(lenient.open("m")->versions.at(0).version, 3);
 }
 
+TEST(Open, LinksMayLeadIntoCertainDirectories) {
+  RepositoryFolder disk;
+  disk.directory("models/good/1");
+  disk.directory("models/bad/1");
+  disk.directory("secret/1");
+  disk.link("models/bad/2", disk.at("secret/1"));
+  disk.link("alias", "models");
+  disk.directory("r");
+  for (const char* model : {"good", "bad"}) disk.link(cat("r/", model), disk.at(cat("models/", model)));
+  disk.link("r/out", disk.at("secret"));
+  FilesystemRepository linked({.paths = {disk.at("r")}, .linked_paths = {disk.at("alias"), disk.at("none")}});
+  EXPECT_EQ(linked.open("good")->versions.size(), 1u);
+  EXPECT_EQ(linked.open("bad").status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(linked.open("out").status().code(), Code::kInvalidArgument);
+  const std::vector<RepositoryStamp> before = linked.stamps("good").value();
+  disk.directory("models/good/2");
+  EXPECT_NE(linked.stamps("good").value(), before) << "what is behind the link is looked at";
+}
+
 TEST(Open, DirectoryThatMayNotBeReadNamesIt) {
   RepositoryFolder disk;
   disk.directory("m/1");

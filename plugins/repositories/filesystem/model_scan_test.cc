@@ -11,7 +11,7 @@ namespace {
 
 /// Scans the model 'm' of a repository.
 Status scan(const RepositoryFolder& repository, bool follow_links = false, uint64_t files_max = 1000) {
-  auto containment = Containment::open(repository.path(), follow_links);
+  auto containment = Containment::open(repository.path(), {follow_links, {}});
   if (!containment.ok()) return std::move(containment).status();
   auto model = containment->find(containment->root(), "m", repository.at("m"));
   if (!model.ok()) return std::move(model).status();
@@ -41,7 +41,7 @@ TEST(ModelScan, RefusesLinksThatLeadOut) {
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_EQ(status.message(), repository.at("m/1/link") +
                                     ": is reached by a link that leads out of the repository; the option "
-                                    "'follow_links' allows that");
+                                    "'linked_paths' or 'follow_links' allows that");
     EXPECT_TRUE(scan(repository, true).ok()) << scan(repository, true).text();
     repository.remove("m/1/link");
   }

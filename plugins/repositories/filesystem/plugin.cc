@@ -17,6 +17,7 @@ class FilesystemPlugin final : public Plugin {
         .paths = options.get_strings("paths"),
         .allow_missing_paths = options.get_bool("allow_missing_paths"),
         .follow_links = options.get_bool("follow_links"),
+        .linked_paths = options.get_strings("linked_paths"),
         .namespacing = options.get_bool("namespacing"),
         .config_name = options.get_string("config_name"),
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),
@@ -47,6 +48,8 @@ constexpr OptionTable kOptions{
         .help("Whether the server starts while some or all of the paths can not be listed: they are left "
               "out, with a warning, until they can."),
     option_bool("follow_links", false).help("Whether links in a repository may lead out of it."),
+    option_string_list("linked_paths")
+        .help("Directories that links in a repository may lead into, while they may not lead elsewhere."),
     option_bool("namespacing", false)
         .help("Whether the same name in several repositories means several models; to be set in the "
               "catalog's plugin, too."),

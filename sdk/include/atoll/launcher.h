@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "atoll/host_port.h"
 #include "atoll/status.h"
@@ -16,13 +17,14 @@ struct ServerSpec {
   /// By which the launcher and its engine know it, also after this process has been started anew: letters,
   /// digits and '-', at most 128 bytes. No other server ever has it.
   std::string id;
-  std::string pool;           ///< for people: names of jobs, log files
-  uint32_t instance = 0;      ///< its number in the pool, likewise
-  std::string runtime;        ///< profile or image; empty: the launcher's default
-  std::string repository;     ///< directory of models that it serves on request; no others at its start
-  uint32_t cpus = 0;          ///< logical cores that it has for itself; 0: whatever is there
-  uint32_t gpus = 0;          ///< devices, likewise
-  uint64_t memory_bytes = 0;  ///< that it must not exceed; 0: no limit
+  std::string pool;        ///< for people: names of jobs, log files
+  uint32_t instance = 0;   ///< its number in the pool, likewise
+  std::string runtime;     ///< profile or image; empty: the launcher's default
+  std::string repository;  ///< directory of models that it serves on request; no others at its start
+  std::vector<std::string> sources;  ///< directories that links in there lead into
+  uint32_t cpus = 0;                 ///< logical cores that it has for itself; 0: whatever is there
+  uint32_t gpus = 0;                 ///< devices, likewise
+  uint64_t memory_bytes = 0;         ///< that it must not exceed; 0: no limit
 };
 
 /// Where a server listens. It speaks the V2 protocol with model control.

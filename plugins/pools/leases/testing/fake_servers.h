@@ -121,8 +121,8 @@ class FakeServers final : public Launcher, public ModelHost {
       return executors_.clock().now_ns() < ready_at_[server.spec.id] ? unavailable("not ready") : Status();
     });
   }
-  void load(const ServerAddress& address, const std::string& model, Done done) override {
-    call(address, load_ns, std::move(done), [this, model](Server& server) -> Status {
+  void load(const ModelServer& on, const LeaseModel& what, Done done) override {
+    call(on.address, load_ns, std::move(done), [this, model = what.name](Server& server) -> Status {
       if (const auto why = broken.find(model); why != broken.end()) return internal_error(why->second);
       std::erase(server.models, model);
       server.models.push_back(model);
@@ -130,8 +130,8 @@ class FakeServers final : public Launcher, public ModelHost {
       return {};
     });
   }
-  void unload(const ServerAddress& address, const std::string& model, Done done) override {
-    call(address, load_ns, std::move(done), [this, model](Server& server) -> Status {
+  void unload(const ModelServer& on, const std::string& model, Done done) override {
+    call(on.address, load_ns, std::move(done), [this, model](Server& server) -> Status {
       if (const auto times = stuck.find(model); times != stuck.end() && times->second-- > 0)
         return unavailable("it does not go");
       if (std::erase(server.models, model) != 0) history.push_back("-" + model);

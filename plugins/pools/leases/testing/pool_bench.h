@@ -202,7 +202,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   }
   std::string make_id() { return cat("id-", ++made_); }
   void happened(const PoolEvent& event) override {
-    events.emplace_back(name_of(event.kind));
+    events.emplace_back(pool_event_name(event.kind));
     if (watcher != nullptr) watcher->happened(event);
   }
   std::optional<int64_t> last_use_ns(const LeaseRecord& lease) override {

@@ -1,0 +1,60 @@
+/// pools/leases: pools of servers, leased out by quota.
+#include "atoll/plugin.h"
+
+#include <optional>
+#include <utility>
+
+#include "pools/leases/option_table.h"
+#include "pools/leases/pool_service.h"
+
+namespace atl::pools {
+namespace {
+
+class PoolsPlugin final : public Plugin {
+ public:
+  explicit PoolsPlugin(Host& host) : host_(host) {}
+  Status init() override {
+    Result<PluginSettings> settings = PluginSettings::read(host_.options());
+    if (!settings.ok()) return std::move(settings).status();
+    service_.emplace(host_, std::move(settings).value());
+    return {};
+  }
+  Status start() override {
+    Result<Service<Launcher>> launcher = host_.registry().find<Launcher>();
+    if (!launcher.ok()) return std::move(launcher).status();
+    Result<Service<Placement>> placement = host_.registry().find<Placement>();
+    if (!placement.ok()) return std::move(placement).status();
+    ATOLL_RETURN_IF_ERROR(service_->start(*launcher.value(), *placement.value()));
+    launcher_ = std::move(launcher).value();
+    placement_ = std::move(placement).value();
+    return {};
+  }
+  void drain(int64_t) override { service_->drain(); }
+  void stop() override {
+    service_->stop();
+    launcher_.reset();
+    placement_.reset();
+  }
+  PoolService& routes() noexcept { return *service_; }
+  PoolMetrics& metrics() noexcept { return service_->metrics(); }
+
+ private:
+  Host& host_;
+  std::optional<PoolService> service_;
+  Service<Launcher> launcher_;
+  Service<Placement> placement_;
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(PoolsPlugin,
+             {.name = "pools/leases",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Keeps pools of servers and leases parts of them out by quota, over the HTTP frontend.",
+              .provides = {provide<HttpRoutes, &PoolsPlugin::routes>(),
+                           provide<MetricSource, &PoolsPlugin::metrics>()},
+              .needs = {need<Launcher>(), need<Placement>()},
+              .options = kPoolOptions});
+
+}  // namespace atl::pools

@@ -1,0 +1,201 @@
+#include "pools/leases/pool_service.h"
+
+#include <boost/uuid/random_generator.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <future>
+#include <utility>
+
+#include "atoll/guarded.h"
+#include "atoll/stop_executor.h"
+#include "pools/leases/json_answers.h"
+
+namespace atl::pools {
+namespace {
+
+constexpr int64_t kOpenIntervalNs = 20 * kNsPerMs;
+constexpr int64_t kMetricsIntervalNs = kNsPerSecond;
+
+bool is_same(const PoolDefinition& a, const PoolDefinition& b) {
+  return a.quota == b.quota && a.enforce_backends == b.enforce_backends && a.instance == b.instance;
+}
+
+template <class Call>
+auto run_on(SerialExecutor& executor, Call call) {
+  std::promise<decltype(call())> result;
+  executor.post(make_task([&] { result.set_value(call()); }));
+  return result.get_future().get();
+}
+
+}  // namespace
+
+struct PoolService::Open {
+  Open(PoolService& service, std::unique_ptr<Store> opened)
+      : store(std::move(opened)),
+        folders(service.settings_.pools.repositories, service.settings_.pools.lease_limits.sources),
+        launcher(*service.launcher_, folders),
+        http_host(*service.executor_, service.host_.clock(), service.client_, service.settings_.host),
+        host(http_host, folders, *service.executor_, *service.files_),
+        with{*service.executor_,
+             service.host_.clock(),
+             service.host_.log(),
+             launcher,
+             manager,
+             host,
+             *service.placement_,
+             service.settings_.pools,
+             [this] { return boost::uuids::to_string(make_uuid()); }},
+        manager(with, *store, static_cast<PoolEvents&>(service), nullptr),
+        calls(manager, with) {}
+
+  boost::uuids::random_generator make_uuid;  ///< version 4
+  std::unique_ptr<Store> store;
+  ModelFolders folders;
+  FolderLauncher launcher;
+  HttpModelHost http_host;
+  FolderModelHost host;
+  Surroundings with;
+  PoolManager manager;
+  HttpCalls calls;
+};
+
+// --- life ---
+
+PoolService::PoolService(Host& host, PluginSettings settings) : host_(host), settings_(std::move(settings)) {}
+PoolService::~PoolService() = default;
+
+Status PoolService::start(Launcher& launcher, const Placement& placement) {
+  launcher_ = &launcher;
+  placement_ = &placement;
+  ATOLL_RETURN_IF_ERROR(client_.start(host_.executors()));
+  Result<SerialExecutorPtr> executor = host_.executors().create("pools", {});
+  Result<SerialExecutorPtr> files = host_.executors().create("pools-files", {});
+  Status status = executor.ok() ? Status() : executor.status().clone();
+  if (status.ok() && !files.ok()) status = files.status().clone();
+  if (status.ok()) {
+    executor_ = std::move(executor).value();
+    files_ = std::move(files).value();
+    if (host_.replaces_running_instance()) {
+      executor_->post(make_task([this] { open_later(); }));
+    } else {
+      status = run_on(*executor_, [this] { return guarded("pools", [this] { return open(); }); });
+    }
+  }
+  if (!status.ok()) stop();
+  return status;
+}
+
+/// The instance before still has the state; it lets it go when its calls have ended.
+void PoolService::open_later() {
+  const Status status = guarded("pools", [this] { return open(); });
+  if (status.ok()) return host_.log().info("pools are taken over");
+  refuse_because(status);
+  if (status.code() != Code::kUnavailable)
+    return host_.log().error("pools are not taken over: ", status.text());
+  executor_->post_at(host_.clock().now_ns() + kOpenIntervalNs, make_task([this] { open_later(); }));
+}
+
+Status PoolService::open() {
+  Result<std::unique_ptr<Store>> store = Store::open(settings_.state_directory);
+  if (!store.ok()) return std::move(store).status();
+  open_ = std::make_unique<Open>(*this, std::move(store).value());
+  Status status = open_->folders.make(settings_.pools.repositories);
+  if (status.ok()) status = open_->manager.restore();
+  if (status.ok()) status = declare(open_->manager);
+  if (!status.ok()) {
+    open_->launcher.forget(open_->manager);
+    open_.reset();
+    return status;
+  }
+  calls_.store(&open_->calls, std::memory_order_release);
+  refresh_metrics();
+  return {};
+}
+
+Status PoolService::declare(PoolManager& manager) const {
+  for (const PoolDefinition& definition : settings_.declared) {
+    const Pool* const pool = manager.find_pool(definition.name);
+    if (pool == nullptr) {
+      ATOLL_RETURN_IF_ERROR(manager.create_pool(definition));
+      continue;
+    }
+    if (!is_same(pool->record().definition, definition)) {
+      return make_status(Code::kFailedPrecondition, "option 'pools': '", definition.name,
+                         "' is there with another quota, enforce_backends or instance; these do not change: "
+                         "delete it first, or declare it as it is");
+    }
+    ATOLL_RETURN_IF_ERROR(
+        manager.update_pool(definition.name, definition.min_instances, definition.max_instances));
+  }
+  return {};
+}
+
+void PoolService::drain() noexcept {
+  refuse_because(Status(Code::kUnavailable, "the server is shutting down"));
+  (void)run_on(*executor_, [this] {
+    if (open_ != nullptr) open_->calls.drain();
+    return true;
+  });
+}
+
+void PoolService::stop() noexcept {
+  calls_.store(nullptr, std::memory_order_release);
+  if (executor_ != nullptr) {
+    (void)run_on(*executor_, [this] {
+      if (open_ == nullptr) return true;
+      open_->launcher.forget(open_->manager);
+      open_->host.stop();
+      open_->http_host.stop();
+      return true;
+    });
+  }
+  // The threads that answer on the executor go before it, and none of its tasks asks them for anything any more.
+  client_.stop();
+  stop_executor(files_);
+  stop_executor(executor_);
+  open_.reset();
+}
+
+// --- what happens ---
+
+void PoolService::happened(const PoolEvent& event) {
+  metrics_.happened(event);
+  PoolChanged changed;
+  changed.kind = event.kind;
+  changed.code = event.code;
+  changed.pool = event.pool;
+  changed.lease = event.lease;
+  if (event.instance) changed.instance = *event.instance;
+  changed.quota = event.quota;
+  changed.reason = event.reason;
+  host_.events().publish(changed, /*retain=*/false);
+  const std::string of =
+      cat(pool_event_name(event.kind), ": pool '", event.pool, "'", event.lease.empty() ? "" : ", lease ",
+          event.lease, event.instance ? cat(", instance i", *event.instance) : std::string());
+  host_.log().info(of, event.reason.empty() ? "" : ": ", event.reason);
+}
+
+void PoolService::refresh_metrics() {
+  metrics_.refresh(open_->manager, host_.clock().wall_ns());
+  executor_->post_at(host_.clock().now_ns() + kMetricsIntervalNs, make_task([this] { refresh_metrics(); }));
+}
+
+// --- calls ---
+
+void PoolService::refuse_because(const Status& status) {
+  const std::scoped_lock lock(mutex_);
+  closed_because_ = status.message();
+}
+
+std::vector<HttpRoute> PoolService::routes() const noexcept { return HttpCalls::all_routes(); }
+
+void PoolService::handle(std::string_view route, HttpExchange& exchange) noexcept {
+  if (HttpCalls* const calls = calls_.load(std::memory_order_acquire); calls != nullptr)
+    return calls->handle(route, exchange);
+  HttpReply reply;
+  reply.status = 503;
+  reply.content_type = "application/json";
+  const std::scoped_lock lock(mutex_);
+  exchange.answer(reply, error_json(closed_because_));
+}
+
+}  // namespace atl::pools

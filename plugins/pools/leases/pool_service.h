@@ -1,0 +1,72 @@
+/// The pools of a server, with everything they work with.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "atoll/host.h"
+#include "atoll/http_routes.h"
+#include "atoll/launcher.h"
+#include "atoll/placement.h"
+#include "pools/leases/http_calls.h"
+#include "pools/leases/http_client.h"
+#include "pools/leases/http_model_host.h"
+#include "pools/leases/model_folders.h"
+#include "pools/leases/pool_events.h"
+#include "pools/leases/pool_manager.h"
+#include "pools/leases/pool_metrics.h"
+#include "pools/leases/servers_with_folders.h"
+#include "pools/leases/settings.h"
+
+namespace atl::pools {
+
+/// Answers the calls over HTTP; they are refused until the state is open, which waits for an instance of this plugin that is
+/// being replaced.
+class PoolService final : public HttpRoutes, private PoolEvents {
+ public:
+  PoolService(Host& host, PluginSettings settings);
+  PoolService(const PoolService&) = delete;
+  PoolService& operator=(const PoolService&) = delete;
+  virtual ~PoolService();
+
+  /// Errors: those of Store::open() and Store::load(), and of pools that are declared otherwise than they are. [control]
+  Status start(Launcher& launcher, const Placement& placement);
+  /// Those who wait for leases are answered. [control]
+  void drain() noexcept;
+  /// Servers stay. [control]
+  void stop() noexcept;
+  PoolMetrics& metrics() noexcept { return metrics_; }
+
+  // --- HttpRoutes ---
+  std::vector<HttpRoute> routes() const noexcept override;
+  void handle(std::string_view route, HttpExchange& exchange) noexcept override;
+
+ private:
+  /// What there is while the state is open; in the order in which the one needs the other.
+  struct Open;
+
+  Status open();
+  void open_later();
+  Status declare(PoolManager& manager) const;
+  void refresh_metrics();
+  void refuse_because(const Status& status);
+  // --- PoolEvents ---
+  void happened(const PoolEvent& event) override;
+
+  Host& host_;
+  const PluginSettings settings_;
+  PoolMetrics metrics_;
+  Launcher* launcher_ = nullptr;
+  const Placement* placement_ = nullptr;
+  HttpClient client_;
+  SerialExecutorPtr executor_, files_;
+  std::unique_ptr<Open> open_;              ///< the executor's
+  std::atomic<HttpCalls*> calls_{nullptr};  ///< null: not open
+  std::mutex mutex_;                        ///< guards what follows
+  std::string closed_because_ = "pools are not open yet";
+};
+
+}  // namespace atl::pools

@@ -1,0 +1,25 @@
+/// Options of pools/leases, read and checked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "pools/leases/definitions.h"
+#include "pools/leases/http_model_host.h"
+#include "pools/leases/surroundings.h"
+
+namespace atl::pools {
+
+struct PluginSettings {
+  std::string state_directory;  ///< absolute
+  PoolSettings pools;
+  HttpModelHostSettings host;
+  std::vector<PoolDefinition> declared;  ///< pools that are there from the start, by name
+
+  /// Errors: INVALID_ARGUMENT names the option.
+  static Result<PluginSettings> read(const Options& options);
+};
+
+}  // namespace atl::pools
