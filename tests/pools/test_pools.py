@@ -267,6 +267,27 @@ def test_a_pool_is_deleted_and_made_again(pools):
     assert pools.acquire("a")["state"] == "ACTIVE"
 
 
+def test_a_lease_that_is_used_renews_itself(pools):
+    pools.create()
+    lease = pools.acquire("a", duration="3s", auto_renew=True)
+    with tritonclient.http.InferenceServerClient(lease["address"]) as client:
+        def is_renewed():
+            infer(client, tritonclient.http, "a")
+            return pools.lease(lease)["expires_at"] > lease["expires_at"]
+        eventually(is_renewed, WAIT_S)
+    assert pools.lease(lease)["use"]["requests"] > 0
+    eventually(lambda: pools.lease(lease)["state"] == "EXPIRED", WAIT_S)
+    eventually(lambda: b'atoll_lease_renewed_total{by="use"}' in scrape(pools), WAIT_S)
+
+
+def scrape(pools):
+    connection = http.client.HTTPConnection(pools.server.metrics_address, timeout=WAIT_S)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read()
+    connection.close()
+    return text
+
+
 def test_grpc_clients_reach_an_instance(pools):
     pools.create()
     pools.acquire("a")

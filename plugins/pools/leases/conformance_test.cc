@@ -114,7 +114,7 @@ class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
         *executor_, threads_.clock(), log_, servers_, forward_, servers_, placement_, {}, [this] {
           return cat("id-", ++made_);
         }});
-    manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this), nullptr);
+    manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this));
     forward_.to = &*manager_;
     calls_.emplace(*manager_, *with_);
     run([&] {

@@ -2,6 +2,7 @@
 
 #include <rapidjson/document.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "atoll/utf8.h"
@@ -22,6 +23,16 @@ std::string_view text_in(const rapidjson::Value& object, const char* name) {
   return member == object.MemberEnd() || !member->value.IsString() ? std::string_view()
                                                                    : text_of(member->value);
 }
+
+/// Not negative; 0: there is no such number. Bounded, so that sums of a few do not overflow.
+int64_t number_in(const rapidjson::Value& object, const char* name) {
+  constexpr uint64_t kMax = uint64_t{1} << 60;
+  const auto member = object.FindMember(name);
+  if (member == object.MemberEnd() || !member->value.IsUint64()) return 0;
+  return static_cast<int64_t>(std::min(member->value.GetUint64(), kMax));
+}
+
+int64_t wall_ns(int64_t ms) { return std::min(ms, INT64_MAX / kNsPerMs) * kNsPerMs; }
 
 /// Without recursion, which a text could make deep.
 bool parse(rapidjson::Document& document, std::string_view text) {
@@ -64,6 +75,33 @@ Result<std::vector<std::string>> backends_of(std::string_view config) {
   const std::string_view name = backend.empty() ? text_in(document, "platform") : backend;
   if (name.empty()) return internal_error("its configuration names no backend");
   return std::vector<std::string>{std::string(name)};
+}
+
+Result<UseByModel> use_of(std::string_view statistics) {
+  rapidjson::Document document;
+  if (!parse(document, statistics) || !document.IsObject())
+    return internal_error("the statistics are no JSON object");
+  const auto models = document.FindMember("model_stats");
+  if (models == document.MemberEnd() || !models->value.IsArray())
+    return internal_error("the statistics have no model_stats");
+  UseByModel all;
+  for (const rapidjson::Value& model : models->value.GetArray()) {
+    if (!model.IsObject()) continue;
+    ModelUse& use = all[std::string(text_in(model, "name"))];
+    use.last_wall_ns = std::max(use.last_wall_ns, wall_ns(number_in(model, "last_inference")));
+    const auto parts = model.FindMember("inference_stats");
+    if (parts == model.MemberEnd() || !parts->value.IsObject()) continue;
+    const auto part = [&](const char* name, const char* what) {
+      const auto found = parts->value.FindMember(name);
+      return found == parts->value.MemberEnd() || !found->value.IsObject() ? 0
+                                                                           : number_in(found->value, what);
+    };
+    use.requests += static_cast<uint64_t>(part("success", "count") + part("fail", "count"));
+    use.queue_ns += part("queue", "ns");
+    use.compute_ns +=
+        part("compute_input", "ns") + part("compute_infer", "ns") + part("compute_output", "ns");
+  }
+  return all;
 }
 
 }  // namespace answers
@@ -148,6 +186,14 @@ void HttpModelHost::find_backends(const ServerAddress& server, const std::string
        [done = std::move(done)](Result<HttpAnswer> answer) {
          if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
          done(answers::backends_of(answer->body));
+       });
+}
+
+void HttpModelHost::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
+  call({server.http, "/v2/models/stats", false, {}, settings_.call_timeout_ns},
+       [done = std::move(done)](Result<HttpAnswer> answer) {
+         if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
+         done(answers::use_of(answer->body));
        });
 }
 

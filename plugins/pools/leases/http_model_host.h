@@ -12,6 +12,7 @@
 #include "atoll/executor.h"
 #include "pools/leases/http_client.h"
 #include "pools/leases/model_host.h"
+#include "pools/leases/use_watch.h"
 
 namespace atl::pools {
 
@@ -31,10 +32,12 @@ std::string error_of(const HttpAnswer& answer);
 Result<bool> is_in_use(std::string_view index, std::string_view model);
 /// Of a model's configuration: of an ensemble none. Errors: INTERNAL it is none, or names no backend.
 Result<std::vector<std::string>> backends_of(std::string_view config);
+/// Of the statistics of all models. Errors: INTERNAL it is none.
+Result<UseByModel> use_of(std::string_view statistics);
 
 }  // namespace answers
 
-class HttpModelHost final : public ModelHost {
+class HttpModelHost final : public ModelHost, public UseSource {
  public:
   /// \param answers_on  where `done` is called; goes before this \param client  outlives the executor
   HttpModelHost(SerialExecutor& answers_on, const Clock& clock, HttpClient& client,
@@ -52,6 +55,7 @@ class HttpModelHost final : public ModelHost {
   void unload(const ModelServer& server, const std::string& model, Done done) override;
   void find_backends(const ServerAddress& server, const std::string& model,
                      std::function<void(Result<std::vector<std::string>>)> done) override;
+  void read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) override;
 
  private:
   struct Unload;

@@ -47,6 +47,27 @@ TEST(ServerAnswers, TheIndexSaysWhetherAModelIsInUse) {
   EXPECT_EQ(in_use(std::string(1'000'000, '[')), "the repository's index is no JSON array") << "deep";
 }
 
+TEST(ServerAnswers, StatisticsSayWhatModelsWereUsedFor) {
+  const Result<UseByModel> use = answers::use_of(R"({"model_stats":[
+      {"name":"m","version":"1","last_inference":1000,"inference_stats":{"success":{"count":3,"ns":90},
+       "fail":{"count":1,"ns":5},"queue":{"count":3,"ns":7},"compute_input":{"count":3,"ns":1},
+       "compute_infer":{"count":3,"ns":20},"compute_output":{"count":3,"ns":2}}},
+      {"name":"m","version":"2","last_inference":2000,"inference_stats":{"success":{"count":10}}},
+      {"name":"n"},{"name":7,"inference_stats":{"success":{"count":-1},"fail":3,"queue":{"ns":1e300}}},"m",null]})");
+  ASSERT_TRUE(use.ok()) << use.status().text();
+  const ModelUse& m = use.value().at("m");
+  EXPECT_EQ(m.requests, 14u);
+  EXPECT_EQ(m.queue_ns, 7);
+  EXPECT_EQ(m.compute_ns, 23);
+  EXPECT_EQ(m.last_wall_ns, 2 * kNsPerSecond);
+  EXPECT_EQ(use.value().at("n").requests, 0u);
+  EXPECT_EQ(use.value().at("").requests, 0u);
+  EXPECT_EQ(answers::use_of("[]").status().message(), "the statistics are no JSON object");
+  EXPECT_EQ(answers::use_of("{").status().message(), "the statistics are no JSON object");
+  EXPECT_EQ(answers::use_of(R"({"model_stats":{}})").status().message(),
+            "the statistics have no model_stats");
+}
+
 TEST(ServerAnswers, ConfigurationsNameTheirBackend) {
   const auto backends = [](std::string_view config) -> std::string {
     Result<Names> found = answers::backends_of(config);

@@ -47,6 +47,10 @@ class Json {
     key(name);
     writer_.Uint64(value);
   }
+  void seconds(std::string_view name, double value) {
+    key(name);
+    writer_.Double(value);
+  }
   void boolean(std::string_view name, bool value) {
     key(name);
     writer_.Bool(value);
@@ -118,6 +122,17 @@ void write_pool(Json& json, const Pool& pool) {
   });
 }
 
+void write_use(Json& json, const ObservedUse* use) {
+  if (use == nullptr) return;
+  json.key("use");
+  json.object([&] {
+    json.number("requests", use->requests);
+    json.seconds("compute_seconds", static_cast<double>(use->compute_ns) / 1e9);
+    json.seconds("queue_seconds", static_cast<double>(use->queue_ns) / 1e9);
+    json.seconds("busy", use->busy);
+  });
+}
+
 void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
   const LeaseRecord& record = lease.record;
   const Instance* instance = lease.instance();
@@ -133,6 +148,7 @@ void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
     json.text("created_at", rfc3339(record.created_wall_ns));
     json.text("expires_at", rfc3339(record.expires_wall_ns));
     if (!record.reason.empty()) json.text("reason", record.reason);
+    if (manager.use() != nullptr) write_use(json, manager.use()->observed(record.id));
     size_t index = 0;
     json.array("models", lease.models(), [&](const ModelStatus& model) {
       json.object([&] {

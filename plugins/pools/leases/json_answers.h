@@ -20,7 +20,7 @@ std::string pool_json(const Pool& pool);
 std::string pools_json(const PoolManager& manager);
 
 /// {id, name, pool, state, quota, instance, address, created_at, expires_at, models: [{name, state, reason}]}, and
-/// reason of one that failed.
+/// reason of one that failed; use: {requests, compute_seconds, queue_seconds, busy} of one that was looked at.
 std::string lease_json(const PoolManager& manager, const Lease& lease);
 /// {"leases": [...]}, in the order of their creation. \param pool  empty: of all
 std::string leases_json(const PoolManager& manager, std::string_view pool);

@@ -45,6 +45,17 @@ inline constexpr OptionTable kPoolOptions{
     option_duration("load_timeout", "10m")
         .range("1s", "24h")
         .help("Time for an instance to load a model, or to unload one with the requests that it has."),
+    option_duration("use_interval", "1s")
+        .range("100ms", "1h")
+        .help(
+            "Time between two looks at what leases are used for, by which they renew themselves (auto_renew)."),
+    option_duration("use_window", "60s")
+        .range("1s", "24h")
+        .help("Time over which it is reckoned how much of its instance a lease uses."),
+    option_float("overuse_factor", 2.0)
+        .range(0, 1000)
+        .help(
+            "lease.overuse is told of a lease that uses more than so many times what its quota is for. 0: never."),
     option_bool("unknown_needs_new_instance", false)
         .help(
             "A lease with a model that was never deployed gets a new instance, even where one waits that has hosted nothing."),

@@ -5,8 +5,8 @@
 
 namespace atl::pools {
 
-PoolManager::PoolManager(const Surroundings& with, Store& store, PoolEvents& events, LeaseUse* use)
-    : with_(with), store_(store), events_(events), use_(use) {}
+PoolManager::PoolManager(const Surroundings& with, Store& store, PoolEvents& events)
+    : with_(with), store_(store), events_(events) {}
 
 PoolManager::~PoolManager() = default;
 

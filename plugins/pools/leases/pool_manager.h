@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pools/leases/lease.h"
+#include "pools/leases/lease_use.h"
 #include "pools/leases/pool.h"
 #include "pools/leases/pool_events.h"
 #include "pools/leases/store.h"
@@ -27,17 +28,6 @@ class LeaseWatcher {
 
  protected:
   ~LeaseWatcher() = default;
-};
-
-/// When leases were used.
-class LeaseUse {
- public:
-  /// \returns the end of the last request to one of its models, on the steady clock; now if one is in flight; nothing:
-  /// there was none
-  virtual std::optional<int64_t> last_use_ns(const LeaseRecord& lease) = 0;
-
- protected:
-  ~LeaseUse() = default;
 };
 
 /// Where a lease would go.
@@ -56,8 +46,11 @@ struct LeasePlan {
 /// of its surroundings. [that executor], but for the listener of the launcher
 class PoolManager final : public LauncherListener, private PoolOwner, private LeaseOwner {
  public:
-  /// \param with  whose launcher_listener is this \param use  null: nobody knows of any
-  PoolManager(const Surroundings& with, Store& store, PoolEvents& events, LeaseUse* use);
+  /// \param with  whose launcher_listener is this
+  PoolManager(const Surroundings& with, Store& store, PoolEvents& events);
+  /// Who knows what leases are used for; null, as before: nobody does.
+  void set_use(const LeaseUse* use) noexcept { use_ = use; }
+  const LeaseUse* use() const noexcept { return use_; }
   PoolManager(const PoolManager&) = delete;
   PoolManager& operator=(const PoolManager&) = delete;
   virtual ~PoolManager();
@@ -170,7 +163,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   const Surroundings& with_;
   Store& store_;
   PoolEvents& events_;
-  LeaseUse* const use_;
+  const LeaseUse* use_ = nullptr;
   BackendNames backend_names_;
   std::map<std::string, std::unique_ptr<Pool>, std::less<>> pools_;
   std::map<std::string, Pool*, std::less<>> instances_;  ///< by the id of their server

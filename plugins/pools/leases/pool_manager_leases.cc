@@ -213,7 +213,7 @@ Status PoolManager::renew(Entry& entry, int64_t duration_ns, std::string_view by
 }
 
 bool PoolManager::was_used(const Lease& lease) const {
-  const std::optional<int64_t> last_ns = use_ == nullptr ? std::nullopt : use_->last_use_ns(lease.record);
+  const std::optional<int64_t> last_ns = use_ == nullptr ? std::nullopt : use_->last_use_ns(lease.id());
   const int64_t window_ns = lease.record.definition.auto_renew->window_ns;
   return last_ns && with_.now_ns() - *last_ns <= (window_ns == 0 ? lease.record.duration_ns : window_ns);
 }

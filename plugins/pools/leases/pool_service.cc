@@ -44,8 +44,11 @@ struct PoolService::Open {
              *service.placement_,
              service.settings_.pools,
              [this] { return boost::uuids::to_string(make_uuid()); }},
-        manager(with, *store, static_cast<PoolEvents&>(service), nullptr),
-        calls(manager, with) {}
+        manager(with, *store, static_cast<PoolEvents&>(service)),
+        use(with, manager, http_host, static_cast<PoolEvents&>(service), service.settings_.use),
+        calls(manager, with) {
+    manager.set_use(&use);
+  }
 
   boost::uuids::random_generator make_uuid;  ///< version 4
   std::unique_ptr<Store> store;
@@ -55,6 +58,7 @@ struct PoolService::Open {
   FolderModelHost host;
   Surroundings with;
   PoolManager manager;
+  UseWatch use;
   HttpCalls calls;
 };
 
@@ -108,6 +112,7 @@ Status PoolService::open() {
   }
   calls_.store(&open_->calls, std::memory_order_release);
   refresh_metrics();
+  look_at_use();
   return {};
 }
 
@@ -177,6 +182,12 @@ void PoolService::happened(const PoolEvent& event) {
 void PoolService::refresh_metrics() {
   metrics_.refresh(open_->manager, host_.clock().wall_ns());
   executor_->post_at(host_.clock().now_ns() + kMetricsIntervalNs, make_task([this] { refresh_metrics(); }));
+}
+
+void PoolService::look_at_use() {
+  open_->use.look();
+  executor_->post_at(host_.clock().now_ns() + settings_.use_interval_ns,
+                     make_task([this] { look_at_use(); }));
 }
 
 // --- calls ---

@@ -52,6 +52,7 @@ class PoolService final : public HttpRoutes, private PoolEvents {
   void open_later();
   Status declare(PoolManager& manager) const;
   void refresh_metrics();
+  void look_at_use();
   void refuse_because(const Status& status);
   // --- PoolEvents ---
   void happened(const PoolEvent& event) override;

@@ -67,6 +67,9 @@ Result<PluginSettings> PluginSettings::read(const Options& options) {
   pools.leases_max = static_cast<uint32_t>(options.get_int("max_leases"));
   settings.host.call_timeout_ns = options.get_duration_ns("call_timeout");
   settings.host.load_timeout_ns = options.get_duration_ns("load_timeout");
+  settings.use_interval_ns = options.get_duration_ns("use_interval");
+  settings.use.window_ns = options.get_duration_ns("use_window");
+  settings.use.overuse_factor = options.get_float("overuse_factor");
   return settings;
 }
 

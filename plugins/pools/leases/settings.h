@@ -16,7 +16,9 @@ struct PluginSettings {
   std::string state_directory;  ///< absolute
   PoolSettings pools;
   HttpModelHostSettings host;
-  std::vector<PoolDefinition> declared;  ///< pools that are there from the start, by name
+  UseSettings use;
+  int64_t use_interval_ns = kNsPerSecond;  ///< between two looks at what leases are used for
+  std::vector<PoolDefinition> declared;    ///< pools that are there from the start, by name
 
   /// Errors: INVALID_ARGUMENT names the option.
   static Result<PluginSettings> read(const Options& options);

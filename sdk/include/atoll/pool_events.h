@@ -27,7 +27,8 @@ struct PoolChanged {
     kLeaseRenewed,
     kLeaseReleased,
     kLeaseExpired,
-    kLeaseFailed
+    kLeaseFailed,
+    kLeaseOveruse  ///< it takes far more than its quota is for; nothing is done about it
   };
   static constexpr int64_t kNoInstance = -1;
 
@@ -48,7 +49,7 @@ constexpr std::string_view pool_event_name(PoolChanged::Kind kind) noexcept {
       "pool.created",         "pool.deleted",          "pool.instance.starting", "pool.instance.ready",
       "pool.instance.failed", "pool.instance.stopped", "lease.refused",          "lease.pending",
       "lease.deploying",      "lease.active",          "lease.renewed",          "lease.released",
-      "lease.expired",        "lease.failed"};
+      "lease.expired",        "lease.failed",          "lease.overuse"};
   return kNames[static_cast<size_t>(kind)];
 }
 

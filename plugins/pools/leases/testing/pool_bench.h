@@ -76,8 +76,8 @@ class PoolBench : private PoolEvents, private LeaseUse {
     surroundings_ =
         std::make_unique<Surroundings>(Surroundings{*executor_, clock, log, servers, *listener_, servers,
                                                     placement_, settings, [this] { return make_id(); }});
-    manager = std::make_unique<PoolManager>(*surroundings_, *store, static_cast<PoolEvents&>(*this),
-                                            static_cast<LeaseUse*>(this));
+    manager = std::make_unique<PoolManager>(*surroundings_, *store, static_cast<PoolEvents&>(*this));
+    manager->set_use(this);
     run([&] { EXPECT_TRUE(manager->restore().ok()); });
   }
 
@@ -205,10 +205,11 @@ class PoolBench : private PoolEvents, private LeaseUse {
     events.emplace_back(pool_event_name(event.kind));
     if (watcher != nullptr) watcher->happened(event);
   }
-  std::optional<int64_t> last_use_ns(const LeaseRecord& lease) override {
-    const auto found = last_uses.find(lease.id);
+  std::optional<int64_t> last_use_ns(std::string_view lease) const override {
+    const auto found = last_uses.find(std::string(lease));
     return found == last_uses.end() ? std::nullopt : std::optional<int64_t>(found->second);
   }
+  const ObservedUse* observed(std::string_view) const override { return nullptr; }
 
   BestFitPlacement placement_;
   SerialExecutorPtr executor_;
