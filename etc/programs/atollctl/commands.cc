@@ -1,0 +1,300 @@
+#include "commands.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "completion.h"
+#include "views.h"
+
+namespace atl::ctl {
+namespace {
+
+using nlohmann::json;
+
+/// What was wrong, and how the program ends by it.
+struct Failure {
+  ExitCode code;
+  std::string text;
+};
+
+/// One run: CLI11 calls the command that was given, which asks and prints.
+class Program {
+ public:
+  explicit Program(const Context& context) : context_(context) {
+    app_.require_subcommand(1);
+    app_.fallthrough();
+    app_.add_option("-t,--target", settings_.url,
+                    "Server: http://HOST:PORT; else ATOLL_TARGET of the environment")
+        ->capture_default_str();
+    app_.add_option("--header", settings_.header,
+                    "A header that is sent along: \"NAME: VALUE\", such as a key");
+    app_.add_option("--ca-file", settings_.ca_file, "Certificates that are trusted (PEM), for https");
+    app_.add_option("--timeout", settings_.timeout_s, "Seconds for a call; 0: any time")
+        ->capture_default_str();
+    app_.add_flag("-z,--porcelain", porcelain_, "For scripts: no header, a tab between columns");
+    app_.add_flag("--json", json_, "The server's answer as it is");
+    add_pool_commands();
+    add_lease_commands();
+    add_other_commands();
+  }
+
+  int run(std::vector<std::string> arguments) {
+    if (const char* url = context_.environment("ATOLL_TARGET"); url != nullptr && *url != '\0')
+      settings_.url = url;
+    std::ranges::reverse(arguments);  // as CLI11 wants them
+    try {
+      app_.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      const int code = app_.exit(error, context_.out, context_.err);
+      return code == 0 ? kDone : kUsage;
+    } catch (const Failure& failure) {
+      context_.err << "atollctl: " << escaped(failure.text) << '\n';
+      return failure.code;
+    } catch (const json::exception&) {
+      context_.err << "atollctl: " << escaped(settings_.url) << " answers something that is not expected\n";
+      return kUnreachable;
+    }
+    return exit_code_;
+  }
+
+ private:
+  void add_pool_commands();
+  void add_lease_commands();
+  void add_lease_request(CLI::App& command);
+  void add_lease_names(CLI::App& lease);
+  void add_other_commands();
+
+  Format format() const { return json_ ? Format::kJson : porcelain_ ? Format::kPorcelain : Format::kTable; }
+  Target& target() {
+    if (target_ == nullptr) target_ = context_.connect(settings_);
+    return *target_;
+  }
+  json ask(const char* method, const std::string& path, const json& body = nullptr) {
+    return body_of(target().call(method, path, body));
+  }
+  static json body_of(Result<Answer> answer) {
+    if (!answer.ok()) throw Failure{kUnreachable, std::string(answer.status().message())};
+    if (answer->status >= 200 && answer->status < 300) return std::move(answer->body);
+    const json& body = answer->body;
+    for (const char* name : {"error", "reason"}) {
+      if (body.is_object() && body.contains(name) && body[name].is_string() && body[name] != "")
+        throw Failure{kRefused, body[name].get<std::string>()};
+    }
+    throw Failure{kRefused, cat("the server answers with status ", answer->status)};
+  }
+
+  json lease_request() const;
+  void create_lease();
+  void show_progress(const json& lease);
+  static CLI::App* command(CLI::App& of, const char* name, const char* help, std::function<void()> run) {
+    CLI::App* made = of.add_subcommand(name, help);
+    made->callback(std::move(run));
+    return made;
+  }
+
+  const Context& context_;
+  CLI::App app_{"Pools, leases and models of an Atoll server.", "atollctl"};
+  TargetSettings settings_;
+  bool porcelain_ = false, json_ = false;
+  std::unique_ptr<Target> target_;
+  int exit_code_ = kDone;
+  std::string progress_;  ///< the line that was written last
+
+  // What commands take.
+  std::string name_, lease_, shell_;
+  std::optional<uint32_t> min_, max_, cpus_, gpus_;
+  std::optional<uint64_t> quota_;
+  std::string runtime_, memory_, pool_, duration_, source_, key_;
+  std::vector<std::string> models_;
+  bool force_ = false, any_backends_ = false, auto_renew_ = false;
+};
+
+// --- pools ---
+
+void Program::add_pool_commands() {
+  CLI::App* pool = app_.add_subcommand("pool", "Pools of instances")->require_subcommand(1);
+  CLI::App* create = command(*pool, "create", "Make a pool", [this] {
+    json body = {{"name", name_}, {"quota", *quota_}, {"max_instances", *max_}};
+    if (min_) body["min_instances"] = *min_;
+    if (any_backends_) body["enforce_backends"] = false;
+    if (!runtime_.empty()) body["instance"]["runtime"] = runtime_;
+    if (cpus_) body["instance"]["cpus"] = *cpus_;
+    if (gpus_) body["instance"]["gpus"] = *gpus_;
+    if (!memory_.empty()) body["instance"]["memory"] = memory_;
+    print_pool(context_.out, ask("POST", "/v2/pools", body), format());
+  });
+  create->add_option("NAME", name_, "Its name")->required();
+  create->add_option("-q,--quota", quota_, "Of each instance, in a unit of your own")->required();
+  create->add_option("--max", max_, "Instances at most")->required();
+  create->add_option("--min", min_, "Instances that are kept up; 0 if it is not said");
+  create->add_option("--runtime", runtime_, "One of the launcher's runtimes");
+  create->add_option("--cpus", cpus_, "CPU cores of each instance");
+  create->add_option("--gpus", gpus_, "GPUs of each instance");
+  create->add_option("--memory", memory_, "Memory of each instance, such as 4GiB");
+  create->add_flag("--any-backends", any_backends_, "Instances may mix backends");
+  CLI::App* remove = command(*pool, "delete", "Delete a pool", [this] {
+    print_pool(context_.out, ask("DELETE", cat("/v2/pools/", escape(name_), force_ ? "?force=true" : "")),
+               format());
+  });
+  remove->add_option("NAME", name_, "The pool")->required();
+  remove->add_flag("--force", force_, "Release its leases first");
+  command(*pool, "list", "All pools",
+          [this] { print_pools(context_.out, ask("GET", "/v2/pools"), format()); });
+  CLI::App* status = command(*pool, "status", "A pool's instances, and how full they are", [this] {
+    print_pool(context_.out, ask("GET", "/v2/pools/" + escape(name_)), format());
+  });
+  status->add_option("NAME", name_, "The pool")->required();
+  CLI::App* update = command(*pool, "update", "Change how many instances a pool has", [this] {
+    json body = json::object();
+    if (min_) body["min_instances"] = *min_;
+    if (max_) body["max_instances"] = *max_;
+    print_pool(context_.out, ask("PATCH", "/v2/pools/" + escape(name_), body), format());
+  });
+  update->add_option("NAME", name_, "The pool")->required();
+  update->add_option("--min", min_, "Instances that are kept up");
+  update->add_option("--max", max_, "Instances at most");
+}
+
+// --- leases ---
+
+void Program::add_lease_request(CLI::App& command) {
+  command.add_option("-p,--pool,--triton-pool", pool_, "The pool")->required();
+  command.add_option("-q,--quota", quota_, "What it takes of one instance")->required();
+  command.add_option("-m,--model", models_, "NAME=REPOSITORY, or NAME of the --source; loaded in this order")
+      ->required()
+      ->take_all()
+      ->expected(1);
+  command.add_option("-s,--source", source_, "Model repository of models without one");
+  command.add_option("-d,--duration", duration_, "Such as 90s, 4h; else the server's default");
+  command.add_flag("--auto-renew", auto_renew_, "It goes on while it is used");
+  command.add_option("--idempotency-key", key_, "A call with the same one gives the same lease");
+}
+
+json Program::lease_request() const {
+  json models = json::array();
+  for (const std::string& model : models_) {
+    const size_t equal = model.find('=');
+    const std::string source = equal == std::string::npos ? source_ : model.substr(equal + 1);
+    if (source.empty())
+      throw Failure{kUsage, cat("--model ", model, ": expected NAME=REPOSITORY, or --source")};
+    models.push_back({{"name", model.substr(0, equal)}, {"source", source}});
+  }
+  json body = {{"pool", pool_}, {"quota", *quota_}, {"models", std::move(models)}};
+  if (!duration_.empty()) body["duration"] = duration_;
+  if (auto_renew_) body["auto_renew"] = true;
+  if (!key_.empty()) body["idempotency_key"] = key_;
+  return body;
+}
+
+void Program::show_progress(const json& lease) {
+  const std::string line = progress_line(lease);
+  if (line == progress_ || format() != Format::kTable) return;
+  // The line before is overwritten where that can be seen.
+  context_.err << (context_.is_terminal ? "\r\x1b[K" : "") << line << (context_.is_terminal ? "" : "\n")
+               << std::flush;
+  progress_ = line;
+}
+
+void Program::create_lease() {
+  Result<Answer> answer =
+      target().follow("/v2/leases", lease_request(), [this](const json& lease) { show_progress(lease); });
+  if (context_.is_terminal && !progress_.empty()) context_.err << '\n';
+  const json lease = body_of(std::move(answer));
+  print_lease(context_.out, lease, format());
+  if (lease.is_object() && lease.value("state", "") != "ACTIVE") exit_code_ = kRefused;
+}
+
+void Program::add_lease_commands() {
+  CLI::App* lease = app_.add_subcommand("lease", "Leases of parts of instances")->require_subcommand(1);
+  add_lease_request(*command(*lease, "create", "Lease a part of an instance, and wait until its models serve",
+                             [this] { create_lease(); }));
+  add_lease_request(*command(*lease, "plan", "Where a lease would go; nothing is changed", [this] {
+    print_plan(context_.out, ask("POST", "/v2/leases?dry_run=true", lease_request()), format());
+  }));
+  CLI::App* list = command(*lease, "list", "All leases", [this] {
+    print_leases(context_.out, ask("GET", pool_.empty() ? "/v2/leases" : "/v2/leases?pool=" + escape(pool_)),
+                 format());
+  });
+  list->add_option("-p,--pool", pool_, "Of this pool only");
+  const auto of_lease = [this](CLI::App* of) {
+    of->add_option("LEASE", lease_, "Its id, or a name of it")->required();
+  };
+  of_lease(command(*lease, "release", "End a lease", [this] {
+    print_lease(context_.out, ask("DELETE", "/v2/leases/" + escape(lease_)), format());
+  }));
+  of_lease(command(*lease, "status", "A lease and its models", [this] {
+    print_lease(context_.out, ask("GET", "/v2/leases/" + escape(lease_)), format());
+  }));
+  CLI::App* renew = command(*lease, "renew", "Let a lease go on", [this] {
+    const json body = duration_.empty() ? json::object() : json{{"duration", duration_}};
+    print_lease(context_.out, ask("POST", cat("/v2/leases/", escape(lease_), "/renew"), body), format());
+  });
+  of_lease(renew);
+  renew->add_option("-d,--duration", duration_, "From now on; else the lease's own");
+  add_lease_names(*lease);
+}
+
+void Program::add_lease_names(CLI::App& lease) {
+  CLI::App* name = lease.add_subcommand("name", "Names that stand for leases")->require_subcommand(1);
+  CLI::App* create =
+      command(*name, "create", "Let a name stand for a lease, in place of another one", [this] {
+        const json made = ask("PUT", "/v2/lease_names/" + escape(name_), {{"lease", lease_}});
+        print_names(context_.out, {{"names", json::array({made})}}, format());
+      });
+  create->add_option("NAME", name_, "The name")->required();
+  create->add_option("LEASE", lease_, "Id of the lease")->required();
+  CLI::App* remove = command(*name, "delete", "Delete a name; its lease stays", [this] {
+    const json gone = ask("DELETE", "/v2/lease_names/" + escape(name_));
+    if (format() == Format::kJson) context_.out << gone.dump(2) << '\n';
+  });
+  remove->add_option("NAME", name_, "The name")->required();
+  command(*name, "list", "All names",
+          [this] { print_names(context_.out, ask("GET", "/v2/lease_names"), format()); });
+}
+
+// --- models and the server ---
+
+void Program::add_other_commands() {
+  CLI::App* model = app_.add_subcommand("model", "Models of the server that is asked")->require_subcommand(1);
+  for (const auto& [verb, help] :
+       {std::pair{"load", "Load a model"}, std::pair{"unload", "Unload a model"}}) {
+    CLI::App* change = command(*model, verb, help, [this, action = verb] {
+      ask("POST", cat("/v2/repository/models/", escape(name_), "/", action), json::object());
+    });
+    change->add_option("NAME", name_, "The model")->required();
+  }
+  command(*model, "list", "The index of its repository", [this] {
+    print_models(context_.out, ask("POST", "/v2/repository/index", json::object()), format());
+  });
+  CLI::App* server = app_.add_subcommand("server", "The server that is asked")->require_subcommand(1);
+  command(*server, "status", "Whether it is there, and what it is", [this] {
+    json status = ask("GET", "/v2");
+    const Result<Answer> ready = target().call("GET", "/v2/health/ready", nullptr);
+    const bool is_ready = ready.ok() && ready.value().status == 200;
+    status["ready"] = is_ready;
+    if (!is_ready) exit_code_ = kRefused;
+    if (format() == Format::kJson) {
+      context_.out << status.dump(2) << '\n';
+      return;
+    }
+    Table table({"SERVER", "VERSION", "READY"});
+    table.add({status.value("name", ""), status.value("version", ""), is_ready ? "yes" : "no"});
+    table.print(context_.out, format());
+  });
+  CLI::App* completion =
+      command(app_, "completion", "A script for the shell: source <(atollctl completion bash)",
+              [this] { context_.out << completion_script(app_, shell_).value_or(""); });
+  completion->add_option("SHELL", shell_, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+}
+
+}  // namespace
+
+int run(std::vector<std::string> arguments, const Context& context) {
+  return Program(context).run(std::move(arguments));
+}
+
+}  // namespace atl::ctl
