@@ -23,7 +23,7 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
     libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libtritonserver.so", "libonnxruntime.so.1")}
     programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
     assert installed == plugins | libraries | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
-                                                     "share/doc/atoll/LICENSE"}
+                                                     "share/atoll/pools.proto", "share/doc/atoll/LICENSE"}
 
 
 def test_no_file_points_into_the_tree_it_was_built_in(server_prefix):

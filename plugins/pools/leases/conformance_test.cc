@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "atoll/stop_executor.h"
+#include "atoll/testing/conformance/grpc_calls.h"
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/conformance/launcher.h"
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/temporary_directory.h"
 #include "atoll/testing/thread_executor.h"
+#include "pools/leases/grpc_pool_calls.h"
 #include "pools/leases/http_calls.h"
+#include "pools/leases/messages.h"
 #include "pools/leases/servers_with_folders.h"
 #include "pools/leases/testing/best_fit_placement.h"
 #include "pools/leases/testing/fake_servers.h"
@@ -104,7 +107,7 @@ class InstantServers final : public Launcher, public pools::ModelHost {
 };
 
 /// The calls of a manager on a real thread, with one pool.
-class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
+class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, private pools::PoolEvents {
  public:
   RealPools() {
     executor_ = std::move(threads_.create("pools", {})).value();
@@ -117,6 +120,7 @@ class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
     manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this));
     forward_.to = &*manager_;
     calls_.emplace(*manager_, *with_);
+    grpc_calls_.emplace(*manager_, *with_);
     run([&] {
       pools::PoolDefinition pool;
       pool.name = "p";
@@ -130,8 +134,12 @@ class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
     stop_executor(executor_);
   }
   HttpRoutes& routes() override { return *calls_; }
+  GrpcCalls& calls() override { return *grpc_calls_; }
   void drain() override {
-    run([&] { calls_->drain(); });
+    run([&] {
+      calls_->drain();
+      grpc_calls_->drain();
+    });
   }
 
  private:
@@ -167,6 +175,7 @@ class RealPools final : public HttpRoutesUnderTest, private pools::PoolEvents {
   std::optional<pools::Surroundings> with_;
   std::optional<pools::PoolManager> manager_;
   std::optional<pools::HttpCalls> calls_;
+  std::optional<pools::GrpcPoolCalls> grpc_calls_;
 };
 
 std::vector<HttpRoutesCase> cases() {
@@ -195,6 +204,37 @@ std::vector<HttpRoutesCase> cases() {
 std::shared_ptr<HttpRoutesUnderTest> make_pools() { return std::make_shared<RealPools>(); }
 INSTANTIATE_TEST_SUITE_P(Pools, HttpRoutesConformance,
                          ::testing::Values(HttpRoutesProvider{"pools", make_pools, cases(), {}}));
+
+std::vector<GrpcCallsCase> grpc_cases() {
+  const auto lease = [](const char* model) {
+    pools::v1::LeaseDefinition definition;
+    definition.set_pool("p");
+    definition.set_quota(1);
+    definition.add_models()->set_name(model);
+    definition.mutable_models(0)->set_source("/m");
+    return definition.SerializeAsString();
+  };
+  const std::string pool = "/pools.v1.PoolService/", of_lease = "/pools.v1.LeaseService/";
+  return {{pool + "List"},
+          {pool + "Create", {}, Code::kInvalidArgument},
+          {pool + "Status", {}, Code::kNotFound},
+          {pool + "Update", {}, Code::kNotFound},
+          {pool + "Delete", {}, Code::kNotFound},
+          {of_lease + "Renew", {}, Code::kNotFound},
+          {of_lease + "Status", {}, Code::kNotFound},
+          {of_lease + "SetName", {}, Code::kInvalidArgument},
+          {of_lease + "DeleteName", {}, Code::kNotFound},
+          {of_lease + "List"},
+          {of_lease + "ListNames"},
+          {of_lease + "Acquire", {lease("quick")}},
+          {of_lease + "Acquire", {lease("never")}, Code::kOk, /*lasts=*/true},
+          {of_lease + "Plan", {lease("quick")}},
+          {of_lease + "Release", {}, Code::kNotFound}};
+}
+
+std::shared_ptr<GrpcCallsUnderTest> make_grpc_pools() { return std::make_shared<RealPools>(); }
+INSTANTIATE_TEST_SUITE_P(Pools, GrpcCallsConformance,
+                         ::testing::Values(GrpcCallsProvider{"pools", make_grpc_pools, grpc_cases(), {}}));
 
 }  // namespace
 }  // namespace atl::test

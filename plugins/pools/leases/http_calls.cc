@@ -88,44 +88,36 @@ struct HttpCalls::Call {
 };
 
 /// One exchange that waits for a lease.
-class HttpCalls::Waiting final : public LeaseWatcher,
-                                 private CancelListener,
-                                 public std::enable_shared_from_this<Waiting> {
+class HttpCalls::Waiting final : public LeaseWaiting {
  public:
-  /// \param for_its_end  else for its being ACTIVE, too
-  Waiting(HttpCalls& calls, const Call& call, std::string lease, bool for_its_end)
-      : calls_(calls),
+  Waiting(const PoolManager& manager, const Call& call, std::string lease, bool for_its_end)
+      : LeaseWaiting(call.exchange->cancellation(), std::move(lease), for_its_end),
+        manager_(manager),
         exchange_(*call.exchange),
-        lease_(std::move(lease)),
-        for_its_end_(for_its_end),
         streams_(call.wants_events) {}
   virtual ~Waiting() = default;
 
-  const std::string& lease() const noexcept { return lease_; }
-
-  void begin() {
-    if (!exchange_.cancellation().listen(this, nullptr)) return end(499, error_json("the client has gone"));
-    if (streams_) {
-      HttpReply reply;
-      reply.content_type = kEvents;
-      exchange_.begin(reply);
-      has_begun_ = true;
-    }
-    lease_changed(*calls_.manager_.find_lease(lease_));
+ private:
+  void begin() override {
+    if (!streams_) return;
+    HttpReply reply;
+    reply.content_type = kEvents;
+    exchange_.begin(reply);
+    has_begun_ = true;
   }
-  void lease_changed(const Lease& lease) override {
-    if (has_ended_) return;
-    const std::string json = lease_json(calls_.manager_, lease);
-    const bool is_over = is_final(lease.state()) || (!for_its_end_ && lease.state() == LeaseState::kActive);
-    if (streams_ && !exchange_.write(cat("data: ", json, "\n\n")).ok()) return end(499, {});
-    if (is_over) end(status_of(lease), json);
+  bool show(const Lease& lease) override {
+    return !streams_ || exchange_.write(cat("data: ", lease_json(manager_, lease), "\n\n")).ok();
+  }
+  /// A model that can not be loaded is the client's matter, an instance that can not be started is not.
+  void finish(const Lease& lease) override {
+    const int failed = lease.record.failure == Code::kFailedPrecondition ? 422 : 503;
+    end(has_failed(lease) ? failed : 200, lease_json(manager_, lease));
+  }
+  void give_up(const Status& why) override {
+    end(why.code() == Code::kCancelled ? 499 : 503, error_json(why.message()));
   }
   /// \param json  of what does not stream
   void end(int status, std::string json) {
-    if (std::exchange(has_ended_, true)) return;
-    const std::shared_ptr<Waiting> self = shared_from_this();
-    calls_.forget(*this);
-    exchange_.cancellation().stop_listening();
     if (has_begun_) return exchange_.end();
     HttpReply reply;
     reply.status = status;
@@ -133,22 +125,10 @@ class HttpCalls::Waiting final : public LeaseWatcher,
     exchange_.answer(reply, std::move(json));
   }
 
- private:
-  /// Of a lease that failed: a model that can not be loaded is the client's matter, an instance that can not be started
-  /// is not.
-  int status_of(const Lease& lease) const {
-    if (lease.state() != LeaseState::kFailed || for_its_end_) return 200;
-    return lease.record.failure == Code::kFailedPrecondition ? 422 : 503;
-  }
-  void on_cancel(void*) noexcept override {
-    calls_.with_.executor.post(make_task([self = shared_from_this()] { self->end(499, {}); }));
-  }
-
-  HttpCalls& calls_;
+  const PoolManager& manager_;
   HttpExchange& exchange_;
-  const std::string lease_;
-  const bool for_its_end_, streams_;
-  bool has_begun_ = false, has_ended_ = false;
+  const bool streams_;
+  bool has_begun_ = false;
 };
 
 std::vector<HttpRoute> HttpCalls::all_routes() {
@@ -222,11 +202,6 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
 
 // --- leases ---
 
-std::string HttpCalls::lease_id_of(const std::string& id_or_name) const {
-  const auto named = manager_.names().find(id_or_name);
-  return named == manager_.names().end() ? id_or_name : named->second;
-}
-
 void HttpCalls::serve_leases(Call& call) {
   if (call.is("GET")) return call.answer(200, leases_json(manager_, call.value("pool")));
   acquire(call);
@@ -248,7 +223,7 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
   constexpr std::string_view kRenew = "/renew";
   const bool renews = call.is("POST");
   if (renews && !path.ends_with(kRenew)) return call.answer(404, error_json("Not Found"));
-  const std::string id = lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
+  const std::string id = manager_.lease_id_of(renews ? path.substr(0, path.size() - kRenew.size()) : path);
   if (renews) {
     Result<std::optional<int64_t>> duration = read_renewal(call.body);
     if (!duration.ok()) return call.refuse(duration.status());
@@ -265,22 +240,12 @@ void HttpCalls::serve_lease(Call& call, const std::string& path) {
 }
 
 void HttpCalls::wait_for(Call& call, const std::string& lease, bool for_its_end) {
-  auto waiting = std::make_shared<Waiting>(*this, call, lease, for_its_end);
-  waiting_.insert(waiting);
-  (void)manager_.watch(lease, *waiting).ok();
-  waiting->begin();
-}
-
-void HttpCalls::forget(Waiting& waiting) {
-  manager_.stop_watching(waiting.lease(), waiting);
-  waiting_.erase(waiting.shared_from_this());
+  waits_.add(std::make_shared<Waiting>(manager_, call, lease, for_its_end));
 }
 
 void HttpCalls::drain() {
   drains_ = true;
-  const std::set<std::shared_ptr<Waiting>> all = waiting_;
-  for (const auto& waiting : all)
-    waiting->end(503, error_json(cat("the server is ending; lease '", waiting->lease(), "' goes on")));
+  waits_.drain();
 }
 
 // --- names ---

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "atoll/http_routes.h"
+#include "pools/leases/lease_waits.h"
 #include "pools/leases/pool_manager.h"
 
 namespace atl::pools {
@@ -20,7 +21,8 @@ int http_status(const Status& refusal) noexcept;
 class HttpCalls final : public HttpRoutes {
  public:
   /// \param manager  on the executor of `with`; both outlive this
-  HttpCalls(PoolManager& manager, const Surroundings& with) : manager_(manager), with_(with) {}
+  HttpCalls(PoolManager& manager, const Surroundings& with)
+      : manager_(manager), with_(with), waits_(manager, with.executor) {}
   HttpCalls(const HttpCalls&) = delete;
   HttpCalls& operator=(const HttpCalls&) = delete;
   virtual ~HttpCalls() = default;
@@ -36,7 +38,6 @@ class HttpCalls final : public HttpRoutes {
  private:
   struct Call;
   class Waiting;
-  friend class Waiting;
 
   void serve(Call& call);
   void serve_pools(Call& call);
@@ -46,16 +47,13 @@ class HttpCalls final : public HttpRoutes {
   void serve_names(Call& call);
   void serve_name(Call& call, const std::string& name);
   void acquire(Call& call);
-  /// The lease of an id or a name; as it is if there is none.
-  std::string lease_id_of(const std::string& id_or_name) const;
   void answer_pool(Call& call, std::string_view name);
   void wait_for(Call& call, const std::string& lease, bool for_its_end);
-  void forget(Waiting& waiting);
 
   PoolManager& manager_;
   const Surroundings& with_;
   bool drains_ = false;
-  std::set<std::shared_ptr<Waiting>> waiting_;
+  LeaseWaits waits_;
 };
 
 }  // namespace atl::pools

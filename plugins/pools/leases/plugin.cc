@@ -35,7 +35,7 @@ class PoolsPlugin final : public Plugin {
     launcher_.reset();
     placement_.reset();
   }
-  PoolService& routes() noexcept { return *service_; }
+  PoolService& calls() noexcept { return *service_; }
   PoolMetrics& metrics() noexcept { return service_->metrics(); }
 
  private:
@@ -51,8 +51,9 @@ ATOLL_PLUGIN(PoolsPlugin,
              {.name = "pools/leases",
               .version = "1.0.0",
               .license = "Apache-2.0",
-              .help = "Keeps pools of servers and leases parts of them out by quota, over the HTTP frontend.",
-              .provides = {provide<HttpRoutes, &PoolsPlugin::routes>(),
+              .help = "Keeps pools of servers and leases parts of them out by quota, over the frontends.",
+              .provides = {provide<HttpRoutes, &PoolsPlugin::calls>(),
+                           provide<GrpcCalls, &PoolsPlugin::calls>(),
                            provide<MetricSource, &PoolsPlugin::metrics>()},
               .needs = {need<Launcher>(), need<Placement>()},
               .options = kPoolOptions});

@@ -101,6 +101,8 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   /// Errors: NOT_FOUND; as Store::write().
   Status delete_name(std::string_view name);
   const std::map<std::string, std::string, std::less<>>& names() const noexcept { return names_; }
+  /// The lease of an id or a name; the text itself if there is none.
+  std::string lease_id_of(std::string_view id_or_name) const;
   /// The first one that stands for the lease; empty: none does.
   std::string_view lease_name(const Lease& lease) const;
 

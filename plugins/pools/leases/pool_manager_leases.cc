@@ -390,6 +390,11 @@ void PoolManager::bind_name(const std::string& name, const std::string& lease) {
   leases_.at(lease).names.insert(name);
 }
 
+std::string PoolManager::lease_id_of(std::string_view id_or_name) const {
+  const auto named = names_.find(id_or_name);
+  return named == names_.end() ? std::string(id_or_name) : named->second;
+}
+
 std::string_view PoolManager::lease_name(const Lease& lease) const {
   const auto found = leases_.find(lease.id());
   return found == leases_.end() || found->second.names.empty() ? std::string_view()

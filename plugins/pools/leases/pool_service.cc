@@ -46,7 +46,8 @@ struct PoolService::Open {
              [this] { return boost::uuids::to_string(make_uuid()); }},
         manager(with, *store, static_cast<PoolEvents&>(service)),
         use(with, manager, http_host, static_cast<PoolEvents&>(service), service.settings_.use),
-        calls(manager, with) {
+        calls(manager, with),
+        grpc_calls(manager, with) {
     manager.set_use(&use);
   }
 
@@ -60,6 +61,7 @@ struct PoolService::Open {
   PoolManager manager;
   UseWatch use;
   HttpCalls calls;
+  GrpcPoolCalls grpc_calls;
 };
 
 // --- life ---
@@ -110,7 +112,7 @@ Status PoolService::open() {
     open_.reset();
     return status;
   }
-  calls_.store(&open_->calls, std::memory_order_release);
+  calls_.store(open_.get(), std::memory_order_release);
   refresh_metrics();
   look_at_use();
   return {};
@@ -137,7 +139,9 @@ Status PoolService::declare(PoolManager& manager) const {
 void PoolService::drain() noexcept {
   refuse_because(Status(Code::kUnavailable, "the server is shutting down"));
   (void)run_on(*executor_, [this] {
-    if (open_ != nullptr) open_->calls.drain();
+    if (open_ == nullptr) return true;
+    open_->calls.drain();
+    open_->grpc_calls.drain();
     return true;
   });
 }
@@ -200,13 +204,22 @@ void PoolService::refuse_because(const Status& status) {
 std::vector<HttpRoute> PoolService::routes() const noexcept { return HttpCalls::all_routes(); }
 
 void PoolService::handle(std::string_view route, HttpExchange& exchange) noexcept {
-  if (HttpCalls* const calls = calls_.load(std::memory_order_acquire); calls != nullptr)
-    return calls->handle(route, exchange);
+  if (Open* const open = calls_.load(std::memory_order_acquire); open != nullptr)
+    return open->calls.handle(route, exchange);
   HttpReply reply;
   reply.status = 503;
   reply.content_type = "application/json";
   const std::scoped_lock lock(mutex_);
   exchange.answer(reply, error_json(closed_because_));
+}
+
+std::vector<GrpcMethod> PoolService::methods() const noexcept { return GrpcPoolCalls::all_methods(); }
+
+void PoolService::handle(std::string_view method, GrpcExchange& exchange) noexcept {
+  if (Open* const open = calls_.load(std::memory_order_acquire); open != nullptr)
+    return open->grpc_calls.handle(method, exchange);
+  const std::scoped_lock lock(mutex_);
+  exchange.end(unavailable(closed_because_));
 }
 
 }  // namespace atl::pools

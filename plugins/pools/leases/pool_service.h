@@ -11,6 +11,7 @@
 #include "atoll/http_routes.h"
 #include "atoll/launcher.h"
 #include "atoll/placement.h"
+#include "pools/leases/grpc_pool_calls.h"
 #include "pools/leases/http_calls.h"
 #include "pools/leases/http_client.h"
 #include "pools/leases/http_model_host.h"
@@ -23,9 +24,9 @@
 
 namespace atl::pools {
 
-/// Answers the calls over HTTP; they are refused until the state is open, which waits for an instance of this plugin that is
+/// Answers the calls over HTTP and gRPC; they are refused until the state is open, which waits for an instance of this plugin that is
 /// being replaced.
-class PoolService final : public HttpRoutes, private PoolEvents {
+class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvents {
  public:
   PoolService(Host& host, PluginSettings settings);
   PoolService(const PoolService&) = delete;
@@ -43,6 +44,9 @@ class PoolService final : public HttpRoutes, private PoolEvents {
   // --- HttpRoutes ---
   std::vector<HttpRoute> routes() const noexcept override;
   void handle(std::string_view route, HttpExchange& exchange) noexcept override;
+  // --- GrpcCalls ---
+  std::vector<GrpcMethod> methods() const noexcept override;
+  void handle(std::string_view method, GrpcExchange& exchange) noexcept override;
 
  private:
   /// What there is while the state is open; in the order in which the one needs the other.
@@ -64,9 +68,9 @@ class PoolService final : public HttpRoutes, private PoolEvents {
   const Placement* placement_ = nullptr;
   HttpClient client_;
   SerialExecutorPtr executor_, files_;
-  std::unique_ptr<Open> open_;              ///< the executor's
-  std::atomic<HttpCalls*> calls_{nullptr};  ///< null: not open
-  std::mutex mutex_;                        ///< guards what follows
+  std::unique_ptr<Open> open_;         ///< the executor's
+  std::atomic<Open*> calls_{nullptr};  ///< the same, for calls; null: not open
+  std::mutex mutex_;                   ///< guards what follows
   std::string closed_because_ = "pools are not open yet";
 };
 
