@@ -7,7 +7,7 @@
 
 namespace atl::pools {
 
-/// What requests to a lease's models have taken, since they were first looked at on their present instance.
+/// What requests to a lease's models have taken, since the models were loaded on their present instance.
 struct ObservedUse {
   uint64_t requests = 0;  ///< that have ended, failed ones too
   int64_t compute_ns = 0, queue_ns = 0;

@@ -75,6 +75,7 @@ void UseWatch::update(const Lease& lease, const std::string& server, const Model
     entry = {};
     entry.server = server;
     entry.last = sum;
+    entry.total = {sum.requests, sum.compute_ns, sum.queue_ns, 0};
     entry.window_since_ns = now_ns;
     // It may have been in use before this process was there to see it.
     if (sum.last_wall_ns > 0)
