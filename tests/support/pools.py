@@ -23,17 +23,23 @@ class Refused(Exception):
 class Pools:
     """The pools of a folder, kept by one server after the other."""
 
-    def __init__(self, folder, models, *settings):
+    def __init__(self, folder, models, *settings, launcher="launchers/process", environment=None):
         self.folder = pathlib.Path(folder)
         self.models = pathlib.Path(models)
         self.settings = (f'plugin.launcher.state_directory="{self.folder}/servers"',
                          f'plugin.pools.state_directory="{self.folder}/pools"',
                          f'plugin.pools.sources=["{self.models}"]',
-                         'plugin.launcher.stop_timeout="5s"', 'plugin.pools.backoff="50ms"', *settings)
+                         'plugin.pools.backoff="50ms"', *settings)
+        if launcher == "launchers/process":
+            self.settings = ('plugin.launcher.stop_timeout="5s"', *self.settings)
+        else:
+            self.settings = (f'plugin.launcher.use="{launcher}"', *self.settings)
+        self.environment = environment
         self.server = None
 
     def start(self):
-        self.server = Server(self.folder / "none", *self.settings, manifest=MANIFEST).wait_active()
+        self.server = Server(self.folder / "none", *self.settings, manifest=MANIFEST,
+                             environment=self.environment).wait_active()
         return self
 
     def kill(self):

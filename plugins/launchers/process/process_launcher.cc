@@ -24,29 +24,10 @@ constexpr int64_t kLookIntervalNs = 50 * kNsPerMs;
 /// Of frontends that begin to listen one after the other.
 constexpr int64_t kGrpcWaitNs = kNsPerSecond;
 
-/// Ids become names of folders.
-bool is_id(std::string_view id) {
-  const auto is_odd = [](char c) {
-    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-');
-  };
-  return !id.empty() && id.size() <= 128 && std::ranges::none_of(id, is_odd);
-}
-
 std::string join(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
   return all;
-}
-
-/// As a setting of the server's manifest, if it is an Atoll.
-std::string linked_paths(const std::vector<std::string>& sources) {
-  std::string list;
-  for (const std::string& source : sources) {
-    list += list.empty() ? "\"" : ", \"";
-    for (char c : source) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-    list += '"';
-  }
-  return cat("ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=[", list, "]");
 }
 
 /// Sockets whose ports are free, until they are closed. Another process may be quicker then: the server fails to start,
@@ -123,7 +104,7 @@ Status ProcessLauncher::restore() {
   for (fs::directory_iterator entry(settings_.state_directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string id = entry->path().filename();
-    if (is_id(id) && entry->is_directory(error)) restore_server(id);
+    if (is_server_id(id) && entry->is_directory(error)) restore_server(id);
   }
   if (error)
     return invalid_argument("option 'state_directory': ", settings_.state_directory, ": ", error.message());
@@ -179,7 +160,7 @@ void ProcessLauncher::start_server(const ServerSpec& spec, LauncherListener& lis
 }
 
 Status ProcessLauncher::try_start(const ServerSpec& spec, LauncherListener& listener) {
-  if (!is_id(spec.id) || servers_.contains(spec.id))
+  if (!is_server_id(spec.id) || servers_.contains(spec.id))
     return invalid_argument("'", spec.id, "' is no id of a new server");
   Result<MachineParts> parts = book_.take(spec);
   if (!parts.ok()) return std::move(parts).status();
@@ -226,7 +207,7 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
   child.words = runtime->second.fill(places);
   child.log = folder + "/log";
   child.cpu_cores = record.cpu_cores;
-  if (!spec.sources.empty()) child.environment.push_back(linked_paths(spec.sources));
+  if (!spec.sources.empty()) child.environment.push_back(linked_paths_variable(spec.sources));
   if (!record.gpus.empty()) child.environment.push_back("CUDA_VISIBLE_DEVICES=" + join(record.gpus));
   return Child::start(child);
 }

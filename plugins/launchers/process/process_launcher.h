@@ -13,11 +13,11 @@
 #include "atoll/gate.h"
 #include "atoll/launcher.h"
 #include "atoll/log.h"
+#include "launchers/common/server_log.h"
 #include "launchers/process/child.h"
 #include "launchers/process/machine_parts.h"
 #include "launchers/process/memory_group.h"
 #include "launchers/process/process_record.h"
-#include "launchers/process/server_log.h"
 #include "launchers/process/settings.h"
 
 namespace atl::launchers {

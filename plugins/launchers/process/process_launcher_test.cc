@@ -27,11 +27,13 @@ constexpr const char* kServer =
     "sh -c \"echo Started GRPCInferenceService at 127.0.0.1:2; echo Started HTTPService at 127.0.0.1:1; "
     "exec sleep 1000\"";
 
+constexpr std::string_view kPlaces[] = {"repository", "pool", "http_port", "grpc_port"};
+
 ProcessSettings settings_in(const std::string& directory) {
   ProcessSettings settings;
   settings.state_directory = directory;
   const auto add = [&](const char* name, const std::string& text) {
-    settings.runtimes.emplace(name, std::move(CommandLine::parse(text)).value());
+    settings.runtimes.emplace(name, std::move(CommandLine::parse(text, kPlaces)).value());
   };
   add("server", kServer);
   add("http_only", "sh -c \"echo Started HTTPService at 127.0.0.1:1; exec sleep 1000\"");

@@ -19,6 +19,9 @@ constexpr std::string_view kAtoll =
     "{bin}/tritonserver --model-repository={repository} --model-control-mode=explicit "
     "--http-address=127.0.0.1 --http-port=0 --grpc-address=127.0.0.1 --grpc-port=0 --allow-metrics=false";
 
+constexpr std::string_view kPlaces[] = {"bin",      "repository", "id",       "pool",
+                                        "instance", "http_port",  "grpc_port"};
+
 std::vector<uint32_t> own_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -28,20 +31,6 @@ std::vector<uint32_t> own_cores() {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
   return cores;
-}
-
-Status read_runtimes(const Options& options, ProcessSettings& settings) {
-  std::map<std::string, std::string> texts = options.get_map("runtimes");
-  texts.try_emplace("atoll", kAtoll);
-  for (const auto& [name, text] : texts) {
-    Result<CommandLine> line = CommandLine::parse(text);
-    if (!line.ok()) return std::move(line).status().note("option 'runtimes': '" + name + "'");
-    settings.runtimes.emplace(name, std::move(line).value());
-  }
-  settings.default_runtime = options.get_string("default_runtime");
-  if (settings.runtimes.contains(settings.default_runtime)) return {};
-  return invalid_argument("option 'default_runtime' is '", settings.default_runtime,
-                          "', which is none of 'runtimes'");
 }
 
 Status read_machine(const Options& options, MachineParts& machine) {
@@ -76,7 +65,10 @@ Result<ProcessSettings> ProcessSettings::read(const Options& options) {
   settings.state_directory = options.get_string("state_directory");
   if (settings.state_directory.empty()) return invalid_argument("option 'state_directory' is empty");
   settings.state_directory = std::filesystem::absolute(settings.state_directory).lexically_normal();
-  ATOLL_RETURN_IF_ERROR(read_runtimes(options, settings));
+  Result<std::map<std::string, CommandLine>> runtimes = read_runtimes(options, kAtoll, kPlaces);
+  if (!runtimes.ok()) return std::move(runtimes).status();
+  settings.runtimes = std::move(runtimes).value();
+  settings.default_runtime = options.get_string("default_runtime");
   ATOLL_RETURN_IF_ERROR(read_machine(options, settings.machine));
   settings.cgroup = options.get_string("cgroup");
   if (std::error_code error;

@@ -7,7 +7,7 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
-#include "launchers/process/command_line.h"
+#include "launchers/common/command_line.h"
 #include "launchers/process/machine_parts.h"
 
 namespace atl::launchers {

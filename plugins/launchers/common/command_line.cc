@@ -1,4 +1,4 @@
-#include "launchers/process/command_line.h"
+#include "launchers/common/command_line.h"
 
 #include <algorithm>
 #include <iomanip>
@@ -6,9 +6,6 @@
 
 namespace atl::launchers {
 namespace {
-
-constexpr std::string_view kPlaces[] = {"bin",      "repository", "id",       "pool",
-                                        "instance", "http_port",  "grpc_port"};
 
 /// The next "{name}" at or behind `from`. Braces around anything but a name are text.
 struct Place {
@@ -28,7 +25,7 @@ Place find_place(std::string_view word, size_t from) {
 
 }  // namespace
 
-Result<CommandLine> CommandLine::parse(std::string_view text) {
+Result<CommandLine> CommandLine::parse(std::string_view text, PlaceNames known) {
   CommandLine line;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> std::ws && words.peek() != std::istringstream::traits_type::eof();) {
@@ -42,11 +39,10 @@ Result<CommandLine> CommandLine::parse(std::string_view text) {
     if (is_quoted && words.eof() && (text.size() == begin + 1 || text.back() != '"'))
       return invalid_argument("a double quote has no end");
     for (Place place = find_place(word, 0); !place.name.empty(); place = find_place(word, place.begin + 1)) {
-      if (std::ranges::find(kPlaces, place.name) != std::end(kPlaces)) continue;
-      return invalid_argument(
-          "'{", place.name,
-          "}' is filled by nobody; expected {bin}, {repository}, {id}, {pool}, {instance}, "
-          "{http_port} or {grpc_port}");
+      if (std::ranges::find(known, place.name) != known.end()) continue;
+      std::string all;
+      for (std::string_view name : known) all += cat(all.empty() ? "{" : ", {", name, "}");
+      return invalid_argument("'{", place.name, "}' is filled by nobody; expected one of ", all);
     }
     line.words_.push_back(word);
   }
@@ -76,6 +72,38 @@ std::vector<std::string> CommandLine::fill(const Places& places) const {
     filled.push_back(text.append(word, from));
   }
   return filled;
+}
+
+Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
+                                                         PlaceNames known) {
+  std::map<std::string, std::string> texts = options.get_map("runtimes");
+  texts.try_emplace("atoll", atoll);
+  std::map<std::string, CommandLine> runtimes;
+  for (const auto& [name, text] : texts) {
+    Result<CommandLine> line = CommandLine::parse(text, known);
+    if (!line.ok()) return std::move(line).status().note("option 'runtimes': '" + name + "'");
+    runtimes.emplace(name, std::move(line).value());
+  }
+  if (const std::string& chosen = options.get_string("default_runtime"); !runtimes.contains(chosen))
+    return invalid_argument("option 'default_runtime' is '", chosen, "', which is none of 'runtimes'");
+  return runtimes;
+}
+
+std::string linked_paths_variable(const std::vector<std::string>& sources) {
+  std::string list;
+  for (const std::string& source : sources) {
+    list += list.empty() ? "\"" : ", \"";
+    for (char c : source) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    list += '"';
+  }
+  return cat("ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=[", list, "]");
+}
+
+bool is_server_id(std::string_view id) {
+  const auto is_odd = [](char c) {
+    return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-');
+  };
+  return !id.empty() && id.size() <= 128 && std::ranges::none_of(id, is_odd);
 }
 
 }  // namespace atl::launchers

@@ -1,4 +1,4 @@
-#include "launchers/process/server_log.h"
+#include "launchers/common/server_log.h"
 
 #include <algorithm>
 #include <filesystem>

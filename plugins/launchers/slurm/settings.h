@@ -1,0 +1,29 @@
+/// Options of launchers/slurm, read and checked.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "launchers/common/command_line.h"
+
+namespace atl::launchers {
+
+struct SlurmSettings {
+  std::string state_directory;
+  std::map<std::string, CommandLine> runtimes;
+  std::string default_runtime;
+  std::vector<std::string> sbatch_options;
+  bool on_node_address = false;
+  int64_t poll_interval_ns = 0;
+  int64_t queue_timeout_ns = 0;
+  int64_t command_timeout_ns = 0;
+
+  /// Errors: INVALID_ARGUMENT names the option.
+  static Result<SlurmSettings> read(const Options& options);
+};
+
+}  // namespace atl::launchers
