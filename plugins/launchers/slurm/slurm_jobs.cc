@@ -33,7 +33,7 @@ bool is_number(std::string_view text) {
 }
 
 /// For a shell.
-std::string quoted(std::string_view word) {
+std::string shell_word(std::string_view word) {
   std::string text = "'";
   for (char c : word) {
     if (c == '\'') {
@@ -103,7 +103,7 @@ std::string job_script(const std::vector<std::string>& words, bool on_node_addre
   // Interfaces' addresses, of which the first is the one that has the node's routes.
   std::string script =
       cat("#!/bin/sh\nhost=", on_node_address ? "$(hostname -I)\nhost=${host%% *}" : "127.0.0.1", "\nexec");
-  for (const std::string& word : words) script += " " + quoted(word);
+  for (const std::string& word : words) script += " " + shell_word(word);
   return script + "\n";
 }
 
