@@ -169,6 +169,9 @@ def test_instances_end_with_the_server_where_they_are_meant_to(tmp_path, models)
         pools.create(min_instances=1)
         lease = pools.acquire("a")
         process = pools.processes()[0]
+        pools.reload("launchers/process", 'max_log_size = "1MiB"')
+        eventually(lambda: state_of(pools, lease) == "ACTIVE", WAIT_S)
+        assert pools.processes() == [process], "it is not the server that ends"
         assert pools.server.stop() == 0
         assert pools.processes() == []
         with pytest.raises(ProcessLookupError):
@@ -179,14 +182,34 @@ def test_instances_end_with_the_server_where_they_are_meant_to(tmp_path, models)
         pools.close()
 
 
-def test_a_reload_takes_the_pools_over(pools, tmp_path):
+def state_of(pools, lease):
+    """Of a lease; none while the pools are being taken over."""
+    try:
+        return pools.lease(lease)["state"]
+    except Refused as refused:
+        assert refused.status == 503, refused
+        return None
+
+
+@pytest.mark.parametrize("plugin, setting", [("pools/leases", 'history = "30m"'), ("placement/best_fit", ""),
+                                             ("launchers/process", 'max_log_size = "1MiB"')])
+def test_a_reload_takes_the_pools_over(pools, plugin, setting):
     pools.create()
     lease = pools.acquire("a")
     processes = pools.processes()
-    pools.server.process.send_signal(signal.SIGHUP)
-    pools.server.wait_for_line(r"reloaded: generation 2")
-    assert pools.lease(lease)["state"] == "ACTIVE"
+    if plugin == "placement/best_fit":
+        pools.manifest.write_text(pools.manifest.read_text().replace(plugin, "placement/spread"))
+        pools.reload("placement/spread", "")
+    else:
+        pools.reload(plugin, setting)
+    pools.server.newest_line("pools are taken over")
+    eventually(lambda: state_of(pools, lease) == "ACTIVE", WAIT_S)
     assert pools.processes() == processes
+    assert pools.lease(lease)["address"] == lease["address"]
+    with tritonclient.http.InferenceServerClient(lease["address"]) as client:
+        assert infer(client, tritonclient.http, "a") == [[1, 2]]
+    assert pools.acquire("b")["state"] == "ACTIVE"
+    assert pools.release(lease)["state"] == "RELEASED"
 
 
 def test_an_instance_that_can_not_be_started_says_why(tmp_path, models):

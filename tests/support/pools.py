@@ -36,9 +36,18 @@ class Pools:
             self.settings = (f'plugin.launcher.use="{launcher}"', *self.settings)
         self.environment = environment
         self.server = None
+        self.manifest = self.folder / "pools.toml"
+        self.manifest.write_text(MANIFEST.read_text())
+
+    def reload(self, plugin, setting):
+        """With a further setting of one plugin, which is replaced by that."""
+        use = f'use = "{plugin}"\n'
+        self.manifest.write_text(self.manifest.read_text().replace(use, f"{use}{setting}\n"))
+        self.server.process.send_signal(signal.SIGHUP)
+        self.server.wait_for_line(r"reloaded: generation \d+")
 
     def start(self):
-        self.server = Server(self.folder / "none", *self.settings, manifest=MANIFEST,
+        self.server = Server(self.folder / "none", *self.settings, manifest=self.manifest,
                              environment=self.environment).wait_active()
         return self
 

@@ -30,7 +30,8 @@ inline constexpr OptionTable kProcessOptions{
         .range("0s", "1h")
         .help("Time for a server to end by itself when it is told to; then it is killed."),
     option_bool("end_with_server", false)
-        .help("Servers end with this one. Else they go on serving, and are found again when it is back."),
+        .help(
+            "Servers end with this one, though not with a reload. Else they go on serving, and are found again when it is back."),
     option_bytes("max_log_size", "64MiB")
         .range("64KiB", "1TiB")
         .help("A server's log that is larger begins anew; the one before is kept beside it."),

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "atoll/events.h"
 #include "launchers/process/option_table.h"
 #include "launchers/process/process_launcher.h"
 
@@ -24,8 +25,14 @@ class ProcessLauncherPlugin final : public Plugin {
                       host_.gate());
     return {};
   }
-  Status start() override { return launcher_->start(host_.executors()); }
-  void drain(int64_t) override { launcher_->drain(); }
+  Status start() override {
+    ATOLL_RETURN_IF_ERROR(server_state_changed_.open(host_.events()));
+    return launcher_->start(host_.executors());
+  }
+  /// Once the news that the server ends, if it does, has come.
+  void drain(int64_t) override {
+    host_.post_control(make_task([this] { launcher_->drain(server_ends_); }));
+  }
   void stop() override { launcher_->stop(); }
   std::string holding() override {
     const int64_t servers = host_.gate().count();
@@ -34,7 +41,16 @@ class ProcessLauncherPlugin final : public Plugin {
   Launcher& launcher() noexcept { return *launcher_; }
 
  private:
+  struct OnServerState {
+    void operator()(const ServerStateChanged& event) const {
+      *server_ends = event.state == ServerStateChanged::State::kDraining;
+    }
+    bool* server_ends;
+  };
+
   Host& host_;
+  bool server_ends_ = false;
+  Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{&server_ends_}};
   std::optional<ProcessLauncher> launcher_;
 };
 

@@ -69,16 +69,22 @@ Status ProcessLauncher::start(ExecutorFactory& executors) {
   return {};
 }
 
-void ProcessLauncher::drain() {
-  if (!settings_.end_with_server) return;
-  run([this] {
-    for (auto& [id, server] : servers_) end_server(server);
+void ProcessLauncher::drain(bool server_ends) {
+  run([this, ends = server_ends && settings_.end_with_server] {
+    ends_ = ends;
+    for (auto& [id, server] : servers_) {
+      if (ends) {
+        end_server(server);
+      } else {
+        server.pass.reset();
+      }
+    }
   });
 }
 
 void ProcessLauncher::stop() noexcept {
   stop_executor(executor_);
-  if (settings_.end_with_server) {
+  if (ends_) {
     for (auto& [id, server] : servers_) {
       server.process.signal(SIGKILL);
       log_.warning("server ", id, " did not end in time and is killed");
@@ -139,6 +145,9 @@ void ProcessLauncher::adopt(const ServerSpec& server, LauncherListener& listener
 }
 
 void ProcessLauncher::adopt_server(const ServerSpec& spec, LauncherListener& listener) {
+  // The instance of this plugin that this one replaces may have started it after restore().
+  if (!servers_.contains(spec.id) && is_server_id(spec.id)) restore_server(spec.id);
+  look_soon();
   const auto found = servers_.find(spec.id);
   if (found == servers_.end())
     return listener.server_ended(spec.id, not_found("there is no server ", spec.id));

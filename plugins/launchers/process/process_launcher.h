@@ -42,8 +42,8 @@ class ProcessLauncher final : public Launcher {
   /// Finds the servers of an earlier process. Errors: INVALID_ARGUMENT the folder can not be used; RESOURCE_EXHAUSTED no
   /// thread to be had. [control]
   Status start(ExecutorFactory& executors);
-  /// Servers that end with this one are told to. [control]
-  void drain();
+  /// Servers that end with this one are told to; where only this plugin is replaced, none does. [control]
+  void drain(bool server_ends);
   /// Kills those of them that have not ended; others stay. [control]
   void stop() noexcept;
 
@@ -101,6 +101,7 @@ class ProcessLauncher final : public Launcher {
   const MemoryGroups groups_;
   Servers servers_;
   bool looks_ = false;  ///< a look is due
+  bool ends_ = false;   ///< its servers end with it
   SerialExecutorPtr executor_;
 };
 

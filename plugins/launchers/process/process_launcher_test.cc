@@ -69,6 +69,7 @@ class ProcessLauncherTest : public ::testing::Test {
   ~ProcessLauncherTest() override {
     settings_.end_with_server = true;
     restart();  // which finds those that the test has left
+    launcher_->drain(true);
     launcher_->stop();
   }
   void restart() {
@@ -219,6 +220,22 @@ TEST_F(ProcessLauncherTest, ServersAreFoundAgainAfterARestartWithTheirParts) {
   ASSERT_TRUE(wait_until([&] { return after.has_heard("ended a"); }));
 }
 
+TEST_F(ProcessLauncherTest, AServerOfTheLauncherThatIsReplacedIsFoundWheneverItWasStarted) {
+  ProcessLauncher next(settings_, "/bin", threads_.clock(), log_, gate_);
+  ASSERT_TRUE(next.start(threads_).ok());
+  launcher_->launch(spec("a"), servers_);
+  ASSERT_TRUE(runs("a"));
+  launcher_->forget(servers_);
+  launcher_->stop();
+  RecordedServers after;
+  next.adopt(spec("a"), after);
+  ASSERT_TRUE(wait_until([&] { return after.has_heard("running a"); }));
+  next.end("a");
+  ASSERT_TRUE(wait_until([&] { return after.has_heard("ended a"); }));
+  next.forget(after);
+  next.stop();
+}
+
 TEST_F(ProcessLauncherTest, AServerWhoseProcessIsAnotherOneNowIsNotFound) {
   launcher_->launch(spec("a"), servers_);
   ASSERT_TRUE(runs("a"));
@@ -249,8 +266,13 @@ TEST_F(ProcessLauncherTest, ServersEndWithThisOneIfTheyAreMeantTo) {
   ASSERT_TRUE(runs("a"));
   EXPECT_EQ(gate_.count(), 1);
   launcher_->forget(servers_);
+  launcher_->drain(false);
+  ASSERT_TRUE(wait_until([&] { return gate_.count() == 0; }));
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "a")) << "only this launcher goes";
+  restart();
+  EXPECT_EQ(gate_.count(), 1);
   gate_.close();
-  launcher_->drain();
+  launcher_->drain(true);
   EXPECT_TRUE(wait_until([&] { return gate_.count() == 0; }));
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "a"));
   gate_.open();
@@ -307,7 +329,10 @@ class Processes final : public LauncherUnderTest {
     ::signal(SIGPIPE, SIG_IGN);
     EXPECT_TRUE(launcher_.start(threads_).ok());
   }
-  virtual ~Processes() { launcher_.stop(); }
+  virtual ~Processes() {
+    launcher_.drain(true);
+    launcher_.stop();
+  }
   Launcher& launcher() override { return launcher_; }
   ServerSpec server() override { return {}; }
   bool wait(const std::function<bool()>& is_true) override {
