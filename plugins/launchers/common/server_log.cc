@@ -30,6 +30,12 @@ void find_address(std::string_view line, std::string_view service, HostPort& add
 bool AddressFinder::look() {
   if (!file_.is_open()) file_.open(log_);
   file_.clear();  // there may be more behind what was the end
+  std::error_code error;
+  if (const uintmax_t size = std::filesystem::file_size(log_, error);
+      !error && static_cast<std::streamoff>(size) < file_.tellg()) {
+    file_.seekg(0);
+    line_.clear();
+  }
   for (char c; file_.get(c);) {
     if (c == '\n') {
       read_line();

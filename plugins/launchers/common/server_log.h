@@ -15,7 +15,7 @@ class AddressFinder {
   /// \param log  of the server; it may not be there yet
   explicit AddressFinder(std::string log) : log_(std::move(log)) {}
 
-  /// Reads on. \returns whether both are known
+  /// Reads on; from the beginning of a log that has begun anew. \returns whether both are known
   bool look();
   /// As far as they are known. A server on all addresses is called on the loopback.
   const ServerAddress& address() const noexcept { return address_; }

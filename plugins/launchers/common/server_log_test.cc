@@ -40,6 +40,17 @@ TEST_F(ServerLogTest, TheFirstAddressCountsAndNonsenseDoesNot) {
   EXPECT_EQ(finder.address().http.port, 1);
 }
 
+TEST_F(ServerLogTest, ALogThatBeginsAnewIsReadFromItsBeginning) {
+  print("Started GRPCInferenceService at 127.0.0.1:3\nmuch else, and half a li");
+  AddressFinder finder(log_);
+  EXPECT_FALSE(finder.look());
+  limit_log(log_, 10);
+  EXPECT_FALSE(finder.look());
+  print("Started HTTPService at 127.0.0.1:1\n");
+  EXPECT_TRUE(finder.look());
+  EXPECT_EQ(finder.address().http.port, 1);
+}
+
 TEST_F(ServerLogTest, TheLastLineSaysWhy) {
   EXPECT_EQ(last_line(log_), "");
   print("\n \n");

@@ -336,6 +336,7 @@ void ProcessLauncher::look_at(const std::string& id, Server& server) {
     server.process.signal(SIGKILL);
     server.kill_ns = INT64_MAX;
   }
+  limit_log(server.folder + "/log", settings_.log_bytes_max);
   if (server.state == State::kStarting) {
     const bool knows_both = server.finder.look();
     const ServerAddress& found = server.finder.address();
@@ -348,7 +349,6 @@ void ProcessLauncher::look_at(const std::string& id, Server& server) {
       log_.warning("server ", id, ": its address is not recorded: ", status.text());
     tell_running(id, server);
   }
-  if (server.state == State::kRunning) limit_log(server.folder + "/log", settings_.log_bytes_max);
 }
 
 }  // namespace atl::launchers

@@ -33,6 +33,9 @@ inline constexpr OptionTable kSlurmOptions{
     option_duration("command_timeout", "20s")
         .range("100ms", "10m")
         .help("Time for sbatch, squeue and scancel to answer."),
+    option_bytes("max_log_size", "64MiB")
+        .range("64KiB", "1TiB")
+        .help("A server's log that is larger begins anew; the one before is kept beside it."),
 };
 
 }  // namespace atl::launchers

@@ -32,6 +32,7 @@ Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   settings.poll_interval_ns = options.get_duration_ns("poll_interval");
   settings.queue_timeout_ns = options.get_duration_ns("queue_timeout");
   settings.command_timeout_ns = options.get_duration_ns("command_timeout");
+  settings.log_bytes_max = options.get_bytes("max_log_size");
   return settings;
 }
 

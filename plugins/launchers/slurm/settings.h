@@ -21,6 +21,7 @@ struct SlurmSettings {
   int64_t poll_interval_ns = 0;
   int64_t queue_timeout_ns = 0;
   int64_t command_timeout_ns = 0;
+  uint64_t log_bytes_max = 0;
 
   /// Errors: INVALID_ARGUMENT names the option.
   static Result<SlurmSettings> read(const Options& options);

@@ -205,6 +205,7 @@ void SlurmLauncher::look_at(Servers::iterator found, const Job* job) {
                         : is_old         ? not_found("its job ", job->id, " has ended (", job->state, ")")
                                          : ended_because(*job, last_line(server.folder + "/log")));
   }
+  limit_log(server.folder + "/log", settings_.log_bytes_max);
   if (server.is_ending) return cancel(server);
   if (job->phase == JobPhase::kRunning) return look_for_address(server);
   const int64_t waits_ns = clock_.now_ns() - server.waits_since_ns;

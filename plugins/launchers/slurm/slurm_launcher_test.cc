@@ -105,6 +105,7 @@ SlurmSettings settings_in(const std::string& directory) {
   settings.poll_interval_ns = 50 * kNsPerMs;
   settings.queue_timeout_ns = 60 * kNsPerSecond;
   settings.command_timeout_ns = 30 * kNsPerSecond;
+  settings.log_bytes_max = uint64_t{64} << 10;
   return settings;
 }
 
