@@ -27,7 +27,7 @@ class ProcessLauncherPlugin final : public Plugin {
   }
   Status start() override {
     ATOLL_RETURN_IF_ERROR(server_state_changed_.open(host_.events()));
-    return launcher_->start(host_.executors());
+    return launcher_->start(host_.executors(), !host_.replaces_running_instance());
   }
   /// Once the news that the server ends, if it does, has come.
   void drain(int64_t) override {

@@ -60,8 +60,8 @@ MachineParts parts_of(const ProcessRecord& record) {
 
 // --- life ---
 
-Status ProcessLauncher::start(ExecutorFactory& executors) {
-  ATOLL_RETURN_IF_ERROR(restore());
+Status ProcessLauncher::start(ExecutorFactory& executors, bool is_alone) {
+  ATOLL_RETURN_IF_ERROR(restore(is_alone));
   Result<SerialExecutorPtr> executor = executors.create("launcher", {});
   if (!executor.ok()) return std::move(executor).status();
   executor_ = std::move(executor).value();
@@ -102,7 +102,7 @@ Pass ProcessLauncher::pass_for_server() { return settings_.end_with_server ? Pas
 
 // --- servers of an earlier process ---
 
-Status ProcessLauncher::restore() {
+Status ProcessLauncher::restore(bool is_alone) {
   std::error_code error;
   fs::create_directories(settings_.state_directory, error);
   if (error)
@@ -110,7 +110,7 @@ Status ProcessLauncher::restore() {
   for (fs::directory_iterator entry(settings_.state_directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string id = entry->path().filename();
-    if (is_server_id(id) && entry->is_directory(error)) restore_server(id);
+    if (is_server_id(id) && entry->is_directory(error) && !restore_server(id) && is_alone) remove_rest(id);
   }
   if (error)
     return invalid_argument("option 'state_directory': ", settings_.state_directory, ": ", error.message());
@@ -118,26 +118,34 @@ Status ProcessLauncher::restore() {
   return {};
 }
 
-void ProcessLauncher::restore_server(const std::string& id) {
+bool ProcessLauncher::restore_server(const std::string& id) {
   const std::string folder = cat(settings_.state_directory, "/", id);
   Result<ProcessRecord> record = ProcessRecord::read(folder + "/process");
-  if (record.ok()) {
-    Result<ProcessHandle> process = ProcessHandle::open(record->process.pid);
-    // Asked for after it is open: it can not become another one's number between the two.
-    const Result<ProcessIdentity> found = ProcessIdentity::of(record->process.pid);
-    if (process.ok() && found.ok() && found.value() == record->process) {
-      Server& server = servers_.try_emplace(id, folder, std::move(record).value(), std::move(process).value())
-                           .first->second;
-      if (!server.record.address.http.host.empty()) server.state = State::kRunning;
-      server.pass = pass_for_server();
-      return book_.take(parts_of(server.record));
-    }
-  } else if (record.status().code() != Code::kNotFound) {
-    log_.warning("server ", id, " is not found again: ", record.status().text());
+  if (!record.ok()) {
+    if (record.status().code() != Code::kNotFound)
+      log_.warning("server ", id, " is not found again: ", record.status().text());
+    return false;
   }
+  Result<ProcessHandle> process = ProcessHandle::open(record->process.pid);
+  // Asked for after it is open: it can not become another one's number between the two.
+  const Result<ProcessIdentity> found = ProcessIdentity::of(record->process.pid);
+  if (!process.ok() && process.status().code() != Code::kNotFound) {
+    log_.error("server ", id, " is let alone: ", process.status().text());
+    return true;
+  }
+  if (!process.ok() || !found.ok() || found.value() != record->process) return false;
+  Server& server =
+      servers_.try_emplace(id, folder, std::move(record).value(), std::move(process).value()).first->second;
+  if (!server.record.address.http.host.empty()) server.state = State::kRunning;
+  server.pass = pass_for_server();
+  book_.take(parts_of(server.record));
+  return true;
+}
+
+void ProcessLauncher::remove_rest(const std::string& id) noexcept {
   groups_.remove(id);
   std::error_code ignored;
-  fs::remove_all(folder, ignored);
+  fs::remove_all(cat(settings_.state_directory, "/", id), ignored);
 }
 
 void ProcessLauncher::adopt(const ServerSpec& server, LauncherListener& listener) noexcept {
@@ -146,7 +154,7 @@ void ProcessLauncher::adopt(const ServerSpec& server, LauncherListener& listener
 
 void ProcessLauncher::adopt_server(const ServerSpec& spec, LauncherListener& listener) {
   // The instance of this plugin that this one replaces may have started it after restore().
-  if (!servers_.contains(spec.id) && is_server_id(spec.id)) restore_server(spec.id);
+  if (!servers_.contains(spec.id) && is_server_id(spec.id) && !restore_server(spec.id)) remove_rest(spec.id);
   look_soon();
   const auto found = servers_.find(spec.id);
   if (found == servers_.end())
@@ -183,9 +191,7 @@ Status ProcessLauncher::try_start(const ServerSpec& spec, LauncherListener& list
                               : std::move(child).status();
   if (started.ok()) return started;
   book_.give_back(parts.value());
-  groups_.remove(spec.id);
-  std::error_code ignored;
-  fs::remove_all(folder, ignored);
+  remove_rest(spec.id);
   return started;
 }
 
@@ -283,7 +289,7 @@ void ProcessLauncher::ended(const std::string& id) {
   const bool is_expected = server.state == State::kEnding;
   const std::string log = server.folder + "/log", how = server.process.reap(), line = last_line(log);
   Status reason = is_expected ? Status() : unavailable(how, line.empty() ? "" : ": ", line);
-  std::error_code ignored, failed;
+  std::error_code failed;
   if (!is_expected) {
     // For people who look for the cause; the next failure of the same instance replaces it.
     const std::string kept =
@@ -292,8 +298,7 @@ void ProcessLauncher::ended(const std::string& id) {
     log_.warning("server ", id, " (", server.title, "): ", reason.message(),
                  failed ? std::string() : cat("; its log is ", kept));
   }
-  groups_.remove(id);
-  fs::remove_all(server.folder, ignored);
+  remove_rest(id);
   book_.give_back(parts_of(server.record));
   LauncherListener* const listener = server.listener;
   servers_.erase(found);

@@ -39,9 +39,10 @@ class ProcessLauncher final : public Launcher {
   ProcessLauncher& operator=(const ProcessLauncher&) = delete;
   virtual ~ProcessLauncher() = default;
 
-  /// Finds the servers of an earlier process. Errors: INVALID_ARGUMENT the folder can not be used; RESOURCE_EXHAUSTED no
+  /// Finds the servers of an earlier process. \param is_alone  no other instance of the plugin starts servers at the same
+  /// time, so what is half there is left over. Errors: INVALID_ARGUMENT the folder can not be used; RESOURCE_EXHAUSTED no
   /// thread to be had. [control]
-  Status start(ExecutorFactory& executors);
+  Status start(ExecutorFactory& executors, bool is_alone = true);
   /// Servers that end with this one are told to; where only this plugin is replaced, none does. [control]
   void drain(bool server_ends);
   /// Kills those of them that have not ended; others stay. [control]
@@ -76,8 +77,10 @@ class ProcessLauncher final : public Launcher {
 
   template <class Work>
   void run(Work work);
-  Status restore();
-  void restore_server(const std::string& id);
+  Status restore(bool is_alone);
+  /// \returns whether it runs
+  bool restore_server(const std::string& id);
+  void remove_rest(const std::string& id) noexcept;
   void start_server(const ServerSpec& spec, LauncherListener& listener);
   Status try_start(const ServerSpec& spec, LauncherListener& listener);
   Result<Child> start_child(const ServerSpec& spec, const std::string& folder, ProcessRecord& record);

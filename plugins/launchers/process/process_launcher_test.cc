@@ -221,8 +221,10 @@ TEST_F(ProcessLauncherTest, ServersAreFoundAgainAfterARestartWithTheirParts) {
 }
 
 TEST_F(ProcessLauncherTest, AServerOfTheLauncherThatIsReplacedIsFoundWheneverItWasStarted) {
+  std::filesystem::create_directory(directory_.path() / "begun");
   ProcessLauncher next(settings_, "/bin", threads_.clock(), log_, gate_);
-  ASSERT_TRUE(next.start(threads_).ok());
+  ASSERT_TRUE(next.start(threads_, /*is_alone=*/false).ok());
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "begun")) << "the other one is about to start it";
   launcher_->launch(spec("a"), servers_);
   ASSERT_TRUE(runs("a"));
   launcher_->forget(servers_);

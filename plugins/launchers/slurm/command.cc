@@ -119,6 +119,9 @@ Result<CommandOutput> run_command(const std::vector<std::string>& words, const s
   CommandOutput output;
   output.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   output.output = read_all(out);
+  // A part of a list would say that the rest is not there.
+  if (output.output.size() == kOutputBytesMax)
+    return unavailable(words[0], " prints more than ", kOutputBytesMax >> 20, " MiB");
   output.errors = last_line_of(read_all(errors));
   return output;
 }

@@ -10,14 +10,14 @@
 namespace atl::launchers {
 
 struct CommandOutput {
-  int status = 0;      ///< it exited with
-  std::string output;  ///< at most 16 MiB
+  int status = 0;  ///< it exited with
+  std::string output;
   std::string errors;  ///< its last line on standard error, at most 300 bytes
 };
 
 /// Waits for it. \param input  what it reads \param environment  "NAME=value", beside this process's own without its ATOLL__
 /// variables
-/// Errors: UNAVAILABLE there is no such program, or it did not end in time and was killed.
+/// Errors: UNAVAILABLE there is no such program, it did not end in time and was killed, or it has printed more than 16 MiB.
 Result<CommandOutput> run_command(const std::vector<std::string>& words, const std::string& input,
                                   const std::vector<std::string>& environment, int64_t timeout_ns);
 

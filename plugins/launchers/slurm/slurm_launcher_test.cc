@@ -245,6 +245,7 @@ TEST(Command, HasInputOutputAndATimeLimit) {
   EXPECT_EQ(failed.value().status, 3);
   EXPECT_EQ(failed.value().output, "1\n");
   EXPECT_EQ(failed.value().errors, "two");
+  EXPECT_EQ(run({"head", "-c", "17000000", "/dev/zero"}).status().message(), "head prints more than 16 MiB");
   EXPECT_EQ(run({"/nowhere"}).status().code(), Code::kUnavailable);
   EXPECT_EQ(run_command({"sleep", "1000"}, {}, {}, 10 * kNsPerMs).status().message(),
             "sleep did not end in 10 ms");
