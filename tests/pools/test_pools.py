@@ -169,7 +169,7 @@ def test_instances_end_with_the_server_where_they_are_meant_to(tmp_path, models)
         pools.create(min_instances=1)
         lease = pools.acquire("a")
         process = pools.processes()[0]
-        pools.reload("launchers/process", 'max_log_size = "1MiB"')
+        pools.reload('use = "launchers/process"', 'max_log_size = "1MiB"')
         eventually(lambda: state_of(pools, lease) == "ACTIVE", WAIT_S)
         assert pools.processes() == [process], "it is not the server that ends"
         assert pools.server.stop() == 0
@@ -199,9 +199,9 @@ def test_a_reload_takes_the_pools_over(pools, plugin, setting):
     processes = pools.processes()
     if plugin == "placement/best_fit":
         pools.manifest.write_text(pools.manifest.read_text().replace(plugin, "placement/spread"))
-        pools.reload("placement/spread", "")
+        pools.reload('use = "placement/spread"', "")
     else:
-        pools.reload(plugin, setting)
+        pools.reload(f'use = "{plugin}"', setting)
     pools.server.newest_line("pools are taken over")
     eventually(lambda: state_of(pools, lease) == "ACTIVE", WAIT_S)
     assert pools.processes() == processes
@@ -210,6 +210,16 @@ def test_a_reload_takes_the_pools_over(pools, plugin, setting):
         assert infer(client, tritonclient.http, "a") == [[1, 2]]
     assert pools.acquire("b")["state"] == "ACTIVE"
     assert pools.release(lease)["state"] == "RELEASED"
+
+
+def test_a_reload_with_pools_that_are_declared_otherwise_harms_nothing(pools):
+    pools.create()
+    lease = pools.acquire("a")
+    pools.reload("[plugin.pools.pools]", """fraud = '{"quota": 9, "max_instances": 1}'
+late = '{"quota": 9, "max_instances": 1}'""")
+    pools.server.newest_line("'fraud' is there with another quota, enforce_backends or instance")
+    eventually(lambda: state_of(pools, lease) == "ACTIVE", WAIT_S)
+    assert (pools.pool()["quota"], pools.pool()["max_instances"], pools.pool("late")["quota"]) == (8, 2, 9)
 
 
 def test_an_instance_that_can_not_be_started_says_why(tmp_path, models):

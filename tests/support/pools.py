@@ -39,10 +39,11 @@ class Pools:
         self.manifest = self.folder / "pools.toml"
         self.manifest.write_text(MANIFEST.read_text())
 
-    def reload(self, plugin, setting):
-        """With a further setting of one plugin, which is replaced by that."""
-        use = f'use = "{plugin}"\n'
-        self.manifest.write_text(self.manifest.read_text().replace(use, f"{use}{setting}\n"))
+    def reload(self, line, further):
+        """With a further line in the manifest behind that one."""
+        text = self.manifest.read_text()
+        assert f"{line}\n" in text
+        self.manifest.write_text(text.replace(f"{line}\n", f"{line}\n{further}\n"))
         self.server.process.send_signal(signal.SIGHUP)
         self.server.wait_for_line(r"reloaded: generation \d+")
 

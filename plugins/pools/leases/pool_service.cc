@@ -83,7 +83,7 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
     if (host_.replaces_running_instance()) {
       executor_->post(make_task([this] { open_later(); }));
     } else {
-      status = run_on(*executor_, [this] { return guarded("pools", [this] { return open(); }); });
+      status = run_on(*executor_, [this] { return guarded("pools", [this] { return open(false); }); });
     }
   }
   if (!status.ok()) stop();
@@ -92,7 +92,7 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
 
 /// The instance before still has the state; it lets it go when its calls have ended.
 void PoolService::open_later() {
-  const Status status = guarded("pools", [this] { return open(); });
+  const Status status = guarded("pools", [this] { return open(true); });
   if (status.ok()) return host_.log().info("pools are taken over");
   refuse_because(status);
   if (status.code() != Code::kUnavailable)
@@ -100,13 +100,18 @@ void PoolService::open_later() {
   executor_->post_at(host_.clock().now_ns() + kOpenIntervalNs, make_task([this] { open_later(); }));
 }
 
-Status PoolService::open() {
+Status PoolService::open(bool is_takeover) {
   Result<std::unique_ptr<Store>> store = Store::open(settings_.state_directory);
   if (!store.ok()) return std::move(store).status();
   open_ = std::make_unique<Open>(*this, std::move(store).value());
   Status status = open_->folders.make(settings_.pools.repositories);
   if (status.ok()) status = open_->manager.restore();
   if (status.ok()) status = declare(open_->manager);
+  if (is_takeover && status.code() == Code::kFailedPrecondition) {
+    // What has served goes on: the instance before can not come back any more.
+    host_.log().error(status.text());
+    status = {};
+  }
   if (!status.ok()) {
     open_->launcher.forget(open_->manager);
     open_.reset();
@@ -118,22 +123,24 @@ Status PoolService::open() {
   return {};
 }
 
+/// \returns the first failure; the others are declared all the same
 Status PoolService::declare(PoolManager& manager) const {
+  Status first;
   for (const PoolDefinition& definition : settings_.declared) {
-    const Pool* const pool = manager.find_pool(definition.name);
-    if (pool == nullptr) {
-      ATOLL_RETURN_IF_ERROR(manager.create_pool(definition));
-      continue;
-    }
-    if (!is_same(pool->record().definition, definition)) {
-      return make_status(Code::kFailedPrecondition, "option 'pools': '", definition.name,
-                         "' is there with another quota, enforce_backends or instance; these do not change: "
-                         "delete it first, or declare it as it is");
-    }
-    ATOLL_RETURN_IF_ERROR(
-        manager.update_pool(definition.name, definition.min_instances, definition.max_instances));
+    Status status = declare(manager, definition);
+    if (first.ok()) first = std::move(status);
   }
-  return {};
+  return first;
+}
+
+Status PoolService::declare(PoolManager& manager, const PoolDefinition& definition) {
+  const Pool* const pool = manager.find_pool(definition.name);
+  if (pool == nullptr) return manager.create_pool(definition);
+  if (is_same(pool->record().definition, definition))
+    return manager.update_pool(definition.name, definition.min_instances, definition.max_instances);
+  return make_status(Code::kFailedPrecondition, "option 'pools': '", definition.name,
+                     "' is there with another quota, enforce_backends or instance; these do not change: "
+                     "delete it first, or declare it as it is");
 }
 
 void PoolService::drain() noexcept {

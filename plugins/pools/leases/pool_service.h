@@ -52,9 +52,11 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   /// What there is while the state is open; in the order in which the one needs the other.
   struct Open;
 
-  Status open();
+  /// \param is_takeover  pools that are declared otherwise than they are fail nothing
+  Status open(bool is_takeover);
   void open_later();
   Status declare(PoolManager& manager) const;
+  static Status declare(PoolManager& manager, const PoolDefinition& definition);
   void refresh_metrics();
   void look_at_use();
   void refuse_because(const Status& status);
