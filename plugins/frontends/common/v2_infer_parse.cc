@@ -241,6 +241,14 @@ Status V2InferRequest::parse_text(WireReader value, std::string_view what, size_
   return {};
 }
 
+bool V2InferRequest::uses_shared_memory() const noexcept {
+  const auto is_in_region = [](const auto& tensor) {
+    return tensor.parameters != nullptr && tensor.parameters->region.present;
+  };
+  return std::any_of(inputs_.begin(), inputs_.end(), is_in_region) ||
+         std::any_of(outputs_.begin(), outputs_.end(), is_in_region);
+}
+
 void V2InferRequest::reset() noexcept {
   arena_ = nullptr;
   model_name_ = model_version_ = id_ = {};

@@ -94,6 +94,8 @@ class V2InferRequest {
   std::string_view model_name() const noexcept { return model_name_; }
   std::string_view model_version() const noexcept { return model_version_; }
   std::string_view id() const noexcept { return id_; }
+  /// Whether an input or output is to be in a shared memory region.
+  bool uses_shared_memory() const noexcept;
   /// The client's request for a final response without data (decoupled models on streams); set by fill().
   bool empty_final_response() const noexcept { return empty_final_response_; }
 

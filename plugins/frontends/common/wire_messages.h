@@ -52,6 +52,16 @@ inline constexpr std::string_view kNestedSchemaIsInput =
 inline constexpr std::string_view kNestedSchemaType =
     "Expected JSON object for keyword: 'parameters': attempt to access JSON non-object as object";
 
+/// Of a request for a model that another server serves.
+inline std::string remote_shared_memory(std::string_view model) {
+  return cat("model '", model,
+             "' is served by another server, which does not see shared memory that is registered here: send "
+             "its tensors in the request, or call that server itself");
+}
+inline std::string remote_without_grpc(std::string_view model) {
+  return cat("the server that has model '", model, "' does not speak gRPC: use HTTP");
+}
+
 /// "[request id: 7] "
 inline std::string request_prefix(std::string_view id) {
   return cat("[request id: ", id.empty() ? std::string_view("<id_unknown>") : id, "] ");

@@ -120,7 +120,7 @@ Status GrpcServer::build(int* bound_port) {
     return internal_error("gRPC can not listen on '", settings.address.text(settings.address.port), "'");
   }
   for (auto& queue : queues_) {
-    methods_.arm(*queue->queue);
+    methods_.arm(*queue->queue, queue->remote_channels);
     for (int i = 0; i < kArmedCalls; ++i) GrpcInferCall::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) InferStream::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) ContributedCall::arm(contributed_, *queue->queue);

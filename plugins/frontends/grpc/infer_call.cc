@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/common/classification.h"
+#include "frontends/common/management/remote_server.h"
 #include "frontends/common/output_memory.h"
 #include "frontends/common/v2_infer_response.h"
 #include "frontends/common/wire_messages.h"
@@ -80,8 +81,40 @@ bool GrpcInferCall::find(Status read) noexcept {
   if (!read.ok()) return refuse_call(read);
   const GrpcContext& frontend = queue_.frontend;
   request.times.deadline_ns = deadline_ns(*context_, frontend.host.clock());
+  if (has_remote_models(frontend.server) && pass_on()) return true;
   return begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
                     received_.message().model_name(), received_.version(frontend.server));
+}
+
+bool GrpcInferCall::pass_on() noexcept {
+  V2InferRequest& message = received_.message();
+  Result<std::optional<RemoteServer>> found = find_remote_server(
+      queue_.frontend.server, message.model_name(), metadata_value(*context_, RemoteModels::kLeaseHeader));
+  if (!found.ok()) return refuse_call(found.status());
+  if (!*found) return false;
+  const HostPort& server = (*found)->grpc;
+  if (server.host.empty())
+    return refuse_call(unimplemented(messages::remote_without_grpc(message.model_name())));
+  if (message.uses_shared_memory())
+    return refuse_call(Status(Code::kInvalidArgument, messages::remote_shared_memory(message.model_name())));
+  if (request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
+  remote_ = std::make_unique<RemoteCall>(
+      queue_.remote_channels.stub(server, queue_.frontend.host.clock().now_ns()), *context_);
+  remote_->start(kInferMethod, received_.opened_bytes(), *queue_.queue, remote_answer_);
+  abandon();
+  return true;
+}
+
+void GrpcInferCall::on_remote_answer(bool) {
+  remote_->pass_back(&*context_);
+  Status counted = remote_->status().ok() ? charge(remote_->answer().Length()) : Status();
+  if (!counted.ok()) return answer_error(counted);
+  queue_.frontend.settings.set_compression(&*context_);
+  if (remote_->status().ok()) {
+    writer_->Finish(remote_->answer(), grpc::Status::OK, written_.tag());
+  } else {
+    writer_->FinishWithError(remote_->status(), written_.tag());
+  }
 }
 
 Result<bool> GrpcInferCall::parse_request() noexcept {
@@ -134,7 +167,10 @@ void GrpcInferCall::on_written(bool) {
 }
 
 void GrpcInferCall::on_end(bool) {
-  if (context_->IsCancelled()) request.cancellation.cancel();
+  if (context_->IsCancelled()) {
+    request.cancellation.cancel();
+    if (remote_ != nullptr) remote_->cancel();
+  }
   done(kEndPart);
 }
 
@@ -143,6 +179,7 @@ void GrpcInferCall::recycle() noexcept {
   Pass pass = std::move(pass_);
   received_.clear();
   reset_request();
+  remote_.reset();
   writer_.reset();
   context_.reset();
   queue_.calls.give(std::unique_ptr<GrpcInferCall>(this));

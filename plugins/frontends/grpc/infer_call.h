@@ -8,6 +8,7 @@
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <memory>
 #include <optional>
 
 #include "atoll/gate.h"
@@ -16,6 +17,7 @@
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_queue.h"
 #include "frontends/grpc/received_message.h"
+#include "frontends/grpc/remote_call.h"
 #include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -38,10 +40,13 @@ class GrpcInferCall final : public UnaryInferContext {
   void on_written(bool ok);
   void on_end(bool ok);
   void on_woken(bool) { resume(); }
+  void on_remote_answer(bool ok);
   /// Opens and parses the message. \returns false: that is done elsewhere, and find() goes on
   Result<bool> read() noexcept;
   /// The message is read, or can not be.
   bool find(Status read) noexcept;
+  /// Has another server answer, if that has the model. \returns false: none has
+  bool pass_on() noexcept;
 
   // --- UnaryInferContext ---
   Status read_large() noexcept override;
@@ -59,10 +64,12 @@ class GrpcInferCall final : public UnaryInferContext {
   Step<GrpcInferCall> written_{this, &GrpcInferCall::on_written};
   Step<GrpcInferCall> end_{this, &GrpcInferCall::on_end};
   Step<GrpcInferCall> woken_{this, &GrpcInferCall::on_woken};
+  Step<GrpcInferCall> remote_answer_{this, &GrpcInferCall::on_remote_answer};
   CallAccess access_;
   WakeUp wake_up_;  ///< brings a request that waited back to its thread
   std::optional<grpc::ServerContext> context_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
+  std::unique_ptr<RemoteCall> remote_;  ///< null: this server answers
   ReceivedMessage received_;
   Pass pass_;
   int64_t wait_start_ns_ = 0;  ///< 0: requests are not traced

@@ -7,6 +7,7 @@
 
 #include "frontends/common/context_pool.h"
 #include "frontends/grpc/grpc_context.h"
+#include "frontends/grpc/remote_channels.h"
 #include "frontends/grpc/services.h"
 #include "frontends/grpc/stream_list.h"
 
@@ -31,6 +32,7 @@ struct InferQueue {
   ContextPool<GrpcInferCall> calls;
   ContextPool<StreamRequest> stream_requests;
   StreamList streams;
+  RemoteChannels remote_channels;
 };
 
 }  // namespace atl::frontends::grpc_frontend

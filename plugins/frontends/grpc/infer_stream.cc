@@ -61,7 +61,9 @@ void InferStream::on_read(bool ok) {
   const int64_t read_end_ns = queue_.trace_time_ns();
   Lock lock(mutex_);
   if (!rules_.end_read(ok)) {
+    const std::shared_ptr<InferStream> self = shared_from_this();
     settle(std::move(lock));
+    end_remote_writing(Lock(mutex_));
     return;
   }
   StreamRequest& request = StreamRequest::start(*this, &received_, read_start_ns_, read_end_ns);
@@ -74,6 +76,8 @@ void InferStream::on_read(bool ok) {
 void InferStream::on_written(bool ok) {
   Lock lock(mutex_);
   if (ok && rules_.writing() != nullptr) rules_.writing()->mark("GRPC_SEND_END");
+  StreamRequest* remote = rules_.writing();
+  if (remote != nullptr && !remote->is_remote()) remote = nullptr;
   StreamRequest* last = rules_.end_write(ok);
   if (!ok) {
     end(std::move(lock), Code::kCancelled, "", true);  // answers for the request as well
@@ -81,6 +85,7 @@ void InferStream::on_written(bool ok) {
   }
   settle(std::move(lock));
   // It keeps the stream until here.
+  if (remote != nullptr && remote->is_remote()) remote->remote().resume_reading();
   if (last != nullptr) last->written();
 }
 
@@ -148,9 +153,28 @@ void InferStream::hold() noexcept {
 
 void InferStream::resume() noexcept {
   Lock lock(mutex_);
+  const std::shared_ptr<InferStream> self = shared_from_this();
   StreamRequest* next = rules_.resume();
   settle(std::move(lock));
   if (next != nullptr) next->run();
+  end_remote_writing(Lock(mutex_));
+}
+
+StreamRequest& InferStream::remote_to(StreamRequest& request, const HostPort& server) noexcept {
+  StreamRequest*& passes = remotes_[server.text()];
+  if (passes == nullptr) {
+    passes = &request;
+    request.begin_remote(server);
+  }
+  return *passes;
+}
+
+void InferStream::end_remote(const std::string& address) noexcept { remotes_.erase(address); }
+
+void InferStream::end_remote_writing(Lock lock) noexcept {
+  if (!rules_.has_run_all()) return;
+  lock.unlock();
+  for (const auto& [address, passes] : remotes_) passes->remote().end_writing();
 }
 
 void InferStream::gone(uint64_t received_bytes) noexcept {

@@ -7,10 +7,13 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "atoll/host_port.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_queue.h"
@@ -41,6 +44,9 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
   /// The request that is looked at waits for its model: those behind it wait until resume(). [queue's thread]
   void hold() noexcept;
   void resume() noexcept;
+  /// The request that passes others on to this server, maybe the given one from now on. [queue's thread]
+  StreamRequest& remote_to(StreamRequest& request, const HostPort& server) noexcept;
+  void end_remote(const std::string& address) noexcept;
   /// The request's context is free again. The stream may be gone when this returns.
   void gone(uint64_t received_bytes) noexcept;
 
@@ -64,6 +70,8 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
 
   /// Ends the stream before its time. \param drop  also drop what is ready to be written
   void end(Lock lock, Code code, std::string text, bool drop) noexcept;
+  /// Other servers hear that nothing more comes, if that is so.
+  void end_remote_writing(Lock lock) noexcept;
   /// Starts what is to be done now and lets go of the lock; if the stream is over, it is gone afterwards.
   void settle(Lock lock) noexcept;
   InferQueue& queue_;
@@ -78,6 +86,7 @@ class InferStream final : public std::enable_shared_from_this<InferStream> {
   std::shared_ptr<InferStream> self_;  ///< until the call begins, and while it waits for its answer
   CallAccess access_;
   std::string_view caller_;
+  std::map<std::string, StreamRequest*, std::less<>> remotes_;  ///< that pass on, by address of the server
   int64_t deadline_ns_ = 0;
   bool ends_on_failure_ = false;
 

@@ -34,8 +34,8 @@ MethodTable::MethodTable(GrpcContext& frontend, InferenceService& inference, Hea
   add_settings();
 }
 
-void MethodTable::arm(grpc::ServerCompletionQueue& queue) {
-  for (const auto& armer : armers_) armer(queue);
+void MethodTable::arm(grpc::ServerCompletionQueue& queue, RemoteChannels& channels) {
+  for (const auto& armer : armers_) armer(queue, channels);
   using WatchStream = grpc::ServerAsyncWriter<grpc::ByteBuffer>;
   RefusedStream<WatchStream>::arm(
       [this, &queue](grpc::ServerContext* context, grpc::ByteBuffer* request, WatchStream* stream,
@@ -43,13 +43,14 @@ void MethodTable::arm(grpc::ServerCompletionQueue& queue) {
       "");
 }
 
+/// \param path  of a method about a model; null: of one about this server
 template <class Request, class Response, class Arm, class Handle>
-void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle handle) {
+void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle handle, const char* path) {
   // Held by the armer, hence as long as the table; one description a queue, as it names the queue.
-  armers_.emplace_back([this, arm, handle, category, holds_pass,
+  armers_.emplace_back([this, arm, handle, category, holds_pass, path,
                         methods =
                             std::make_shared<std::vector<std::unique_ptr<UnaryMethod<Request, Response>>>>()](
-                           grpc::ServerCompletionQueue& queue) {
+                           grpc::ServerCompletionQueue& queue, RemoteChannels& channels) {
     auto method = std::make_unique<UnaryMethod<Request, Response>>();
     method->arm = [arm, &queue](grpc::ServerContext* context, grpc::ByteBuffer* request, RawWriter* writer,
                                 void* tag) { arm(context, request, writer, queue, tag); };
@@ -63,6 +64,12 @@ void MethodTable::add(Arm arm, ApiCategory category, bool holds_pass, Handle han
     const auto most = static_cast<uint64_t>(frontend_.settings.max_message_bytes);
     method->counts_memory = kBringsFiles;
     method->max_bytes = kBringsFiles ? most : std::min(most, kMostOrdinaryBytes);
+    method->path = path;
+    method->channels = &channels;
+    if constexpr (requires(const Request& request) { request.name(); }) {
+      if (path != nullptr)
+        method->model = [](const Request& request) { return std::string_view(request.name()); };
+    }
     methods->push_back(std::move(method));
     UnaryCall<Request, Response>::arm(*methods->back());
   });
@@ -85,7 +92,8 @@ void MethodTable::add_health() {
       ATOLL_ARM(inference_, ModelReady), ApiCategory::kHealth, kHealthCall,
       [this](const auto& request, auto* response, const Finish& finish) {
         finish(model_ready(frontend_.server, request, response));
-      });
+      },
+      "/inference.GRPCInferenceService/ModelReady");
   add<HealthCheckRequest, HealthCheckResponse>(
       ATOLL_ARM(health_, Check), ApiCategory::kHealth, kHealthCall,
       [this](const auto&, auto* response, const Finish& finish) {
@@ -106,17 +114,20 @@ void MethodTable::add_models() {
       ATOLL_ARM(inference_, ModelMetadata), ApiCategory::kMetadata, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
         finish(model_metadata(frontend_.server, request, response));
-      });
+      },
+      "/inference.GRPCInferenceService/ModelMetadata");
   add<inference::ModelConfigRequest, inference::ModelConfigResponse>(
       ATOLL_ARM(inference_, ModelConfig), ApiCategory::kModelConfig, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
         finish(model_config(frontend_.server, request, response));
-      });
+      },
+      "/inference.GRPCInferenceService/ModelConfig");
   add<inference::ModelStatisticsRequest, inference::ModelStatisticsResponse>(
       ATOLL_ARM(inference_, ModelStatistics), ApiCategory::kStatistics, kOrdinaryCall,
       [this](const auto& request, auto* response, const Finish& finish) {
         finish(model_statistics(frontend_.server, request, response));
-      });
+      },
+      "/inference.GRPCInferenceService/ModelStatistics");
 }
 
 void MethodTable::add_repository() {

@@ -7,6 +7,7 @@
 
 #include "atoll/access.h"
 #include "frontends/grpc/grpc_context.h"
+#include "frontends/grpc/remote_channels.h"
 #include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -17,11 +18,12 @@ class MethodTable {
   MethodTable(GrpcContext& frontend, InferenceService& inference, HealthService& health);
 
   /// Waits for a call of every method on the queue.
-  void arm(grpc::ServerCompletionQueue& queue);
+  /// \param channels  of the queue
+  void arm(grpc::ServerCompletionQueue& queue, RemoteChannels& channels);
 
  private:
   template <class Request, class Response, class Arm, class Handle>
-  void add(Arm arm, ApiCategory category, bool holds_pass, Handle handle);
+  void add(Arm arm, ApiCategory category, bool holds_pass, Handle handle, const char* path = nullptr);
 
   void add_health();
   void add_models();
@@ -32,7 +34,7 @@ class MethodTable {
   GrpcContext& frontend_;
   InferenceService& inference_;
   HealthService& health_;
-  std::vector<std::function<void(grpc::ServerCompletionQueue&)>> armers_;
+  std::vector<std::function<void(grpc::ServerCompletionQueue&, RemoteChannels&)>> armers_;
 };
 
 }  // namespace atl::frontends::grpc_frontend

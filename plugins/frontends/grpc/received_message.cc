@@ -54,6 +54,10 @@ Status ReceivedMessage::read_slices() noexcept {
   return {};
 }
 
+grpc::ByteBuffer ReceivedMessage::opened_bytes() const {
+  return bytes_.Length() != 0 ? bytes_ : grpc::ByteBuffer(slices_.data(), slices_.size());
+}
+
 void ReceivedMessage::clear() noexcept {
   message_.reset();
   spans_.clear();

@@ -37,6 +37,8 @@ class ReceivedMessage {
   Result<int64_t> version(const ServerAccess& server) const noexcept;
 
   V2InferRequest& message() noexcept { return message_; }
+  /// The bytes without compression, shared with this. Only after parse().
+  grpc::ByteBuffer opened_bytes() const;
 
   /// Lets go of everything; call before the arena is reset.
   void clear() noexcept;

@@ -4,6 +4,7 @@
 
 #include "frontends/common/classification.h"
 #include "frontends/common/error_map.h"
+#include "frontends/common/management/remote_server.h"
 #include "frontends/common/wire_format.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/call_metadata.h"
@@ -75,9 +76,65 @@ bool StreamRequest::find(Status opened) noexcept {
   request.caller = stream_->caller();
   request.times.deadline_ns = stream_->deadline_ns();
   const GrpcContext& frontend = queue_.frontend;
+  if (has_remote_models(frontend.server)) {
+    Result<std::optional<RemoteServer>> remote =
+        find_remote_server(frontend.server, received_.message().model_name(),
+                           metadata_value(stream_->context(), RemoteModels::kLeaseHeader));
+    if (!remote.ok()) return refuse_call(remote.status());
+    if (*remote) return pass_on(**remote);
+  }
   return begin_call({*frontend.server.router, *frontend.server.catalog, frontend.host.registry()},
                     received_.message().model_name(), received_.version(frontend.server));
 }
+
+// --- requests that another server answers ---
+
+bool StreamRequest::pass_on(const RemoteServer& server) noexcept {
+  V2InferRequest& message = received_.message();
+  if (server.grpc.host.empty())
+    return refuse_call(unimplemented(messages::remote_without_grpc(message.model_name())));
+  if (message.uses_shared_memory())
+    return refuse_call(Status(Code::kInvalidArgument, messages::remote_shared_memory(message.model_name())));
+  const grpc::ByteBuffer bytes = received_.opened_bytes();
+  abandon();
+  StreamRequest& passes = stream_->remote_to(*this, server.grpc);
+  passes.remote_->write(bytes);
+  if (&passes != this) {
+    stream_->answered(*this);  // its answers are the other one's
+    return true;
+  }
+  received_.clear();
+  memory.release();
+  if (std::exchange(holds_, false)) stream_->resume();
+  return false;
+}
+
+void StreamRequest::begin_remote(const HostPort& server) noexcept {
+  remote_address_ = server.text();
+  remote_ = std::make_unique<RemoteStream>(
+      static_cast<RemoteStreamOwner&>(*this),
+      queue_.remote_channels.stub(server, queue_.frontend.host.clock().now_ns()), stream_->context(),
+      request.cancellation, *queue_.queue);
+}
+
+bool StreamRequest::on_remote_answer(grpc::ByteBuffer* answer) noexcept {
+  return stream_->write(*this, answer, false, true) != InferStream::Push::kTooMuch;
+}
+
+void StreamRequest::on_remote_backlog() noexcept { stream_->hold(); }
+void StreamRequest::on_remote_room() noexcept { stream_->resume(); }
+
+void StreamRequest::on_remote_end(const grpc::Status& status) noexcept {
+  const std::shared_ptr<InferStream> held = stream_->shared_from_this();
+  stream_->end_remote(remote_address_);
+  if (!status.ok()) held->shut_down(static_cast<Code>(status.error_code()), status.error_message());
+  held->answered(*this);
+  // In a step of its own, from which it is called.
+  std::unique_ptr<RemoteStream> ended = std::move(remote_);
+  done(kRunPart);
+}
+
+// --- waiting ---
 
 void StreamRequest::about_to_wait() noexcept {
   // Those behind it wait too, so that their models get them in their order.

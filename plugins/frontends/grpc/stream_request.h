@@ -3,13 +3,18 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <memory>
+#include <string>
+
 #include "atoll/gate.h"
+#include "atoll/remote_models.h"
 #include "frontends/common/infer_context.h"
 #include "frontends/common/single_response.h"
 #include "frontends/common/stream/stream_rules.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_queue.h"
 #include "frontends/grpc/received_message.h"
+#include "frontends/grpc/remote_stream.h"
 #include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -17,7 +22,7 @@ namespace atl::frontends::grpc_frontend {
 class InferStream;
 
 /// In use until its last answer is written or dropped, its model is done with it and run() has returned.
-class StreamRequest final : public InferContext {
+class StreamRequest final : public InferContext, private RemoteStreamOwner {
  public:
   /// A context of the pool or a new one; its message's bytes are taken.
   static StreamRequest& start(InferStream& stream, grpc::ByteBuffer* received, int64_t read_start_ns,
@@ -35,6 +40,11 @@ class StreamRequest final : public InferContext {
   void written() noexcept { done(kWritePart); }
   void cancel() noexcept { request.cancellation.cancel(); }
   void mark(const char* name) noexcept { trace(name); }
+  // Of the first request that goes to another server: it stands for all of the stream that this server answers. [queue's
+  // thread]
+  bool is_remote() const noexcept { return remote_ != nullptr; }
+  RemoteStream& remote() noexcept { return *remote_; }
+  void begin_remote(const HostPort& server) noexcept;
 
   StreamRules<StreamRequest, grpc::ByteBuffer>::Place place;  ///< under its stream's lock
 
@@ -45,6 +55,14 @@ class StreamRequest final : public InferContext {
   void parse() noexcept;
   /// The message is opened and parsed, or can not be opened.
   bool find(Status opened) noexcept;
+  /// Has another server answer. \returns as find(): false: this object is in use until that has answered all
+  bool pass_on(const RemoteServer& server) noexcept;
+  // --- RemoteStreamOwner ---
+  bool on_remote_answer(grpc::ByteBuffer* answer) noexcept override;
+  void on_remote_backlog() noexcept override;
+  void on_remote_room() noexcept override;
+  void on_remote_end(const grpc::Status& status) noexcept override;
+
   /// It was handed over or refused. It may be gone afterwards.
   void ran() noexcept;
   /// Unless its model is decoupled it has its place among the answers now.
@@ -78,6 +96,8 @@ class StreamRequest final : public InferContext {
   int64_t read_start_ns_ = 0;
   int64_t read_end_ns_ = 0;
   InferStream* stream_ = nullptr;
+  std::unique_ptr<RemoteStream> remote_;
+  std::string remote_address_;
   ReceivedMessage received_;
   Pass pass_;
   SingleResponse single_;  ///< of a model that is not decoupled

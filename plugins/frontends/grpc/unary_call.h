@@ -7,17 +7,22 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "atoll/gate.h"
 #include "frontends/common/management/management.h"
+#include "frontends/common/management/remote_server.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/decompress.h"
 #include "frontends/grpc/error_text.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/grpc_context.h"
+#include "frontends/grpc/remote_call.h"
+#include "frontends/grpc/remote_channels.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -37,6 +42,10 @@ struct UnaryMethod {
   uint64_t max_bytes = 0;  ///< of a request, after decompression
   /// Whether requests count as memory of requests; those that can only be small do not.
   bool counts_memory = false;
+  /// Of a method about a model: its name. Null: the method is about this server.
+  std::function<std::string_view(const Request&)> model;
+  const char* path = nullptr;          ///< of the method, if it is about a model
+  RemoteChannels* channels = nullptr;  ///< the queue's
 };
 
 template <class Request, class Response>
@@ -51,6 +60,7 @@ class UnaryCall final : public Event {
   }
 
   void on_event(bool ok) noexcept override {
+    if (passed_on_ && !std::exchange(answered_, true)) return pass_back();
     if (finishing_ || (!ok && !begun_)) {
       delete this;
       return;
@@ -65,6 +75,7 @@ class UnaryCall final : public Event {
       finish(std::move(status));
       return;
     }
+    if (to_pass_on_.Valid() && pass_on()) return;
     method_.handle(request_, &response_, [this](Status status) { finish(std::move(status)); });
   }
 
@@ -89,10 +100,47 @@ class UnaryCall final : public Event {
                          " vs. ", method_.max_bytes, ")");
     }
     ATOLL_RETURN_IF_ERROR(charge_.add(received_.Length()));  // the same again as objects
+    // Reading empties it.
+    if (method_.model != nullptr && has_remote_models(frontend.server)) to_pass_on_ = received_;
     if (!grpc::SerializationTraits<Request>::Deserialize(&received_, &request_).ok()) {
       return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
     }
     return {};
+  }
+
+  /// \returns false: this server answers
+  bool pass_on() noexcept {
+    const auto lease = context_.client_metadata().find(
+        grpc::string_ref(RemoteModels::kLeaseHeader.data(), RemoteModels::kLeaseHeader.size()));
+    const std::string_view named = lease == context_.client_metadata().end()
+                                       ? std::string_view()
+                                       : std::string_view(lease->second.data(), lease->second.size());
+    const std::string_view model = method_.model(request_);
+    Result<std::optional<RemoteServer>> found = find_remote_server(method_.frontend->server, model, named);
+    if (found.ok() && !*found) return false;
+    // One that is not ready is no failure of the question whether it is.
+    if (!found.ok() && method_.category == ApiCategory::kHealth) return false;
+    if (!found.ok() || (*found)->grpc.host.empty()) {
+      finish(found.ok() ? unimplemented(messages::remote_without_grpc(model)) : found.status().clone());
+      return true;
+    }
+    GrpcContext& frontend = *method_.frontend;
+    if (!pass_) pass_ = frontend.calls.enter();
+    if (!pass_) return false;
+    passed_on_ =
+        std::make_unique<RemoteCall>(method_.channels->stub((*found)->grpc, frontend.host.clock().now_ns()),
+                                     context_, kLongestUncancelled);
+    passed_on_->start(method_.path, to_pass_on_, *method_.queue, *this);
+    return true;
+  }
+
+  void pass_back() noexcept {
+    passed_on_->pass_back(&context_);
+    if (passed_on_->status().ok()) {
+      writer_.Finish(passed_on_->answer(), grpc::Status::OK, tag());
+    } else {
+      writer_.FinishWithError(passed_on_->status(), tag());
+    }
   }
 
   void finish(Status status) noexcept {
@@ -111,12 +159,15 @@ class UnaryCall final : public Event {
   const Method& method_;
   grpc::ServerContext context_;
   grpc::ByteBuffer received_;
+  grpc::ByteBuffer to_pass_on_;  ///< the request's bytes, if another server may answer
   Request request_;
   Response response_;
   RawWriter writer_;
   Pass pass_;
   RequestCharge charge_;  ///< ends before the pass
   CallAccess access_;
+  std::unique_ptr<RemoteCall> passed_on_;  ///< null: this server answers
+  bool answered_ = false;                  ///< by the other server
   bool begun_ = false;
   bool finishing_ = false;
 };

@@ -1,13 +1,18 @@
 #include "frontends/http/thread_context.h"
 
+#include <boost/beast/core/string.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "frontends/common/error_map.h"
+#include "frontends/common/management/remote_server.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/generate_call.h"
 #include "frontends/http/http_messages.h"
 #include "frontends/http/infer_call.h"
 #include "frontends/http/management_call.h"
+#include "frontends/http/pass_on_call.h"
 #include "frontends/http/route_call.h"
 
 namespace atl::frontends::http {
@@ -18,6 +23,22 @@ void refuse_method(Verdict& verdict, std::string_view allowed) {
   verdict.extra = cat("Allow: ", allowed, "\r\n");
 }
 
+/// Whether another server that has the model can answer.
+bool is_about_a_model(Endpoint endpoint) noexcept {
+  switch (endpoint) {
+    case Endpoint::kModelReady:
+    case Endpoint::kModelMetadata:
+    case Endpoint::kModelConfig:
+    case Endpoint::kStatistics:
+    case Endpoint::kInfer:
+    case Endpoint::kGenerate:
+    case Endpoint::kGenerateStream:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
@@ -25,6 +46,7 @@ ThreadContext::ThreadContext(HttpContext& shared, ServerThread& thread)
       infer_reader(InputLimits{shared.settings.max_input_bytes}),
       generate_reader(InputLimits{shared.settings.max_input_bytes}),
       buffers(thread.buffers),
+      remote_connections(thread.io()),
       thread_(thread) {}
 
 ThreadContext::~ThreadContext() = default;
@@ -82,8 +104,28 @@ Call* ThreadContext::make_contributed(const RequestHead& head, Verdict& verdict)
   return nullptr;
 }
 
+Call* ThreadContext::make_passed_on(const RequestHead& head, Verdict& verdict) {
+  const Route route = verdict.route<Route>();
+  std::string_view lease;
+  for (const HeaderField& field : head.fields) {
+    if (boost::beast::iequals({field.name.data(), field.name.size()},
+                              {RemoteModels::kLeaseHeader.data(), RemoteModels::kLeaseHeader.size()}))
+      lease = field.value;
+  }
+  Result<std::optional<RemoteServer>> server = find_remote_server(frontend.server, route.model, lease);
+  if (server.ok()) return *server ? new PassOnCall(*this, route, std::move(**server)) : nullptr;
+  // One that is not ready is no failure of the question whether it is.
+  if (route.endpoint != Endpoint::kModelReady)
+    verdict.refuse(http_status(server.status().code()), client_text(server.status()));
+  return nullptr;
+}
+
 Call* ThreadContext::make_call(const RequestHead& head, Verdict& verdict) {
   const Route& route = verdict.route<Route>();
+  if (has_remote_models(frontend.server) && is_about_a_model(route.endpoint)) {
+    Call* const call = make_passed_on(head, verdict);
+    if (call != nullptr || verdict.http_status != 0) return call;
+  }
   switch (route.endpoint) {
     case Endpoint::kInfer:
       return HttpInferCall::make(*this, route);

@@ -10,6 +10,7 @@
 #include "frontends/http/codec/infer_request.h"
 #include "frontends/http/contributed_routes.h"
 #include "frontends/http/http_context.h"
+#include "frontends/http/remote_connections.h"
 
 namespace atl::frontends::http {
 
@@ -28,6 +29,7 @@ class ThreadContext final : public Handler {
   GenerateRequestReader generate_reader;
   BufferPool& buffers;
   std::vector<std::unique_ptr<HttpInferCall>> idle_infer_calls;
+  RemoteConnections remote_connections;
 
   /// [any] As ServerThread's.
   bool is_current() const noexcept { return thread_.is_current(); }
@@ -41,6 +43,8 @@ class ThreadContext final : public Handler {
   /// Of a path that is not of the frontend's own table. \param route  null: nor of another plugin's
   static void judge_contributed(const ContributedRoute* route, const RequestHead& head, Verdict& verdict);
   Call* make_contributed(const RequestHead& head, Verdict& verdict);
+  /// Null: no other server answers; or the verdict is a refusal.
+  Call* make_passed_on(const RequestHead& head, Verdict& verdict);
 
   ServerThread& thread_;
 };

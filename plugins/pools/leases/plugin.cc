@@ -36,6 +36,7 @@ class PoolsPlugin final : public Plugin {
     placement_.reset();
   }
   PoolService& calls() noexcept { return *service_; }
+  LeaseRoutes& leased_models() noexcept { return service_->leased_models(); }
   PoolMetrics& metrics() noexcept { return service_->metrics(); }
 
  private:
@@ -54,6 +55,7 @@ ATOLL_PLUGIN(PoolsPlugin,
               .help = "Keeps pools of servers and leases parts of them out by quota, over the frontends.",
               .provides = {provide<HttpRoutes, &PoolsPlugin::calls>(),
                            provide<GrpcCalls, &PoolsPlugin::calls>(),
+                           provide<RemoteModels, &PoolsPlugin::leased_models>(),
                            provide<MetricSource, &PoolsPlugin::metrics>()},
               .needs = {need<Launcher>(), need<Placement>()},
               .options = kPoolOptions});

@@ -179,6 +179,7 @@ void PoolManager::restore_lease(const LeaseRecord& record) {
         record.state == LeaseState::kUnloadingFailed ? LeaseState::kFailed : LeaseState::kReleased;
     if (!ends && left_ns > 0 && !pool->second->record().is_deleting) {
       lease.place(*instance);
+      route(entry);
       return arm(entry, entry.expires_ns, &PoolManager::expire);
     }
     // Its models may be loaded on a server that is still there.

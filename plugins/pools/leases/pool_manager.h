@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pools/leases/lease.h"
+#include "pools/leases/lease_routes.h"
 #include "pools/leases/lease_use.h"
 #include "pools/leases/pool.h"
 #include "pools/leases/pool_events.h"
@@ -51,6 +52,8 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   /// Who knows what leases are used for; null, as before: nobody does.
   void set_use(const LeaseUse* use) noexcept { use_ = use; }
   const LeaseUse* use() const noexcept { return use_; }
+  /// Whom requests ask where leased models are; null, as before: nobody. Outlives this.
+  void set_routes(LeaseRoutes* routes) noexcept { routes_ = routes; }
   PoolManager(const PoolManager&) = delete;
   PoolManager& operator=(const PoolManager&) = delete;
   virtual ~PoolManager();
@@ -156,6 +159,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   void bind_name(const std::string& name, const std::string& lease);
   void restore_lease(const LeaseRecord& record);
   void keep_history(Entry& entry, int64_t for_ns);
+  void route(const Entry& entry);
   Instance* find_instance(const std::string& id);
   void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk);
   void tell_state(const Lease& lease);
@@ -166,6 +170,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   Store& store_;
   PoolEvents& events_;
   const LeaseUse* use_ = nullptr;
+  LeaseRoutes* routes_ = nullptr;
   BackendNames backend_names_;
   std::map<std::string, std::unique_ptr<Pool>, std::less<>> pools_;
   std::map<std::string, Pool*, std::less<>> instances_;  ///< by the id of their server

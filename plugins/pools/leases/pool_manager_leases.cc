@@ -66,6 +66,7 @@ Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   if (std::exchange(told, LeaseState::kPending) != LeaseState::kPending)
     tell(PoolEvent::Kind::kLeasePending, lease, why);
   lease.place(*pool.find(instance.number));
+  route(leases_.at(lease.id()));
   return {};
 }
 
@@ -291,6 +292,7 @@ void PoolManager::forget(const std::string& id) {
   const LeaseRecord& record = found->second.lease->record;
   if (!is_final(record.state)) --live_;
   (void)with_.executor.cancel(found->second.timer);
+  if (routes_ != nullptr) routes_->remove(id);
   for (const std::string& name : found->second.names) names_.erase(name);
   keys_.erase(record.definition.idempotency_key);
   leases_.erase(found);
@@ -342,11 +344,16 @@ void PoolManager::lease_changed(Lease& lease) {
   const auto found = leases_.find(lease.id());
   if (found == leases_.end()) return;
   Entry& entry = found->second;
+  route(entry);
   if (std::exchange(entry.told, lease.state()) != lease.state()) tell_state(lease);
   const std::set<LeaseWatcher*> watchers = entry.watchers;
   for (LeaseWatcher* watcher : watchers) {
     if (entry.watchers.contains(watcher)) watcher->lease_changed(lease);
   }
+}
+
+void PoolManager::route(const Entry& entry) {
+  if (routes_ != nullptr) routes_->update(*entry.lease, entry.order, entry.names);
 }
 
 void PoolManager::tell_state(const Lease& lease) {
@@ -385,9 +392,15 @@ Status PoolManager::set_name(std::string_view name, std::string_view lease) {
 
 void PoolManager::bind_name(const std::string& name, const std::string& lease) {
   std::string& bound = names_[name];
-  if (!bound.empty()) leases_.at(bound).names.erase(name);
+  Entry& entry = leases_.at(lease);
+  entry.names.insert(name);
+  route(entry);
+  if (!bound.empty() && bound != lease) {
+    Entry& before = leases_.at(bound);
+    before.names.erase(name);
+    route(before);
+  }
   bound = lease;
-  leases_.at(lease).names.insert(name);
 }
 
 std::string PoolManager::lease_id_of(std::string_view id_or_name) const {
@@ -406,7 +419,9 @@ Status PoolManager::delete_name(std::string_view name) {
   if (found == names_.end()) return not_found("lease name '", name, "' is not found");
   const Change change = DropLeaseName{std::string(name)};
   ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
-  leases_.at(found->second).names.erase(found->first);
+  Entry& entry = leases_.at(found->second);
+  entry.names.erase(found->first);
+  route(entry);
   names_.erase(found);
   return {};
 }

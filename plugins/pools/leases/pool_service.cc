@@ -49,6 +49,7 @@ struct PoolService::Open {
         calls(manager, with),
         grpc_calls(manager, with) {
     manager.set_use(&use);
+    manager.set_routes(&service.routes_);
   }
 
   boost::uuids::random_generator make_uuid;  ///< version 4
@@ -81,6 +82,7 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
     executor_ = std::move(executor).value();
     files_ = std::move(files).value();
     if (host_.replaces_running_instance()) {
+      inherit_routes();
       executor_->post(make_task([this] { open_later(); }));
     } else {
       status = run_on(*executor_, [this] { return guarded("pools", [this] { return open(false); }); });
@@ -88,6 +90,11 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
   }
   if (!status.ok()) stop();
   return status;
+}
+
+void PoolService::inherit_routes() {
+  Result<Service<RemoteModels>> before = host_.registry().find<RemoteModels>();
+  if (before.ok()) routes_.inherit((*before)->list());
 }
 
 /// The instance before still has the state; it lets it go when its calls have ended.
@@ -117,6 +124,7 @@ Status PoolService::open(bool is_takeover) {
     open_.reset();
     return status;
   }
+  routes_.settle();
   calls_.store(open_.get(), std::memory_order_release);
   refresh_metrics();
   look_at_use();

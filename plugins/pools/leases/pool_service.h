@@ -15,6 +15,7 @@
 #include "pools/leases/http_calls.h"
 #include "pools/leases/http_client.h"
 #include "pools/leases/http_model_host.h"
+#include "pools/leases/lease_routes.h"
 #include "pools/leases/model_folders.h"
 #include "pools/leases/pool_events.h"
 #include "pools/leases/pool_manager.h"
@@ -40,6 +41,7 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   /// Servers stay. [control]
   void stop() noexcept;
   PoolMetrics& metrics() noexcept { return metrics_; }
+  LeaseRoutes& leased_models() noexcept { return routes_; }
 
   // --- HttpRoutes ---
   std::vector<HttpRoute> routes() const noexcept override;
@@ -49,6 +51,8 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   void handle(std::string_view method, GrpcExchange& exchange) noexcept override;
 
  private:
+  /// Until the state is taken over, requests go where the instance before says. [control]
+  void inherit_routes();
   /// What there is while the state is open; in the order in which the one needs the other.
   struct Open;
 
@@ -66,6 +70,7 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   Host& host_;
   const PluginSettings settings_;
   PoolMetrics metrics_;
+  LeaseRoutes routes_;
   Launcher* launcher_ = nullptr;
   const Placement* placement_ = nullptr;
   HttpClient client_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -46,6 +47,8 @@ class ServerThread {
   BufferPool buffers;
   RequestCounters counters;
 
+  /// [any] What runs on this thread.
+  virtual boost::asio::io_context& io() noexcept = 0;
   /// [any] Whether the calling thread is this one.
   bool is_current() const noexcept { return current_ == this; }
   /// [any] Runs item.on_posted() on this thread, in the order posted.

@@ -43,7 +43,7 @@ class Worker final : public ServerThread {
   void stop();
 
   /// [any]
-  boost::asio::io_context& io() noexcept { return io_; }
+  boost::asio::io_context& io() noexcept override { return io_; }
   /// [any] Takes a connection that was counted already.
   void adopt(boost::asio::ip::tcp::socket socket);
   /// [any] The same for one that is too much: the one that has been idle for the longest time makes room; if

@@ -14,6 +14,7 @@
 #include "atoll/log_control.h"
 #include "atoll/model.h"
 #include "atoll/model_control.h"
+#include "atoll/remote_models.h"
 #include "atoll/shared_memory.h"
 #include "atoll/tracing.h"
 #include "frontends/common/access_check.h"
@@ -41,6 +42,7 @@ struct ServerAccess {
   std::unique_ptr<DeviceMemory> device_memory;
   std::unique_ptr<Followed<Tracing>> tracing;
   std::unique_ptr<Followed<LogControl>> log_control;
+  std::unique_ptr<Followed<RemoteModels>> remote_models;
   std::unique_ptr<RequestBudgets> request_memory;
   /// For what looks at the disk or reads large bodies: no thread that answers requests waits for it, and it
   /// does not wait for models that are being built.

@@ -1,6 +1,11 @@
 // RepositoryIndex, RepositoryModelLoad and RepositoryModelUnload.
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "atoll/model_demand.h"
 #include "frontends/common/management/management.h"
@@ -54,6 +59,26 @@ void explain_unloaded(ServerAccess& server, std::vector<ModelIndexEntry>& entrie
   }
 }
 
+/// Models that other servers serve, once each.
+void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& entries) {
+  auto remote = server.remote_models->hold();
+  if (!remote) return;
+  std::set<std::string, std::less<>> seen;
+  const std::string_view ready_state = model_state_name(ModelState::kReady);
+  for (const ModelIndexEntry& entry : entries) {
+    if (entry.state == ready_state) seen.insert(entry.name);
+  }
+  std::vector<RemoteModel> models = remote->list();
+  std::ranges::stable_partition(models, &RemoteModel::is_ready);
+  for (RemoteModel& model : models) {
+    if ((ready && !model.is_ready) || !seen.insert(model.name).second) continue;
+    ModelIndexEntry& entry = entries.emplace_back();
+    entry.name = std::move(model.name);
+    entry.state = model.is_ready ? ready_state : model_state_name(ModelState::kLoading);
+    entry.reason = std::move(model.reason);
+  }
+}
+
 }  // namespace
 
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
@@ -70,6 +95,7 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
       return;
     }
     explain_unloaded(server, entries.value());
+    add_remote(server, ready, entries.value());
     for (const ModelIndexEntry& entry : entries.value()) {
       auto* model = response->add_models();
       model->set_name(entry.name);

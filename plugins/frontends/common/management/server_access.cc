@@ -28,6 +28,7 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   ATOLL_RETURN_IF_ERROR(server.device_memory->open());
   ATOLL_RETURN_IF_ERROR(follow(host, &server.tracing));
   ATOLL_RETURN_IF_ERROR(follow(host, &server.log_control));
+  ATOLL_RETURN_IF_ERROR(follow(host, &server.remote_models));
   server.request_memory = std::make_unique<RequestBudgets>(host);
   ATOLL_RETURN_IF_ERROR(server.request_memory->open());
   ThreadPlacement placement;

@@ -60,7 +60,7 @@ class StreamRules {
   // --- what is to be done now; true, or not null: do it ---
   /// Read the next request.
   bool begin_read() noexcept {
-    if (is_reading_ || holds_ || read_all_ || ended_ || in_flight_ >= limits_.requests ||
+    if (is_reading_ || holds_ != 0 || read_all_ || ended_ || in_flight_ >= limits_.requests ||
         received_bytes_ + unwritten_bytes_ >= limits_.backlog_bytes) {
       return false;
     }
@@ -103,8 +103,8 @@ class StreamRules {
     request.place.next = answering_;
     if (answering_ != nullptr) answering_->place.previous = &request;
     answering_ = &request;
-    if (holds_) behind_ = &request;
-    return !holds_;
+    if (holds_ != 0) behind_ = &request;
+    return holds_ == 0;
   }
   /// \param ok  false: it did not get there; the stream is to be ended
   /// \returns the request if that was its last answer, else null
@@ -172,13 +172,16 @@ class StreamRules {
     unlink(request);
     return true;
   }
-  /// The request that runs waits for its model.
-  void hold() noexcept { holds_ = true; }
-  /// It waits no more. \returns the one behind it, which is to run; null: there is none
+  /// The request that runs waits for its model, or something else does not take further ones.
+  void hold() noexcept { ++holds_; }
+  /// One of those who hold waits no more. \returns the request behind, which is to run; null: there is none, or it
+  /// still waits
   Request* resume() noexcept {
-    holds_ = false;
-    return std::exchange(behind_, nullptr);
+    if (holds_ > 0) --holds_;
+    return holds_ == 0 ? std::exchange(behind_, nullptr) : nullptr;
   }
+  /// All requests that will come have come and run.
+  bool has_run_all() const noexcept { return read_all_ && holds_ == 0 && behind_ == nullptr; }
 
   // --- the end before its time ---
   bool has_ended() const noexcept { return ended_; }
@@ -233,7 +236,7 @@ class StreamRules {
   uint64_t received_bytes_ = 0;       ///< of requests in flight
   uint64_t unwritten_bytes_ = 0;      ///< of answers, also of those that wait for their turn
   uint32_t in_flight_ = 0;            ///< requests whose place is needed
-  bool holds_ = false;
+  uint32_t holds_ = 0;
   bool is_reading_ = false;
   bool is_writing_ = false;
   bool read_all_ = false;

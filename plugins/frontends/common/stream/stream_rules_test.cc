@@ -149,6 +149,26 @@ TEST_F(StreamRulesTest, ARequestThatWaitsHoldsTheOneBehindIt) {
   EXPECT_TRUE(rules_.begin_read());
 }
 
+TEST_F(StreamRulesTest, WhatSeveralHoldGoesOnWhenAllOfThemResume) {
+  ASSERT_TRUE(rules_.begin_read());
+  ASSERT_TRUE(rules_.end_read(true));
+  EXPECT_TRUE(rules_.add(a_));
+  ASSERT_TRUE(rules_.begin_read());
+  rules_.hold();
+  rules_.hold();
+  ASSERT_TRUE(rules_.end_read(true));
+  EXPECT_FALSE(rules_.add(b_));
+  EXPECT_EQ(rules_.resume(), nullptr);
+  EXPECT_FALSE(rules_.begin_read());
+  EXPECT_EQ(rules_.resume(), &b_);
+  ASSERT_TRUE(rules_.begin_read());
+  rules_.hold();
+  EXPECT_FALSE(rules_.end_read(false));
+  EXPECT_FALSE(rules_.has_run_all());
+  EXPECT_EQ(rules_.resume(), nullptr);
+  EXPECT_TRUE(rules_.has_run_all());
+}
+
 TEST_F(StreamRulesTest, FinishesWhenAllIsReadAndAnswered) {
   read_ordered(a_);
   ASSERT_TRUE(rules_.begin_read());

@@ -54,6 +54,8 @@ class PoolBench : private PoolEvents, private LeaseUse {
   PoolSettings settings;                     ///< for the next start()
   std::vector<std::string> events;           ///< "lease.active", in order
   std::map<std::string, int64_t> last_uses;  ///< by lease; steady clock
+  std::unique_ptr<LeaseRoutes> routes;
+  std::vector<RemoteModel> inherited;  ///< what the routes of the next start() begin with
   std::unique_ptr<PoolManager> manager;
   PoolEvents* watcher = nullptr;  ///< hears the events, too
 
@@ -78,7 +80,11 @@ class PoolBench : private PoolEvents, private LeaseUse {
                                                     placement_, settings, [this] { return make_id(); }});
     manager = std::make_unique<PoolManager>(*surroundings_, *store, static_cast<PoolEvents&>(*this));
     manager->set_use(this);
+    routes = std::make_unique<LeaseRoutes>();
+    routes->inherit(inherited);
+    manager->set_routes(routes.get());
     run([&] { EXPECT_TRUE(manager->restore().ok()); });
+    routes->settle();
   }
 
   /// After a stop(): what was stored there.

@@ -1,0 +1,88 @@
+/// A connection to another server, over which requests of clients of this one are passed on, one at a time.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/host_port.h"
+#include "frontends/http/remote_reply.h"
+
+namespace atl::frontends::http {
+
+/// Whose request it is. Any of these may be the last one: after the call the connection calls nobody any more.
+class RemoteExchange : public RemoteReplyUser {
+ public:
+  /// All of the answer was there. \param reusable  the connection may take another request
+  virtual void on_reply_end(bool reusable) noexcept = 0;
+  /// There is no answer, or not all of it.
+  virtual void on_reply_failure(std::string_view reason) noexcept = 0;
+
+ protected:
+  ~RemoteExchange() = default;
+};
+
+/// Lives on its server thread; what waits for the network holds it.
+class RemoteConnection final : public std::enable_shared_from_this<RemoteConnection>,
+                               private RemoteReplyUser {
+ public:
+  /// \param scratch  of the thread: what is received comes through it
+  RemoteConnection(boost::asio::io_context& io, HostPort server, std::span<char> scratch);
+  virtual ~RemoteConnection() = default;
+
+  const HostPort& server() const noexcept { return server_; }
+  /// Sends a request, connecting before if need be. It stays where it is until the exchange ends.
+  void send(std::span<const iovec> request, RemoteExchange& exchange);
+  /// Nothing is received until resume(), but for what is being received already.
+  void pause() noexcept { is_paused_ = true; }
+  void resume();
+  /// The exchange ends before its time, or nobody wants the connection any more. Calls nobody.
+  void close() noexcept;
+  /// Of one that has no exchange: nothing has come that nobody asked for, nor its end.
+  bool is_usable() noexcept;
+  /// The same: it closes as soon as it is not usable any more.
+  void wait_unused() { read(); }
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  void connect();
+  void connect_to(const boost::asio::ip::tcp::endpoint& endpoint);
+  void connected(const boost::system::error_code& error);
+  void write();
+  void read();
+  void on_readable();
+  /// \returns false: there is nothing more to be read now
+  bool receive();
+  /// \returns false: the exchange is over
+  bool parse(std::string_view received);
+  void end(bool reusable);
+  void fail(std::string_view reason);
+  // --- RemoteReplyUser ---
+  void on_reply_head(const RemoteReplyHead& head) noexcept override;
+  bool on_reply_body(std::string_view bytes) noexcept override;
+
+  const HostPort server_;
+  Socket socket_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::steady_timer timer_;  ///< of connecting
+  RemoteExchange* exchange_ = nullptr;
+  std::optional<RemoteReplyParser> parser_;
+  std::vector<iovec> request_;  ///< what is not sent yet, from sent_ on
+  size_t sent_ = 0;
+  const std::span<char> scratch_;
+  std::string input_;  ///< received, and too little of a line to be read
+  bool is_connected_ = false;
+  bool is_reading_ = false;
+  bool is_paused_ = false;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,43 @@
+/// The connections of one thread to other servers.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "atoll/host_port.h"
+#include "frontends/http/remote_connection.h"
+
+namespace atl::frontends::http {
+
+/// [its thread]
+class RemoteConnections {
+ public:
+  explicit RemoteConnections(boost::asio::io_context& io);
+  RemoteConnections(const RemoteConnections&) = delete;
+  RemoteConnections& operator=(const RemoteConnections&) = delete;
+  ~RemoteConnections();
+
+  /// One that waits, or a new one.
+  std::shared_ptr<RemoteConnection> take(const HostPort& server, int64_t now_ns);
+  /// It has ended its exchange and can be used again.
+  void give(std::shared_ptr<RemoteConnection> connection, int64_t now_ns);
+
+ private:
+  struct Idle {
+    std::shared_ptr<RemoteConnection> connection;
+    int64_t since_ns = 0;
+  };
+
+  void close_old(int64_t now_ns);
+
+  boost::asio::io_context& io_;
+  const std::unique_ptr<char[]> scratch_;
+  std::map<std::string, std::deque<Idle>, std::less<>> idle_;  ///< by address, the longest idle one first
+  int64_t looked_ns_ = 0;
+};
+
+}  // namespace atl::frontends::http

@@ -1,0 +1,53 @@
+/// Models on other servers, as a test says.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/remote_models.h"
+
+namespace atl::test {
+
+/// Each lease has one model. [any]
+class FakeRemoteModels final : public RemoteModels {
+ public:
+  FakeRemoteModels() = default;
+  FakeRemoteModels(const FakeRemoteModels&) = delete;
+  FakeRemoteModels& operator=(const FakeRemoteModels&) = delete;
+  virtual ~FakeRemoteModels() = default;
+
+  void set(const std::string& lease, const std::string& model, const RemoteServer& server) {
+    std::lock_guard lock(mutex_);
+    models_[lease] = {model, lease, {}, true, {}, server};
+  }
+  void set_not_ready(const std::string& lease, const std::string& model) {
+    std::lock_guard lock(mutex_);
+    models_[lease] = {model, lease, {}, false, cat("lease ", lease, " is DEPLOYING"), {}};
+  }
+
+  Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept override {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, found] : models_) {
+      if (found.name != model || (!lease.empty() && lease != id)) continue;
+      if (!found.is_ready) return unavailable("model '", model, "' is not ready: ", found.reason);
+      return found.server;
+    }
+    return not_found("no lease '", lease, "' with model '", model, "'");
+  }
+  std::vector<RemoteModel> list() noexcept override {
+    std::lock_guard lock(mutex_);
+    std::vector<RemoteModel> all;
+    for (const auto& [id, model] : models_) all.push_back(model);
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, RemoteModel, std::less<>> models_;
+};
+
+}  // namespace atl::test
