@@ -8,15 +8,16 @@
 
 namespace atl::frontends::grpc_frontend {
 
-ATOLL_PLUGIN(GrpcFrontend, {.name = "frontends/grpc",
-                            .version = "0.1.0",
-                            .license = "Apache-2.0",
-                            .help = "Serves the KServe V2 protocol and its extensions over gRPC.",
-                            .flags = ATOLL_PLUGIN_RESIDENT,
-                            .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
-                                      optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                                      optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
-                                      many<Memory>(), many<GrpcCalls>()},
-                            .options = kOptions});
+ATOLL_PLUGIN(GrpcFrontend,
+             {.name = "frontends/grpc",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Serves the KServe V2 protocol and its extensions over gRPC.",
+              .flags = ATOLL_PLUGIN_RESIDENT,
+              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
+                        optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
+                        optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
+                        optional<Access>(), many<Memory>(), many<GrpcCalls>()},
+              .options = kOptions});
 
 }  // namespace atl::frontends::grpc_frontend

@@ -17,9 +17,9 @@ ATOLL_PLUGIN(HttpFrontend,
               .flags = ATOLL_PLUGIN_RESIDENT,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
-                        optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(), many<Memory>(),
-                        many<HttpRoutes>()},
+                        optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
+                        optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
+                        optional<Access>(), many<Memory>(), many<HttpRoutes>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http

@@ -14,7 +14,7 @@ namespace beast = boost::beast;
 using BeastText = beast::string_view;
 using ErrorCode = beast::error_code;
 
-constexpr uint32_t kMaxHeadBytes = 64 * 1024;
+constexpr uint32_t kMostHeadBytes = 64 * 1024;
 
 std::string_view view(BeastText text) noexcept { return {text.data(), text.size()}; }
 
@@ -24,7 +24,7 @@ class RemoteReplyParser::Beast final : public beast::http::basic_parser<false> {
  public:
   explicit Beast(RemoteReplyUser& user) : user_(user) {
     eager(true);
-    header_limit(kMaxHeadBytes);
+    header_limit(kMostHeadBytes);
     body_limit(std::numeric_limits<uint64_t>::max());
   }
   virtual ~Beast() = default;

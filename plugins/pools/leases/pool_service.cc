@@ -3,7 +3,9 @@
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <future>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "atoll/guarded.h"
 #include "atoll/stop_executor.h"
@@ -14,6 +16,13 @@ namespace {
 
 constexpr int64_t kOpenIntervalNs = 20 * kNsPerMs;
 constexpr int64_t kMetricsIntervalNs = kNsPerSecond;
+
+/// Where requests go, for the instance that takes this one's place: it has the state later than the requests. One of
+/// another build of this plugin does not see it, and serves leased models when it has the state.
+struct RoutesOfProcess {
+  static inline std::mutex mutex;  ///< guards what follows
+  static inline std::map<std::string, std::vector<LeaseRoutes*>> by_directory;  ///< of the state; the newest last
+};
 
 bool is_same(const PoolDefinition& a, const PoolDefinition& b) {
   return a.quota == b.quota && a.enforce_backends == b.enforce_backends && a.instance == b.instance;
@@ -74,6 +83,7 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
   launcher_ = &launcher;
   placement_ = &placement;
   ATOLL_RETURN_IF_ERROR(client_.start(host_.executors()));
+  publish_routes();
   Result<SerialExecutorPtr> executor = host_.executors().create("pools", {});
   Result<SerialExecutorPtr> files = host_.executors().create("pools-files", {});
   Status status = executor.ok() ? Status() : executor.status().clone();
@@ -82,7 +92,6 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
     executor_ = std::move(executor).value();
     files_ = std::move(files).value();
     if (host_.replaces_running_instance()) {
-      inherit_routes();
       executor_->post(make_task([this] { open_later(); }));
     } else {
       status = run_on(*executor_, [this] { return guarded("pools", [this] { return open(false); }); });
@@ -92,9 +101,19 @@ Status PoolService::start(Launcher& launcher, const Placement& placement) {
   return status;
 }
 
-void PoolService::inherit_routes() {
-  Result<Service<RemoteModels>> before = host_.registry().find<RemoteModels>();
-  if (before.ok()) routes_.inherit((*before)->list());
+void PoolService::publish_routes() {
+  const std::scoped_lock lock(RoutesOfProcess::mutex);
+  std::vector<LeaseRoutes*>& routes = RoutesOfProcess::by_directory[settings_.state_directory];
+  if (host_.replaces_running_instance() && !routes.empty()) routes_.inherit(routes.back()->list());
+  routes.push_back(&routes_);
+}
+
+void PoolService::withdraw_routes() noexcept {
+  const std::scoped_lock lock(RoutesOfProcess::mutex);
+  const auto routes = RoutesOfProcess::by_directory.find(settings_.state_directory);
+  if (routes == RoutesOfProcess::by_directory.end()) return;
+  std::erase(routes->second, &routes_);
+  if (routes->second.empty()) RoutesOfProcess::by_directory.erase(routes);
 }
 
 /// The instance before still has the state; it lets it go when its calls have ended.
@@ -162,6 +181,7 @@ void PoolService::drain() noexcept {
 }
 
 void PoolService::stop() noexcept {
+  withdraw_routes();
   calls_.store(nullptr, std::memory_order_release);
   if (executor_ != nullptr) {
     (void)run_on(*executor_, [this] {

@@ -51,8 +51,9 @@ class PoolService final : public HttpRoutes, public GrpcCalls, private PoolEvent
   void handle(std::string_view method, GrpcExchange& exchange) noexcept override;
 
  private:
-  /// Until the state is taken over, requests go where the instance before says. [control]
-  void inherit_routes();
+  /// Begins with the routes of the instance that is replaced, until the state is taken over. [control]
+  void publish_routes();
+  void withdraw_routes() noexcept;
   /// What there is while the state is open; in the order in which the one needs the other.
   struct Open;
 
