@@ -20,6 +20,9 @@ namespace {
 /// So much of a stream may wait for the client before the other server has to.
 constexpr uint64_t kStreamBytes = uint64_t{1} << 20;
 
+/// Room for an answer before any of it is there: its length is only what the other server says.
+constexpr size_t kMostReserved = size_t{64} << 20;
+
 /// Whether JSON has this key: inside of a text its quotes would have backslashes, and as a text of its own no colon
 /// follows.
 bool has_key(std::string_view json, std::string_view quoted_key) noexcept {
@@ -104,7 +107,7 @@ bool PassOnCall::on_reply_body(std::string_view bytes) noexcept {
     Status status = charge_.add(expected);
     if (status.ok()) {
       reply_body_ = context_.buffers.take();
-      if (!reply_body_.reserve(expected))
+      if (!reply_body_.reserve(std::min(expected, kMostReserved)))
         status = unavailable("no memory for the answer of ", expected, " bytes");
     }
     if (!status.ok()) {

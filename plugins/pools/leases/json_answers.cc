@@ -100,12 +100,19 @@ IdsOfLeases ids_of_leases(const Pool& pool) {
   return ids;
 }
 
+/// \param instance  null: there is none
+void write_address(Json& json, const Instance* instance) {
+  const ServerAddress address = instance == nullptr ? ServerAddress() : instance->address();
+  json.text("address", address.http.host.empty() ? std::string() : address.http.text());
+  if (!address.grpc.host.empty()) json.text("grpc_address", address.grpc.text());
+}
+
 void write_instance(Json& json, const Pool& pool, const Place& place, IdsOfLeases& ids) {
   const Instance& instance = pool.instance(place.instance);
   json.text("name", name_of_instance(place.instance));
   json.text("id", instance.id());
   json.text("state", name_of(instance.state()));
-  json.text("address", instance.address().http.host.empty() ? std::string() : instance.address().http.text());
+  write_address(json, &instance);
   json.number("used", place.used);
   json.number("free", place.free);
   write_backends(json, pool.backend_names(), place);
@@ -143,8 +150,7 @@ void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
     json.text("state", name_of(record.state));
     json.number("quota", record.definition.quota);
     json.text("instance", instance == nullptr ? std::string() : name_of_instance(instance->number()));
-    const bool has_address = instance != nullptr && !instance->address().http.host.empty();
-    json.text("address", has_address ? instance->address().http.text() : std::string());
+    write_address(json, instance);
     json.text("created_at", rfc3339(record.created_wall_ns));
     json.text("expires_at", rfc3339(record.expires_wall_ns));
     if (!record.reason.empty()) json.text("reason", record.reason);

@@ -132,11 +132,11 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
       pool_json(*manager->find_pool("p")),
       R"({"name":"p","state":"ACTIVE","min_instances":1,"max_instances":2,"quota":8,"enforce_backends":true,)"
       R"("instance":{"runtime":"","cpus":0,"gpus":0,"memory":0},"instances":[{"name":"i0","id":"id-1",)"
-      R"("state":"READY","address":"id-1:8000","used":0,"free":8,"backends":[],"leases":[]}]})");
+      R"("state":"READY","address":"id-1:8000","grpc_address":"id-1:8001","used":0,"free":8,"backends":[],"leases":[]}]})");
   const std::string id = acquire(lease(3, {"a", "b"}, 60 * kNsPerSecond));
   EXPECT_EQ(
       lease_json(*manager, *manager->find_lease(id)),
-      R"({"id":"id-2","name":"","pool":"p","state":"DEPLOYING","quota":3,"instance":"i0","address":"id-1:8000",)"
+      R"({"id":"id-2","name":"","pool":"p","state":"DEPLOYING","quota":3,"instance":"i0","address":"id-1:8000","grpc_address":"id-1:8001",)"
       R"("created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z","models":[)"
       R"({"name":"a","state":"LOADING","reason":""},{"name":"b","state":"PENDING","reason":""}]})");
   run_for(kNsPerSecond);
@@ -144,7 +144,7 @@ TEST_F(JsonAnswersTest, PoolsAndLeasesAreWholeAtAnyTime) {
   EXPECT_EQ(
       leases_json(*manager, "p"),
       R"({"leases":[{"id":"id-2","name":"live","pool":"p","state":"ACTIVE","quota":3,"instance":"i0",)"
-      R"("address":"id-1:8000","created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z",)"
+      R"("address":"id-1:8000","grpc_address":"id-1:8001","created_at":"2001-09-09T01:46:44.000Z","expires_at":"2001-09-09T01:47:44.000Z",)"
       R"("models":[{"name":"a","state":"READY","reason":""},{"name":"b","state":"READY","reason":""}]}]})");
   EXPECT_EQ(leases_json(*manager, "q"), R"({"leases":[]})");
   run([&] {

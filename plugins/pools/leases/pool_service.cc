@@ -21,7 +21,8 @@ constexpr int64_t kMetricsIntervalNs = kNsPerSecond;
 /// another build of this plugin does not see it, and serves leased models when it has the state.
 struct RoutesOfProcess {
   static inline std::mutex mutex;  ///< guards what follows
-  static inline std::map<std::string, std::vector<LeaseRoutes*>> by_directory;  ///< of the state; the newest last
+  static inline std::map<std::string, std::vector<LeaseRoutes*>>
+      by_directory;  ///< of the state; the newest last
 };
 
 bool is_same(const PoolDefinition& a, const PoolDefinition& b) {
