@@ -9,8 +9,10 @@ void Instance::launch() {
   with_.launcher.launch(server_, with_.launcher_listener);
 }
 
+/// How long it takes to be ready counts from when the launcher has found it: where the engine is away, nothing of the
+/// server is known, and it may serve.
 void Instance::adopt() {
-  begin();
+  is_adopted_ = true;
   with_.launcher.adopt(server_, with_.launcher_listener);
 }
 
@@ -33,6 +35,7 @@ void Instance::stop() {
 
 void Instance::server_running(const ServerAddress& address) {
   address_ = address;
+  if (state_ == InstanceState::kStarting && is_adopted_) begin();
   if (state_ == InstanceState::kStarting) look();
 }
 

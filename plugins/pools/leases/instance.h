@@ -73,6 +73,7 @@ class Instance {
   InstanceOwner& owner_;
   const ServerSpec server_;
   InstanceState state_ = InstanceState::kStarting;
+  bool is_adopted_ = false;
   ServerAddress address_;
   int64_t give_up_ns_ = 0;  ///< steady clock: until then it is ready, or has failed
   uint32_t failures_ = 0;   ///< looks in a row

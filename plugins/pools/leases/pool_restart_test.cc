@@ -84,6 +84,22 @@ TEST_F(PoolRestartTest, AWaitingLeaseWaitsOnAfterARestart) {
   EXPECT_EQ(state(id), "ACTIVE on i0") << "on another server in its place";
 }
 
+TEST_F(PoolRestartTest, ServersAreNotGivenUpWhileTheEngineIsAway) {
+  (void)create_pool("p", 8, 1);
+  const std::string id = deploy(lease(3, {"a"}, 24 * 3600 * kNsPerSecond));
+  const std::string server = servers.find("p", 0)->spec.id;
+  stop();
+  servers.engine_is_away = true;
+  start();
+  run_for(3600 * kNsPerSecond);
+  EXPECT_EQ(instances("p"), "i0 STARTING used 3 free 5");
+  EXPECT_EQ(state(id), "PENDING on i0");
+  servers.engine_returns();
+  run_for(kNsPerSecond);
+  EXPECT_EQ(state(id), "ACTIVE on i0");
+  EXPECT_EQ(servers.find("p", 0)->spec.id, server);
+}
+
 TEST_F(PoolRestartTest, OfAPoolThatIsBeingDeletedNothingComesBack) {
   (void)create_pool("p", 2, 1);
   const std::string id = deploy(lease(2, {"a"}));

@@ -67,6 +67,7 @@ class FakeServers final : public Launcher, public ModelHost {
     engine_is_away = false;
     for (const std::string& id : std::exchange(late_ends_, {})) end(id);
     for (const ServerSpec& spec : std::exchange(late_launches_, {})) launch(spec, *listener_);
+    for (const ServerSpec& spec : std::exchange(late_adoptions_, {})) adopt(spec, *listener_);
   }
 
   // --- Launcher ---
@@ -89,6 +90,7 @@ class FakeServers final : public Launcher, public ModelHost {
   }
   void adopt(const ServerSpec& spec, LauncherListener& listener) noexcept override {
     listener_ = &listener;
+    if (engine_is_away) return late_adoptions_.push_back(spec);
     const auto server = servers_.find(spec.id);
     if (server == servers_.end()) return gone(spec.id, not_found("there is no server ", spec.id));
     if (server->second.is_running)
@@ -110,6 +112,7 @@ class FakeServers final : public Launcher, public ModelHost {
     listener_ = nullptr;
     late_ends_.clear();
     late_launches_.clear();
+    late_adoptions_.clear();
   }
 
   /// Who is answered on its executor.
@@ -185,7 +188,7 @@ class FakeServers final : public Launcher, public ModelHost {
   std::map<std::string, Server> servers_;
   std::map<std::string, int64_t> ready_at_;
   std::vector<std::string> late_ends_;
-  std::vector<ServerSpec> late_launches_;
+  std::vector<ServerSpec> late_launches_, late_adoptions_;
 };
 
 }  // namespace atl::pools
