@@ -55,7 +55,8 @@ class World:
             "configs": 'use = "configs/pbtxt"', "models": 'use = "models/catalog"',
             "control": 'use = "control/none"', "default": 'use = "schedulers/default"',
             "dynamic": 'use = "schedulers/dynamic"', "onnxruntime": 'use = "backends/onnxruntime"',
-            "identity": 'use = "backends/identity"', self.name: f'use = "frontends/{self.name}"\naddress = "127.0.0.1:0"'}
+            "identity": 'use = "backends/identity"', "placement": 'use = "placement/best_fit"',
+            "launcher": f'use = "launchers/process"\nstate_directory = "{folder}/servers"', self.name: f'use = "frontends/{self.name}"\naddress = "127.0.0.1:0"'}
         self.wishes = 0  # models that requests have loaded
 
     def instances(self, provider, body):
@@ -154,6 +155,19 @@ def wish(world):
             return False
 
 
+def looks_for_lease(world):
+    """Whether the lease that a client names matters."""
+    with world.client() as client:
+        tensor = world.module.InferInput("INPUT0", [4], "FP32")
+        tensor.set_data_from_numpy(np.zeros(4, np.float32))
+        try:
+            client.infer("m", [tensor], headers={"atoll-lease": "gone"})
+            return False
+        except InferenceServerException as error:
+            assert "lease 'gone' is not found" in error.message(), error
+            return True
+
+
 def verbose_level(world):
     with world.client() as client:
         settings = client.get_log_settings()
@@ -235,6 +249,7 @@ ROUTING = 'use = "routing/weighted"\nlabels = {{ "m.stable" = "{}" }}'
 BUDGET = 'use = "memory/host"\nrequest_budget = "{}"'
 KEYS = 'use = "security/keys"\nrestricted_apis = ["metadata,metrics:the-key={0}"]\n' \
        'restricted_protocols = ["metadata:the-key={0}"]'
+POOLS = 'use = "pools/leases"\nstate_directory = "{{folder}}/pools"\nsources = ["{{folder}}"]\nhistory = "{}m"'
 ACCESS = Need(Provider("keys"), accepted_keys, [
     (None, {"first", "second"}), (KEYS.format("first"), {"first"}), (KEYS.format("second"), {"second"}),
     (None, {"first", "second"})])
@@ -245,6 +260,8 @@ NEEDS = with_frontends(
         (SHARED + "3", 2), (None, 0)])),
     ("atoll.tracing/1", Need(Provider("trace"), trace_rate, [
         (None, None), (TRACE.format(1), "1"), (TRACE.format(2), "2"), (None, None)])),
+    ("atoll.remote_models/1", Need(Provider("pools", ("placement", "launcher")), looks_for_lease, [
+        (None, False), (POOLS.format(60), True), (POOLS.format(30), True), (None, False)])),
     ("atoll.model_router/1", Need(Provider("routing"), label, [
         (None, None), (ROUTING.format(1), 1.0), (ROUTING.format(2), 2.0), (None, None)])),
     ("atoll.model_control/1", Need(Provider("control"), load_call, [
@@ -336,7 +353,7 @@ def test_the_need_is_followed(tmp_path, plugin, interface):
 
 def wait_for_models(world, need):
     """Until what the control plugin loads at its start serves, where a test needs it."""
-    if need.observe in (regions, trace_rate, label, fits_budget, gathered_batch):
+    if need.observe in (regions, trace_rate, label, fits_budget, gathered_batch, looks_for_lease):
         with world.client() as client:
             for _ in until(lambda: client.is_model_ready("pair") and client.is_model_ready("m")):
                 pass
