@@ -3,6 +3,10 @@
 #include <prometheus/check_names.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
 
 #include "atoll/memory.h"
 #include "atoll/model_identifier.h"
@@ -24,6 +28,25 @@ void split_identifier(Labels& labels) {
   labels.push_back({"namespace", std::move(repository)});
 }
 
+/// None: a number that a source has made up.
+std::optional<prometheus::MetricType> type_of(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kCounter:
+      return prometheus::MetricType::Counter;
+    case MetricKind::kGauge:
+      return prometheus::MetricType::Gauge;
+    case MetricKind::kHistogram:
+      return prometheus::MetricType::Histogram;
+  }
+  return std::nullopt;
+}
+
+bool has_valid_buckets(const MetricHistogram& value) {
+  return value.counts.size() == value.bounds.size() + 1 &&
+         std::ranges::all_of(value.bounds, [](double bound) { return std::isfinite(bound); }) &&
+         std::ranges::adjacent_find(value.bounds, std::greater_equal<>()) == value.bounds.end();
+}
+
 }  // namespace
 
 void SourceSink::family(std::string_view name, std::string_view help, MetricKind kind) noexcept {
@@ -34,17 +57,38 @@ void SourceSink::family(std::string_view name, std::string_view help, MetricKind
     return;
   }
   if (families_.size() >= kMaxFamilies || !prometheus::CheckMetricName(key) || page_.has(name)) return;
-  const auto type =
-      kind == MetricKind::kCounter ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+  const auto type = type_of(kind);
+  if (!type) return;
   current_ = &families_[key];
   current_->kind = kind;
-  current_->id = page_.family(name, help, type);
+  current_->id = page_.family(name, help, *type);
 }
 
 void SourceSink::sample(std::span<const MetricLabel> given, double value) noexcept {
+  const bool is_histogram = current_ != nullptr && current_->kind == MetricKind::kHistogram;
+  if (const auto labels = accepted(given, !is_histogram)) page_.value(current_->id, *labels, value);
+}
+
+void SourceSink::histogram(std::span<const MetricLabel> given, const MetricHistogram& value) noexcept {
+  const bool is_histogram = current_ != nullptr && current_->kind == MetricKind::kHistogram;
+  const bool has_le = std::ranges::find(given, "le", &MetricLabel::name) != given.end();
+  const auto labels = accepted(given, is_histogram && !has_le && has_valid_buckets(value));
+  if (!labels) return;
+  prometheus::ClientMetric::Histogram shown;
+  shown.sample_sum = value.sum;
+  for (size_t i = 0; i < value.counts.size(); ++i) {
+    shown.sample_count += value.counts[i];
+    const bool is_last = i == value.bounds.size();
+    const double bound = is_last ? std::numeric_limits<double>::infinity() : value.bounds[i];
+    shown.bucket.push_back({shown.sample_count, bound});
+  }
+  page_.histogram(current_->id, *labels, std::move(shown));
+}
+
+std::optional<Labels> SourceSink::accepted(std::span<const MetricLabel> given, bool is_of_its_kind) noexcept {
   Labels labels;
   labels.reserve(given.size());
-  bool valid = current_ != nullptr;
+  bool valid = current_ != nullptr && is_of_its_kind;
   for (const MetricLabel& label : given) {
     labels.push_back({std::string(label.name), utf8_text(label.value)});
     valid = valid && prometheus::CheckLabelName(labels.back().name);
@@ -60,8 +104,9 @@ void SourceSink::sample(std::span<const MetricLabel> given, double value) noexce
     key += label.value;
     key += '\0';
   }
-  if (!valid || !current_->label_sets.insert(std::move(key)).second) return page_.count_left_out();
-  page_.value(current_->id, labels, value);
+  if (valid && current_->label_sets.insert(std::move(key)).second) return labels;
+  page_.count_left_out();
+  return std::nullopt;
 }
 
 void write_sources(Registry& registry, Page& page) {

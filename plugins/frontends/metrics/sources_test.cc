@@ -113,6 +113,51 @@ TEST_F(SourcesTest, WhatWouldSpoilThePageIsLeftOut) {
   EXPECT_EQ(page_.left_out(), 10u);
 }
 
+TEST_F(SourcesTest, HistogramsAreCumulative) {
+  FakeSource source([](MetricSink& sink) {
+    sink.family("atoll_wait_seconds", "Waits.", MetricKind::kHistogram);
+    const MetricLabel label[] = {{"pool", "p"}};
+    const double bounds[] = {0.5, 2};
+    const uint64_t counts[] = {3, 0, 1};
+    sink.histogram(label, {bounds, counts, 12.5});
+    sink.histogram({}, {{}, std::span(counts).first(1), 1});  // without a bound: all are above
+  });
+  registry_.publish<MetricSource>("s", source);
+  EXPECT_EQ(text(),
+            "# HELP atoll_wait_seconds Waits.\n# TYPE atoll_wait_seconds histogram\n"
+            "atoll_wait_seconds_count{pool=\"p\"} 4\natoll_wait_seconds_sum{pool=\"p\"} 12.5\n"
+            "atoll_wait_seconds_bucket{pool=\"p\",le=\"0.5\"} 3\n"
+            "atoll_wait_seconds_bucket{pool=\"p\",le=\"2\"} 3\n"
+            "atoll_wait_seconds_bucket{pool=\"p\",le=\"+Inf\"} 4\n"
+            "atoll_wait_seconds_count 3\natoll_wait_seconds_sum 1\n"
+            "atoll_wait_seconds_bucket{le=\"+Inf\"} 3\n");
+  EXPECT_EQ(page_.left_out(), 0u);
+}
+
+TEST_F(SourcesTest, HistogramsThatAreNoneAreLeftOut) {
+  FakeSource wild([](MetricSink& sink) {
+    const double bounds[] = {1, 2}, falling[] = {2, 1}, same[] = {1, 1}, endless[] = {1, INFINITY};
+    const uint64_t counts[] = {0, 0, 0}, few[] = {0, 0};
+    sink.histogram({}, {bounds, counts, 0});  // of no family
+    sink.family("a_gauge", "", MetricKind::kGauge);
+    sink.histogram({}, {bounds, counts, 0});
+    sink.family("a", "", MetricKind::kHistogram);
+    sink.sample({}, 1);
+    sink.histogram({}, {falling, counts, 0});
+    sink.histogram({}, {same, counts, 0});
+    sink.histogram({}, {endless, counts, 0});
+    sink.histogram({}, {bounds, few, 0});
+    sink.histogram({}, {bounds, {}, 0});
+    const MetricLabel le[] = {{"le", "1"}};
+    sink.histogram(le, {bounds, counts, 0});
+    sink.family("b", "", static_cast<MetricKind>(77));
+    sink.sample({}, 1);
+  });
+  registry_.publish<MetricSource>("s", wild);
+  EXPECT_EQ(text(), "");
+  EXPECT_EQ(page_.left_out(), 10u);
+}
+
 TEST_F(SourcesTest, FamiliesOfSourcesAreLimited) {
   for (size_t count :
        {SourceSink::kMaxFamilies - 1, SourceSink::kMaxFamilies, SourceSink::kMaxFamilies + 1}) {

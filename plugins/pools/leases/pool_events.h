@@ -20,6 +20,7 @@ struct PoolEvent {
   std::string_view reason;  ///< of refusals and failures; of a renewal "client" or "use"; "moved" of a lease
                             ///< that has lost its instance and is pending again
   Code code = Code::kOk;    ///< of refusals and failures
+  int64_t deploy_ns = 0;    ///< of kLeaseActive: since kLeasePending
 };
 
 /// Texts are borrowed for the call.

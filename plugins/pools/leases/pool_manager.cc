@@ -211,7 +211,8 @@ void PoolManager::tell(PoolEvent::Kind kind, const Pool& pool, const Instance* i
   events_.happened(event);
 }
 
-void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code) {
+void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code,
+                       int64_t deploy_ns) {
   PoolEvent event;
   event.kind = kind;
   event.pool = lease.record.definition.pool;
@@ -220,6 +221,7 @@ void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_vie
   event.quota = lease.record.definition.quota;
   event.reason = reason;
   event.code = code;
+  event.deploy_ns = deploy_ns;
   events_.happened(event);
 }
 

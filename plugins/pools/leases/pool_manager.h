@@ -121,6 +121,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
     TimerId timer = 0;                         ///< of its end; once it is over of its being forgotten
     bool was_moved = false;                    ///< to another instance, since it was ACTIVE
     LeaseState told = LeaseState::kReleasing;  ///< the state that others were told of
+    int64_t pending_ns = 0;                    ///< steady clock; since when it was, or is, PENDING
     std::set<LeaseWatcher*> watchers;
     std::set<std::string, std::less<>> names;  ///< that stand for it; the other way round in names_
   };
@@ -161,8 +162,9 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   void keep_history(Entry& entry, int64_t for_ns);
   void route(const Entry& entry);
   Instance* find_instance(const std::string& id);
-  void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk);
-  void tell_state(const Lease& lease);
+  void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk,
+            int64_t deploy_ns = 0);
+  void tell_state(Entry& entry);
   void tell(PoolEvent::Kind kind, const Pool& pool, const Instance* instance = nullptr,
             std::string_view reason = {});
 

@@ -62,11 +62,13 @@ Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   ATOLL_RETURN_IF_ERROR(store_.write(changes));
   if (is_new) pool.start_instance(instance);
   pool.put(lease, instance.number, needs.place);
-  LeaseState& told = leases_.at(lease.id()).told;
-  if (std::exchange(told, LeaseState::kPending) != LeaseState::kPending)
+  Entry& entry = leases_.at(lease.id());
+  if (std::exchange(entry.told, LeaseState::kPending) != LeaseState::kPending) {
+    entry.pending_ns = with_.now_ns();
     tell(PoolEvent::Kind::kLeasePending, lease, why);
+  }
   lease.place(*pool.find(instance.number));
-  route(leases_.at(lease.id()));
+  route(entry);
   return {};
 }
 
@@ -345,7 +347,7 @@ void PoolManager::lease_changed(Lease& lease) {
   if (found == leases_.end()) return;
   Entry& entry = found->second;
   route(entry);
-  if (std::exchange(entry.told, lease.state()) != lease.state()) tell_state(lease);
+  if (std::exchange(entry.told, lease.state()) != lease.state()) tell_state(entry);
   const std::set<LeaseWatcher*> watchers = entry.watchers;
   for (LeaseWatcher* watcher : watchers) {
     if (entry.watchers.contains(watcher)) watcher->lease_changed(lease);
@@ -356,15 +358,17 @@ void PoolManager::route(const Entry& entry) {
   if (routes_ != nullptr) routes_->update(*entry.lease, entry.order, entry.names);
 }
 
-void PoolManager::tell_state(const Lease& lease) {
+void PoolManager::tell_state(Entry& entry) {
   using Kind = PoolEvent::Kind;
+  const Lease& lease = *entry.lease;
   switch (lease.state()) {
     case LeaseState::kPending:
+      entry.pending_ns = with_.now_ns();
       return tell(Kind::kLeasePending, lease, "moved");  // a new one is told of where it gets its place
     case LeaseState::kDeploying:
       return tell(Kind::kLeaseDeploying, lease);
     case LeaseState::kActive:
-      return tell(Kind::kLeaseActive, lease);
+      return tell(Kind::kLeaseActive, lease, {}, Code::kOk, with_.now_ns() - entry.pending_ns);
     case LeaseState::kReleased:
       return tell(Kind::kLeaseReleased, lease);
     case LeaseState::kExpired:

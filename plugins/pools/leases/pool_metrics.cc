@@ -39,6 +39,13 @@ void PoolMetrics::happened(const PoolEvent& event) {
     case PoolEvent::Kind::kLeaseFailed:
       ++failed_[event.code];
       return;
+    case PoolEvent::Kind::kLeaseActive: {
+      const double seconds = static_cast<double>(event.deploy_ns) / static_cast<double>(kNsPerSecond);
+      ++deploys_[static_cast<size_t>(std::ranges::lower_bound(kDeploySeconds, seconds) -
+                                     kDeploySeconds.begin())];
+      deploy_seconds_ += seconds;
+      return;
+    }
     case PoolEvent::Kind::kLeaseRenewed:
       ++renewed_[std::string(event.reason)];
       return;
@@ -113,6 +120,10 @@ void PoolMetrics::collect(MetricSink& sink) const noexcept {
            refused_);
   counters(sink, "atoll_lease_failed_total",
            "Leases that failed after they had a place, by the code of the failure", failed_);
+  sink.family("atoll_lease_deploy_seconds",
+              "Time from the place of a lease, or the loss of its instance, until its models serve",
+              MetricKind::kHistogram);
+  sink.histogram({}, {kDeploySeconds, deploys_, deploy_seconds_});
   sink.family("atoll_lease_renewed_total", "Renewals, by a client or since the lease was in use",
               MetricKind::kCounter);
   for (const auto& [by, value] : renewed_) {

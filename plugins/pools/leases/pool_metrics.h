@@ -20,6 +20,10 @@ class PoolMetrics final : public PoolEvents, public MetricSource {
  public:
   /// Leases whose end is shown; of more than these the ones that end first.
   static constexpr size_t kLeasesShown = 1'000;
+  /// Upper bounds of atoll_lease_deploy_seconds: from a small model on a server that runs to a large one on a
+  /// machine that is started for it.
+  static constexpr std::array kDeploySeconds = {0.1, 0.25, 0.5,  1.0,   2.5,   5.0,
+                                                10., 30.0, 60.0, 120.0, 300.0, 900.0};
 
   virtual ~PoolMetrics() = default;
 
@@ -43,6 +47,8 @@ class PoolMetrics final : public PoolEvents, public MetricSource {
 
   mutable std::mutex mutex_;  ///< guards what follows
   uint64_t created_ = 0, released_ = 0, expired_ = 0;
+  std::array<uint64_t, kDeploySeconds.size() + 1> deploys_ = {};  ///< by bucket
+  double deploy_seconds_ = 0;                                     ///< of all of them
   std::map<Code, uint64_t> refused_, failed_;
   std::map<std::string, uint64_t, std::less<>> renewed_;  ///< by whom
   std::vector<PoolFigures> pools_;

@@ -63,6 +63,7 @@ TEST(PoolMetrics, ShowWhatThereIsAndCountWhatHappened) {
   bench.run_for(kNsPerSecond);
   values = pools.values();
   EXPECT_EQ(values["atoll_lease_created_total"], 2) << "one that moved is none that was made";
+  EXPECT_EQ(values["atoll_lease_deploy_seconds_count"], 3) << "two, and the one that moved";
   EXPECT_EQ(values["atoll_lease_renewed_total{by=client}"], 1);
   EXPECT_EQ(values["atoll_lease_expired_total"], 1);
   EXPECT_EQ(values["atoll_lease_released_total"], 1);

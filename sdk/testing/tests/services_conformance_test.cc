@@ -16,7 +16,17 @@ Provider expected(Provider provider, const std::vector<std::string>& fails) {
 
 // --- metrics ---
 
-enum class MetricFault { kNone, kMilliseconds, kNoHelp, kTwice, kOtherLabels, kForgets, kStuck, kNotANumber };
+enum class MetricFault {
+  kNone,
+  kMilliseconds,
+  kNoHelp,
+  kTwice,
+  kOtherLabels,
+  kForgets,
+  kStuck,
+  kNotANumber,
+  kBuckets
+};
 
 class Counted final : public MetricSourceUnderTest, public MetricSource {
  public:
@@ -36,6 +46,10 @@ class Counted final : public MetricSourceUnderTest, public MetricSource {
     sink.family(fault_ == MetricFault::kMilliseconds ? "atoll_delay_ms" : "atoll_delay_seconds", "A delay.",
                 MetricKind::kGauge);
     sink.sample({}, fault_ == MetricFault::kNotANumber ? NAN : 0.5);
+    sink.family("atoll_wait_seconds", "Waits.", MetricKind::kHistogram);
+    const double bounds[] = {1, fault_ == MetricFault::kBuckets ? 1 : 2};
+    const uint64_t counts[] = {static_cast<uint64_t>(count_), 0, 0};
+    sink.histogram({}, {bounds, counts, 0.5 * count_});
   }
 
  private:
@@ -62,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
                       metrics("other labels", MetricFault::kOtherLabels, kMisnamed),
                       metrics("forgets", MetricFault::kForgets, {"CountersDoNotGoBack"}),
                       metrics("stuck", MetricFault::kStuck, {"WhatHappensIsCounted"}),
+                      metrics("wrong buckets", MetricFault::kBuckets, kMisnamed),
                       metrics("no number", MetricFault::kNotANumber,
                               {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem", "WhatHappensIsCounted",
                                "ManyThreadsCollectWhileItCounts"})));

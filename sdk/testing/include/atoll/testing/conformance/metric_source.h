@@ -1,9 +1,11 @@
 /// Conformance of "atoll.metric_source/1".
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <set>
 #include <thread>
@@ -51,6 +53,7 @@ class MetricSourceConformance : public Conformance<MetricSourceProvider> {
         if (!std::isfinite(sample.value)) found.push_back(cat(name, " is no number"));
         if (family.kind == MetricKind::kCounter && sample.value < 0)
           found.push_back(cat(name, " is negative"));
+        look_at_buckets(family, sample, found);
         look_at_labels(name, sample, family.samples.front(), found);
       }
     }
@@ -73,6 +76,22 @@ class MetricSourceConformance : public Conformance<MetricSourceProvider> {
     for (std::string_view unit : kOtherUnits) {
       if (base.ends_with(unit)) found.push_back(cat(family.name, " is not in base units"));
     }
+  }
+  static void look_at_buckets(const RecordedFamily& family, const RecordedSample& sample,
+                              std::vector<std::string>& found) {
+    const std::string name = RecordedMetrics::name_of(family, sample);
+    if (family.kind != MetricKind::kHistogram) {
+      if (!sample.counts.empty()) found.push_back(cat(name, " has buckets and is no histogram"));
+      return;
+    }
+    const std::vector<double>& bounds = sample.bounds;
+    if (sample.counts.size() != bounds.size() + 1)
+      found.push_back(cat(name, " has ", sample.counts.size(), " counts for ", bounds.size(), " bounds"));
+    if (std::ranges::adjacent_find(bounds, std::greater_equal<>()) != bounds.end() ||
+        !std::ranges::all_of(bounds, [](double bound) { return std::isfinite(bound); }))
+      found.push_back(cat(name, ": its bounds are not finite and ascending"));
+    if (bounds != family.samples.front().bounds)
+      found.push_back(cat(name, " has other bounds than the family's first sample"));
   }
   static void look_at_labels(const std::string& name, const RecordedSample& sample,
                              const RecordedSample& first, std::vector<std::string>& found) {
@@ -120,12 +139,17 @@ TEST_P(MetricSourceConformance, CountersDoNotGoBack) {
     std::map<std::string, double> highest;
     for (int i = 0; i < 10; ++i) {
       RecordedMetrics scrape(made->source());
+      const auto rises = [&highest](const std::string& name, double value) {
+        EXPECT_GE(value, highest[name]) << name;
+        highest[name] = value;
+      };
       for (const RecordedFamily& family : scrape.families()) {
-        if (family.kind != MetricKind::kCounter) continue;
+        if (family.kind == MetricKind::kGauge) continue;
         for (const RecordedSample& sample : family.samples) {
           const std::string name = RecordedMetrics::name_of(family, sample);
-          EXPECT_GE(sample.value, highest[name]) << name;
-          highest[name] = sample.value;
+          rises(name, sample.value);
+          for (size_t i = 0; i < sample.counts.size(); ++i)
+            rises(cat(name, " bucket ", i), static_cast<double>(sample.counts[i]));
         }
       }
       made->use();
