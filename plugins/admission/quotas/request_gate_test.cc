@@ -8,6 +8,7 @@
 #include "admission/quotas/settings.h"
 #include "admission/quotas/testing/gate_bench.h"
 #include "atoll/testing/fake_options.h"
+#include "atoll/testing/recorded_metrics.h"
 
 namespace atl::quotas {
 namespace {
@@ -181,22 +182,6 @@ TEST(RequestGate, AWaitThatWasTooLongSaysWhoseLimitItWas) {
   EXPECT_GT(servers.made->retry_after_ms, 0U);
 }
 
-/// "name{label=value,...}" to value.
-class Samples final : public MetricSink {
- public:
-  virtual ~Samples() = default;
-  void family(std::string_view name, std::string_view, MetricKind) noexcept override { name_ = name; }
-  void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-    std::string key = name_;
-    for (const MetricLabel& label : labels) key += cat(" ", label.value);
-    values[key] = value;
-  }
-  std::map<std::string, double> values;
-
- private:
-  std::string name_;
-};
-
 TEST(RequestGate, CountsWhatItDoesWithBoundedLabels) {
   AdmissionSettings settings = settings_with({"a:concurrency=1,queue=1"}, "rate=1/h,burst=1");
   settings.tenants.others_apart = true;
@@ -209,18 +194,16 @@ TEST(RequestGate, CountsWhatItDoesWithBoundedLabels) {
   bench.host.run_for(kNsPerSecond / 2);
   first.end();
   bench.host.run_ready();
-  Samples samples;
-  bench.gate.collect(samples);
-  auto& values = samples.values;
-  EXPECT_EQ(values["atoll_admission_requests_total a"], 2);
-  EXPECT_EQ(values["atoll_admission_waited_total a"], 1);
-  EXPECT_EQ(values["atoll_admission_wait_seconds_total a"], 0.5);
-  EXPECT_EQ(values["atoll_admission_running a"], 1);
-  EXPECT_EQ(values["atoll_admission_waiting a"], 0);
-  EXPECT_EQ(values["atoll_admission_refused_total a concurrency"], 1);
-  EXPECT_EQ(values["atoll_admission_requests_total other"], 10);
-  EXPECT_EQ(values["atoll_admission_requests_total default"], 1);
-  EXPECT_EQ(values["atoll_admission_refused_total default rate"], 39);
+  auto values = test::RecordedMetrics(bench.gate).values();
+  EXPECT_EQ(values["atoll_admission_requests_total{tenant=a}"], 2);
+  EXPECT_EQ(values["atoll_admission_waited_total{tenant=a}"], 1);
+  EXPECT_EQ(values["atoll_admission_wait_seconds_total{tenant=a}"], 0.5);
+  EXPECT_EQ(values["atoll_admission_running{tenant=a}"], 1);
+  EXPECT_EQ(values["atoll_admission_waiting{tenant=a}"], 0);
+  EXPECT_EQ(values["atoll_admission_refused_total{tenant=a,reason=concurrency}"], 1);
+  EXPECT_EQ(values["atoll_admission_requests_total{tenant=other}"], 10);
+  EXPECT_EQ(values["atoll_admission_requests_total{tenant=default}"], 1);
+  EXPECT_EQ(values["atoll_admission_refused_total{tenant=default,reason=rate}"], 39);
   EXPECT_EQ(values["atoll_admission_overloaded"], 0);
   EXPECT_EQ(values.size(), 3U * (5 + kReasons) + 1);
 }
@@ -248,9 +231,7 @@ TEST(RequestOptions, NothingIsLimitedByDefault) {
   EXPECT_FALSE(gate.active());
   ASSERT_TRUE(gate.start(host.executors(), 4).ok());
   EXPECT_EQ(host.simulation().executors(), 0U);
-  Samples samples;
-  gate.collect(samples);
-  EXPECT_TRUE(samples.values.empty());
+  EXPECT_TRUE(test::RecordedMetrics(gate).values().empty());
   gate.stop();
 }
 

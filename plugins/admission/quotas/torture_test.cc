@@ -9,6 +9,7 @@
 
 #include "admission/quotas/testing/gate_bench.h"
 #include "atoll/testing/random.h"
+#include "atoll/testing/recorded_metrics.h"
 
 namespace atl::quotas {
 namespace {
@@ -75,13 +76,6 @@ class Caller final : public AdmissionWaiter {
   bool is_a_ = false;
 };
 
-class Nowhere final : public MetricSink {
- public:
-  virtual ~Nowhere() = default;
-  void family(std::string_view, std::string_view, MetricKind) noexcept override {}
-  void sample(std::span<const MetricLabel>, double) noexcept override {}
-};
-
 TEST(Torture, RequestsCancellationsDeadlinesAndScrapes) {
   test::FakeHost host("test", test::FakeHost::Threads::kReal);
   AdmissionSettings settings = settings_with({cat("a:queue=2,concurrency=", kOfA)});
@@ -127,8 +121,7 @@ TEST(Torture, RequestsCancellationsDeadlinesAndScrapes) {
     });
   }
   std::thread scraper([&] {
-    Nowhere sink;
-    while (!stop) gate.collect(sink);
+    while (!stop) test::RecordedMetrics scrape(gate);
   });
   for (std::thread& thread : threads) thread.join();
   stop = true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "atoll/testing/fake_clock.h"
+#include "atoll/testing/recorded_metrics.h"
 
 namespace atl::admission {
 namespace {
@@ -19,20 +20,6 @@ struct Listener final : AdmissionListener {
   virtual ~Listener() = default;
   void admitted(void* context) noexcept override { told.push_back(*static_cast<std::string*>(context)); }
   std::vector<std::string> told;
-};
-
-/// The samples of a scrape by "name{label=value,..}".
-struct Samples final : MetricSink {
-  virtual ~Samples() = default;
-  void family(std::string_view name, std::string_view, MetricKind) noexcept override { family_name = name; }
-  void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-    std::string key = family_name + "{";
-    for (const MetricLabel& label : labels)
-      key += cat(key.back() == '{' ? "" : ",", label.name, "=", label.value);
-    values[key + "}"] = value;
-  }
-  std::string family_name;
-  std::map<std::string, double> values;
 };
 
 class RateLimiterTest : public ::testing::Test {
@@ -132,9 +119,8 @@ TEST_F(RateLimiterTest, ARefusedInstanceLeavesNothing) {
   ExecutionDemand demand;
   demand.resources = {{"R0", 1, false}, {"R1", 1, false}};
   EXPECT_FALSE(limiter.add_instance(demand).ok());
-  Samples samples;
-  limiter.collect(samples);
-  EXPECT_FALSE(samples.values.contains("atoll_rate_limiter_resource_copies{resource=R0,device=0}"));
+  EXPECT_FALSE(test::RecordedMetrics(limiter).values().contains(
+      "atoll_rate_limiter_resource_copies{resource=R0,device=0}"));
 }
 
 TEST_F(RateLimiterTest, Metrics) {
@@ -142,25 +128,23 @@ TEST_F(RateLimiterTest, Metrics) {
   EXPECT_TRUE(ask(*a, a_name));
   EXPECT_FALSE(ask(*b, b_name));
   {
-    Samples samples;
-    limiter.collect(samples);
-    EXPECT_EQ(samples.values["atoll_rate_limiter_resource_copies{resource=R1,device=0}"], 2);
-    EXPECT_EQ(samples.values["atoll_rate_limiter_resource_copies_in_use{resource=R1,device=0}"], 2);
-    EXPECT_EQ(samples.values["atoll_rate_limiter_resource_copies_in_use{resource=G,device=global}"], 1);
-    EXPECT_EQ(samples.values["atoll_rate_limiter_waiting_instances{resource=R1,device=0}"], 1);
-    EXPECT_EQ(samples.values["atoll_rate_limiter_executions_total{model=a,version=1}"], 0);
+    auto values = test::RecordedMetrics(limiter).values();
+    EXPECT_EQ(values["atoll_rate_limiter_resource_copies{resource=R1,device=0}"], 2);
+    EXPECT_EQ(values["atoll_rate_limiter_resource_copies_in_use{resource=R1,device=0}"], 2);
+    EXPECT_EQ(values["atoll_rate_limiter_resource_copies_in_use{resource=G,device=global}"], 1);
+    EXPECT_EQ(values["atoll_rate_limiter_waiting_instances{resource=R1,device=0}"], 1);
+    EXPECT_EQ(values["atoll_rate_limiter_executions_total{model=a,version=1}"], 0);
   }
   clock.advance(1'000 * kNsPerMs);
   a->end(true);
   b->end(false);
-  Samples samples;
-  limiter.collect(samples);
-  EXPECT_EQ(samples.values["atoll_rate_limiter_resource_copies_in_use{resource=R1,device=0}"], 0);
-  EXPECT_EQ(samples.values["atoll_rate_limiter_waiting_instances{resource=R1,device=0}"], 0);
-  EXPECT_EQ(samples.values["atoll_rate_limiter_executions_total{model=a,version=1}"], 1);
-  EXPECT_EQ(samples.values["atoll_rate_limiter_executions_total{model=b,version=1}"], 0) << "it was not used";
-  EXPECT_EQ(samples.values["atoll_rate_limiter_waits_total{model=b,version=1}"], 1);
-  EXPECT_EQ(samples.values["atoll_rate_limiter_wait_seconds_total{model=b,version=1}"], 1);
+  auto values = test::RecordedMetrics(limiter).values();
+  EXPECT_EQ(values["atoll_rate_limiter_resource_copies_in_use{resource=R1,device=0}"], 0);
+  EXPECT_EQ(values["atoll_rate_limiter_waiting_instances{resource=R1,device=0}"], 0);
+  EXPECT_EQ(values["atoll_rate_limiter_executions_total{model=a,version=1}"], 1);
+  EXPECT_EQ(values["atoll_rate_limiter_executions_total{model=b,version=1}"], 0) << "it was not used";
+  EXPECT_EQ(values["atoll_rate_limiter_waits_total{model=b,version=1}"], 1);
+  EXPECT_EQ(values["atoll_rate_limiter_wait_seconds_total{model=b,version=1}"], 1);
 }
 
 }  // namespace

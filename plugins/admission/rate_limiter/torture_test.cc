@@ -12,6 +12,7 @@
 
 #include "admission/rate_limiter/rate_limiter.h"
 #include "atoll/testing/random.h"
+#include "atoll/testing/recorded_metrics.h"
 #include "atoll/testing/thread_executor.h"
 
 namespace atl::admission {
@@ -78,16 +79,13 @@ struct Totals {
   double in_use = 0, waiting = 0, pools = 0;
 };
 Totals totals(const RateLimiter& limiter) {
-  struct Sink final : MetricSink {
-    virtual ~Sink() = default;
-    void family(std::string_view name, std::string_view, MetricKind) noexcept override { family_name = name; }
-    void sample(std::span<const MetricLabel>, double value) noexcept override { sums[family_name] += value; }
-    std::string family_name;
-    std::map<std::string, double> sums;
-  } sink;
-  limiter.collect(sink);
-  return {sink.sums["atoll_rate_limiter_resource_copies_in_use"],
-          sink.sums["atoll_rate_limiter_waiting_instances"], sink.sums["atoll_rate_limiter_resource_copies"]};
+  std::map<std::string, double> sums;
+  const test::RecordedMetrics scrape(limiter);
+  for (const test::RecordedFamily& family : scrape.families()) {
+    for (const test::RecordedSample& sample : family.samples) sums[family.name] += sample.value;
+  }
+  return {sums["atoll_rate_limiter_resource_copies_in_use"], sums["atoll_rate_limiter_waiting_instances"],
+          sums["atoll_rate_limiter_resource_copies"]};
 }
 
 /// One model: its instance is loaded, used for a while and unloaded, again and again.

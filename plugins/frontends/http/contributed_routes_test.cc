@@ -9,6 +9,7 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/recorded_metrics.h"
 #include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {
@@ -211,21 +212,20 @@ TEST_F(ContributedRoutesTest, MemoryOfAllRequestsHolds) {
 }
 
 TEST_F(ContributedRoutesTest, WhatIsCounted) {
-  struct Sink final : MetricSink {
-    virtual ~Sink() = default;
-    void family(std::string_view, std::string_view, MetricKind) noexcept override {}
-    void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-      if (labels.size() == 3)
-        text += cat(labels[1].value, "/", labels[2].value, "=", static_cast<int>(value), " ");
-    }
-    std::string text;
-  } sink;
   Provider provider({{"/a", kHttpGet, "x.calls"}, {"/b", kHttpGet, "metadata"}});
   start();
   bring("other", provider);
   for (const char* path : {"/a", "/a", "/b", "/none"}) get(path);
-  frontend_->collect(sink);
-  EXPECT_EQ(sink.text, "metadata/2xx=1 x.calls/2xx=2 other/4xx=1 ");
+  std::string text;
+  const test::RecordedMetrics scrape(*frontend_);
+  for (const test::RecordedFamily& family : scrape.families()) {
+    for (const test::RecordedSample& sample : family.samples) {
+      const auto& labels = sample.labels;
+      if (labels.size() == 3)
+        text += cat(labels[1].second, "/", labels[2].second, "=", static_cast<int>(sample.value), " ");
+    }
+  }
+  EXPECT_EQ(text, "metadata/2xx=1 x.calls/2xx=2 other/4xx=1 ");
 }
 
 }  // namespace

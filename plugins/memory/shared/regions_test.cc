@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "atoll/testing/fake_clock.h"
+#include "atoll/testing/recorded_metrics.h"
 #include "atoll/testing/shared_memory_object.h"
 
 namespace atl::memory {
@@ -398,29 +400,16 @@ TEST_F(RegionsTest, RegionsThatNobodyUsesGoAfterTheIdleTime) {
 // --- metrics ---
 
 TEST_F(RegionsTest, CountsRegionsAndBytes) {
-  struct Sink final : MetricSink {
-    virtual ~Sink() = default;
-    void family(std::string_view name, std::string_view help, MetricKind kind) noexcept override {
-      EXPECT_FALSE(help.empty());
-      EXPECT_EQ(kind, MetricKind::kGauge);
-      text += cat(name, " ");
-    }
-    void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-      EXPECT_TRUE(labels.empty());
-      text += cat(static_cast<uint64_t>(value), "\n");
-    }
-    std::string text;
-  };
+  using Values = std::map<std::string, double>;
   TestObject object(2 * page());
   ASSERT_TRUE(add("a", object, 0, 1).ok());
   ASSERT_TRUE(add("b", object, 0, page() + 1).ok());
-  Sink two;
-  regions_->collect(two);
-  EXPECT_EQ(two.text, cat("atoll_shared_memory_regions 2\natoll_shared_memory_bytes ", 3 * page(), "\n"));
+  EXPECT_EQ(test::RecordedMetrics(*regions_).values(),
+            (Values{{"atoll_shared_memory_regions", 2},
+                    {"atoll_shared_memory_bytes", 3.0 * static_cast<double>(page())}}));
   ASSERT_TRUE(regions_->unregister(RegionKind::kSystem, "").ok());
-  Sink none;
-  regions_->collect(none);
-  EXPECT_EQ(none.text, "atoll_shared_memory_regions 0\natoll_shared_memory_bytes 0\n");
+  EXPECT_EQ(test::RecordedMetrics(*regions_).values(),
+            (Values{{"atoll_shared_memory_regions", 0}, {"atoll_shared_memory_bytes", 0}}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/recorded_metrics.h"
 #include "atoll/testing/recording_sink.h"
 #include "routing/weighted/testing/test_support.h"
 #include "routing/weighted/weighted_router.h"
@@ -17,19 +18,6 @@ namespace atl::routing {
 namespace {
 
 using Samples = std::map<std::string, double>;
-
-/// Samples of one scrape as "family{version}".
-class CollectingSink final : public MetricSink {
- public:
-  void family(std::string_view name, std::string_view, MetricKind) noexcept override { family_ = name; }
-  void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-    samples[family_ + "{" + std::string(labels[1].value) + "}"] = value;
-  }
-  Samples samples;
-
- private:
-  std::string family_;
-};
 
 class ShadowTest : public ::testing::Test, protected FourVersions {
  protected:
@@ -94,16 +82,12 @@ class ShadowTest : public ::testing::Test, protected FourVersions {
     ASSERT_EQ(request.responses().size(), 1U);
     EXPECT_EQ(request.responses()[0].code, Code::kOk);
   }
-  Samples metrics() {
-    CollectingSink sink;
-    router_->collect(sink);
-    return sink.samples;
-  }
+  Samples metrics() { return test::RecordedMetrics(*router_).values(); }
   static Samples counts(double requests, double failures, double dropped, double in_flight) {
-    return {{"atoll_shadow_requests_total{2}", requests},
-            {"atoll_shadow_failures_total{2}", failures},
-            {"atoll_shadow_dropped_total{2}", dropped},
-            {"atoll_shadow_requests_in_flight{2}", in_flight}};
+    return {{"atoll_shadow_requests_total{model=m,version=2}", requests},
+            {"atoll_shadow_failures_total{model=m,version=2}", failures},
+            {"atoll_shadow_dropped_total{model=m,version=2}", dropped},
+            {"atoll_shadow_requests_in_flight{model=m,version=2}", in_flight}};
   }
 
   test::FakeHost host_;

@@ -14,6 +14,7 @@
 
 #include "atoll/runtime/option_table.h"
 #include "atoll/testing/plugin_runner.h"
+#include "atoll/testing/recorded_metrics.h"
 #include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_bench.h"
 
@@ -173,24 +174,16 @@ std::string on_target(const std::string& target_us) {
 }
 
 /// Samples by family, with the labels joined: {"atoll_batch_size_limit": {"m,1": 8}}.
-struct Samples final : MetricSink {
-  virtual ~Samples() = default;
-  void family(std::string_view name, std::string_view help, MetricKind kind) noexcept override {
-    last = name;
-    EXPECT_FALSE(help.empty());
-    EXPECT_EQ(kind, name.ends_with("_total") ? MetricKind::kCounter : MetricKind::kGauge) << name;
-    EXPECT_TRUE(values.emplace(last, std::map<std::string, double>()).second) << name << " twice";
-  }
-  void sample(std::span<const MetricLabel> labels, double value) noexcept override {
-    ASSERT_EQ(labels.size(), 2u);
-    EXPECT_EQ(labels[0].name, "model");
-    EXPECT_EQ(labels[1].name, "version");
-    std::string key = cat(labels[0].value, ",", labels[1].value);
-    EXPECT_TRUE(values[last].emplace(key, value).second) << last << " of " << key << " twice";
-  }
-  std::string last;
+std::map<std::string, std::map<std::string, double>> samples_of(const DynamicProvider& provider) {
   std::map<std::string, std::map<std::string, double>> values;
-};
+  const test::RecordedMetrics scrape(provider);
+  for (const test::RecordedFamily& family : scrape.families()) {
+    auto& samples = values[family.name];
+    for (const test::RecordedSample& sample : family.samples)
+      samples[cat(sample.labels[0].second, ",", sample.labels[1].second)] = sample.value;
+  }
+  return values;
+}
 
 class TargetProviderTest : public ::testing::Test {
  protected:
@@ -210,11 +203,7 @@ class TargetProviderTest : public ::testing::Test {
     context.clock = &host_.clock();
     return provider_.create(context);
   }
-  std::map<std::string, std::map<std::string, double>> collect() {
-    Samples samples;
-    provider_.collect(samples);
-    return samples.values;
-  }
+  std::map<std::string, std::map<std::string, double>> collect() { return samples_of(provider_); }
   test::FakeHost host_;
   test::FakeBehavior behavior_;
   DynamicProvider provider_;
@@ -290,11 +279,7 @@ TEST(DynamicProvider, ATargetIsReportedAsItIsKept) {
   }
   EXPECT_THAT(bench.batches.size(), 20u) << "the delay of the configuration does not count";
   auto& provider = static_cast<DynamicProvider&>(*bench.bench.provider);
-  auto value = [&](const std::string& name) {
-    Samples samples;
-    provider.collect(samples);
-    return samples.values[name]["test,1"];
-  };
+  auto value = [&](const std::string& name) { return samples_of(provider)[name]["test,1"]; };
   EXPECT_EQ(value("atoll_batch_size_limit"), 2) << "only single ones were seen, and they fit well";
   EXPECT_EQ(value("atoll_batch_shed_requests_total"), 0);
   Status refused;

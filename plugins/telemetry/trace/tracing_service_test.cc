@@ -1,6 +1,7 @@
 /// Sampling and settings.
 #include <thread>
 
+#include "atoll/testing/recorded_metrics.h"
 #include "telemetry/trace/testing/trace_bench.h"
 
 namespace atl::tracing {
@@ -127,26 +128,15 @@ TEST_F(TraceBench, NothingStartsOnceTheGateIsClosed) {
   EXPECT_EQ(host_.gate().count(), 0);
 }
 
-struct Samples final : MetricSink {
-  void family(std::string_view name, std::string_view, MetricKind kind) noexcept override {
-    EXPECT_EQ(kind, MetricKind::kCounter);
-    last = name;
-  }
-  void sample(std::span<const MetricLabel>, double value) noexcept override { values[last] = value; }
-  std::string last;
-  std::map<std::string, double> values;
-};
-
 TEST_F(TraceBench, Metrics) {
   start();
   run(3);
   host_.run_until_idle();
   Trace* open = begin();
-  Samples samples;
-  service_->collect(samples);
-  EXPECT_EQ(samples.values, (std::map<std::string, double>{{"atoll_traces_started_total", 4},
-                                                           {"atoll_traces_exported_total", 3},
-                                                           {"atoll_traces_dropped_total", 0}}));
+  EXPECT_EQ(test::RecordedMetrics(*service_).values(),
+            (std::map<std::string, double>{{"atoll_traces_started_total", 4},
+                                           {"atoll_traces_exported_total", 3},
+                                           {"atoll_traces_dropped_total", 0}}));
   open->release();
 }
 
