@@ -47,7 +47,7 @@ class Counted final : public MetricSourceUnderTest, public MetricSource {
                 MetricKind::kGauge);
     sink.sample({}, fault_ == MetricFault::kNotANumber ? NAN : 0.5);
     sink.family("atoll_wait_seconds", "Waits.", MetricKind::kHistogram);
-    const double bounds[] = {1, fault_ == MetricFault::kBuckets ? 1 : 2};
+    const double bounds[] = {1, fault_ == MetricFault::kBuckets ? 1.0 : 2.0};
     const uint64_t counts[] = {static_cast<uint64_t>(count_), 0, 0};
     sink.histogram({}, {bounds, counts, 0.5 * count_});
   }

@@ -148,8 +148,8 @@ TEST_P(MetricSourceConformance, CountersDoNotGoBack) {
         for (const RecordedSample& sample : family.samples) {
           const std::string name = RecordedMetrics::name_of(family, sample);
           rises(name, sample.value);
-          for (size_t i = 0; i < sample.counts.size(); ++i)
-            rises(cat(name, " bucket ", i), static_cast<double>(sample.counts[i]));
+          for (size_t bucket = 0; bucket < sample.counts.size(); ++bucket)
+            rises(cat(name, " bucket ", bucket), static_cast<double>(sample.counts[bucket]));
         }
       }
       made->use();
