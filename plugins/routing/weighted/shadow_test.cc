@@ -148,7 +148,7 @@ TEST_F(ShadowTest, FailuresStayWithTheShadow) {
   route_by({{"m.77", "1"}});
   ask("not there");
   host_.run_until_idle();
-  EXPECT_EQ(metrics()["atoll_shadow_failures_total{77}"], 1);
+  EXPECT_EQ(metrics()["atoll_shadow_failures_total{model=m,version=77}"], 1);
 }
 
 TEST_F(ShadowTest, ARefusedRequestHasNoShadow) {
