@@ -86,6 +86,7 @@ def test_the_example(tmp_path):
                           env={**os.environ, "TMPDIR": str(tmp_path)})
     assert done.returncode == 0, done
     for text in ("[############........]  5/8  identity", "it would be refused: pool 'fraud' has no instance with 2 free",
-                 "(exit code 1)", "[####################]  8/8  identity", '"data":[1.0,2.0]'):
+                 "(exit code 1)", "[####################]  8/8  identity"):
         assert text in done.stdout, done
+    assert done.stdout.count('"data":[1.0,2.0]') == 2, "through the server, and directly"
     assert list(pathlib.Path(tmp_path).iterdir()) == [], "it leaves nothing behind"
