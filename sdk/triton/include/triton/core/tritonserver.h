@@ -8,26 +8,11 @@
 /// thrown.
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "triton/core/tritonserver_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// C's enums are ints, and a caller may give any number.
-#ifdef __cplusplus
-#define ATOLL_ENUM_BASE : int
-#else
-#define ATOLL_ENUM_BASE
-#endif
-
-#define TRITONSERVER_DECLSPEC __attribute__((visibility("default")))
-
-typedef struct TRITONSERVER_BufferAttributes TRITONSERVER_BufferAttributes;
-typedef struct TRITONSERVER_Error TRITONSERVER_Error;
-typedef struct TRITONSERVER_Message TRITONSERVER_Message;
 
 // --- version ---
 
@@ -40,25 +25,6 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ApiVersion(uint32_t* majo
 
 // --- data types ---
 
-/// Types of a tensor's elements.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_TYPE_INVALID = 0,
-  TRITONSERVER_TYPE_BOOL = 1,
-  TRITONSERVER_TYPE_UINT8 = 2,
-  TRITONSERVER_TYPE_UINT16 = 3,
-  TRITONSERVER_TYPE_UINT32 = 4,
-  TRITONSERVER_TYPE_UINT64 = 5,
-  TRITONSERVER_TYPE_INT8 = 6,
-  TRITONSERVER_TYPE_INT16 = 7,
-  TRITONSERVER_TYPE_INT32 = 8,
-  TRITONSERVER_TYPE_INT64 = 9,
-  TRITONSERVER_TYPE_FP16 = 10,
-  TRITONSERVER_TYPE_FP32 = 11,
-  TRITONSERVER_TYPE_FP64 = 12,
-  TRITONSERVER_TYPE_BYTES = 13,
-  TRITONSERVER_TYPE_BF16 = 14
-} TRITONSERVER_DataType;
-
 /// "FP32"; "<invalid>" for TYPE_INVALID and unknown numbers. Never freed.
 TRITONSERVER_DECLSPEC const char* TRITONSERVER_DataTypeString(TRITONSERVER_DataType datatype);
 /// TYPE_INVALID for a text that names no type, and for null.
@@ -66,40 +32,7 @@ TRITONSERVER_DECLSPEC TRITONSERVER_DataType TRITONSERVER_StringToDataType(const 
 /// Bytes that an element takes; 0 for BYTES, whose elements vary, and for TYPE_INVALID.
 TRITONSERVER_DECLSPEC uint32_t TRITONSERVER_DataTypeByteSize(TRITONSERVER_DataType datatype);
 
-/// Where a buffer is.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_MEMORY_CPU = 0,
-  TRITONSERVER_MEMORY_CPU_PINNED = 1,
-  TRITONSERVER_MEMORY_GPU = 2
-} TRITONSERVER_MemoryType;
-
-/// Types of a request's parameters.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_PARAMETER_STRING = 0,
-  TRITONSERVER_PARAMETER_INT = 1,
-  TRITONSERVER_PARAMETER_BOOL = 2,
-  TRITONSERVER_PARAMETER_DOUBLE = 3,
-  TRITONSERVER_PARAMETER_BYTES = 4
-} TRITONSERVER_ParameterType;
-
-/// Bits of a request's place in its sequence.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1,
-  TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
-} TRITONSERVER_RequestFlag;
-
 // --- errors ---
-
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_ERROR_UNKNOWN = 0,
-  TRITONSERVER_ERROR_INTERNAL = 1,
-  TRITONSERVER_ERROR_NOT_FOUND = 2,
-  TRITONSERVER_ERROR_INVALID_ARG = 3,
-  TRITONSERVER_ERROR_UNAVAILABLE = 4,
-  TRITONSERVER_ERROR_UNSUPPORTED = 5,
-  TRITONSERVER_ERROR_ALREADY_EXISTS = 6,
-  TRITONSERVER_ERROR_CANCELLED = 7
-} TRITONSERVER_Error_Code;
 
 /// A new error, which the caller owns. The text is copied; null is an empty one. Never null.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code,
@@ -125,13 +58,6 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_MessageSerializeToJson(TR
                                                                               size_t* byte_size);
 
 // --- log ---
-
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_LOG_INFO = 0,
-  TRITONSERVER_LOG_WARN = 1,
-  TRITONSERVER_LOG_ERROR = 2,
-  TRITONSERVER_LOG_VERBOSE = 3
-} TRITONSERVER_LogLevel;
 
 TRITONSERVER_DECLSPEC bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel level);
 /// Writes one record; dropped where the level is not enabled. INVALID_ARG for an unknown level.
