@@ -5,11 +5,11 @@
 
 #include "grpc_service.pb.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 
 /// {"name","version","extensions":[]}
 std::string server_metadata_json(const inference::ServerMetadataResponse& metadata);
 /// {"name","versions":[],"platform","inputs":[{"name","datatype","shape":[]}],"outputs":[...]}
 std::string model_metadata_json(const inference::ModelMetadataResponse& metadata);
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "atoll/utf8.h"
-#include "frontends/http/codec/json_output.h"
+#include "frontends/common/json/json_output.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 
 /// Writes NaN, Infinity and -Infinity as such, as clients of this protocol expect.
 using JsonWriter = rapidjson::Writer<JsonOutput, rapidjson::UTF8<>, rapidjson::UTF8<>,
@@ -27,4 +27,4 @@ inline void write_text(JsonWriter& writer, std::string_view text) {
   }
 }
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

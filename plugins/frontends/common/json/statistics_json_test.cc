@@ -1,10 +1,10 @@
-#include "frontends/http/management/statistics_json.h"
+#include "frontends/common/json/statistics_json.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/text.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 std::string duration(uint64_t count, uint64_t ns) { return cat(R"({"count":)", count, R"(,"ns":)", ns, "}"); }
@@ -51,4 +51,4 @@ TEST(StatisticsJson, MembersAreInTheProtocolsOrder) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

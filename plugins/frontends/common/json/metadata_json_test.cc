@@ -1,8 +1,8 @@
-#include "frontends/http/management/metadata_json.h"
+#include "frontends/common/json/metadata_json.h"
 
 #include <gtest/gtest.h>
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 TEST(MetadataJson, OfTheServer) {
@@ -46,4 +46,4 @@ TEST(MetadataJson, EscapesNames) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

@@ -1,11 +1,11 @@
-#include "frontends/http/management/model_config_json.h"
+#include "frontends/common/json/model_config_json.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 using inference::ModelConfig;
@@ -138,4 +138,4 @@ TEST(ModelConfigJson, EveryFieldOfTheSchemaIsReadBackByProtobuf) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 
 /// A growing buffer that is reused, and an output stream for RapidJSON's Writer. When memory runs out it
 /// stops taking bytes and says so, instead of ending the process. Not thread safe.
@@ -72,4 +72,4 @@ class JsonOutput {
   bool failed_ = false;
 };
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

@@ -1,8 +1,8 @@
-#include "frontends/http/management/metadata_json.h"
+#include "frontends/common/json/metadata_json.h"
 
-#include "frontends/http/management/json_text.h"
+#include "frontends/common/json/json_text.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 using Tensor = inference::ModelMetadataResponse::TensorMetadata;
@@ -46,4 +46,4 @@ std::string model_metadata_json(const inference::ModelMetadataResponse& metadata
   });
 }
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

@@ -1,10 +1,10 @@
-#include "frontends/http/management/statistics_json.h"
+#include "frontends/common/json/statistics_json.h"
 
 #include <map>
 
-#include "frontends/http/management/json_text.h"
+#include "frontends/common/json/json_text.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 void write_duration(JsonWriter& writer, std::string_view name, const inference::StatisticDuration& duration) {
@@ -93,4 +93,4 @@ std::string statistics_json(const inference::ModelStatisticsResponse& statistics
   });
 }
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

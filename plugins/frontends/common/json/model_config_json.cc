@@ -1,4 +1,4 @@
-#include "frontends/http/management/model_config_json.h"
+#include "frontends/common/json/model_config_json.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/stubs/strutil.h>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "atoll/text.h"
-#include "frontends/http/management/json_text.h"
+#include "frontends/common/json/json_text.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 namespace {
 
 using google::protobuf::EnumValueDescriptor;
@@ -173,4 +173,4 @@ std::string model_config_json(const inference::ModelConfig& config) {
   return json_text([&](JsonWriter& writer) { write_message(writer, config); });
 }
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends

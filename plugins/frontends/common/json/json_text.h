@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/http/codec/json_writer.h"
+#include "frontends/common/json/json_writer.h"
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 
 /// What `write` writes with the JsonWriter it is given.
 template <class Write>
@@ -44,4 +44,4 @@ void write_array(JsonWriter& writer, const Items& items, Write&& write) {
   writer.EndArray();
 }
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends
