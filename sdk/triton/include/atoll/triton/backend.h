@@ -12,6 +12,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/memory.h"
+#include "atoll/triton/lent_message.h"
 #include "atoll/triton/model.h"
 #include "triton/core/tritonbackend.h"
 
@@ -46,7 +47,8 @@ struct TRITONBACKEND_Backend {
   TRITONBACKEND_ExecutionPolicy policy = TRITONBACKEND_EXECUTION_BLOCKING;
   bool is_initializing = false;  ///< inside TRITONBACKEND_Initialize, where the policy may be set
   TRITONBACKEND_MemoryManager memory;
-  void* state = nullptr;  ///< the foreign code's own
+  void* state = nullptr;                    ///< the foreign code's own
+  atl::triton::LentMessage config_message;  ///< of config_json as it is when it is first asked for
 };
 
 struct TRITONBACKEND_ModelInstance {
@@ -58,7 +60,8 @@ struct TRITONBACKEND_ModelInstance {
   std::vector<std::string> profiles;
   std::vector<std::pair<std::string, int64_t>> secondary_devices;
   TRITONBACKEND_Model* model = nullptr;
-  atl::InferenceReporter* reporter = nullptr;  ///< null: nothing is counted
-  std::vector<atl::MemoryUsage> memory_usage;  ///< as TRITONBACKEND_ModelInstanceReportMemoryUsage said
-  void* state = nullptr;                       ///< the foreign code's own
+  atl::InferenceReporter* reporter = nullptr;    ///< null: nothing is counted
+  std::vector<atl::MemoryUsage> memory_usage;    ///< as TRITONBACKEND_ModelInstanceReportMemoryUsage said
+  void* state = nullptr;                         ///< the foreign code's own
+  atl::triton::LentMessage host_policy_message;  ///< of host_policy_json as it is when it is first asked for
 };

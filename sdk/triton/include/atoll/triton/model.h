@@ -36,8 +36,8 @@ struct TRITONBACKEND_Model {
 
   // --- of backends only ---
   TRITONBACKEND_Backend* backend = nullptr;
-  bool auto_complete = false;                  ///< the backend may complete the configuration
-  atl::triton::ModelHost* host = nullptr;      ///< null: the configuration can not be set (any more)
-  TRITONSERVER_Server* server = nullptr;       ///< null: requests to other models are refused, with a reason
-  std::vector<atl::MemoryUsage> memory_usage;  ///< as TRITONBACKEND_ModelReportMemoryUsage said
+  bool auto_complete = false;              ///< the backend may complete the configuration
+  atl::triton::ModelHost* host = nullptr;  ///< null: the configuration can not be set (any more)
+  TRITONSERVER_Server* server = nullptr;   ///< null: requests to other models are refused, with a reason
+  std::vector<atl::MemoryUsage> memory_usage = {};  ///< as TRITONBACKEND_ModelReportMemoryUsage said
 };
