@@ -1,8 +1,8 @@
 #include "error.h"
+#include "in_process_request.h"
 #include "objects.h"
+#include "parameter_value.h"
 
-using atl::Parameter;
-using atl::ParameterType;
 using atl::Request;
 using namespace atl::triton;
 
@@ -20,21 +20,6 @@ TRITONSERVER_Error no_place{TRITONSERVER_ERROR_UNAVAILABLE,
 TRITONSERVER_Error* out_of_range(const Request& request, const char* what, uint32_t index,
                                  uint32_t count) noexcept {
   return invalid_argument("request '", request.id, "' has ", count, " ", what, "s, no ", what, " ", index);
-}
-
-const void* value_of(const Parameter& parameter) noexcept {
-  switch (parameter.type) {
-    case ParameterType::kInt:
-      return &parameter.int_value;
-    case ParameterType::kBool:
-      return &parameter.bool_value;
-    case ParameterType::kDouble:
-      return &parameter.double_value;
-    case ParameterType::kString:
-    case ParameterType::kBytes:
-      break;
-  }
-  return c_text(parameter.text);
 }
 
 }  // namespace
@@ -173,14 +158,16 @@ TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* reque
   return nullptr;
 }
 
-// A place is known where the client has given one.
+// A place is known where the client has given one, or the program that made the request can say.
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request* request,
-                                                                const char* name, size_t*,
+                                                                const char* name, size_t* byte_size,
                                                                 TRITONSERVER_MemoryType* memory_type,
                                                                 int64_t* memory_type_id) {
-  const Request* held = object(request);
+  Request* held = object(request);
   const bool has_null = any_null(memory_type, memory_type_id);
   if (held == nullptr || has_null) return refuse(__func__, "request", request, has_null);
+  TRITONSERVER_Error* error = nullptr;
+  if (query_output(*held, name, byte_size, memory_type, memory_type_id, &error)) return error;
   const atl::RequestedOutput* wanted = nullptr;
   if (name != nullptr) {
     wanted = held->find_output(name);

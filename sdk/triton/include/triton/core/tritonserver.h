@@ -32,6 +32,29 @@ TRITONSERVER_DECLSPEC TRITONSERVER_DataType TRITONSERVER_StringToDataType(const 
 /// Bytes that an element takes; 0 for BYTES, whose elements vary, and for TYPE_INVALID.
 TRITONSERVER_DECLSPEC uint32_t TRITONSERVER_DataTypeByteSize(TRITONSERVER_DataType datatype);
 
+// --- names of numbers: "<invalid>" for one that has none; never freed ---
+
+/// "CPU_PINNED"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_MemoryTypeString(TRITONSERVER_MemoryType memtype);
+/// "STRING"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_ParameterTypeString(TRITONSERVER_ParameterType paramtype);
+/// "GPU"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_InstanceGroupKindString(TRITONSERVER_InstanceGroupKind kind);
+
+// --- parameters: named values ---
+
+/// A parameter that the caller owns; name and value are copied. Null, not an error, for an unknown type and for
+/// BYTES. \param value  points to text, int64_t, bool or double, by type
+TRITONSERVER_DECLSPEC TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(const char* name,
+                                                                        const TRITONSERVER_ParameterType type,
+                                                                        const void* value);
+/// The same, of bytes, which are not copied: they have to outlive it.
+TRITONSERVER_DECLSPEC TRITONSERVER_Parameter* TRITONSERVER_ParameterBytesNew(const char* name,
+                                                                             const void* byte_ptr,
+                                                                             const uint64_t size);
+/// Null is allowed.
+TRITONSERVER_DECLSPEC void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter* parameter);
+
 // --- errors ---
 
 /// A new error, which the caller owns. The text is copied; null is an empty one. Never null.
@@ -67,6 +90,22 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_L
 
 // --- buffer attributes: what is known of a buffer besides its address ---
 
+/// Of no bytes of the CPU, at first. The caller owns them.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(
+    TRITONSERVER_BufferAttributes** buffer_attributes);
+/// Only of what BufferAttributesNew made.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesDelete(
+    TRITONSERVER_BufferAttributes* buffer_attributes);
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryTypeId(
+    TRITONSERVER_BufferAttributes* buffer_attributes, int64_t memory_type_id);
+/// INVALID_ARG for an unknown type.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryType(
+    TRITONSERVER_BufferAttributes* buffer_attributes, TRITONSERVER_MemoryType memory_type);
+/// Copies the 64 bytes of a cudaIpcMemHandle_t.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetCudaIpcHandle(
+    TRITONSERVER_BufferAttributes* buffer_attributes, void* cuda_ipc_handle);
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetByteSize(
+    TRITONSERVER_BufferAttributes* buffer_attributes, size_t byte_size);
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesMemoryType(
     TRITONSERVER_BufferAttributes* buffer_attributes, TRITONSERVER_MemoryType* memory_type);
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesMemoryTypeId(
@@ -80,3 +119,9 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesCudaIpcHa
 #ifdef __cplusplus
 }
 #endif
+
+#include "triton/core/tritonserver_inference.h"
+#include "triton/core/tritonserver_metrics.h"
+#include "triton/core/tritonserver_options.h"
+#include "triton/core/tritonserver_server.h"
+#include "triton/core/tritonserver_trace.h"
