@@ -13,7 +13,7 @@ TritonOptions options_from(const Options& options) {
           options.get_bool("libraries_in_models")};
 }
 
-class TritonBackendPlugin final : public Plugin {
+class TritonBackendPlugin final : public Plugin, public MetricSource {
  public:
   explicit TritonBackendPlugin(Host& host)
       : log_scope_(host.log()),
@@ -27,6 +27,7 @@ class TritonBackendPlugin final : public Plugin {
     backends_.close();
     server_.close();
   }
+  void collect(MetricSink& sink) const noexcept override { collect_metrics(sink); }
   Backend& backend() noexcept { return backend_; }
 
  private:
@@ -58,7 +59,8 @@ ATOLL_PLUGIN(TritonBackendPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Runs models by backends made for Triton.",
-              .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kAnyNameMinor)},
+              .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kAnyNameMinor),
+                           provide<MetricSource>()},
               .needs = {optional<TRITONSERVER_Server>()},
               .options = kOptions});
 
