@@ -34,6 +34,22 @@ static_assert(TRITONSERVER_ERROR_UNKNOWN == 0 && TRITONSERVER_ERROR_INTERNAL == 
 static_assert(int{TRITONSERVER_REQUEST_FLAG_SEQUENCE_START} == int{atl::kSequenceStart} &&
               int{TRITONSERVER_REQUEST_FLAG_SEQUENCE_END} == int{atl::kSequenceEnd});
 static_assert(TRITONBACKEND_ARTIFACT_FILESYSTEM == 0);
+static_assert(sizeof(TRITONBACKEND_ExecutionPolicy) == 4 && TRITONBACKEND_EXECUTION_BLOCKING == 0 &&
+              TRITONBACKEND_EXECUTION_DEVICE_BLOCKING == 1);
+
+// Where the two parts of the API differ in widths.
+static_assert(
+    std::is_same_v<decltype(&TRITONBACKEND_ResponseOutput),
+                   TRITONSERVER_Error* (*)(TRITONBACKEND_Response*, TRITONBACKEND_Output**, const char*,
+                                           TRITONSERVER_DataType, const int64_t*, uint32_t)>);
+static_assert(std::is_same_v<decltype(&TRITONBACKEND_InferenceResponseOutput),
+                             TRITONSERVER_Error* (*)(TRITONBACKEND_Response*, uint32_t, const char**,
+                                                     TRITONSERVER_DataType*, const int64_t**, uint64_t*)>);
+static_assert(std::is_same_v<decltype(&TRITONBACKEND_ModelInstanceDeviceId),
+                             TRITONSERVER_Error* (*)(TRITONBACKEND_ModelInstance*, int32_t*)>);
+static_assert(
+    std::is_same_v<decltype(&TRITONBACKEND_ModelInstanceExecute),
+                   TRITONSERVER_Error* (*)(TRITONBACKEND_ModelInstance*, TRITONBACKEND_Request**, uint32_t)>);
 
 static_assert(std::is_same_v<decltype(&TRITONBACKEND_ModelBatchIncludeRequest),
                              TRITONSERVER_Error* (*)(TRITONBACKEND_Request*, void*, bool*)>);

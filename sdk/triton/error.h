@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/status.h"
 #include "atoll/text.h"
 #include "triton/core/tritonserver.h"
 
@@ -19,6 +20,11 @@ namespace atl::triton {
 
 /// Never null.
 TRITONSERVER_Error* new_error(TRITONSERVER_Error_Code code, std::string_view message) noexcept;
+
+/// Of a failure.
+TRITONSERVER_Error* new_error(const Status& status) noexcept;
+
+TRITONSERVER_Error* out_of_memory() noexcept;
 
 /// \param function  whose argument it is.
 TRITONSERVER_Error* null_argument(const char* function) noexcept;

@@ -10,13 +10,14 @@ TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Messa
   if (message == nullptr || (base == nullptr && byte_size != 0)) return null_argument(__func__);
   *message = nullptr;
   return atl::triton::guarded([&]() -> TRITONSERVER_Error* {
-    *message = new TRITONSERVER_Message{byte_size == 0 ? std::string() : std::string(base, byte_size)};
+    *message = new TRITONSERVER_Message{byte_size == 0 ? std::string() : std::string(base, byte_size), false};
     return nullptr;
   });
 }
 
 TRITONSERVER_Error* TRITONSERVER_MessageDelete(TRITONSERVER_Message* message) {
   if (message == nullptr) return null_argument(__func__);
+  if (message->lent) return atl::triton::invalid_argument("the message is borrowed, and not to be deleted");
   delete message;
   return nullptr;
 }

@@ -7,4 +7,5 @@
 
 struct TRITONSERVER_Message {
   std::string json;
+  bool lent = false;  ///< not the caller's to delete
 };

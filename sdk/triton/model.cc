@@ -1,9 +1,19 @@
 #include "atoll/triton/model.h"
 
 #include "error.h"
+#include "memory_usage.h"
 #include "message.h"
 
 using namespace atl::triton;
+
+namespace {
+
+TRITONSERVER_Error* unknown_config_version(uint32_t version) noexcept {
+  return invalid_argument("model configuration version ", version,
+                          " not supported, supported versions are: 1");
+}
+
+}  // namespace
 
 TRITONSERVER_Error* TRITONBACKEND_ModelName(TRITONBACKEND_Model* model, const char** name) {
   if (any_null(model, name)) return null_argument(__func__);
@@ -30,14 +40,50 @@ TRITONSERVER_Error* TRITONBACKEND_ModelConfig(TRITONBACKEND_Model* model, const 
                                               TRITONSERVER_Message** model_config) {
   if (any_null(model, model_config)) return null_argument(__func__);
   *model_config = nullptr;
-  if (config_version != 1) {
-    return invalid_argument("model configuration version ", config_version,
-                            " not supported, supported versions are: 1");
-  }
+  if (config_version != 1) return unknown_config_version(config_version);
   return guarded([&]() -> TRITONSERVER_Error* {
-    *model_config = new TRITONSERVER_Message{model->config_json};
+    *model_config = new TRITONSERVER_Message{model->config_json, false};
     return nullptr;
   });
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* model,
+                                                          bool* auto_complete_config) {
+  if (any_null(model, auto_complete_config)) return null_argument(__func__);
+  *auto_complete_config = model->auto_complete;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model* model, const uint32_t config_version,
+                                                 TRITONSERVER_Message* model_config) {
+  if (any_null(model, model_config)) return null_argument(__func__);
+  if (config_version != 1) return unknown_config_version(config_version);
+  if (model->host == nullptr) {
+    return invalid_argument("the configuration of model '", model->name,
+                            "' can only be set by TRITONBACKEND_ModelInitialize");
+  }
+  const atl::Status status = model->host->set_config(model_config->json);
+  return status.ok() ? nullptr : new_error(status);
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelServer(TRITONBACKEND_Model* model, TRITONSERVER_Server** server) {
+  if (any_null(model, server)) return null_argument(__func__);
+  *server = model->server;
+  return nullptr;
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelBackend(TRITONBACKEND_Model* model, TRITONBACKEND_Backend** backend) {
+  if (any_null(model, backend)) return null_argument(__func__);
+  *backend = model->backend;
+  return *backend != nullptr ? nullptr
+                             : invalid_argument("model '", model->name, "' is not shown to a backend");
+}
+
+TRITONSERVER_Error* TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model* model,
+                                                         TRITONSERVER_BufferAttributes** usage,
+                                                         uint32_t usage_size) {
+  if (model == nullptr) return null_argument(__func__);
+  return report_memory(__func__, usage, usage_size, model->memory_usage);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelState(TRITONBACKEND_Model* model, void** state) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/triton/backend.h"
 #include "atoll/triton/status.h"
 
 namespace {
@@ -51,6 +52,57 @@ TEST(CModel, KeepsTheCallersPointer) {
   EXPECT_EQ(state, &model);
 }
 
+/// Of a backend.
+class ModelConfigurator final : public atl::triton::ModelHost {
+ public:
+  virtual ~ModelConfigurator() = default;
+  atl::Status set_config(std::string_view json) noexcept override {
+    if (json == "{}") return atl::internal_error("another scheduling");
+    given = json;
+    return {};
+  }
+  std::string given;
+};
+
+TEST(CModel, IsConfiguredByItsHost) {
+  TRITONBACKEND_Model model{"m", 1, "/models/m", R"({"name":"m"})", nullptr};
+  bool may = true;
+  EXPECT_EQ(TRITONBACKEND_ModelAutoCompleteConfig(&model, &may), nullptr);
+  EXPECT_FALSE(may);
+  model.auto_complete = true;
+  EXPECT_EQ(TRITONBACKEND_ModelAutoCompleteConfig(&model, &may), nullptr);
+  EXPECT_TRUE(may);
+  TRITONSERVER_Message *good = nullptr, *bad = nullptr;
+  ASSERT_EQ(TRITONSERVER_MessageNewFromSerializedJson(&good, R"({"a":1})", 7), nullptr);
+  ASSERT_EQ(TRITONSERVER_MessageNewFromSerializedJson(&bad, "{}", 2), nullptr);
+  using atl::triton::take_error;
+  EXPECT_EQ(take_error(TRITONBACKEND_ModelSetConfig(&model, 1, good)).text(),
+            "the configuration of model 'm' can only be set by TRITONBACKEND_ModelInitialize");
+  ModelConfigurator host;
+  model.host = &host;
+  EXPECT_EQ(TRITONBACKEND_ModelSetConfig(&model, 1, good), nullptr);
+  EXPECT_EQ(host.given, R"({"a":1})");
+  EXPECT_EQ(take_error(TRITONBACKEND_ModelSetConfig(&model, 1, bad)).code(), atl::Code::kInternal);
+  EXPECT_EQ(take_error(TRITONBACKEND_ModelSetConfig(&model, 2, good)).code(), atl::Code::kInvalidArgument);
+  EXPECT_EQ(take_error(TRITONBACKEND_ModelSetConfig(&model, 1, nullptr)).code(), atl::Code::kInvalidArgument);
+  EXPECT_EQ(TRITONSERVER_MessageDelete(good), nullptr) << "it stays the caller's";
+  EXPECT_EQ(TRITONSERVER_MessageDelete(bad), nullptr);
+}
+
+TEST(CModel, ItsBackendAndServer) {
+  TRITONBACKEND_Model model;
+  TRITONBACKEND_Backend* backend = nullptr;
+  EXPECT_EQ(atl::triton::take_error(TRITONBACKEND_ModelBackend(&model, &backend)).code(),
+            atl::Code::kInvalidArgument);
+  TRITONBACKEND_Backend its;
+  model.backend = &its;
+  EXPECT_EQ(TRITONBACKEND_ModelBackend(&model, &backend), nullptr);
+  EXPECT_EQ(backend, &its);
+  auto* server = reinterpret_cast<TRITONSERVER_Server*>(&its);
+  EXPECT_EQ(TRITONBACKEND_ModelServer(&model, &server), nullptr);
+  EXPECT_EQ(server, nullptr) << "it takes no requests";
+}
+
 TEST(CModel, NullArgumentsAreErrors) {
   TRITONBACKEND_Model model;
   const char* text = nullptr;
@@ -58,7 +110,9 @@ TEST(CModel, NullArgumentsAreErrors) {
        {TRITONBACKEND_ModelName(nullptr, &text), TRITONBACKEND_ModelName(&model, nullptr),
         TRITONBACKEND_ModelVersion(&model, nullptr), TRITONBACKEND_ModelRepository(&model, nullptr, &text),
         TRITONBACKEND_ModelConfig(nullptr, 1, nullptr), TRITONBACKEND_ModelState(nullptr, nullptr),
-        TRITONBACKEND_ModelSetState(nullptr, nullptr)}) {
+        TRITONBACKEND_ModelSetState(nullptr, nullptr), TRITONBACKEND_ModelAutoCompleteConfig(&model, nullptr),
+        TRITONBACKEND_ModelSetConfig(nullptr, 1, nullptr), TRITONBACKEND_ModelServer(&model, nullptr),
+        TRITONBACKEND_ModelBackend(nullptr, nullptr)}) {
     EXPECT_EQ(atl::triton::take_error(error).code(), atl::Code::kInvalidArgument);
   }
 }

@@ -1,8 +1,8 @@
 #include "error.h"
+#include "in_process_request.h"
 #include "objects.h"
+#include "parameter_value.h"
 
-using atl::Parameter;
-using atl::ParameterType;
 using atl::Request;
 using namespace atl::triton;
 
@@ -13,83 +13,81 @@ TRITONSERVER_Error id_is_text{TRITONSERVER_ERROR_INVALID_ARG,
                               "the correlation id of the request is a text, not a number", true};
 TRITONSERVER_Error id_is_number{TRITONSERVER_ERROR_INVALID_ARG,
                                 "the correlation id of the request is a number, not a text", true};
+// Backends ask for every output.
+TRITONSERVER_Error no_place{TRITONSERVER_ERROR_UNAVAILABLE,
+                            "nothing is known of where the output's memory will be", true};
 
 TRITONSERVER_Error* out_of_range(const Request& request, const char* what, uint32_t index,
                                  uint32_t count) noexcept {
   return invalid_argument("request '", request.id, "' has ", count, " ", what, "s, no ", what, " ", index);
 }
 
-const void* value_of(const Parameter& parameter) noexcept {
-  switch (parameter.type) {
-    case ParameterType::kInt:
-      return &parameter.int_value;
-    case ParameterType::kBool:
-      return &parameter.bool_value;
-    case ParameterType::kDouble:
-      return &parameter.double_value;
-    case ParameterType::kString:
-    case ParameterType::kBytes:
-      break;
-  }
-  return c_text(parameter.text);
-}
-
 }  // namespace
 
 TRITONSERVER_Error* TRITONBACKEND_RequestId(TRITONBACKEND_Request* request, const char** id) {
-  if (any_null(request, id)) return null_argument(__func__);
-  *id = c_text(object(request).id);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(id)) return refuse(__func__, "request", request, any_null(id));
+  *id = c_text(held->id);
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request* request, uint64_t* id) {
-  if (any_null(request, id)) return null_argument(__func__);
-  if (!object(request).sequence.text.empty()) return &id_is_text;
-  *id = object(request).sequence.number;
+  const Request* held = object(request);
+  if (held == nullptr || any_null(id)) return refuse(__func__, "request", request, any_null(id));
+  if (!held->sequence.text.empty()) return &id_is_text;
+  *id = held->sequence.number;
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request* request,
                                                              const char** id) {
-  if (any_null(request, id)) return null_argument(__func__);
-  if (object(request).sequence.number != 0) return &id_is_number;
-  *id = c_text(object(request).sequence.text);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(id)) return refuse(__func__, "request", request, any_null(id));
+  if (held->sequence.number != 0) return &id_is_number;
+  *id = c_text(held->sequence.text);
   return nullptr;
 }
 
 // The flags of both sides have the same bits.
 TRITONSERVER_Error* TRITONBACKEND_RequestFlags(TRITONBACKEND_Request* request, uint32_t* flags) {
-  if (any_null(request, flags)) return null_argument(__func__);
-  *flags = object(request).sequence_flags;
+  const Request* held = object(request);
+  if (held == nullptr || any_null(flags)) return refuse(__func__, "request", request, any_null(flags));
+  *flags = held->sequence_flags;
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request* request, bool* is_cancelled) {
-  if (any_null(request, is_cancelled)) return null_argument(__func__);
-  *is_cancelled = object(request).cancelled();
+  const Request* held = object(request);
+  if (held == nullptr || any_null(is_cancelled))
+    return refuse(__func__, "request", request, any_null(is_cancelled));
+  *is_cancelled = held->cancelled();
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_InferenceRequestTimeoutMicroseconds(TRITONBACKEND_Request* request,
                                                                       uint64_t* timeout) {
-  if (any_null(request, timeout)) return null_argument(__func__);
-  *timeout = object(request).timeout_us;
+  const Request* held = object(request);
+  if (held == nullptr || any_null(timeout)) return refuse(__func__, "request", request, any_null(timeout));
+  *timeout = held->timeout_us;
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request* request, uint32_t* count) {
-  if (any_null(request, count)) return null_argument(__func__);
-  *count = object(request).parameters.size();
+  const Request* held = object(request);
+  if (held == nullptr || any_null(count)) return refuse(__func__, "request", request, any_null(count));
+  *count = held->parameters.size();
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* request, const uint32_t index,
                                                    const char** key, TRITONSERVER_ParameterType* type,
                                                    const void** vvalue) {
-  if (any_null(request, key, type, vvalue)) return null_argument(__func__);
-  const auto& parameters = object(request).parameters;
+  const Request* held = object(request);
+  if (held == nullptr || any_null(key, type, vvalue))
+    return refuse(__func__, "request", request, any_null(key, type, vvalue));
+  const auto& parameters = held->parameters;
   if (index >= parameters.size()) {
-    return out_of_range(object(request), "parameter", index, parameters.size());
+    return out_of_range(*held, "parameter", index, parameters.size());
   }
   *key = c_text(parameters[index].key);
   *type = static_cast<TRITONSERVER_ParameterType>(parameters[index].type);
@@ -98,55 +96,86 @@ TRITONSERVER_Error* TRITONBACKEND_RequestParameter(TRITONBACKEND_Request* reques
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request* request, uint32_t* count) {
-  if (any_null(request, count)) return null_argument(__func__);
-  *count = object(request).inputs.size();
+  const Request* held = object(request);
+  if (held == nullptr || any_null(count)) return refuse(__func__, "request", request, any_null(count));
+  *count = held->inputs.size();
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestInputName(TRITONBACKEND_Request* request, const uint32_t index,
                                                    const char** input_name) {
-  if (any_null(request, input_name)) return null_argument(__func__);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(input_name))
+    return refuse(__func__, "request", request, any_null(input_name));
   *input_name = nullptr;
-  const auto& inputs = object(request).inputs;
-  if (index >= inputs.size()) return out_of_range(object(request), "input", index, inputs.size());
+  const auto& inputs = held->inputs;
+  if (index >= inputs.size()) return out_of_range(*held, "input", index, inputs.size());
   *input_name = c_text(inputs[index].name);
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, const char* name,
                                                TRITONBACKEND_Input** input) {
-  if (any_null(request, name, input)) return null_argument(__func__);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(name, input))
+    return refuse(__func__, "request", request, any_null(name, input));
   *input = nullptr;
-  const atl::InputTensor* found = object(request).find_input(name);
+  const atl::InputTensor* found = held->find_input(name);
   if (found == nullptr) {
-    return invalid_argument("request '", object(request).id, "' has no input '", name, "'");
+    return invalid_argument("request '", held->id, "' has no input '", name, "'");
   }
-  *input = handle(*found);
+  *input = &request->input(static_cast<uint32_t>(found - held->inputs.begin()));
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request* request, const uint32_t index,
                                                       TRITONBACKEND_Input** input) {
-  if (any_null(request, input)) return null_argument(__func__);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(input)) return refuse(__func__, "request", request, any_null(input));
   *input = nullptr;
-  const auto& inputs = object(request).inputs;
-  if (index >= inputs.size()) return out_of_range(object(request), "input", index, inputs.size());
-  *input = handle(inputs[index]);
+  const auto& inputs = held->inputs;
+  if (index >= inputs.size()) return out_of_range(*held, "input", index, inputs.size());
+  *input = &request->input(index);
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request* request, uint32_t* count) {
-  if (any_null(request, count)) return null_argument(__func__);
-  *count = object(request).outputs.size();
+  const Request* held = object(request);
+  if (held == nullptr || any_null(count)) return refuse(__func__, "request", request, any_null(count));
+  *count = held->outputs.size();
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request* request, const uint32_t index,
                                                     const char** output_name) {
-  if (any_null(request, output_name)) return null_argument(__func__);
+  const Request* held = object(request);
+  if (held == nullptr || any_null(output_name))
+    return refuse(__func__, "request", request, any_null(output_name));
   *output_name = nullptr;
-  const auto& outputs = object(request).outputs;
-  if (index >= outputs.size()) return out_of_range(object(request), "output", index, outputs.size());
+  const auto& outputs = held->outputs;
+  if (index >= outputs.size()) return out_of_range(*held, "output", index, outputs.size());
   *output_name = c_text(outputs[index].name);
+  return nullptr;
+}
+
+// A place is known where the client has given one, or the program that made the request can say.
+TRITONSERVER_Error* TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request* request,
+                                                                const char* name, size_t* byte_size,
+                                                                TRITONSERVER_MemoryType* memory_type,
+                                                                int64_t* memory_type_id) {
+  Request* held = object(request);
+  const bool has_null = any_null(memory_type, memory_type_id);
+  if (held == nullptr || has_null) return refuse(__func__, "request", request, has_null);
+  TRITONSERVER_Error* error = nullptr;
+  if (query_output(*held, name, byte_size, memory_type, memory_type_id, &error)) return error;
+  const atl::RequestedOutput* wanted = nullptr;
+  if (name != nullptr) {
+    wanted = held->find_output(name);
+  } else if (!held->outputs.empty()) {
+    wanted = &held->outputs[0];
+  }
+  if (wanted == nullptr || wanted->placement.data == nullptr) return &no_place;
+  *memory_type = static_cast<TRITONSERVER_MemoryType>(wanted->placement.kind);
+  *memory_type_id = wanted->placement.device_id;
   return nullptr;
 }

@@ -1,6 +1,9 @@
 /// Requests, their inputs and their buffers as foreign code sees them.
+#include "atoll/triton/request.h"
+
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,11 @@ using atl::triton::take_error;
 
 class CRequest : public testing::Test {
  protected:
-  TRITONBACKEND_Request* handle() { return reinterpret_cast<TRITONBACKEND_Request*>(&*request); }
+  /// As a batching strategy gets it. Handles of inputs stay what they are when it is made anew.
+  TRITONBACKEND_Request* handle() {
+    view.emplace(*request);
+    return view->handle();
+  }
   TRITONBACKEND_Input* input(const char* name) {
     TRITONBACKEND_Input* found = nullptr;
     EXPECT_TRUE(take_error(TRITONBACKEND_RequestInput(handle(), name, &found)).ok());
@@ -29,6 +36,7 @@ class CRequest : public testing::Test {
     return added;
   }
   atl::test::TestRequest request{"r1"};
+  std::optional<atl::triton::RequestView> view;
 };
 
 TEST_F(CRequest, Ids) {
@@ -129,7 +137,6 @@ TEST_F(CRequest, InputsByNameAndPosition) {
   TRITONBACKEND_Input* found = nullptr;
   EXPECT_EQ(TRITONBACKEND_RequestInputByIndex(handle(), 1, &found), nullptr);
   EXPECT_EQ(found, input("B"));
-  EXPECT_EQ(static_cast<void*>(found), &request->inputs[1]) << "no second object";
 
   EXPECT_EQ(take_error(TRITONBACKEND_RequestInputName(handle(), 2, &name)).text(),
             "request 'r1' has 2 inputs, no input 2");
@@ -221,6 +228,110 @@ TEST_F(CRequest, AttributesOfABuffer) {
   EXPECT_EQ(attributes, nullptr);
 }
 
+TEST_F(CRequest, AttributesLastAsLongAsTheInput) {
+  request.add_raw_input("A", DataType::kInt16, {2, 3}, "abcdefghijkl", {4});
+  TRITONBACKEND_Input* a = input("A");
+  const void* data = nullptr;
+  TRITONSERVER_BufferAttributes *first = nullptr, *second = nullptr, *again = nullptr;
+  EXPECT_EQ(TRITONBACKEND_InputBufferAttributes(a, 0, &data, &first), nullptr);
+  EXPECT_EQ(TRITONBACKEND_InputBufferAttributes(a, 1, &data, &second), nullptr);
+  EXPECT_EQ(TRITONBACKEND_InputBufferAttributes(a, 0, &data, &again), nullptr);
+  EXPECT_EQ(first, again);
+  size_t size = 0;
+  EXPECT_EQ(TRITONSERVER_BufferAttributesByteSize(first, &size), nullptr);
+  EXPECT_EQ(size, 4u);
+  EXPECT_EQ(TRITONSERVER_BufferAttributesByteSize(second, &size), nullptr);
+  EXPECT_EQ(size, 8u);
+}
+
+/// Bytes that a device is still writing.
+class Pending final : public atl::DeviceEvent {
+ public:
+  virtual ~Pending() = default;
+  bool is_reached() noexcept override { return waits != 0; }
+  atl::Status wait() noexcept override {
+    ++waits;
+    return fails ? atl::internal_error("the device failed") : atl::Status();
+  }
+  void* native_handle() noexcept override { return nullptr; }
+  int waits = 0;
+  bool fails = false;
+};
+
+TEST_F(CRequest, BytesThatAreBeingWrittenAreWaitedFor) {
+  request.add_raw_input("A", DataType::kInt16, {1}, "ab");
+  Pending pending;
+  atl::Buffer buffer = request->inputs[0].buffers[0];
+  buffer.ready_after = &pending;
+  request->inputs[0].buffers = {&buffer, 1};
+  const void* data = nullptr;
+  uint64_t size = 0;
+  auto type = TRITONSERVER_MEMORY_CPU;
+  int64_t device = 0;
+  EXPECT_EQ(TRITONBACKEND_InputBuffer(input("A"), 0, &data, &size, &type, &device), nullptr);
+  EXPECT_EQ(pending.waits, 1);
+  pending.fails = true;
+  EXPECT_EQ(take_error(TRITONBACKEND_InputBuffer(input("A"), 0, &data, &size, &type, &device)).text(),
+            "the device failed");
+  EXPECT_EQ(data, nullptr);
+}
+
+TEST_F(CRequest, ManyInputs) {
+  for (int i = 0; i < 100; ++i) request.add_input<float>("I" + std::to_string(i), DataType::kFp32, {1}, {1});
+  TRITONBACKEND_Request* many = handle();
+  TRITONBACKEND_Input *named = nullptr, *indexed = nullptr;
+  for (uint32_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(TRITONBACKEND_RequestInput(many, ("I" + std::to_string(i)).c_str(), &named), nullptr);
+    ASSERT_EQ(TRITONBACKEND_RequestInputByIndex(many, i, &indexed), nullptr);
+    EXPECT_EQ(named, indexed);
+    const char* name = nullptr;
+    ASSERT_EQ(TRITONBACKEND_InputProperties(named, &name, nullptr, nullptr, nullptr, nullptr, nullptr),
+              nullptr);
+    EXPECT_EQ(name, "I" + std::to_string(i));
+  }
+}
+
+TEST_F(CRequest, WhereTheClientWantsAnOutput) {
+  char place[16];
+  request.add_output("X");
+  request.add_output("Y", place);
+  request->outputs[1].placement.kind = atl::MemoryKind::kGpu;
+  request->outputs[1].placement.device_id = 2;
+  size_t size = 9;
+  auto type = TRITONSERVER_MEMORY_CPU;
+  int64_t device = 0;
+  EXPECT_EQ(TRITONBACKEND_RequestOutputBufferProperties(handle(), "Y", &size, &type, &device), nullptr);
+  EXPECT_EQ(type, TRITONSERVER_MEMORY_GPU);
+  EXPECT_EQ(device, 2);
+  EXPECT_EQ(size, 9u);
+  for (const char* name : {"X", "?", static_cast<const char*>(nullptr)}) {
+    EXPECT_EQ(take_error(TRITONBACKEND_RequestOutputBufferProperties(handle(), name, nullptr, &type, &device))
+                  .code(),
+              Code::kUnavailable);
+  }
+}
+
+TEST_F(CRequest, AStrategyOnlyReads) {
+  TRITONBACKEND_Request* read_only = handle();
+  TRITONBACKEND_Response* response = nullptr;
+  TRITONBACKEND_ResponseFactory* factory = nullptr;
+  TRITONBACKEND_State* state = nullptr;
+  TRITONSERVER_InferenceTrace* trace = nullptr;
+  const int64_t shape = 1;
+  EXPECT_EQ(TRITONBACKEND_RequestTrace(read_only, &trace), nullptr);
+  EXPECT_EQ(trace, nullptr);
+  for (TRITONSERVER_Error* error :
+       {TRITONBACKEND_ResponseNew(&response, read_only),
+        TRITONBACKEND_ResponseFactoryNew(&factory, read_only),
+        TRITONBACKEND_StateNew(&state, read_only, "S", TRITONSERVER_TYPE_INT8, &shape, 1),
+        TRITONBACKEND_RequestRelease(read_only, TRITONSERVER_REQUEST_RELEASE_ALL),
+        TRITONBACKEND_RequestRelease(read_only, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)}) {
+    EXPECT_EQ(take_error(error).code(), Code::kInvalidArgument);
+  }
+  EXPECT_EQ(take_error(TRITONBACKEND_ResponseNew(&response, read_only)).text(),
+            "TRITONBACKEND_ResponseNew: the request is only to be read");
+}
+
 TEST_F(CRequest, NullArgumentsAreErrors) {
   request.add_input<float>("A", DataType::kFp32, {1}, {1});
   const char* text = nullptr;
@@ -249,6 +360,8 @@ TEST_F(CRequest, NullArgumentsAreErrors) {
         TRITONBACKEND_RequestInputByIndex(none, 0, &found),
         TRITONBACKEND_RequestOutputCount(none, &count),
         TRITONBACKEND_RequestOutputName(none, 0, &text),
+        TRITONBACKEND_RequestOutputBufferProperties(none, "Y", nullptr, nullptr, nullptr),
+        TRITONBACKEND_RequestTrace(handle(), nullptr),
         TRITONBACKEND_InputProperties(nullptr, &text, nullptr, nullptr, nullptr, nullptr, nullptr),
         TRITONBACKEND_InputBuffer(input("A"), 0, &data, nullptr, nullptr, nullptr),
         TRITONBACKEND_InputBufferAttributes(nullptr, 0, &data, &attributes),

@@ -32,12 +32,18 @@ def test_the_library_exports_what_the_headers_declare():
     assert c_names(symbols(LIBRARY, "--defined-only")) == declared("DECLSPEC")
 
 
-def test_a_strategy_is_five_functions():
-    assert len(declared("ISPEC")) == 5
+def of_strategies(names):
+    return {name for name in names if re.match("TRITONBACKEND_ModelBatch", name)}
+
+
+def test_a_strategy_is_five_functions_and_a_backend_nine():
+    foreign = declared("ISPEC")
+    assert len(of_strategies(foreign)) == 5
+    assert len({name for name in foreign - of_strategies(foreign) if name.startswith("TRITONBACKEND_")}) == 9
 
 
 def test_the_strategy_exports_them(strategy):
-    assert c_names(symbols(strategy, "--defined-only")) == declared("ISPEC")
+    assert c_names(symbols(strategy, "--defined-only")) == of_strategies(declared("ISPEC"))
 
 
 def test_the_strategy_finds_what_it_calls(strategy):

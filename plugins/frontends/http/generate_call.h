@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "frontends/common/infer_context.h"
-#include "frontends/http/codec/json_output.h"
+#include "frontends/common/json/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 #include "frontends/http/model_call.h"
 #include "frontends/http/outbox.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/common/error_map.h"
+#include "frontends/common/json/index_json.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/management/repository_json.h"

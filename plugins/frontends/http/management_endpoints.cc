@@ -2,13 +2,13 @@
 
 #include <vector>
 
+#include "frontends/common/json/metadata_json.h"
+#include "frontends/common/json/model_config_json.h"
+#include "frontends/common/json/statistics_json.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/http_messages.h"
-#include "frontends/http/management/metadata_json.h"
-#include "frontends/http/management/model_config_json.h"
 #include "frontends/http/management/settings_json.h"
 #include "frontends/http/management/shared_memory_json.h"
-#include "frontends/http/management/statistics_json.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -131,11 +131,27 @@ struct BackendTraits {
   bool parallel_instances = false;               ///< instances of one model may be created at the same time
 };
 
-/// A backend: service "atoll.backend/1", found by its instance name, which is the `backend` field of a
+/// One model version on its way from a configuration that is not complete to a BackendModel, for a backend that has
+/// to keep something in between, or whose traits differ from model to model. [control work] One call at a time.
+/// Without load() it ends with nothing loaded.
+class PendingModel {
+ public:
+  virtual ~PendingModel() = default;
+  virtual BackendTraits traits() const noexcept = 0;
+  /// As Backend::complete_config(), once, with or without source.auto_complete; the instance groups are filled in as
+  /// traits() would have them.
+  virtual Result<std::string> complete(const ModelSource& source) noexcept = 0;
+  /// As Backend::load(), once, after complete().
+  virtual Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept = 0;
+};
+
+/// A backend: service "atoll.backend/1", minor 1, found by its instance name, which is the `backend` field of a
 /// configuration. All functions run on worker threads, several at once.
 class Backend {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.backend/1";
+  /// The first minor version that has the functions marked with it.
+  static constexpr uint32_t kAnyNameMinor = 1;
 
   virtual BackendTraits traits() const noexcept = 0;
   /// Returns the configuration completed from the model's files (max_batch_size, input, output, scheduling if
@@ -145,6 +161,18 @@ class Backend {
   virtual Result<std::string> complete_config(const ModelSource& source) noexcept = 0;
   /// source.config and source.model are final (completed, normalised, validated).
   virtual Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept = 0;
+
+  // --- since minor 1 ---
+
+  /// Whether it runs a model whose configuration names a backend that is no instance's name. Of several that do, the
+  /// one of the highest rank is taken, and of these the first by name. An error says why the model can not be run; it
+  /// counts where nobody else runs it. source.config is as it was read.
+  virtual Result<bool> serves(const ModelSource& /*source*/) noexcept { return false; }
+  /// Begins a load of its own kind, of source.config as it was read; null: the three functions above do it.
+  /// Errors: those of load()
+  virtual Result<std::unique_ptr<PendingModel>> begin_load(const ModelSource& /*source*/) noexcept {
+    return std::unique_ptr<PendingModel>();
+  }
 
  protected:
   ~Backend() = default;

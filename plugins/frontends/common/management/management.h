@@ -31,11 +31,14 @@ using Finish = std::function<void(Status)>;
 struct ServerAccess {
   /// Acquires what is there. Errors: no model catalog; no thread to be had.
   static Result<ServerAccess> open(Host& host) noexcept;
+  /// Only catalog and router, for calls about models of this server that are answered on the caller's thread; all else
+  /// stays null. Errors: no model catalog.
+  static Result<ServerAccess> open_models(Host& host) noexcept;
 
   Host* host = nullptr;
   std::string server_name;  ///< of the metadata; by the frontend's option
   Service<ModelCatalog> catalog;
-  // What comes and goes while the server runs; none of the pointers is null.
+  // What comes and goes while the server runs; after open() none of the pointers is null.
   std::unique_ptr<RouterSlot> router;  ///< labels and routes
   std::unique_ptr<AccessPoint> access;
   std::unique_ptr<Followed<SharedMemory>> shared_memory;
@@ -62,7 +65,11 @@ Status model_config(ServerAccess& server, const inference::ModelConfigRequest& r
 Status model_statistics(ServerAccess& server, const inference::ModelStatisticsRequest& request,
                         inference::ModelStatisticsResponse* response) noexcept;
 
-// --- repository; these answer later. The caller keeps `server` and `response` until then. ---
+// --- repository ---
+/// What repository_index() answers. [worker]
+Status list_models(ServerAccess& server, bool ready_only,
+                   inference::RepositoryIndexResponse* response) noexcept;
+// These answer later. The caller keeps `server` and `response` until then.
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept;
 void repository_load(ServerAccess& server, const inference::RepositoryModelLoadRequest& request,

@@ -61,6 +61,7 @@ void explain_unloaded(ServerAccess& server, std::vector<ModelIndexEntry>& entrie
 
 /// Models that other servers serve, once each.
 void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& entries) {
+  if (server.remote_models == nullptr) return;
   auto remote = server.remote_models->hold();
   if (!remote) return;
   std::set<std::string, std::less<>> seen;
@@ -81,6 +82,22 @@ void add_remote(ServerAccess& server, bool ready, std::vector<ModelIndexEntry>& 
 
 }  // namespace
 
+Status list_models(ServerAccess& server, bool ready_only,
+                   inference::RepositoryIndexResponse* response) noexcept {
+  Result<std::vector<ModelIndexEntry>> entries = server.catalog->index(ready_only);
+  if (!entries.ok()) return std::move(entries).status();
+  explain_unloaded(server, entries.value());
+  add_remote(server, ready_only, entries.value());
+  for (const ModelIndexEntry& entry : entries.value()) {
+    auto* model = response->add_models();
+    model->set_name(entry.name);
+    model->set_version(entry.version);
+    model->set_state(entry.state);
+    model->set_reason(entry.reason);
+  }
+  return {};
+}
+
 void repository_index(ServerAccess& server, const inference::RepositoryIndexRequest& request,
                       inference::RepositoryIndexResponse* response, Finish finish) noexcept {
   if (!request.repository_name().empty()) {
@@ -89,21 +106,7 @@ void repository_index(ServerAccess& server, const inference::RepositoryIndexRequ
   }
   // The catalog may have to look at the disk. The call's pass keeps everything alive.
   server.worker->post(make_task([&server, response, ready = request.ready(), finish] {
-    Result<std::vector<ModelIndexEntry>> entries = server.catalog->index(ready);
-    if (!entries.ok()) {
-      finish(std::move(entries).status());
-      return;
-    }
-    explain_unloaded(server, entries.value());
-    add_remote(server, ready, entries.value());
-    for (const ModelIndexEntry& entry : entries.value()) {
-      auto* model = response->add_models();
-      model->set_name(entry.name);
-      model->set_version(entry.version);
-      model->set_state(entry.state);
-      model->set_reason(entry.reason);
-    }
-    finish({});
+    finish(list_models(server, ready, response));
   }));
 }
 

@@ -13,7 +13,7 @@ Status follow(Host& host, std::unique_ptr<Followed<Interface>>* service) noexcep
 
 }  // namespace
 
-Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
+Result<ServerAccess> ServerAccess::open_models(Host& host) noexcept {
   ServerAccess server;
   server.host = &host;
   Result<Service<ModelCatalog>> catalog = host.registry().find<ModelCatalog>();
@@ -21,6 +21,13 @@ Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
   server.catalog = std::move(catalog).value();
   server.router = std::make_unique<RouterSlot>(host);
   ATOLL_RETURN_IF_ERROR(server.router->open());
+  return server;
+}
+
+Result<ServerAccess> ServerAccess::open(Host& host) noexcept {
+  Result<ServerAccess> models = open_models(host);
+  if (!models.ok()) return models;
+  ServerAccess server = std::move(models).value();
   server.access = std::make_unique<AccessPoint>(host);
   ATOLL_RETURN_IF_ERROR(server.access->open());
   ATOLL_RETURN_IF_ERROR(follow(host, &server.shared_memory));

@@ -1,6 +1,6 @@
 #include "frontends/http/codec/error_json.h"
 
-#include "frontends/http/codec/json_writer.h"
+#include "frontends/common/json/json_writer.h"
 
 namespace atl::frontends::http {
 

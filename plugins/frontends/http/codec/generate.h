@@ -6,9 +6,9 @@
 #include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/status.h"
+#include "frontends/common/json/json_output.h"
 #include "frontends/http/codec/infer_request.h"
 #include "frontends/http/codec/json_document.h"
-#include "frontends/http/codec/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 
 namespace atl::frontends::http {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "frontends/common/json/json_writer.h"
 #include "frontends/http/codec/generate.h"
-#include "frontends/http/codec/json_writer.h"
 #include "frontends/http/codec/tensor_json.h"
 
 namespace atl::frontends::http {

@@ -16,7 +16,7 @@
 #include "atoll/model.h"
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "frontends/http/codec/json_output.h"
+#include "frontends/common/json/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 
 namespace atl::frontends::http {

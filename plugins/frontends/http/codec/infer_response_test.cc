@@ -245,19 +245,5 @@ TEST_F(InferResponse, TheHeadIsReused) {
   EXPECT_EQ(data(DataType::kInt8, {2}, "ab"), first);
 }
 
-TEST(JsonOutput, MemoryThatIsNotThereIsAFailure) {
-  JsonOutput output;
-  output.append("x");
-  EXPECT_FALSE(output.reserve(SIZE_MAX / 4));
-  EXPECT_TRUE(output.failed());
-  output.append("y");
-  output.Put('z');
-  EXPECT_EQ(output.text(), "x");
-  output.reset();
-  output.append("y");
-  EXPECT_FALSE(output.failed());
-  EXPECT_EQ(output.text(), "y");
-}
-
 }  // namespace
 }  // namespace atl::frontends::http

@@ -1,7 +1,7 @@
 #include "frontends/http/codec/long_arrays.h"
 
+#include "frontends/common/json/json_writer.h"
 #include "frontends/http/codec/json_scan.h"
-#include "frontends/http/codec/json_writer.h"
 
 namespace atl::frontends::http {
 namespace {

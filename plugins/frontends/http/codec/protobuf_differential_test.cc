@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "atoll/testing/random.h"
-#include "frontends/http/codec/json_writer.h"
+#include "frontends/common/json/json_writer.h"
 #include "frontends/http/codec/testing/codec_test_support.h"
 #include "grpc_service.pb.h"
 

@@ -5,7 +5,7 @@
 
 #include "atoll/request.h"
 #include "atoll/status.h"
-#include "frontends/http/codec/json_writer.h"
+#include "frontends/common/json/json_writer.h"
 
 namespace atl::frontends::http {
 

@@ -2,7 +2,6 @@
 
 #include "frontends/http/management/base64.h"
 #include "frontends/http/management/json_body.h"
-#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -47,19 +46,6 @@ Status read_index_request(std::string_view body, inference::RepositoryIndexReque
   }
   request->set_ready(ready);
   return {};
-}
-
-std::string index_json(const inference::RepositoryIndexResponse& index) {
-  return json_text([&](JsonWriter& writer) {
-    write_array(writer, index.models(), [&](const auto& model) {
-      writer.StartObject();
-      write_member(writer, "name", model.name());
-      if (!model.version().empty()) write_member(writer, "version", model.version());
-      if (!model.state().empty()) write_member(writer, "state", model.state());
-      if (!model.reason().empty()) write_member(writer, "reason", model.reason());
-      writer.EndObject();
-    });
-  });
 }
 
 Status read_load_request(std::string_view body, inference::RepositoryModelLoadRequest* request) noexcept {

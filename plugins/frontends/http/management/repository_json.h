@@ -1,10 +1,9 @@
-/// Index, load and unload of models: bodies to messages, answers to JSON.
+/// Index, load and unload of models: bodies to messages.
 ///
 /// What the path says (repository and model name) is the caller's to set in the messages. All functions that
 /// read fail with INVALID_ARGUMENT; the message is then of no use.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "atoll/status.h"
@@ -14,8 +13,6 @@ namespace atl::frontends::http {
 
 /// {"ready":bool}; may be empty.
 Status read_index_request(std::string_view body, inference::RepositoryIndexRequest* request) noexcept;
-/// [{"name","version","state","reason"}]; all but the name only if there is something to say.
-std::string index_json(const inference::RepositoryIndexResponse& index);
 
 /// {"parameters":{"config":"<JSON text>","file:<version>/<path>":"<base64>"}}; may be empty.
 Status read_load_request(std::string_view body, inference::RepositoryModelLoadRequest* request) noexcept;

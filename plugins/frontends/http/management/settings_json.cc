@@ -3,8 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "frontends/common/json/json_text.h"
 #include "frontends/http/management/json_body.h"
-#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

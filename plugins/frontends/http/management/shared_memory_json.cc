@@ -3,9 +3,9 @@
 #include <limits>
 #include <map>
 
+#include "frontends/common/json/json_text.h"
 #include "frontends/http/management/base64.h"
 #include "frontends/http/management/json_body.h"
-#include "frontends/http/management/json_text.h"
 
 namespace atl::frontends::http {
 namespace {

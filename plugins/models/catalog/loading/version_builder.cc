@@ -9,6 +9,7 @@
 #include "atoll/memory.h"
 #include "atoll/proto/model_description.h"
 #include "atoll/response_cache.h"
+#include "models/catalog/loading/backend_choice.h"
 #include "models/catalog/loading/inherited_labels.h"
 #include "models/catalog/loading/parallel_for.h"
 #include "models/catalog/loading/warmup.h"
@@ -18,18 +19,6 @@ namespace atl::models {
 namespace {
 
 constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
-
-/// The reference text first, then what there is.
-Status no_backend(Registry& registry, const inference::ModelConfig& config, const Status& cause) {
-  if (cause.code() != Code::kNotFound) return cause.clone();
-  std::string found;
-  for (const ServiceInfo& info : registry.list(Backend::kInterfaceId)) {
-    found += cat(found.empty() ? "" : ", ", "'", info.instance, "'");
-  }
-  return invalid_argument("unable to find backend library for backend '", config.backend(),
-                          "', try specifying runtime on the model configuration. Enabled backends: ",
-                          found.empty() ? std::string_view("none") : std::string_view(found));
-}
 
 /// The settings of one backend; "default-max-batch-size" is always there.
 std::map<std::string, std::string> settings_of(const LoaderOptions& options, std::string_view backend) {
@@ -112,6 +101,7 @@ Status VersionBuilder::configure_ensemble() {
 Status VersionBuilder::configure_like_base() {
   const ModelParts& old = base_->parts();
   parts_.backend = old.backend;
+  parts_.traits = old.traits;
   parts_.backend_model = old.backend_model;
   parts_.statistics = old.statistics;
   for (const Dependency& dependency : old.dependencies) {
@@ -119,21 +109,43 @@ Status VersionBuilder::configure_like_base() {
   }
   Result<inference::ModelConfig> wanted = with_instances(base_->info().config, model_.config);
   if (!wanted.ok()) return std::move(wanted).status();
-  return config_.take(context_.configs.finish_instance_groups(
-      wanted->SerializeAsString(), (*parts_.backend)->traits(), usable_gpus(context_.host.registry())));
+  return config_.take(context_.configs.finish_instance_groups(wanted->SerializeAsString(), parts_.traits,
+                                                              usable_gpus(context_.host.registry())));
 }
 
 LoadFailure VersionBuilder::load_backend() {
   inference::ModelConfig given;
   ATOLL_RETURN_IF_ERROR(parse_config(model_.config, &given));
-  Registry& registry = context_.host.registry();
-  const std::string name = given.backend().empty() ? "(none)" : given.backend();
-  auto found = registry.find<Backend>(name);
-  if (!found.ok()) return {no_backend(registry, given, found.status()), {Backend::kInterfaceId, name}};
-  parts_.backend = std::make_shared<Service<Backend>>(std::move(found).value());
-  parts_.dependencies.push_back({Backend::kInterfaceId, name});
+  ModelSource source = source_of(given);
+  Result<ChosenBackend> chosen = choose_backend(context_.host.registry(), source, given.backend());
+  // One of another name, or with other options, may serve it too.
+  if (!chosen.ok()) return {std::move(chosen).status(), {Backend::kInterfaceId, {}, true}};
+  parts_.dependencies.push_back({Backend::kInterfaceId, chosen->instance});
+  parts_.backend = std::make_shared<Service<Backend>>(std::move(chosen->service));
   Backend& backend = **parts_.backend;
 
+  std::unique_ptr<PendingModel> pending;
+  if (parts_.backend->minor() >= Backend::kAnyNameMinor) {
+    Result<std::unique_ptr<PendingModel>> begun = backend.begin_load(source);
+    if (!begun.ok()) return std::move(begun).status();
+    pending = std::move(begun).value();
+  }
+  parts_.traits = pending == nullptr ? backend.traits() : pending->traits();
+  ATOLL_RETURN_IF_ERROR(complete_config(source, pending.get()));
+  // Its files are read once more for that; without a cache nobody asks.
+  if (config_.message.response_cache().enable() &&
+      !context_.host.registry().list(ResponseCache::kInterfaceId).empty()) {
+    content_ = ModelContent::look(source.model_directory, source.version_directory);
+  }
+  Result<std::unique_ptr<BackendModel>> loaded =
+      pending == nullptr ? backend.load(source) : pending->load(source);
+  if (!loaded.ok()) return std::move(loaded).status();
+  parts_.backend_model = std::move(loaded).value();
+  if (parts_.backend_model != nullptr) return {};
+  return internal_error("backend '", given.backend(), "' loaded model '", source.name, "' as nothing");
+}
+
+ModelSource VersionBuilder::source_of(const inference::ModelConfig& given) const {
   ModelSource source;
   source.name = model_.files.entry.name;
   source.version = version_.version;
@@ -142,28 +154,30 @@ LoadFailure VersionBuilder::load_backend() {
   source.config = model_.config;
   source.model = proto::describe_model(given);
   source.auto_complete = context_.options.auto_complete;
-  source.settings = settings_of(context_.options, name);
-  if (source.auto_complete) {
-    Result<std::string> completed = backend.complete_config(source);
-    if (!completed.ok()) return std::move(completed).status();
-    source.config = std::move(completed).value();
+  source.settings = settings_of(context_.options, given.backend());
+  return source;
+}
+
+/// Of `source`, too. \param pending  null: the backend does it
+Status VersionBuilder::complete_config(ModelSource& source, PendingModel* pending) {
+  const std::vector<int32_t> gpus = usable_gpus(context_.host.registry());
+  auto take = [&](Result<std::string> config) -> Status {
+    if (!config.ok()) return std::move(config).status();
+    source.config = std::move(config).value();
+    return {};
+  };
+  if (pending != nullptr) {
+    ATOLL_RETURN_IF_ERROR(take(context_.configs.finish_instance_groups(source.config, parts_.traits, gpus)));
+    ATOLL_RETURN_IF_ERROR(take(pending->complete(source)));
+  } else if (source.auto_complete) {
+    ATOLL_RETURN_IF_ERROR(take((*parts_.backend)->complete_config(source)));
   }
-  Result<std::string> finished = context_.configs.finish(source.config);
-  if (!finished.ok()) return std::move(finished).status();
-  ATOLL_RETURN_IF_ERROR(config_.take(
-      context_.configs.finish_instance_groups(finished.value(), backend.traits(), usable_gpus(registry))));
+  ATOLL_RETURN_IF_ERROR(take(context_.configs.finish(source.config)));
+  ATOLL_RETURN_IF_ERROR(
+      config_.take(context_.configs.finish_instance_groups(source.config, parts_.traits, gpus)));
   source.config = config_.bytes;
   source.model = proto::describe_model(config_.message);
-  // Its files are read once more for that; without a cache nobody asks.
-  if (config_.message.response_cache().enable() && !registry.list(ResponseCache::kInterfaceId).empty()) {
-    content_ = ModelContent::look(source.model_directory, source.version_directory);
-  }
-
-  Result<std::unique_ptr<BackendModel>> loaded = backend.load(source);
-  if (!loaded.ok()) return std::move(loaded).status();
-  parts_.backend_model = std::move(loaded).value();
-  if (parts_.backend_model != nullptr) return {};
-  return internal_error("backend '", name, "' loaded model '", source.name, "' as nothing");
+  return {};
 }
 
 Status VersionBuilder::describe() {
@@ -232,7 +246,7 @@ Status VersionBuilder::create_instances() {
       failures[i] = std::move(instance).status();
     }
   };
-  if ((*parts_.backend)->traits().parallel_instances) {
+  if (parts_.traits.parallel_instances) {
     parallel_for(context_.host.workers(), context_.host.gate(), parts_.specs.size(), create);
   } else {
     for (size_t i = 0; i < parts_.specs.size(); ++i) {

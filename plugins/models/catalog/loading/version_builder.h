@@ -66,6 +66,8 @@ class VersionBuilder {
   Status configure_ensemble();
   Status configure_like_base();
   LoadFailure load_backend();
+  ModelSource source_of(const inference::ModelConfig& given) const;
+  Status complete_config(ModelSource& source, PendingModel* pending);
   Status describe();
   std::string content_id() const;
   LoadFailure add_instances();

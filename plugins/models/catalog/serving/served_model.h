@@ -39,6 +39,7 @@ struct ModelParts {
   Pass pass;                                    ///< into the plugin's gate
   std::shared_ptr<const PreparedModel> source;  ///< its files stay where they are
   std::shared_ptr<Service<Backend>> backend;    ///< null: none
+  BackendTraits traits;                         ///< of the backend, for this model
   Service<SchedulerProvider> scheduler_provider;
   std::vector<Dependency> dependencies;
   std::unique_ptr<const ModelInfo> info;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "atoll/proto/model_config_json.h"
+#include "atoll/triton/request.h"
 #include "atoll/triton/status.h"
 #include "schedulers/dynamic/custom/strategy_file.h"
 
@@ -123,7 +124,8 @@ void* CustomBatching::begin() noexcept {
 bool CustomBatching::include(Request& request, void* record) noexcept {
   if (record == nullptr) return false;
   bool should_include = false;
-  Status status = triton::call(functions_.include_request, reinterpret_cast<TRITONBACKEND_Request*>(&request),
+  triton::RequestView view(request);
+  Status status = triton::call(functions_.include_request, view.handle(),
                                record == &no_record ? nullptr : record, &should_include);
   if (status.ok()) return should_include;
   failures_.add(kIncludeRequest, status);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/request.h"
-#include "frontends/http/codec/json_output.h"
+#include "frontends/common/json/json_output.h"
 
 namespace atl::frontends::http {
 

@@ -207,6 +207,14 @@ class FakeBackend : public Backend {
     return std::unique_ptr<BackendModel>(new FakeModel(*this));
   }
 
+  Result<bool> serves(const ModelSource& source) noexcept override {
+    return serves_any ? serves_any(source) : Result<bool>(false);
+  }
+  Result<std::unique_ptr<PendingModel>> begin_load(const ModelSource&) noexcept override {
+    if (!loads_by_steps) return std::unique_ptr<PendingModel>();
+    return std::unique_ptr<PendingModel>(new FakePending(*this));
+  }
+
   /// Every load asked for, the failed ones too.
   std::vector<ModelSource> loads() const {
     std::lock_guard lock(mutex_);
@@ -228,8 +236,27 @@ class FakeBackend : public Backend {
   BackendTraits backend_traits;
   std::function<Result<std::string>(const ModelSource&)> complete;
   std::atomic<uint32_t> completions{0};
+  /// Answers serves(); empty: no.
+  std::function<Result<bool>(const ModelSource&)> serves_any;
+  bool loads_by_steps = false;  ///< begin_load() gives a PendingModel, which does as the backend does
+  std::atomic<int64_t> live_pending{0};
 
  private:
+  class FakePending final : public PendingModel {
+   public:
+    explicit FakePending(FakeBackend& backend) : backend_(backend) { ++backend_.live_pending; }
+    ~FakePending() override { --backend_.live_pending; }
+    BackendTraits traits() const noexcept override { return backend_.traits(); }
+    Result<std::string> complete(const ModelSource& source) noexcept override {
+      return backend_.complete_config(source);
+    }
+    Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override {
+      return backend_.load(source);
+    }
+
+   private:
+    FakeBackend& backend_;
+  };
   class FakeModel final : public BackendModel {
    public:
     explicit FakeModel(FakeBackend& backend) : backend_(backend) { ++backend_.live_models_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "atoll/log.h"
+#include "atoll/metrics.h"
 
 namespace atl::triton {
 
@@ -22,5 +23,9 @@ class LogScope {
 /// Lets shared objects that were linked without libtritonserver.so find its functions too. Call it before one
 /// is opened; again makes no difference. [any]
 void make_global() noexcept;
+
+/// Shows what foreign code counts by TRITONSERVER_Metric*, of the whole process. Do so in one place of a process that
+/// has several servers show the same. [any]
+void collect_metrics(MetricSink& sink) noexcept;
 
 }  // namespace atl::triton

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 #include "atoll/status.h"
 #include "triton/core/tritonserver.h"
@@ -29,6 +30,44 @@ inline Code code_of(TRITONSERVER_Error_Code code) noexcept {
       break;
   }
   return Code::kUnknown;
+}
+
+/// The code of the C API that a caller would act on in the same way.
+inline TRITONSERVER_Error_Code error_code_of(Code code) noexcept {
+  switch (code) {
+    case Code::kCancelled:
+      return TRITONSERVER_ERROR_CANCELLED;
+    case Code::kInvalidArgument:
+    case Code::kOutOfRange:
+      return TRITONSERVER_ERROR_INVALID_ARG;
+    case Code::kNotFound:
+      return TRITONSERVER_ERROR_NOT_FOUND;
+    case Code::kAlreadyExists:
+      return TRITONSERVER_ERROR_ALREADY_EXISTS;
+    case Code::kUnimplemented:
+      return TRITONSERVER_ERROR_UNSUPPORTED;
+    case Code::kInternal:
+    case Code::kDataLoss:
+      return TRITONSERVER_ERROR_INTERNAL;
+    case Code::kUnavailable:
+    case Code::kResourceExhausted:
+    case Code::kDeadlineExceeded:
+    case Code::kFailedPrecondition:
+    case Code::kAborted:
+      return TRITONSERVER_ERROR_UNAVAILABLE;
+    case Code::kOk:
+    case Code::kUnknown:
+    case Code::kPermissionDenied:
+    case Code::kUnauthenticated:
+      break;
+  }
+  return TRITONSERVER_ERROR_UNKNOWN;
+}
+
+/// A new error, which the caller owns, with the message that clients get; null for success.
+inline TRITONSERVER_Error* to_error(const Status& status) {
+  if (status.ok()) return nullptr;
+  return TRITONSERVER_ErrorNew(error_code_of(status.code()), std::string(status.message()).c_str());
 }
 
 /// Takes the error over. Null is success.

@@ -8,26 +8,11 @@
 /// thrown.
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "triton/core/tritonserver_types.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-// C's enums are ints, and a caller may give any number.
-#ifdef __cplusplus
-#define ATOLL_ENUM_BASE : int
-#else
-#define ATOLL_ENUM_BASE
-#endif
-
-#define TRITONSERVER_DECLSPEC __attribute__((visibility("default")))
-
-typedef struct TRITONSERVER_BufferAttributes TRITONSERVER_BufferAttributes;
-typedef struct TRITONSERVER_Error TRITONSERVER_Error;
-typedef struct TRITONSERVER_Message TRITONSERVER_Message;
 
 // --- version ---
 
@@ -40,25 +25,6 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ApiVersion(uint32_t* majo
 
 // --- data types ---
 
-/// Types of a tensor's elements.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_TYPE_INVALID = 0,
-  TRITONSERVER_TYPE_BOOL = 1,
-  TRITONSERVER_TYPE_UINT8 = 2,
-  TRITONSERVER_TYPE_UINT16 = 3,
-  TRITONSERVER_TYPE_UINT32 = 4,
-  TRITONSERVER_TYPE_UINT64 = 5,
-  TRITONSERVER_TYPE_INT8 = 6,
-  TRITONSERVER_TYPE_INT16 = 7,
-  TRITONSERVER_TYPE_INT32 = 8,
-  TRITONSERVER_TYPE_INT64 = 9,
-  TRITONSERVER_TYPE_FP16 = 10,
-  TRITONSERVER_TYPE_FP32 = 11,
-  TRITONSERVER_TYPE_FP64 = 12,
-  TRITONSERVER_TYPE_BYTES = 13,
-  TRITONSERVER_TYPE_BF16 = 14
-} TRITONSERVER_DataType;
-
 /// "FP32"; "<invalid>" for TYPE_INVALID and unknown numbers. Never freed.
 TRITONSERVER_DECLSPEC const char* TRITONSERVER_DataTypeString(TRITONSERVER_DataType datatype);
 /// TYPE_INVALID for a text that names no type, and for null.
@@ -66,40 +32,30 @@ TRITONSERVER_DECLSPEC TRITONSERVER_DataType TRITONSERVER_StringToDataType(const 
 /// Bytes that an element takes; 0 for BYTES, whose elements vary, and for TYPE_INVALID.
 TRITONSERVER_DECLSPEC uint32_t TRITONSERVER_DataTypeByteSize(TRITONSERVER_DataType datatype);
 
-/// Where a buffer is.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_MEMORY_CPU = 0,
-  TRITONSERVER_MEMORY_CPU_PINNED = 1,
-  TRITONSERVER_MEMORY_GPU = 2
-} TRITONSERVER_MemoryType;
+// --- names of numbers: "<invalid>" for one that has none; never freed ---
 
-/// Types of a request's parameters.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_PARAMETER_STRING = 0,
-  TRITONSERVER_PARAMETER_INT = 1,
-  TRITONSERVER_PARAMETER_BOOL = 2,
-  TRITONSERVER_PARAMETER_DOUBLE = 3,
-  TRITONSERVER_PARAMETER_BYTES = 4
-} TRITONSERVER_ParameterType;
+/// "CPU_PINNED"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_MemoryTypeString(TRITONSERVER_MemoryType memtype);
+/// "STRING"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_ParameterTypeString(TRITONSERVER_ParameterType paramtype);
+/// "GPU"
+TRITONSERVER_DECLSPEC const char* TRITONSERVER_InstanceGroupKindString(TRITONSERVER_InstanceGroupKind kind);
 
-/// Bits of a request's place in its sequence.
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1,
-  TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
-} TRITONSERVER_RequestFlag;
+// --- parameters: named values ---
+
+/// A parameter that the caller owns; name and value are copied. Null, not an error, for an unknown type and for
+/// BYTES. \param value  points to text, int64_t, bool or double, by type
+TRITONSERVER_DECLSPEC TRITONSERVER_Parameter* TRITONSERVER_ParameterNew(const char* name,
+                                                                        const TRITONSERVER_ParameterType type,
+                                                                        const void* value);
+/// The same, of bytes, which are not copied: they have to outlive it.
+TRITONSERVER_DECLSPEC TRITONSERVER_Parameter* TRITONSERVER_ParameterBytesNew(const char* name,
+                                                                             const void* byte_ptr,
+                                                                             const uint64_t size);
+/// Null is allowed.
+TRITONSERVER_DECLSPEC void TRITONSERVER_ParameterDelete(TRITONSERVER_Parameter* parameter);
 
 // --- errors ---
-
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_ERROR_UNKNOWN = 0,
-  TRITONSERVER_ERROR_INTERNAL = 1,
-  TRITONSERVER_ERROR_NOT_FOUND = 2,
-  TRITONSERVER_ERROR_INVALID_ARG = 3,
-  TRITONSERVER_ERROR_UNAVAILABLE = 4,
-  TRITONSERVER_ERROR_UNSUPPORTED = 5,
-  TRITONSERVER_ERROR_ALREADY_EXISTS = 6,
-  TRITONSERVER_ERROR_CANCELLED = 7
-} TRITONSERVER_Error_Code;
 
 /// A new error, which the caller owns. The text is copied; null is an empty one. Never null.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code,
@@ -126,13 +82,6 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_MessageSerializeToJson(TR
 
 // --- log ---
 
-typedef enum ATOLL_ENUM_BASE {
-  TRITONSERVER_LOG_INFO = 0,
-  TRITONSERVER_LOG_WARN = 1,
-  TRITONSERVER_LOG_ERROR = 2,
-  TRITONSERVER_LOG_VERBOSE = 3
-} TRITONSERVER_LogLevel;
-
 TRITONSERVER_DECLSPEC bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel level);
 /// Writes one record; dropped where the level is not enabled. INVALID_ARG for an unknown level.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level,
@@ -141,6 +90,22 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_LogMessage(TRITONSERVER_L
 
 // --- buffer attributes: what is known of a buffer besides its address ---
 
+/// Of no bytes of the CPU, at first. The caller owns them.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(
+    TRITONSERVER_BufferAttributes** buffer_attributes);
+/// Only of what BufferAttributesNew made.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesDelete(
+    TRITONSERVER_BufferAttributes* buffer_attributes);
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryTypeId(
+    TRITONSERVER_BufferAttributes* buffer_attributes, int64_t memory_type_id);
+/// INVALID_ARG for an unknown type.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetMemoryType(
+    TRITONSERVER_BufferAttributes* buffer_attributes, TRITONSERVER_MemoryType memory_type);
+/// Copies the 64 bytes of a cudaIpcMemHandle_t.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetCudaIpcHandle(
+    TRITONSERVER_BufferAttributes* buffer_attributes, void* cuda_ipc_handle);
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesSetByteSize(
+    TRITONSERVER_BufferAttributes* buffer_attributes, size_t byte_size);
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesMemoryType(
     TRITONSERVER_BufferAttributes* buffer_attributes, TRITONSERVER_MemoryType* memory_type);
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesMemoryTypeId(
@@ -154,3 +119,9 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_BufferAttributesCudaIpcHa
 #ifdef __cplusplus
 }
 #endif
+
+#include "triton/core/tritonserver_inference.h"
+#include "triton/core/tritonserver_metrics.h"
+#include "triton/core/tritonserver_options.h"
+#include "triton/core/tritonserver_server.h"
+#include "triton/core/tritonserver_trace.h"

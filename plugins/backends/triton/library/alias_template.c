@@ -1,0 +1,1 @@
+/* Empty: of this shared object only its name and what it needs count. */

@@ -1,0 +1,103 @@
+#include "backends/triton/server_link.h"
+
+namespace atl::triton {
+namespace {
+
+Status nobody() {
+  return unavailable("no plugin provides ", TRITONSERVER_Server::kInterfaceId,
+                     ", which answers calls of backends to the server");
+}
+
+}  // namespace
+
+Result<ModelRef> ServerLink::acquire(std::string_view model, int64_t version) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->acquire(model, version);
+}
+
+bool ServerLink::is_live() noexcept {
+  auto server = server_.hold();
+  return server && server->is_live();
+}
+
+bool ServerLink::is_ready() noexcept {
+  auto server = server_.hold();
+  return server && server->is_ready();
+}
+
+Result<bool> ServerLink::is_model_ready(std::string_view model, int64_t version) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->is_model_ready(model, version);
+}
+
+Result<std::string> ServerLink::metadata() noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->metadata();
+}
+
+Result<std::string> ServerLink::model_metadata(std::string_view model, int64_t version) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->model_metadata(model, version);
+}
+
+Result<std::string> ServerLink::model_config(std::string_view model, int64_t version) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->model_config(model, version);
+}
+
+Result<std::string> ServerLink::statistics(std::string_view model, int64_t version) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->statistics(model, version);
+}
+
+Result<std::string> ServerLink::index(bool ready_only) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->index(ready_only);
+}
+
+Status ServerLink::load(std::string_view model, const std::string* config,
+                        std::vector<RepositoryFile> files) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->load(model, config, std::move(files));
+}
+
+Status ServerLink::unload(std::string_view model, bool with_dependents) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->unload(model, with_dependents);
+}
+
+Status ServerLink::poll() noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->poll();
+}
+
+Status ServerLink::register_repository(std::string_view path,
+                                       std::span<const std::pair<std::string, std::string>> names) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->register_repository(path, names);
+}
+
+Status ServerLink::unregister_repository(std::string_view path) noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->unregister_repository(path);
+}
+
+Result<std::string> ServerLink::metrics() noexcept {
+  auto server = server_.hold();
+  if (!server) return nobody();
+  return server->metrics();
+}
+
+}  // namespace atl::triton

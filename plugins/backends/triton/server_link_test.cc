@@ -1,0 +1,105 @@
+#include "backends/triton/server_link.h"
+
+#include <gtest/gtest.h>
+
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/followed_fake.h"
+
+namespace atl::triton {
+namespace {
+
+/// Answers with what it was asked.
+class FakeServer final : public TRITONSERVER_Server {
+ public:
+  virtual ~FakeServer() = default;
+  Result<ModelRef> acquire(std::string_view, int64_t) noexcept override { return ModelRef(); }
+  bool is_live() noexcept override { return true; }
+  bool is_ready() noexcept override { return true; }
+  Result<bool> is_model_ready(std::string_view model, int64_t) noexcept override { return model == "m"; }
+  Result<std::string> metadata() noexcept override { return std::string("metadata"); }
+  Result<std::string> model_metadata(std::string_view model, int64_t version) noexcept override {
+    return cat("metadata of ", model, " ", version);
+  }
+  Result<std::string> model_config(std::string_view model, int64_t version) noexcept override {
+    return cat("config of ", model, " ", version);
+  }
+  Result<std::string> statistics(std::string_view model, int64_t version) noexcept override {
+    return cat("statistics of ", model, " ", version);
+  }
+  Result<std::string> index(bool ready_only) noexcept override {
+    return cat("index ", ready_only ? "ready" : "all");
+  }
+  Status load(std::string_view model, const std::string*, std::vector<RepositoryFile>) noexcept override {
+    return internal_error("load ", model);
+  }
+  Status unload(std::string_view model, bool) noexcept override { return internal_error("unload ", model); }
+  Status poll() noexcept override { return internal_error("poll"); }
+  Status register_repository(std::string_view path,
+                             std::span<const std::pair<std::string, std::string>>) noexcept override {
+    return internal_error("register ", path);
+  }
+  Status unregister_repository(std::string_view path) noexcept override {
+    return internal_error("unregister ", path);
+  }
+  Result<std::string> metrics() noexcept override { return std::string("metrics"); }
+};
+
+/// One line for each function.
+std::vector<std::string> answers_of(TRITONSERVER_Server& server) {
+  auto text = [](const Result<std::string>& result) {
+    return result.ok() ? result.value() : result.status().text();
+  };
+  return {server.acquire("m", 1).status().text(),
+          server.is_live() ? "live" : "not live",
+          server.is_ready() ? "ready" : "not ready",
+          server.is_model_ready("m", 1).status().text(),
+          text(server.metadata()),
+          text(server.model_metadata("m", 1)),
+          text(server.model_config("m", 2)),
+          text(server.statistics("m", 3)),
+          text(server.index(true)),
+          server.load("m", nullptr, {}).text(),
+          server.unload("m", false).text(),
+          server.poll().text(),
+          server.register_repository("/r", {}).text(),
+          server.unregister_repository("/r").text(),
+          text(server.metrics())};
+}
+
+TEST(ServerLink, AsksWhoIsThere) {
+  test::FakeHost host("triton");
+  ServerLink link(host);
+  ASSERT_TRUE(link.open().ok());
+  const std::string nobody =
+      "no plugin provides atoll.triton_server/1, which answers calls of backends to the server";
+  std::vector<std::string> without(15, nobody);
+  without[1] = "not live";
+  without[2] = "not ready";
+  EXPECT_EQ(answers_of(link), without);
+  EXPECT_EQ(link.poll().code(), Code::kUnavailable);
+  FakeServer server;
+  host.registry().publish<TRITONSERVER_Server>("c_api", server);
+  test::tell_service_changed(host, TRITONSERVER_Server::kInterfaceId, "c_api");
+  const std::vector<std::string> with = {"OK",
+                                         "live",
+                                         "ready",
+                                         "OK",
+                                         "metadata",
+                                         "metadata of m 1",
+                                         "config of m 2",
+                                         "statistics of m 3",
+                                         "index ready",
+                                         "load m",
+                                         "unload m",
+                                         "poll",
+                                         "register /r",
+                                         "unregister /r",
+                                         "metrics"};
+  EXPECT_EQ(answers_of(link), with);
+  link.close();
+  EXPECT_EQ(answers_of(link), without);
+  EXPECT_EQ(host.registry().holders(), 0u);
+}
+
+}  // namespace
+}  // namespace atl::triton

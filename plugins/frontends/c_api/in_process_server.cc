@@ -1,0 +1,178 @@
+#include "frontends/c_api/in_process_server.h"
+
+#include <future>
+#include <memory>
+
+#include "frontends/common/json/index_json.h"
+#include "frontends/common/json/metadata_json.h"
+#include "frontends/common/json/model_config_json.h"
+#include "frontends/common/json/statistics_json.h"
+#include "frontends/common/wire_messages.h"
+
+namespace atl::frontends::c_api {
+namespace {
+
+template <class Request>
+Request named_request(std::string_view model, int64_t version) {
+  Request request;
+  request.set_name(std::string(model));
+  if (version != ModelCatalog::kLatest) request.set_version(std::to_string(version));
+  return request;
+}
+
+/// Begins what is answered later, and waits for the answer.
+template <class Begin>
+Status wait_for(Begin&& begin) noexcept {
+  auto promise = std::make_shared<std::promise<Status>>();
+  std::future<Status> answer = promise->get_future();
+  begin([promise](Status status) { promise->set_value(std::move(status)); });
+  // Whoever should answer is the last to hold it.
+  promise.reset();
+  try {
+    return answer.get();
+  } catch (const std::future_error&) {
+    return unavailable(messages::kServerExiting);
+  }
+}
+
+}  // namespace
+
+template <class Function>
+auto InProcessServer::call(Function&& function) noexcept -> decltype(function()) {
+  const Pass pass(host_.gate());
+  if (!pass && server_.catalog->exiting()) return unavailable(messages::kServerExiting);
+  return function();
+}
+
+Status InProcessServer::open() noexcept {
+  Result<ServerAccess> server = ServerAccess::open_models(host_);
+  if (!server.ok()) return std::move(server).status();
+  server_ = std::move(server).value();
+  server_.server_name = server_name_;
+  return metrics_page_.open();
+}
+
+void InProcessServer::close() noexcept {
+  metrics_page_.close();
+  server_ = {};
+}
+
+Result<ModelRef> InProcessServer::acquire(std::string_view model, int64_t version) noexcept {
+  return call([&] { return server_.router->route(*server_.catalog, model, version); });
+}
+
+bool InProcessServer::is_live() noexcept {
+  inference::ServerLiveResponse response;
+  return call([&] { return server_live(server_, &response); }).ok() && response.live();
+}
+
+bool InProcessServer::is_ready() noexcept {
+  inference::ServerReadyResponse response;
+  return call([&] { return server_ready(server_, &response); }).ok() && response.ready();
+}
+
+Result<bool> InProcessServer::is_model_ready(std::string_view model, int64_t version) noexcept {
+  return call([&]() -> Result<bool> {
+    inference::ModelReadyResponse response;
+    ATOLL_RETURN_IF_ERROR(
+        model_ready(server_, named_request<inference::ModelReadyRequest>(model, version), &response));
+    return response.ready();
+  });
+}
+
+Result<std::string> InProcessServer::metadata() noexcept {
+  return call([&]() -> Result<std::string> {
+    inference::ServerMetadataResponse response;
+    ATOLL_RETURN_IF_ERROR(server_metadata(server_, &response));
+    return server_metadata_json(response);
+  });
+}
+
+Result<std::string> InProcessServer::model_metadata(std::string_view model, int64_t version) noexcept {
+  return call([&]() -> Result<std::string> {
+    inference::ModelMetadataResponse response;
+    ATOLL_RETURN_IF_ERROR(frontends::model_metadata(
+        server_, named_request<inference::ModelMetadataRequest>(model, version), &response));
+    return model_metadata_json(response);
+  });
+}
+
+Result<std::string> InProcessServer::model_config(std::string_view model, int64_t version) noexcept {
+  return call([&]() -> Result<std::string> {
+    inference::ModelConfigResponse response;
+    ATOLL_RETURN_IF_ERROR(frontends::model_config(
+        server_, named_request<inference::ModelConfigRequest>(model, version), &response));
+    return model_config_json(response.config());
+  });
+}
+
+Result<std::string> InProcessServer::statistics(std::string_view model, int64_t version) noexcept {
+  return call([&]() -> Result<std::string> {
+    inference::ModelStatisticsResponse response;
+    ATOLL_RETURN_IF_ERROR(model_statistics(
+        server_, named_request<inference::ModelStatisticsRequest>(model, version), &response));
+    return statistics_json(response);
+  });
+}
+
+Result<std::string> InProcessServer::index(bool ready_only) noexcept {
+  return call([&]() -> Result<std::string> {
+    inference::RepositoryIndexResponse response;
+    ATOLL_RETURN_IF_ERROR(list_models(server_, ready_only, &response));
+    return index_json(response);
+  });
+}
+
+Status InProcessServer::load(std::string_view model, const std::string* config,
+                             std::vector<RepositoryFile> files) noexcept {
+  return call([&]() -> Status {
+    inference::RepositoryModelLoadRequest request;
+    request.set_model_name(std::string(model));
+    auto& parameters = *request.mutable_parameters();
+    if (config != nullptr) parameters["config"].set_string_param(*config);
+    for (RepositoryFile& file : files) {
+      const std::string key = cat("file:", file.path);
+      if (parameters.contains(key)) return invalid_argument("load parameter '", key, "' is given twice");
+      parameters[key].set_bytes_param(std::move(file.content));
+    }
+    return wait_for([&](Finish finish) { repository_load(server_, request, std::move(finish)); });
+  });
+}
+
+Status InProcessServer::unload(std::string_view model, bool with_dependents) noexcept {
+  return call([&] {
+    inference::RepositoryModelUnloadRequest request;
+    request.set_model_name(std::string(model));
+    if (with_dependents) (*request.mutable_parameters())["unload_dependents"].set_bool_param(true);
+    return wait_for([&](Finish finish) { repository_unload(server_, request, std::move(finish)); });
+  });
+}
+
+Status InProcessServer::poll() noexcept {
+  return unimplemented(
+      "TRITONSERVER_ServerPollModelRepository is not supported: control/poll looks at the repositories itself");
+}
+
+Status InProcessServer::register_repository(std::string_view,
+                                            std::span<const std::pair<std::string, std::string>>) noexcept {
+  return unimplemented(
+      "TRITONSERVER_ServerRegisterModelRepository is not supported: repositories are those of the manifest");
+}
+
+Status InProcessServer::unregister_repository(std::string_view) noexcept {
+  return unimplemented(
+      "TRITONSERVER_ServerUnregisterModelRepository is not supported: repositories are those of the manifest");
+}
+
+Result<std::string> InProcessServer::metrics() noexcept {
+  return call([&]() -> Result<std::string> {
+    auto page = metrics_page_.hold();
+    if (!page) {
+      return unavailable("there is no page of metrics: no plugin provides ", MetricsPage::kInterfaceId,
+                         ", as frontends/metrics does");
+    }
+    return page->text();
+  });
+}
+
+}  // namespace atl::frontends::c_api

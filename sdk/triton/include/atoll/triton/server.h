@@ -1,0 +1,47 @@
+/// What a TRITONSERVER_Server* points to: the server as programs that hold it, and backends that ask other models, see
+/// it. Provided by the plugin frontends/c_api; its answers are what that protocol's functions hand on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/model.h"
+#include "atoll/repository.h"
+#include "atoll/status.h"
+#include "triton/core/tritonserver.h"
+
+/// Service "atoll.triton_server/1". [any] unless said otherwise; texts that are returned are JSON.
+struct TRITONSERVER_Server {
+  static constexpr std::string_view kInterfaceId = "atoll.triton_server/1";
+
+  /// The model that a request is for. \param version  -1: the version policy's choice. Errors: ModelCatalog::acquire()
+  virtual atl::Result<atl::ModelRef> acquire(std::string_view model, int64_t version) noexcept = 0;
+  virtual bool is_live() noexcept = 0;
+  virtual bool is_ready() noexcept = 0;
+  virtual atl::Result<bool> is_model_ready(std::string_view model, int64_t version) noexcept = 0;
+  virtual atl::Result<std::string> metadata() noexcept = 0;
+  virtual atl::Result<std::string> model_metadata(std::string_view model, int64_t version) noexcept = 0;
+  virtual atl::Result<std::string> model_config(std::string_view model, int64_t version) noexcept = 0;
+  /// \param model  empty: of all models
+  virtual atl::Result<std::string> statistics(std::string_view model, int64_t version) noexcept = 0;
+  virtual atl::Result<std::string> index(bool ready_only) noexcept = 0;
+  /// Blocks until it is loaded, or failed. \param config  JSON; null: the directory's
+  virtual atl::Status load(std::string_view model, const std::string* config,
+                           std::vector<atl::RepositoryFile> files) noexcept = 0;
+  virtual atl::Status unload(std::string_view model, bool with_dependents) noexcept = 0;
+  /// Looks at the repositories, in the control mode POLL.
+  virtual atl::Status poll() noexcept = 0;
+  /// \param names  directory and model name. Errors: UNIMPLEMENTED
+  virtual atl::Status register_repository(std::string_view path,
+                                          std::span<const std::pair<std::string, std::string>> names) noexcept = 0;
+  virtual atl::Status unregister_repository(std::string_view path) noexcept = 0;
+  /// Prometheus text.
+  virtual atl::Result<std::string> metrics() noexcept = 0;
+
+ protected:
+  ~TRITONSERVER_Server() = default;
+};

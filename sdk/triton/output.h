@@ -1,0 +1,12 @@
+/// Outputs of responses.
+#pragma once
+
+#include "exchange.h"
+
+namespace atl::triton {
+
+/// Gives those whose memory was never asked for none. The caller has the lock.
+/// Errors: the memory of one was refused: the response can not be sent as it is.
+Status complete_outputs(TRITONBACKEND_Response& response) noexcept;
+
+}  // namespace atl::triton

@@ -1,0 +1,121 @@
+/// The beginning and the end of a request's execution by foreign code.
+#include <utility>
+
+#include "exchange.h"
+
+namespace atl::triton {
+
+OpenRequest open_request(Request& request) noexcept {
+  TRITONBACKEND_Request& handle = pools().requests.take();
+  std::lock_guard lock(handle.mutex);
+  handle.channel = Channel::kOpen;
+  handle.was_cancelled = handle.is_reported = false;
+  handle.answer = Code::kOk;
+  handle.responses_sent = 0;
+  handle.references = 1;
+  handle.origin = &request;
+  handle.sink = request.sink;
+  handle.model = request.model == nullptr ? nullptr : &request.model->info();
+  handle.execution = {};
+  handle.trace = nullptr;
+  handle.show_inputs(request);
+  const uint64_t use = handle.use.fetch_add(1, std::memory_order_relaxed) + 1;
+  handle.request.store(&request, std::memory_order_release);
+  return {&handle, use};
+}
+
+void report_execution(TRITONBACKEND_Request& exchange) noexcept {
+  const ReportedExecution& execution = exchange.execution;
+  if (execution.reporter == nullptr) return;
+  if (execution.is_cancelled) {
+    execution.reporter->report_failure(*exchange.origin, FailureReason::kCanceled);
+  } else {
+    execution.reporter->report_request(*exchange.origin, execution.is_success, execution.times);
+  }
+  exchange.execution.reporter = nullptr;
+}
+
+namespace {
+
+/// What the caller may use no more. The lock is held.
+void end_hold(TRITONBACKEND_Request& exchange) noexcept {
+  exchange.request.store(nullptr, std::memory_order_release);
+  exchange.hide_inputs();
+  end_states(exchange);
+}
+
+/// The lock is held.
+void release_all(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+  Request& request = *exchange.origin;
+  end_hold(exchange);
+  report_execution(exchange);
+  if (exchange.references == 1 && exchange.channel == Channel::kOpen) answer_forgotten(exchange, lock);
+  if (lock.owns_lock()) lock.unlock();
+  (void)request.release(kReleaseAll).ok();
+  drop_reference(exchange, lock);
+}
+
+TRITONSERVER_Error* reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+  Request& request = *exchange.origin;
+  if (request.rescheduler == nullptr) {
+    return invalid_argument(
+        "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to "
+        "handle such a flag.");
+  }
+  if (TRITONSERVER_Error* error = closed(exchange); error != nullptr) return error;
+  close(exchange, Channel::kRescheduled);
+  end_hold(exchange);
+  lock.unlock();
+  // From here on the request may be executed, and answered, by another thread.
+  Status status = request.release(kReleaseReschedule);
+  lock.lock();
+  if (status.ok()) {
+    exchange.execution.reporter = nullptr;  // it counts with its last execution
+    drop_reference(exchange, lock);
+    return nullptr;
+  }
+  exchange.channel = Channel::kOpen;
+  exchange.show_inputs(request);
+  exchange.request.store(&request, std::memory_order_release);
+  return new_error(status);
+}
+
+}  // namespace
+
+bool is_held(const OpenRequest& open) noexcept {
+  const Locked exchange(open.handle);
+  return exchange && exchange->use.load(std::memory_order_relaxed) == open.use;
+}
+
+bool end_request(const OpenRequest& open, Status failure, InferenceReporter* reporter) noexcept {
+  Locked exchange(open.handle);
+  if (!exchange || exchange->use.load(std::memory_order_relaxed) != open.use) return false;
+  if (!std::exchange(exchange->is_reported, true) && reporter != nullptr) {
+    exchange->execution = {reporter, {}, false, failure.code() == Code::kCancelled};
+  }
+  report_execution(*exchange);
+  if (exchange->channel == Channel::kOpen) {
+    Response* response = exchange->sink->new_response();
+    response->error = std::move(failure);
+    send(*exchange, exchange.lock(), response, kFinal);
+    exchange.lock().lock();
+  }
+  release_all(*exchange, exchange.lock());
+  return true;
+}
+
+}  // namespace atl::triton
+
+using namespace atl::triton;
+
+TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request, uint32_t release_flags) {
+  if (release_flags != TRITONSERVER_REQUEST_RELEASE_ALL &&
+      release_flags != TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) {
+    return invalid_argument("release flags ", release_flags, " are unknown");
+  }
+  Locked exchange(request);
+  if (!exchange) return refuse_change(__func__, request);
+  if (release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) return reschedule(*exchange, exchange.lock());
+  release_all(*exchange, exchange.lock());
+  return nullptr;
+}
