@@ -36,8 +36,8 @@ struct TRITONSERVER_Server {
   /// Looks at the repositories, in the control mode POLL.
   virtual atl::Status poll() noexcept = 0;
   /// \param names  directory and model name. Errors: UNIMPLEMENTED
-  virtual atl::Status register_repository(std::string_view path,
-                                          std::span<const std::pair<std::string, std::string>> names) noexcept = 0;
+  virtual atl::Status register_repository(
+      std::string_view path, std::span<const std::pair<std::string, std::string>> names) noexcept = 0;
   virtual atl::Status unregister_repository(std::string_view path) noexcept = 0;
   /// Prometheus text.
   virtual atl::Result<std::string> metrics() noexcept = 0;
