@@ -22,7 +22,14 @@ size_t symbol_size(const void* symbol) {
 
 }  // namespace
 
+// Never destroyed: files outlive the end of main.
+PluginLoader::Opened& PluginLoader::opened() {
+  static auto* opened = new Opened;
+  return *opened;
+}
+
 PluginLoader::PluginLoader(Log& log) : log_(log) {
+  std::lock_guard lock(opened().mutex);
   ::lt_dlinit();
   ::lt_dladvise_init(&advise_);
   ::lt_dladvise_local(&advise_);
@@ -30,7 +37,7 @@ PluginLoader::PluginLoader(Log& log) : log_(log) {
 }
 
 PluginLoader::~PluginLoader() {
-  for (auto& [key, library] : libraries_) close_now(*library);
+  std::lock_guard lock(opened().mutex);
   ::lt_dladvise_destroy(&advise_);
   // No lt_dlexit(): it would lose the handles of resident files, which are needed when the process loads
   // again.
@@ -49,8 +56,8 @@ std::string PluginLoader::unused_spelling(const std::string& path) const {
     std::string spelled = folder + "/";
     for (uint64_t bits = number; bits != 0; bits >>= 1) spelled += (bits & 1) != 0 ? "./" : "/";
     spelled += name;
-    bool used = kept_spellings_.contains(spelled);
-    for (const auto& [key, library] : libraries_) used |= library->spelled_ == spelled;
+    bool used = opened().kept_spellings.contains(spelled);
+    for (const auto& [key, library] : opened().libraries) used |= library->spelled_ == spelled;
     if (!used) return spelled;
   }
 }
@@ -106,10 +113,11 @@ Status PluginLoader::find_descriptor(PluginLibrary& library, std::string_view us
 }
 
 Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& path, std::string_view use) {
+  std::lock_guard lock(opened().mutex);
   Result<runtime::FileIdentity> identity = runtime::inspect_shared_object(path);
   if (!identity.ok()) return std::move(identity).status();
   std::pair key(identity->device, identity->inode);
-  if (auto known = libraries_.find(key); known != libraries_.end()) {
+  if (auto known = opened().libraries.find(key); known != opened().libraries.end()) {
     if (known->second->identity_ != identity.value()) {
       return make_status(
           Code::kFailedPrecondition, path,
@@ -130,11 +138,12 @@ Result<std::shared_ptr<PluginLibrary>> PluginLoader::open(const std::string& pat
     close_now(*library.value());
     return status;
   }
-  libraries_.emplace(key, library.value());
+  opened().libraries.emplace(key, library.value());
   return library;
 }
 
 void PluginLoader::pin(PluginLibrary& library) {
+  std::lock_guard lock(opened().mutex);
   library.pinned_ = true;
   ::lt_dlmakeresident(library.handle_);
 }
@@ -143,7 +152,7 @@ PluginLoader::Closed PluginLoader::close_now(PluginLibrary& library) {
   bool stays = kPluginsStayMapped || library.pinned_ ||
                (library.descriptor_ != nullptr && library.has(ATOLL_PLUGIN_RESIDENT));
   if (stays) {
-    kept_spellings_.insert(library.spelled_);
+    opened().kept_spellings.insert(library.spelled_);
     return Closed::kResident;
   }
   // Before: a thread that was left behind may fault as soon as the code is gone.
@@ -151,7 +160,7 @@ PluginLoader::Closed PluginLoader::close_now(PluginLibrary& library) {
   ::lt_dlclose(library.handle_);
   if (library.mapped_.empty() || !runtime::is_mapped(library.mapped_)) return Closed::kUnloaded;
   if (library.descriptor_ != nullptr) name_in_faults(library);
-  kept_spellings_.insert(library.spelled_);
+  opened().kept_spellings.insert(library.spelled_);
   log_.warning(library.path_,
                ": was closed but is still mapped (unique symbols or thread locals keep it); it counts as "
                "resident until the server is restarted");
@@ -159,19 +168,21 @@ PluginLoader::Closed PluginLoader::close_now(PluginLibrary& library) {
 }
 
 bool PluginLoader::has_open(const std::string& path) const {
+  std::lock_guard lock(opened().mutex);
   Result<runtime::FileIdentity> identity = runtime::inspect_shared_object(path);
   if (!identity.ok()) return false;
-  auto known = libraries_.find({identity->device, identity->inode});
-  return known != libraries_.end() && known->second->identity_ == identity.value();
+  auto known = opened().libraries.find({identity->device, identity->inode});
+  return known != opened().libraries.end() && known->second->identity_ == identity.value();
 }
 
 PluginLoader::Closed PluginLoader::close(std::shared_ptr<PluginLibrary> library) {
   if (library == nullptr) return Closed::kUnloaded;
-  auto known = libraries_.find({library->identity_.device, library->identity_.inode});
+  std::lock_guard lock(opened().mutex);
+  auto known = opened().libraries.find({library->identity_.device, library->identity_.inode});
   if (library.use_count() > 2) return Closed::kShared;
   Closed closed = close_now(*library);
   // A resident file stays known: opened again, it must be the same mapping.
-  if (closed != Closed::kResident && known != libraries_.end()) libraries_.erase(known);
+  if (closed != Closed::kResident && known != opened().libraries.end()) opened().libraries.erase(known);
   return closed;
 }
 

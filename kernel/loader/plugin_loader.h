@@ -1,10 +1,11 @@
-/// Opens and closes plugin files. [control] throughout: libltdl's tables are not locked.
+/// Opens and closes plugin files.
 #pragma once
 
 #include <ltdl.h>
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -51,6 +52,8 @@ class PluginLibrary {
   bool pinned_ = false;
 };
 
+/// [control] of its server. The files that are open are the process's, as libltdl's tables are: the loaders of
+/// several servers share them, under a lock of their own.
 class PluginLoader {
  public:
   enum class Closed {
@@ -75,9 +78,15 @@ class PluginLoader {
   Closed close(std::shared_ptr<PluginLibrary> library);
   /// Keeps the file mapped for ever: something of it may still run.
   void pin(PluginLibrary& library);
-  size_t libraries() const { return libraries_.size(); }
 
  private:
+  /// What is open in this process, and the spellings of files that stayed mapped after they were closed.
+  struct Opened {
+    std::mutex mutex;
+    std::map<std::pair<dev_t, ino_t>, std::shared_ptr<PluginLibrary>> libraries;
+    std::set<std::string> kept_spellings;
+  };
+  static Opened& opened();
   Result<std::shared_ptr<PluginLibrary>> map_file(const std::string& path,
                                                   const runtime::FileIdentity& identity);
   Status find_descriptor(PluginLibrary& library, std::string_view use);
@@ -87,8 +96,6 @@ class PluginLoader {
 
   Log& log_;
   lt_dladvise advise_ = nullptr;
-  std::map<std::pair<dev_t, ino_t>, std::shared_ptr<PluginLibrary>> libraries_;
-  std::set<std::string> kept_spellings_;  // of files that stayed mapped after they were closed
 };
 
 /// One use of a library, closed with this object.

@@ -22,6 +22,11 @@ constexpr int kExitManifest = 2;
 constexpr int64_t kTrialTimeoutNs = 60 * kNsPerSecond;
 constexpr int64_t kTrialPollNs = 10 * kNsPerMs;
 
+void report(const ServerArguments& arguments, Log& log, const Status& failure) {
+  runtime::log_lines(log, failure.text());
+  if (arguments.program != nullptr) arguments.program->failed(failure);
+}
+
 /// One run of the server. [control]
 class Server {
  public:
@@ -29,8 +34,8 @@ class Server {
       : arguments_(arguments),
         sink_(sink),
         manifest_(std::move(manifest)),
-        kernel_(sink, arguments.version, manifest_.server.worker_threads),
-        signals_(kernel_.loop().wake_descriptor()) {
+        kernel_(sink, arguments.version, manifest_.server.worker_threads) {
+    if (program() == nullptr) signals_.emplace(kernel_.loop().wake_descriptor());
     kernel_.loop().on_throw(
         [this] { kernel_.log().error("a task on the control thread let an exception out"); });
   }
@@ -41,26 +46,32 @@ class Server {
     Result<GenerationPlan> plan =
         plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader());
     if (!plan.ok()) {
-      runtime::log_lines(kernel_.log(), plan.status().text());
+      report(arguments_, kernel_.log(), plan.status());
       return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;
     }
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
-                                              [this] { return signals_.end_requested(); });
+                                              [this] { return end_requested(); });
     if (!status.ok()) {
-      runtime::log_lines(kernel_.log(), status.text());
+      report(arguments_, kernel_.log(), status);
       int code = wait_for_end();
-      return status.code() == Code::kCancelled ? code : kExitFailed;
+      return code == kExitOverrun || status.code() == Code::kCancelled ? code : kExitFailed;
     }
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
                        (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
-    kernel_.loop().on_turn([this] { poll_reload(); });
-    kernel_.loop().run_until([this] { return signals_.end_requested(); });
+    if (program() != nullptr) program()->active(kernel_);
+    if (signals_) kernel_.loop().on_turn([this] { poll_reload(); });
+    kernel_.loop().run_until([this] { return end_requested(); });
     return shut_down();
   }
 
  private:
-  int64_t drain_timeout_ns() const { return manifest_.server.drain_timeout_ns; }
+  Program* program() const { return arguments_.program; }
+  bool end_requested() const { return program() ? program()->end_requested() : signals_->end_requested(); }
+  int64_t drain_timeout_ns() const {
+    int64_t configured_ns = manifest_.server.drain_timeout_ns;
+    return program() ? program()->drain_timeout_ns(configured_ns) : configured_ns;
+  }
 
   void publish(ServerStateChanged::State state) {
     ServerStateChanged event;
@@ -71,13 +82,13 @@ class Server {
 
   // One reload for all requests that came meanwhile; it reads the manifest as it is then.
   void poll_reload() {
-    if (reloading_ || trial_ || signals_.end_requested() || !signals_.reload_requested()) return;
+    if (reloading_ || trial_ || end_requested() || !signals_->reload_requested()) return;
     if (std::string whom = kernel_.lifecycle().reload_waits_for(); !whom.empty()) {
       if (!std::exchange(wait_logged_, true)) kernel_.log().info("reload asked for; it waits for ", whom);
       return;
     }
     wait_logged_ = false;
-    (void)signals_.take_reload_request();
+    (void)signals_->take_reload_request();
     if (!begin_trial()) finish_reload(reload());
   }
 
@@ -109,7 +120,7 @@ class Server {
   }
 
   void poll_trial() {
-    if (signals_.end_requested()) return trial_.reset();
+    if (end_requested()) return trial_.reset();
     std::optional<runtime::ChildRun::End> end = trial_->poll();
     if (!end && kernel_.clock().now_ns() < trial_ends_ns_) {
       kernel_.loop().post_at(kernel_.clock().now_ns() + kTrialPollNs, make_task([this] { poll_trial(); }));
@@ -141,7 +152,7 @@ class Server {
     if (!plan.ok()) return std::move(plan).status();
     ATOLL_RETURN_IF_ERROR(sink_.configure(manifest->log));
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), manifest->server.drain_timeout_ns,
-                                              [this] { return signals_.end_requested(); });
+                                              [this] { return end_requested(); });
     if (!status.ok()) {
       (void)sink_.configure(manifest_.log).ok();  // as it was; if that file is gone, the new one stays
       return status;
@@ -165,7 +176,7 @@ class Server {
   }
 
   // Runs the loop until all that retires is gone. What overran can be neither stopped nor unmapped under its
-  // holders, so the process ends here.
+  // holders, so the process ends here, or a program keeps all of it.
   int wait_for_end() {
     Lifecycle& lifecycle = kernel_.lifecycle();
     int64_t deadline_ns = runtime::deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
@@ -178,6 +189,7 @@ class Server {
     }
     kernel_.log().error("ended with plugins still draining");
     (void)sink_.flush();
+    if (program() != nullptr) return kExitOverrun;
     _exit(kExitFailed);
   }
 
@@ -185,7 +197,7 @@ class Server {
   LogSink& sink_;
   Manifest manifest_;
   Kernel kernel_;
-  SignalWatch signals_;
+  std::optional<SignalWatch> signals_;
   std::optional<runtime::ChildRun> trial_;
   int64_t trial_ends_ns_ = 0;
   bool reloading_ = false;
@@ -259,16 +271,16 @@ Status list_plugins(const ServerArguments& arguments, LogSink& sink,
 int run_server(const ServerArguments& arguments, LogSink& sink) {
   Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
-  if (!manifest.ok()) {
-    runtime::log_lines(*log, manifest.status().text());
+  Status status = manifest.ok() ? sink.configure(manifest->log) : std::move(manifest).status();
+  if (!status.ok()) {
+    report(arguments, *log, status);
     return kExitManifest;
   }
-  if (Status status = sink.configure(manifest->log); !status.ok()) {
-    runtime::log_lines(*log, status.text());
-    return kExitManifest;
-  }
-  raise_descriptors(*log);
-  return Server(arguments, sink, std::move(manifest).value()).run();
+  if (arguments.program == nullptr) raise_descriptors(*log);
+  auto server = std::make_unique<Server>(arguments, sink, std::move(manifest).value());
+  int code = server->run();
+  if (code == kExitOverrun) (void)server.release();
+  return code;
 }
 
 }  // namespace atl::kernel

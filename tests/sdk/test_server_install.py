@@ -20,7 +20,8 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
     plugins = {f"lib/atoll/plugins/{path.parent.parent.name}/{path.parent.name}.so"
                for path in (ROOT / "plugins").glob("*/*/plugin.cc")}
     assert len(plugins) > 15
-    libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libtritonserver.so", "libonnxruntime.so.1")}
+    libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libatoll_server.so", "libtritonserver.so",
+                                                  "libonnxruntime.so.1")}
     programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
     assert installed == plugins | libraries | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
                                                      "share/atoll/pools.proto", "share/doc/atoll/LICENSE"}

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/runtime/manifest_keys.h"
 #include "atoll/text.h"
-#include "manifest_keys.h"
 
 namespace atl::tritonserver {
 
@@ -36,7 +36,7 @@ using EnvironmentLookup = std::function<const char*(const char*)>;
 /// Filled flag by flag (flag.h), then judged and turned into atoll's arguments (launch.h). What one flag says
 /// alone is in `keys` already; the rest waits here for the others.
 struct LaunchOptions {
-  ManifestKeys keys;
+  runtime::ManifestKeys keys;
   std::vector<std::string> warnings;
   std::vector<std::string> refusals;  ///< flags that are not served, each with the reason
 

@@ -27,6 +27,7 @@ void Exposition::poll() {
 }
 
 std::string Exposition::text(uint64_t refused_connections) {
+  std::lock_guard lock(mutex_);
   const int64_t begun_ns = host_.clock().now_ns();
   Page page(settings_.max_series);
   write_models(page);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "atoll/followed_service.h"
@@ -26,9 +27,9 @@ class Exposition {
 
   /// Whether poll() has anything to do.
   bool needs_samples() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
-  /// What must be sampled between scrapes. One thread, which may be another than that of text().
+  /// What must be sampled between scrapes. One thread, which may be another than those of text().
   void poll();
-  /// The page as of now. \param refused_connections  by the server, so far. One thread.
+  /// The page as of now. Calls wait for each other. [worker] \param refused_connections  by the server, so far
   std::string text(uint64_t refused_connections);
   /// True while the server as a whole ends. [any]
   bool exiting() const noexcept {
@@ -43,6 +44,7 @@ class Exposition {
 
   Host& host_;
   const MetricsSettings& settings_;
+  std::mutex mutex_;                ///< held while a page is put together
   Followed<ModelCatalog> catalog_;  ///< without one there are no models
   ModelFactsCache facts_;
   HostLoad load_;

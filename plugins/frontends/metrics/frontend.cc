@@ -56,6 +56,12 @@ void MetricsFrontend::stop() {
   bound_port_ = 0;
 }
 
+Result<std::string> MetricsFrontend::text() noexcept {
+  return guarded("the page of metrics", [this]() -> Result<std::string> {
+    return exposition_->text(server_->refused_connections());
+  });
+}
+
 std::string MetricsFrontend::holding() {
   int64_t scrapes = host_.gate().count();
   return scrapes == 0 ? std::string() : cat(scrapes, scrapes == 1 ? " scrape" : " scrapes");

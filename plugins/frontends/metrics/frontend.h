@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "atoll/metrics_page.h"
 #include "atoll/plugin.h"
 #include "frontends/common/access_check.h"
 #include "frontends/common/http/http_server.h"
@@ -14,7 +15,7 @@
 
 namespace atl::frontends::metrics {
 
-class MetricsFrontend final : public Plugin {
+class MetricsFrontend final : public Plugin, public MetricsPage {
  public:
   explicit MetricsFrontend(Host& host) : host_(host) {}
   ~MetricsFrontend() override;
@@ -24,6 +25,9 @@ class MetricsFrontend final : public Plugin {
   void drain(int64_t deadline_ns) override;
   void stop() override;
   std::string holding() override;
+
+  /// Between start and stop.
+  Result<std::string> text() noexcept override;
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }

@@ -348,6 +348,25 @@ TEST_F(FrontendTest, ManyScrapesWhileModelsAndSourcesComeAndGo) {
   EXPECT_TRUE(has_line(page(), "atoll_metrics_scrapes_total 201"));
 }
 
+TEST_F(FrontendTest, OtherPluginsGetTheSamePage) {
+  catalog_.add_identity("m");
+  start();
+  MetricsPage& service = *frontend_;
+  std::vector<std::thread> readers;
+  for (int reader = 0; reader < 2; ++reader) {
+    readers.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        const Result<std::string> text = service.text();
+        ASSERT_TRUE(text.ok());
+        EXPECT_TRUE(has_line(text.value(), R"(nv_inference_request_success{model="m",version="1"} 0)"));
+        expect_alive();
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_TRUE(has_line(page(), "atoll_metrics_scrapes_total 81"));
+}
+
 TEST_F(FrontendTest, StopsAndStartsAgain) {
   for (int i = 0; i < 20; ++i) {
     start();

@@ -13,6 +13,7 @@ ATOLL_PLUGIN(MetricsFrontend,
               .version = "0.1.0",
               .license = "Apache-2.0",
               .help = "Serves metrics in Prometheus' text format over HTTP.",
+              .provides = {provide<MetricsPage>()},
               .needs = {optional<ModelCatalog>(), optional<Access>(), many<MetricSource>(), many<Memory>()},
               .options = kOptions});
 

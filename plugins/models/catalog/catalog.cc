@@ -97,7 +97,7 @@ bool Catalog::live() const noexcept {
 
 bool Catalog::ready() const noexcept {
   if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing) return false;
-  if (!startup_complete_.load(std::memory_order_acquire)) return false;
+  if (!complete()) return false;
   if (!options_.strict_readiness) return true;
   return unready().models == 0;
 }

@@ -12,6 +12,7 @@
 #include "atoll/host.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
+#include "atoll/startup.h"
 #include "models/catalog/serving/serving_table.h"
 #include "models/catalog/states/lifecycle.h"
 
@@ -28,7 +29,7 @@ struct CatalogOptions {
 };
 
 /// Answers questions from the serving table and the records; changes go to the lifecycle.
-class Catalog final : public ModelCatalog {
+class Catalog final : public ModelCatalog, public Startup {
  public:
   Catalog(Host& host, CatalogOptions options);
 
@@ -62,6 +63,7 @@ class Catalog final : public ModelCatalog {
   void unload(std::vector<std::string> models,
               std::function<void(std::vector<ModelLoadResult>)> done) noexcept override;
   void set_startup_complete() noexcept override;
+  bool complete() const noexcept override { return startup_complete_.load(std::memory_order_acquire); }
   void load_model(ModelLoadRequest request, std::function<void(ModelLoadOutcome)> done) noexcept override;
   void unload_model(std::string model, bool with_members, std::function<void(Status)> done) noexcept override;
   ModelRef finishing(std::string_view name, int64_t version, const SequenceId& sequence) noexcept override {

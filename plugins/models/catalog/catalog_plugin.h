@@ -21,6 +21,7 @@ class CatalogPlugin final : public Plugin {
 
   void stop() override;
   ModelCatalog& catalog() noexcept;
+  Startup& startup() noexcept { return catalog_; }
   Catalog& core() noexcept { return catalog_; }
   std::string holding() override { return catalog_.lifecycle().holding(); }
 

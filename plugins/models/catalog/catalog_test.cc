@@ -149,7 +149,10 @@ TEST(Catalog, ReadyWhenEveryVersionIs) {
   ModelCatalog& catalog = bench.catalog();
   EXPECT_TRUE(catalog.live());
   EXPECT_FALSE(catalog.ready());
+  const Startup& startup = bench.plugin->startup();
+  EXPECT_FALSE(startup.complete());
   catalog.set_startup_complete();
+  EXPECT_TRUE(startup.complete());
   EXPECT_TRUE(catalog.ready());
   bench.put("m");
   catalog.load({"m"}, [&](const std::vector<ModelLoadResult>&) { EXPECT_TRUE(catalog.ready()); });

@@ -1,11 +1,11 @@
-#include "manifest_keys.h"
+#include "atoll/runtime/manifest_keys.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "atoll/text.h"
 
-namespace atl::tritonserver {
+namespace atl::runtime {
 
 std::string toml_text(std::string_view text) {
   constexpr char kHex[] = "0123456789ABCDEF";
@@ -38,23 +38,28 @@ void ManifestKeys::put(std::string_view key, std::string_view member, std::strin
   tables_[std::string(key)].insert_or_assign(std::string(member), std::string(text));
 }
 
-std::vector<std::string> ManifestKeys::overrides() const {
-  std::vector<std::string> out;
-  for (const auto& [key, value] : values_) out.push_back(cat(key, "=", value));
+std::map<std::string, std::string> ManifestKeys::toml() const {
+  std::map<std::string, std::string> out(values_.begin(), values_.end());
   for (const auto& [key, texts] : lists_) {
     std::string list;
     for (const std::string& text : texts) list += cat(list.empty() ? "" : ", ", toml_text(text));
-    out.push_back(cat(key, "=[", list, "]"));
+    out[key] = cat("[", list, "]");
   }
   for (const auto& [key, members] : tables_) {
     std::string table;
     for (const auto& [member, text] : members) {
       table += cat(table.empty() ? "" : ", ", toml_text(member), " = ", toml_text(text));
     }
-    out.push_back(cat(key, "={", table, "}"));
+    out[key] = cat("{", table, "}");
   }
+  return out;
+}
+
+std::vector<std::string> ManifestKeys::overrides() const {
+  std::vector<std::string> out;
+  for (const auto& [key, value] : toml()) out.push_back(cat(key, "=", value));
   std::sort(out.begin(), out.end());
   return out;
 }
 
-}  // namespace atl::tritonserver
+}  // namespace atl::runtime

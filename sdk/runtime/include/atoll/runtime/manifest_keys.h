@@ -1,4 +1,4 @@
-/// Keys of a manifest, set one by one, as atoll's --set takes them.
+/// Keys of a manifest, set one by one by what makes a manifest out of options of another kind.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace atl::tritonserver {
+namespace atl::runtime {
 
 /// `text` as a TOML string.
 std::string toml_text(std::string_view text);
@@ -25,7 +25,9 @@ class ManifestKeys {
   /// Sets a member of a table of texts.
   void put(std::string_view key, std::string_view member, std::string_view text);
 
-  /// "plugin.http.enabled=false", ordered by key.
+  /// Every key with its value in TOML.
+  std::map<std::string, std::string> toml() const;
+  /// The same as "plugin.http.enabled=false", as atoll's --set takes it; ordered.
   std::vector<std::string> overrides() const;
 
  private:
@@ -34,4 +36,4 @@ class ManifestKeys {
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> tables_;
 };
 
-}  // namespace atl::tritonserver
+}  // namespace atl::runtime
