@@ -128,7 +128,7 @@ class HttpPath final : public PathContext {
   bool binary_;
   frontends::http::InferRequestReader reader_;
   frontends::http::InferParts parts_;
-  frontends::http::JsonOutput head_;
+  frontends::JsonOutput head_;
 };
 
 }  // namespace
