@@ -38,7 +38,7 @@ class Run final : public kernel::Program {
   int serve() {
     int code = kernel::run_server(arguments_, sink_);
     std::lock_guard lock(mutex_);
-    kernel_ = nullptr;
+    if (code != kernel::kExitOverrun) kernel_ = nullptr;
     decided_ = true;
     changed_.notify_all();
     return code;
@@ -113,28 +113,39 @@ class Run final : public kernel::Program {
   std::condition_variable changed_;
   bool decided_ = false;
   Status failure_;
-  Kernel* kernel_ = nullptr;  // while services are held
+  Kernel* kernel_ = nullptr;  // while it is active, and what is left of it
 };
+
+/// Keeps what may still run, as long as the process.
+void keep(std::unique_ptr<Run> run) {
+  static std::mutex mutex;
+  static auto* kept = new std::vector<std::unique_ptr<Run>>;
+  std::lock_guard lock(mutex);
+  kept->push_back(std::move(run));
+}
 
 class Server final : public EmbeddedServer {
  public:
   explicit Server(const EmbeddedOptions& options)
       : run_(std::make_unique<Run>(options)), thread_([this] { code_ = run_->serve(); }) {}
   ~Server() override {
+    if (!thread_.joinable()) return;
     end(-1);
-    if (thread_.joinable()) (void)release();
+    (void)release();
   }
 
   Status wait_until_decided() { return run_->wait_until_decided(); }
 
   void* service(std::string_view interface_id) const noexcept override { return run_->service(interface_id); }
-  void end(int64_t timeout_ns) noexcept override { run_->end(timeout_ns); }
+  void end(int64_t timeout_ns) noexcept override {
+    if (thread_.joinable()) run_->end(timeout_ns);
+  }
   Status release() noexcept override {
     if (!thread_.joinable()) return {};
     run_->release();
     thread_.join();
     if (code_ != kernel::kExitOverrun) return {};
-    (void)run_.release();  // what still runs may use it
+    keep(std::move(run_));
     return unavailable("the server did not end in time; what is left of it stays in memory");
   }
 

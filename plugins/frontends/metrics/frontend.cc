@@ -22,6 +22,16 @@ Status MetricsFrontend::start() {
 Status MetricsFrontend::start_parts() {
   exposition_ = std::make_unique<Exposition>(host_, settings_);
   ATOLL_RETURN_IF_ERROR(exposition_->open());
+  if (settings_.listen) ATOLL_RETURN_IF_ERROR(start_listening());
+  if (exposition_->needs_samples()) {
+    poller_ = std::make_unique<PollThread>(host_.clock(), settings_.poll_interval_ns,
+                                           [this] { exposition_->poll(); });
+    ATOLL_RETURN_IF_ERROR(poller_->start(host_.executors()));
+  }
+  return {};
+}
+
+Status MetricsFrontend::start_listening() {
   access_ = std::make_unique<AccessPoint>(host_);
   ATOLL_RETURN_IF_ERROR(access_->open());
   endpoint_ = std::make_unique<MetricsEndpoint>(
@@ -31,11 +41,6 @@ Status MetricsFrontend::start_parts() {
   Result<int> port = server_->start();
   if (!port.ok()) return std::move(port).status();
   bound_port_ = port.value();
-  if (exposition_->needs_samples()) {
-    poller_ = std::make_unique<PollThread>(host_.clock(), settings_.poll_interval_ns,
-                                           [this] { exposition_->poll(); });
-    ATOLL_RETURN_IF_ERROR(poller_->start(host_.executors()));
-  }
   host_.log().info("Started Metrics Service at ", settings_.address.text(bound_port_));
   return {};
 }
@@ -58,7 +63,7 @@ void MetricsFrontend::stop() {
 
 Result<std::string> MetricsFrontend::text() noexcept {
   return guarded("the page of metrics", [this]() -> Result<std::string> {
-    return exposition_->text(server_->refused_connections());
+    return exposition_->text(server_ == nullptr ? 0 : server_->refused_connections());
   });
 }
 

@@ -29,11 +29,12 @@ class MetricsFrontend final : public Plugin, public MetricsPage {
   /// Between start and stop.
   Result<std::string> text() noexcept override;
 
-  /// What the socket got; 0 before start.
+  /// What the socket got; 0 before start, and without one.
   int bound_port() const noexcept { return bound_port_; }
 
  private:
   Status start_parts();
+  Status start_listening();
 
   Host& host_;
   MetricsSettings settings_;

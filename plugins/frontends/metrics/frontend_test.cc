@@ -367,6 +367,16 @@ TEST_F(FrontendTest, OtherPluginsGetTheSamePage) {
   EXPECT_TRUE(has_line(page(), "atoll_metrics_scrapes_total 81"));
 }
 
+TEST_F(FrontendTest, ThePageIsThereWithoutAPort) {
+  catalog_.add_identity("m");
+  host_.options().set_bool("listen", false);
+  start();
+  EXPECT_EQ(frontend_->bound_port(), 0);
+  const Result<std::string> text = static_cast<MetricsPage&>(*frontend_).text();
+  ASSERT_TRUE(text.ok());
+  EXPECT_TRUE(has_line(text.value(), R"(nv_inference_request_success{model="m",version="1"} 0)"));
+}
+
 TEST_F(FrontendTest, StopsAndStartsAgain) {
   for (int i = 0; i < 20; ++i) {
     start();

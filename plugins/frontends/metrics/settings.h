@@ -12,6 +12,7 @@ namespace atl::frontends::metrics {
 
 struct MetricsSettings {
   ListenAddress address;
+  bool listen = true;
   int64_t poll_interval_ns = 0;  ///< half of option `interval`
   bool cpu_metrics = false;
   bool counter_latencies = false;

@@ -7,6 +7,21 @@
 extern "C" {
 #endif
 
+// --- start and end ---
+
+/// A server of the options, which are not needed afterwards; the caller deletes it. Returns when the models of the start are
+/// loaded, or have failed. Any number of servers at a time. \param server  gets null when it fails
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerNew(TRITONSERVER_Server** server,
+                                                                 TRITONSERVER_ServerOptions* options);
+/// Stops it first. Null is allowed. Later calls with the server fail: UNAVAILABLE.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerDelete(TRITONSERVER_Server* server);
+/// Accepts nothing more and waits for what was accepted, as long as the exit timeout. Not from within a callback of the
+/// server. UNAVAILABLE if that does not end in time.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerStop(TRITONSERVER_Server* server);
+/// Seconds, of the stop that is to come.
+TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerSetExitTimeout(TRITONSERVER_Server* server,
+                                                                            unsigned int timeout);
+
 // --- questions. model_version -1: the version policy's choice ---
 
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerIsLive(TRITONSERVER_Server* server, bool* live);

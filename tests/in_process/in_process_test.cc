@@ -1,0 +1,194 @@
+// The server inside a program: made of options, asked, ended; several at once and one after another.
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "program.h"
+
+namespace atl::in_process {
+namespace {
+
+TEST(InProcess, ServesAndEnds) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  EXPECT_TRUE(server.ready());
+  EXPECT_EQ(server.infer("m", "hello"), "hello");
+  EXPECT_EQ(server.infer("m", std::string(1 << 20, 'x')), std::string(1 << 20, 'x'));
+  EXPECT_NE(server.infer("none", "x").find("'none' is not found"), std::string::npos);
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), "");
+  bool live = true;
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerIsLive, server.handle, &live)), "");
+  EXPECT_FALSE(live);
+  EXPECT_EQ(server.infer("m", "late"), "error: Unavailable: Server exiting");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), "");
+}
+
+TEST(InProcess, GivesThePageOfMetricsWithoutAPort) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  EXPECT_EQ(server.infer("m", "hello"), "hello");
+  TRITONSERVER_Metrics* metrics = nullptr;
+  ASSERT_EQ(text_of(CALL(TRITONSERVER_ServerMetrics, server.handle, &metrics)), "");
+  const char* text = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(
+      text_of(CALL(TRITONSERVER_MetricsFormatted, metrics, TRITONSERVER_METRIC_PROMETHEUS, &text, &size)),
+      "");
+  EXPECT_NE(std::string(text, size).find("nv_inference_request_success{model=\"m\",version=\"1\"}"),
+            std::string::npos);
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_MetricsDelete, metrics)), "");
+}
+
+TEST(InProcess, SeveralAtOnceAndOneAfterAnother) {
+  ModelFolder first_models, second_models;
+  first_models.add_identity("one");
+  second_models.add_identity("two");
+  Options first_options(first_models.path()), second_options(second_models.path());
+  for (int round = 0; round < 3; ++round) {
+    Server first, second;
+    std::thread other([&] { EXPECT_EQ(second.start(second_options.handle), ""); });
+    EXPECT_EQ(first.start(first_options.handle), "");
+    other.join();
+    ASSERT_TRUE(first.handle != nullptr && second.handle != nullptr);
+    EXPECT_EQ(first.infer("one", "1"), "1");
+    EXPECT_EQ(second.infer("two", "2"), "2");
+    EXPECT_NE(first.infer("two", "3").find("is not found"), std::string::npos);
+    first.remove();
+    EXPECT_EQ(second.infer("two", "4"), "4");
+  }
+}
+
+TEST(InProcess, AFailedStartSaysWhyAndLeavesNothing) {
+  ModelFolder models;
+  models.add_identity("m");
+  {
+    Options options(models.path());
+    Server warm;  // loads what stays mapped
+    ASSERT_EQ(warm.start(options.handle), "");
+  }
+  const size_t before = threads_at_most(0);
+  Options missing(models.path() + "/none");
+  Server server;
+  EXPECT_NE(server.start(missing.handle).find("/none"), std::string::npos);
+  EXPECT_EQ(server.handle, nullptr);
+  EXPECT_LE(threads_at_most(before), before);
+}
+
+TEST(InProcess, AModelThatFailsEndsTheStartUnlessItMayNot) {
+  ModelFolder models;
+  models.add_identity("good");
+  models.add("bad", "no_such_backend");
+  Options options(models.path());
+  Server server;
+  const std::string failure = server.start(options.handle);
+  EXPECT_EQ(failure.substr(0, failure.find('\n')), "Internal: failed to load all models");
+  EXPECT_NE(failure.find("no_such_backend"), std::string::npos) << failure;
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetExitOnError, options.handle, false)), "");
+  ASSERT_EQ(server.start(options.handle), "");
+  EXPECT_EQ(server.infer("good", "x"), "x");
+  EXPECT_FALSE(server.ready());
+}
+
+TEST(InProcess, AStopWaitsForWhatIsInFlight) {
+  ModelFolder models;
+  models.add_identity("m", 200);
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  std::future<std::string> answer = server.send("m", "x");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), "");
+  EXPECT_EQ(answer.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  EXPECT_EQ(answer.get(), "x");
+}
+
+TEST(InProcess, AStopThatOverrunsSaysSoAndTheAnswerStillComes) {
+  ModelFolder models;
+  models.add_identity("m", 1500);
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  std::future<std::string> answer = server.send("m", "x");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerSetExitTimeout, server.handle, 0)), "");
+  const std::string text = text_of(CALL(TRITONSERVER_ServerStop, server.handle));
+  EXPECT_EQ(text.substr(0, text.find(':')), "Unavailable") << text;
+  EXPECT_EQ(answer.get(), "x");
+  Server next;
+  ASSERT_EQ(next.start(options.handle), "");
+  EXPECT_EQ(next.infer("m", "y"), "y");
+}
+
+TEST(InProcess, AManifestThatIsNamedTakesThePlaceOfTheOptions) {
+  ModelFolder models;
+  models.add_identity("m");
+  const std::string manifest = models.path() + ".toml";
+  std::ofstream(manifest)
+      << "[log]\nlevel = \"warning\"\n"
+      << "[plugin.repository]\nuse = \"repositories/filesystem\"\npaths = [\"" << models.path() << "\"]\n"
+      << "[plugin.configs]\nuse = \"configs/pbtxt\"\n[plugin.models]\nuse = \"models/catalog\"\n"
+      << "[plugin.control]\nuse = \"control/none\"\n[plugin.default]\nuse = \"schedulers/default\"\n"
+      << "[plugin.host]\nuse = \"memory/host\"\n[plugin.identity]\nuse = \"backends/identity\"\n"
+      << "[plugin.c_api]\nuse = \"frontends/c_api\"\n";
+  Options options("/nowhere");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetBackendConfig, options.handle, "atoll", "manifest",
+                         manifest.c_str())),
+            "");
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  EXPECT_EQ(server.infer("m", "x"), "x");
+  std::filesystem::remove(manifest);
+  Server other;
+  EXPECT_NE(other.start(options.handle).find(manifest), std::string::npos);
+}
+
+TEST(InProcess, MisuseIsAnError) {
+  TRITONSERVER_Server* none = nullptr;
+  EXPECT_NE(text_of(CALL(TRITONSERVER_ServerNew, nullptr, nullptr)), "");
+  EXPECT_NE(text_of(CALL(TRITONSERVER_ServerNew, &none, nullptr)), "");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerDelete, nullptr)), "");
+  EXPECT_NE(text_of(CALL(TRITONSERVER_ServerStop, nullptr)), "");
+  EXPECT_NE(text_of(CALL(TRITONSERVER_ServerSetExitTimeout, nullptr, 1)), "");
+  ModelFolder models;
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  TRITONSERVER_Server* deleted = server.handle;
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerSetExitTimeout, deleted, 1)), "");
+  server.remove();
+  EXPECT_NE(text_of(CALL(TRITONSERVER_ServerDelete, deleted)), "");
+  bool live = true;
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerIsLive, deleted, &live)), "");
+  EXPECT_FALSE(live);
+}
+
+TEST(InProcess, ModelsAreLoadedAndUnloaded) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetModelControlMode, options.handle,
+                         TRITONSERVER_MODEL_CONTROL_EXPLICIT)),
+            "");
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  EXPECT_NE(server.infer("m", "x"), "x");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerLoadModel, server.handle, "m")), "");
+  EXPECT_EQ(server.infer("m", "x"), "x");
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerUnloadModel, server.handle, "m")), "");
+  EXPECT_NE(server.infer("m", "x"), "x");
+}
+
+TEST(InProcess, NothingElseIsVisible) {
+  find("TRITONSERVER_ServerNew");
+  for (const char* name : {"atoll_start_embedded_v1", "atoll_plugin_v1", "lt_dlopen"}) {
+    EXPECT_EQ(::dlsym(RTLD_DEFAULT, name), nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace atl::in_process
