@@ -1,4 +1,5 @@
 // The server inside a program: made of options, asked, ended; several at once and one after another.
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <thread>
@@ -106,6 +107,27 @@ TEST(InProcess, AStopWaitsForWhatIsInFlight) {
   EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), "");
   EXPECT_EQ(answer.wait_for(std::chrono::seconds(0)), std::future_status::ready);
   EXPECT_EQ(answer.get(), "x");
+}
+
+TEST(InProcess, AStopUnderLoadAnswersEveryRequest) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  std::vector<std::thread> callers;
+  std::atomic<int> answered{0};
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      std::string answer = "x";
+      for (; answer == "x"; ++answered) answer = server.infer("m", "x");
+      // Of the server, or of the scheduler that it had got to.
+      EXPECT_TRUE(answer.starts_with("error: Unavailable: ")) << answer;
+    });
+  }
+  while (answered.load() < 1000) std::this_thread::yield();
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), "");
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST(InProcess, AStopThatOverrunsSaysSoAndTheAnswerStillComes) {
