@@ -1,0 +1,111 @@
+"""Programs made for Triton's library run over this one, unmodified: perf_analyzer, which loads it, and Triton's own server,
+which is linked to it and serves its own endpoints from it."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import urllib.request
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+import tritonclient.http as httpclient
+from support import models
+from support.server import BUILD, ROOT
+from support.waiting import eventually
+
+LIBRARIES = BUILD / "lib" / "atoll"
+PERF_ANALYZER = pathlib.Path(sys.executable).parent / "perf_analyzer"
+CUDA_RUNTIME = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cuda_runtime" / "lib"
+WAIT_S = 120
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    models.write_model(folder, "echo", models.identity_config("echo", dims=(16,), max_batch_size=8))
+    models.write_model(folder, "texts", models.identity_config("texts", "TYPE_STRING", dims=(2,)))
+    return folder
+
+
+# With one request in flight: of more the tool keeps so many records a second that it does not get through them.
+@pytest.mark.parametrize("arguments", [(), ("--shared-memory=system", )], ids=str)
+def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
+    (tmp_path / "lib").symlink_to(LIBRARIES)
+    done = subprocess.run([PERF_ANALYZER, "-m", "echo", "--service-kind=triton_c_api", f"--triton-server-directory={tmp_path}",
+                           f"--model-repository={repository}", "-s", "999", "-p", "500", "-r", "3", *arguments],
+                          capture_output=True, text=True, timeout=WAIT_S, env={**os.environ, "LD_LIBRARY_PATH": str(CUDA_RUNTIME)})
+    assert done.returncode == 0, done
+    (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
+    (succeeded, ) = re.findall(r"Successful request count: (\d+)", done.stdout)
+    assert int(client) > 100 and int(succeeded) >= int(client) and "error" not in done.stdout.lower(), done
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def program(repository, tmp_path_factory):
+    """Triton's server; {"http": address, ...}"""
+    folder = tmp_path_factory.mktemp("program")
+    (site, ) = (ROOT / "build/peers/triton").glob("lib/python3*/site-packages")
+    # It is linked to the library by the name that its package gave it: one that is empty, and needs ours.
+    (renamed, ) = (site / "nvidia_pytriton.libs").glob("libtritonserver-*.so")
+    (folder / "empty.c").write_text("int empty;\n")
+    subprocess.run(["cc", "-shared", "-fPIC", folder / "empty.c", "-o", folder / renamed.name, f"-Wl,-soname,{renamed.name}",
+                    "-Wl,--no-as-needed", f"-L{LIBRARIES}", "-l:libtritonserver.so"], check=True)
+    ports = {name: free_port() for name in ("http", "grpc", "metrics")}
+    command = [site / "pytriton/tritonserver/bin/tritonserver", f"--model-repository={repository}",
+               f"--backend-directory={folder}", "--model-control-mode=explicit", "--load-model=*",
+               *(f"--{name}-{key}={value}" for name, port in ports.items() for key, value in (("address", "127.0.0.1"), ("port", port)))]
+    with open(folder / "log", "w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={
+            **os.environ, "LD_PRELOAD": str(folder / renamed.name),
+            "LD_LIBRARY_PATH": f"{LIBRARIES}:{pathlib.Path(sys.base_prefix) / 'lib'}"})
+
+    def started():
+        assert process.poll() is None, (folder / "log").read_text()
+        return "Started Metrics Service" in (folder / "log").read_text()
+    eventually(started, WAIT_S)
+    yield {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(WAIT_S) == 0, (folder / "log").read_text()
+
+
+@pytest.mark.parametrize("protocol, module", [("grpc", grpcclient), ("http", httpclient)])
+def test_tritons_own_endpoints_answer_from_this_library(program, protocol, module):
+    with module.InferenceServerClient(program[protocol]) as client:
+        assert client.is_server_ready() and client.is_model_ready("echo")
+        metadata = client.get_server_metadata(**({"as_json": True} if protocol == "grpc" else {}))
+        assert metadata["version"] != "2.51.0" and metadata["extensions"]
+        numbers = module.InferInput("INPUT0", [2, 16], "FP32")
+        numbers.set_data_from_numpy(np.arange(32, dtype=np.float32).reshape(2, 16))
+        np.testing.assert_array_equal(client.infer("echo", [numbers]).as_numpy("OUTPUT0"), np.arange(32).reshape(2, 16))
+        texts = module.InferInput("INPUT0", [2], "BYTES")
+        texts.set_data_from_numpy(np.array([b"a", b""], dtype=object))
+        assert client.infer("texts", [texts]).as_numpy("OUTPUT0").tolist() == [b"a", b""]
+        with pytest.raises(Exception, match="unknown model: 'nobody' is not found"):
+            client.infer("nobody", [texts])
+        with pytest.raises(Exception, match="unexpected shape for input 'INPUT0' for model 'texts'"):
+            texts.set_shape([1, 2])
+            client.infer("texts", [texts])
+        client.unload_model("texts")
+        eventually(lambda: not client.is_model_ready("texts"), WAIT_S)
+        client.load_model("texts")
+        assert client.is_model_ready("texts")
+
+
+def test_its_metrics_are_ours(program):
+    page = urllib.request.urlopen(f"http://{program['metrics']}/metrics", timeout=WAIT_S).read().decode()
+    assert re.search(r'nv_inference_request_success{model="echo",version="1"} \d', page)
+    config = json.loads(urllib.request.urlopen(f"http://{program['http']}/v2/models/echo/config", timeout=WAIT_S).read())
+    assert config["max_batch_size"] == 8
