@@ -185,7 +185,7 @@ def test_loads_unloads_and_files_that_are_replaced(tmp_path, protocol):
         library(directory, "identity", "echo")
         write_model(tmp_path / "models", "n")
         control.load("n", config_of("echo"))
-        assert "its file was replaced" in server.log
+        server.wait_for_line("its file was replaced")
         for model in ("m", "n"):
             assert control.infer(model, 5.0) == ("1", 5.0)
         with pytest.raises(InferenceServerException, match="unable to find backend library for backend 'nowhere'"):
