@@ -4,37 +4,12 @@
 #include <cstring>
 #include <new>
 
+#include "atoll/triton/status.h"
+
 namespace atl::triton {
 namespace {
 
 TRITONSERVER_Error no_memory{TRITONSERVER_ERROR_UNAVAILABLE, "out of memory", true};
-
-TRITONSERVER_Error_Code number_of(Code code) noexcept {
-  switch (code) {
-    case Code::kInvalidArgument:
-    case Code::kOutOfRange:
-    case Code::kFailedPrecondition:
-      return TRITONSERVER_ERROR_INVALID_ARG;
-    case Code::kNotFound:
-      return TRITONSERVER_ERROR_NOT_FOUND;
-    case Code::kAlreadyExists:
-      return TRITONSERVER_ERROR_ALREADY_EXISTS;
-    case Code::kCancelled:
-      return TRITONSERVER_ERROR_CANCELLED;
-    case Code::kUnimplemented:
-      return TRITONSERVER_ERROR_UNSUPPORTED;
-    case Code::kUnavailable:
-    case Code::kResourceExhausted:
-    case Code::kDeadlineExceeded:
-      return TRITONSERVER_ERROR_UNAVAILABLE;
-    case Code::kInternal:
-    case Code::kDataLoss:
-    case Code::kAborted:
-      return TRITONSERVER_ERROR_INTERNAL;
-    default:
-      return TRITONSERVER_ERROR_UNKNOWN;
-  }
-}
 
 }  // namespace
 
@@ -51,7 +26,7 @@ TRITONSERVER_Error* new_error(TRITONSERVER_Error_Code code, std::string_view mes
 }
 
 TRITONSERVER_Error* new_error(const Status& status) noexcept {
-  return new_error(number_of(status.code()), status.message());
+  return new_error(error_code_of(status.code()), status.message());
 }
 
 TRITONSERVER_Error* null_argument(const char* function) noexcept {
