@@ -54,13 +54,15 @@ Status check_server(const ServerArguments& arguments, LogSink& log);
 Status list_plugins(const ServerArguments& arguments, LogSink& log,
                     const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render);
 
+/// Of run_server() inside a program: the drain overran.
+inline constexpr int kExitOverrun = 3;
+
 /// Serves until SIGTERM or SIGINT; SIGHUP applies the changed manifest. Runs everything on the calling
 /// thread, which is the control thread. At most one call at a time in a process, because signals are the
 /// process's. \returns the exit code: 0 clean, 1 failed start or drain overrun, 2 manifest errors. A drain
 /// that overran ends the process here, without unwinding: a plugin's code may still be running. Inside a
 /// program it serves until the program asks for the end, any number of servers at a time, and does not reload;
 /// a drain that overran returns kExitOverrun, and the server with its arguments and the sink must stay.
-inline constexpr int kExitOverrun = 3;
 int run_server(const ServerArguments& arguments, LogSink& log);
 
 }  // namespace atl::kernel
