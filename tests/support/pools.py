@@ -65,8 +65,12 @@ class Pools:
                 os.kill(process, signal.SIGKILL)
 
     def processes(self):
-        """Of the instances, by the launcher's records."""
-        return [json.loads(record.read_text())["pid"] for record in self.folder.glob("servers/*/process")]
+        """Of the instances, by the launcher's records; a record may go while they are read."""
+        found = []
+        for record in self.folder.glob("servers/*/process"):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(json.loads(record.read_text())["pid"])
+        return found
 
     # --- calls ---
 
