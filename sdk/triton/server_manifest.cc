@@ -36,6 +36,9 @@ void use_what_is_there(ManifestKeys& keys, const Options& options, const fs::pat
   if (use_if_there("triton", "backends/triton")) {
     keys.add("plugin.triton.directories", options.backend_directory);
   }
+  if (use_if_there("agents", "agents/triton")) {
+    keys.add("plugin.agents.directories", options.agent_directory);
+  }
 }
 
 void set_repository(ManifestKeys& keys, const Options& options) {
@@ -119,14 +122,18 @@ Status set_redis(ManifestKeys& keys, const std::map<std::string, std::string>& s
 Status set_cache(ManifestKeys& keys, const Options& options) {
   if (!options.cache) return {};
   const auto& [name, json] = *options.cache;
-  if (name != "local" && name != "redis") {
-    return unimplemented("found cache '", name, "', expected local or redis");
-  }
   Result<std::map<std::string, std::string>> settings = read_flat_json(json);
   if (!settings.ok()) return std::move(settings).status().note(cat("config of cache '", name, "'"));
   if (name == "redis") {
     use(keys, "cache", "caches/redis");
     return set_redis(keys, *settings);
+  }
+  if (name != "local") {
+    use(keys, "cache", "caches/triton");
+    keys.set("plugin.cache.name", name);
+    keys.add("plugin.cache.directories", options.cache_directory);
+    for (const auto& [setting, value] : *settings) keys.put("plugin.cache.settings", setting, value);
+    return {};
   }
   const std::string size = (*settings)["size"];
   if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos) {

@@ -59,7 +59,8 @@ TEST_F(ServerManifest, OfTheDefaults) {
 }
 
 TEST_F(ServerManifest, UsesTheBackendsAndSchedulersThatAreThere) {
-  for (const char* file : {"backends/triton.so", "backends/identity.so", "schedulers/dynamic.so"}) {
+  for (const char* file :
+       {"backends/triton.so", "backends/identity.so", "schedulers/dynamic.so", "agents/triton.so"}) {
     fs::create_directories((plugins_ / file).parent_path());
     std::ofstream(plugins_ / file) << "x";
   }
@@ -67,8 +68,19 @@ TEST_F(ServerManifest, UsesTheBackendsAndSchedulersThatAreThere) {
   Keys made = keys();
   EXPECT_EQ(made["plugin.triton.directories"], "[\"/b\"]");
   EXPECT_EQ(made["plugin.dynamic.backend_directory"], "\"/b\"");
+  EXPECT_EQ(made["plugin.agents.directories"], "[\"/opt/tritonserver/repoagents\"]");
   EXPECT_EQ(made["plugin.identity.use"], "\"backends/identity\"");
   EXPECT_FALSE(made.contains("plugin.onnxruntime.use"));
+}
+
+TEST_F(ServerManifest, UsesAnotherCacheFromItsDirectory) {
+  options_.cache = {"other", R"({"a": 1})"};
+  options_.cache_directory = "/c";
+  Keys made = keys();
+  EXPECT_EQ(made["plugin.cache.use"], "\"caches/triton\"");
+  EXPECT_EQ(made["plugin.cache.name"], "\"other\"");
+  EXPECT_EQ(made["plugin.cache.directories"], "[\"/c\"]");
+  EXPECT_EQ(made["plugin.cache.settings"], "{\"a\" = \"1\"}");
 }
 
 struct Case {
@@ -154,8 +166,6 @@ TEST_F(ServerManifest, WithoutWhatIsOff) {
 }
 
 TEST_F(ServerManifest, WhatCanNotBeServedIsAFailure) {
-  options_.cache = {"other", "{}"};
-  expect_failure(Code::kUnimplemented, "found cache 'other'");
   options_.cache = {"redis", R"({"tls_enabled": true})"};
   expect_failure(Code::kUnimplemented, "'tls_enabled'");
   options_.cache = {"local", "{}"};
@@ -173,8 +183,9 @@ TEST(FlatJson, IsRead) {
   EXPECT_EQ(read_flat_json(R"( { "a" : "x\"\\y" , "b":-1.5, "c":true } )").value(),
             (Keys{{"a", "x\"\\y"}, {"b", "-1.5"}, {"c", "true"}}));
   EXPECT_EQ(read_flat_json("{}").value(), Keys());
+  EXPECT_EQ(read_flat_json(R"({"a": "\u0041"})").value(), (Keys{{"a", "A"}}));
   for (const char* bad : {"", "{", "[]", "{\"a\"}", "{\"a\":}", "{\"a\":{}}", "{\"a\":[1]}", "{\"a\":1,}",
-                          "{\"a\":1}x", "{\"a\":\"\\u0041\"}", "{\"a\":\"", "{\"a\":\"\\"}) {
+                          "{\"a\":1}x", "{\"a\":null}", "{\"a\":\"", "{\"a\":\"\\"}) {
     EXPECT_FALSE(read_flat_json(bad).ok()) << bad;
   }
 }

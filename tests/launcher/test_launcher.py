@@ -261,13 +261,15 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
           "--host-policy=cpu,cpu-cores=0-1", "--host-policy=gpu_0,numa-node=0",
           "--rate-limit=execution_count", "--rate-limit-resource=R1:10", "--rate-limit-resource=R2:5:0",
           "--allow-client-shm=true", "--allow-sagemaker=false", "--allow-vertex-ai=false",
-          "--allow-gpu-metrics=false"]
+          "--allow-gpu-metrics=false", "--repoagent-directory=/r", "--cache-directory=/c", "--cache-config=mine,a=b"]
 
 
 def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     installation = Installation(tmp_path, f'exec "{ATOLL}" --check "$@"\n')
     installation.add_plugin("admission/rate_limiter")
     installation.add_plugin("security/keys")
+    for foreign in ["backends/triton", "agents/triton", "caches/triton", "frontends/c_api"]:
+        installation.add_plugin(foreign)
     checked = installation.run(f"--model-repository={repository}", *SERVED)
     assert checked.returncode == 0 and ": ok, " in checked.stdout, checked.stderr
     assert checked.stderr == ""
@@ -301,8 +303,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
     "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
     "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
     "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m",
-    "--allow-gpu-metrics=true", "--repoagent-directory=/r",
-    "--cache-directory=/c", "--model-load-gpu-limit=0:0.9"])
+    "--allow-gpu-metrics=true", "--model-load-gpu-limit=0:0.9"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):
     refused = run(f"--model-repository={repository}", flag)
     assert refused.returncode == 1 and refused.stdout == ""

@@ -117,8 +117,19 @@ Status check_gpu_limit(FlagUse& use) {
   return {};
 }
 
-Status check_agent_directory(FlagUse& use) {
+Status read_backend_directory(FlagUse& use) {
+  use.options.backend_directory = use.value;
+  return {};
+}
+
+Status read_agent_directory(FlagUse& use) {
   if (use.value.empty()) return invalid_argument("Invalid argument - --repoagent-directory can not be empty");
+  use.options.agent_directory = use.value;
+  return {};
+}
+
+Status read_cache_directory(FlagUse& use) {
+  use.options.cache_directory = use.value;
   return {};
 }
 
@@ -126,26 +137,29 @@ constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
 
 constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
-     "Directory of Triton backends: of each backend's folder in it the batching strategy, batchstrategy.so, "
-     "is used. Backends themselves are Atoll's plugins, of role backends, found in its plugin folder and in "
-     "ATOLL__ATOLL__PLUGIN_PATH.",
-     sets("plugin.dynamic.backend_directory", ValueType::kText)},
+     "Directory of backends made for Triton, and of their batching strategies: a folder for each. They run the "
+     "models whose backend is none of Atoll's own. Default: /opt/tritonserver/backends, if it is there.",
+     read_by(read_backend_directory, "plugin.triton.directories, plugin.dynamic.backend_directory")},
     {Group::kBackend, "backend-config", "<string>,<string>=<string>",
      "A setting of a backend, <backend>,<setting>=<value>, or of all, <setting>=<value>; "
      "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "
      "May be given more than once.",
      read_by(read_backend_config, "plugin.models.backend_settings")},
 
-    {Group::kAgent, "repoagent-directory", "<string>", "Directory of repository agents.",
-     refused("there are no repository agents; check or prepare the models before the server starts",
-             ValueType::kText, check_agent_directory)},
+    {Group::kAgent, "repoagent-directory", "<string>",
+     "Directory of repository agents made for Triton: a folder for each. Default: /opt/tritonserver/repoagents, if "
+     "it is there.",
+     read_by(read_agent_directory, "plugin.agents.directories")},
 
     {Group::kCache, "cache-config", "<string>,<string>=<string>",
-     "The response cache and a setting of it, <cache>,<setting>=<value>: local,size=<bytes>, or redis with host, "
-     "port, user and password. May be given more than once, for one cache. Default: responses are not cached.",
+     "The response cache and a setting of it, <cache>,<setting>=<value>: local,size=<bytes>, redis with host, "
+     "port, user and password, or another, made for Triton, in the directory of caches. May be given more than "
+     "once, for one cache. Default: responses are not cached.",
      read_by(read_cache_config, "plugin.cache.use")},
-    {Group::kCache, "cache-directory", "<string>", "Directory of response caches.",
-     refused("response caches are Atoll's plugins, of role caches; leave it out")},
+    {Group::kCache, "cache-directory", "<string>",
+     "Directory of response caches made for Triton: a folder for each. local and redis are Atoll's own all the "
+     "same. Default: /opt/tritonserver/caches.",
+     read_by(read_cache_directory, "plugin.cache.directories")},
 
     {Group::kRateLimiter, "rate-limit", "<string>",
      "off or execution_count: whether models' instances wait for the resources that their configurations "

@@ -30,6 +30,14 @@ struct Named {
   const EndpointAddress* endpoint;
 };
 
+/// A kind of what was made for Triton.
+struct Directory {
+  const char* flag;
+  const char* instance;
+  const char* plugin;
+  const char* folder;  ///< of an installed Triton
+};
+
 Status check_endpoint(const Named& named) {
   constexpr int64_t kPortMax = 65'535;
   const EndpointAddress& endpoint = *named.endpoint;
@@ -83,11 +91,15 @@ void set_log_level(LaunchOptions& options) {
   options.keys.set("log.level", level);
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 /// Notes that a flag needs a plugin which is not there.
 void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
                  const std::string& plugin) {
-  std::error_code ignored;
-  if (std::filesystem::exists(context.plugins / (plugin + ".so"), ignored)) return;
+  if (is_there(context.plugins / (plugin + ".so"))) return;
   options.refuse(flag, " is not served: it needs the plugin ", plugin, ", which is not in ",
                  context.plugins.string());
 }
@@ -163,6 +175,47 @@ Status set_redis_cache(LaunchOptions& options, const std::map<std::string, std::
   return {};
 }
 
+/// The plugin for one kind of what was made for Triton, if a directory was given or an installed Triton has one.
+/// \returns whether it is used
+bool use_directory(LaunchOptions& options, const LaunchContext& context, const Directory& kind,
+                   const std::optional<std::string>& given) {
+  const std::filesystem::path usual = context.triton / kind.folder;
+  if (given) {
+    need_plugin(options, context, kind.flag, kind.plugin);
+  } else if (!is_there(usual) || !is_there(context.plugins / cat(kind.plugin, ".so"))) {
+    return false;
+  }
+  options.keys.set(cat("plugin.", kind.instance, ".use"), kind.plugin);
+  options.keys.add(cat("plugin.", kind.instance, ".directories"), given ? *given : usual.string());
+  return true;
+}
+
+void set_foreign(LaunchOptions& options, const LaunchContext& context) {
+  if (options.backend_directory) {
+    options.keys.set("plugin.dynamic.backend_directory", *options.backend_directory);
+  }
+  const bool backends =
+      use_directory(options, context, {"--backend-directory", "triton", "backends/triton", "backends"},
+                    options.backend_directory);
+  // By it backends ask other models.
+  if (backends && is_there(context.plugins / "frontends/c_api.so")) {
+    options.keys.set("plugin.c_api.use", "frontends/c_api");
+  }
+  use_directory(options, context, {"--repoagent-directory", "agents", "agents/triton", "repoagents"},
+                options.agent_directory);
+}
+
+/// A cache made for Triton.
+void set_foreign_cache(LaunchOptions& options, const LaunchContext& context, const std::string& name,
+                       const std::map<std::string, std::string>& settings) {
+  need_plugin(options, context, cat("--cache-config=", name), "caches/triton");
+  options.keys.set("plugin.cache.use", "caches/triton");
+  options.keys.set("plugin.cache.name", name);
+  options.keys.add("plugin.cache.directories",
+                   options.cache_directory ? *options.cache_directory : (context.triton / "caches").string());
+  for (const auto& [setting, value] : settings) options.keys.put("plugin.cache.settings", setting, value);
+}
+
 Status set_cache(LaunchOptions& options, const LaunchContext& context) {
   if (!options.old_cache_size.empty()) {
     if (!options.caches.empty()) {
@@ -173,15 +226,21 @@ Status set_cache(LaunchOptions& options, const LaunchContext& context) {
     if (options.old_cache_size == "0") return {};
     options.caches["local"]["size"] = options.old_cache_size;
   }
-  if (options.caches.empty()) return {};
+  if (options.caches.empty()) {
+    if (options.cache_directory) options.warn("--cache-directory has no effect without --cache-config");
+    return {};
+  }
   if (options.caches.size() > 1) {
     return invalid_argument(
         "found multiple cache configurations, but only a single cache is currently supported");
   }
   const auto& [name, settings] = *options.caches.begin();
   if (name != "local" && name != "redis") {
-    options.refuse("--cache-config=", name, " is not served: caches are local and redis");
+    set_foreign_cache(options, context, name, settings);
     return {};
+  }
+  if (options.cache_directory) {
+    options.warn("--cache-directory has no effect: the cache ", name, " is Atoll's own");
   }
   need_plugin(options, context, cat("--cache-config=", name), cat("caches/", name));
   options.keys.set("plugin.cache.use", cat("caches/", name));
@@ -287,6 +346,7 @@ LaunchContext launch_context_of(const std::filesystem::path& launcher) {
   return {.atoll = bin / "atoll",
           .manifest = root / "etc/atoll/atoll.toml",
           .plugins = root / "lib/atoll/plugins",
+          .triton = "/opt/tritonserver",
           .environment = [](const char* name) -> const char* { return ::getenv(name); }};
 }
 
@@ -295,6 +355,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   ATOLL_RETURN_IF_ERROR(set_control(options, context));
   set_log_level(options);
   set_rate_limiter(options, context);
+  set_foreign(options, context);
   ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);
   set_trace(options);

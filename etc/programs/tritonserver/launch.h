@@ -16,6 +16,7 @@ struct LaunchContext {
   std::filesystem::path atoll;     ///< the program to start
   std::filesystem::path manifest;  ///< the default manifest, whose instances the flags set
   std::filesystem::path plugins;   ///< folder with <role>/<name>.so
+  std::filesystem::path triton;    ///< of an installed Triton: backends, repoagents and caches by default
   EnvironmentLookup environment;
 };
 

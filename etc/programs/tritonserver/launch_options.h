@@ -60,6 +60,10 @@ struct LaunchOptions {
   bool rate_limit = false;
   std::vector<std::string> rate_limit_resources;
 
+  std::optional<std::string> backend_directory;  ///< of what was made for Triton; null: not given
+  std::optional<std::string> agent_directory;
+  std::optional<std::string> cache_directory;
+
   /// Settings by cache; more than one cache is an error.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> caches;
   std::string old_cache_size;  ///< of --response-cache-byte-size; empty: not given

@@ -106,8 +106,15 @@ const MappedCase kMapped[] = {
     {{"--response-cache-byte-size=1048576"},
      {"plugin.cache.size=\"1048576B\"", "plugin.cache.use=\"caches/local\""}},
     {{"--response-cache-byte-size=0"}, {}},
-    {{"--backend-directory=/opt/tritonserver/backends"},
-     {"plugin.dynamic.backend_directory=\"/opt/tritonserver/backends\""}},
+    {{"--backend-directory=/b"},
+     {"plugin.c_api.use=\"frontends/c_api\"", "plugin.dynamic.backend_directory=\"/b\"",
+      "plugin.triton.directories=[\"/b\"]", "plugin.triton.use=\"backends/triton\""}},
+    {{"--repoagent-directory=/a"},
+     {"plugin.agents.directories=[\"/a\"]", "plugin.agents.use=\"agents/triton\""}},
+    {{"--cache-config=mine,size=7", "--cache-config=mine,a=b", "--cache-directory=/c"},
+     {"plugin.cache.directories=[\"/c\"]", "plugin.cache.name=\"mine\"",
+      R"(plugin.cache.settings={"a" = "b", "size" = "7"})", "plugin.cache.use=\"caches/triton\""}},
+    {{"--cache-directory=/c"}, {}},
     {{"--metrics-interval-ms=100.7"}, {"plugin.metrics.interval=\"100ms\""}},
     {{"--metrics-config=counter_latencies=no", "--metrics-config=summary_latencies=TRUE",
       "--metrics-config=histogram_latencies=true"},
@@ -132,6 +139,24 @@ TEST(Launch, FlagsSetKeys) {
     EXPECT_EQ(launch.failure, "") << c.flags[0];
     EXPECT_EQ(beyond_defaults(fixture, launch), c.settings) << c.flags[0] << launch.parse_text;
   }
+}
+
+TEST(Launch, UsesWhatAnInstalledTritonHas) {
+  LauncherFixture fixture;
+  const std::string triton = fixture.at("opt/tritonserver");
+  for (const char* folder : {"backends", "repoagents", "caches"}) {
+    fixture.add_folder(cat("opt/tritonserver/", folder));
+  }
+  EXPECT_EQ(beyond_defaults(fixture, fixture.serve({"--cache-config=mine,size=7"})),
+            (Texts{cat("plugin.agents.directories=[\"", triton, "/repoagents\"]"),
+                   "plugin.agents.use=\"agents/triton\"", "plugin.c_api.use=\"frontends/c_api\"",
+                   cat("plugin.cache.directories=[\"", triton, "/caches\"]"), "plugin.cache.name=\"mine\"",
+                   R"(plugin.cache.settings={"size" = "7"})", "plugin.cache.use=\"caches/triton\"",
+                   cat("plugin.triton.directories=[\"", triton, "/backends\"]"),
+                   "plugin.triton.use=\"backends/triton\""}));
+  fixture.remove("lib/atoll/plugins/backends/triton.so");
+  fixture.remove("lib/atoll/plugins/agents/triton.so");
+  EXPECT_THAT(beyond_defaults(fixture, fixture.serve({})), IsEmpty());
 }
 
 TEST(Launch, Traces) {
@@ -193,6 +218,7 @@ TEST(Launch, WarnsOfWhatHasNoEffectAndWhatIsDeprecated) {
       {"--metrics-config=colour=red", "--metrics-config colour is not known and has no effect"},
       {"--metrics-config=summary_quantiles=0.5",
        "Invalid option: [0.5]. No ':' delimiter found. Expected format is <quantile>:<error>"},
+      {"--cache-directory=/c", "--cache-directory has no effect without --cache-config"},
       {"--rate-limit-resource=R1:1",
        "--rate-limit-resource has no effect without --rate-limit=execution_count"},
       {"--strict-model-config=true",
@@ -246,12 +272,6 @@ const RefusedCase kRefused[] = {
     {"--allow-gpu-metrics=true",
      "--allow-gpu-metrics=true is not served: no metrics of GPUs are collected; run NVIDIA's DCGM exporter "
      "beside the server"},
-    {"--repoagent-directory=/opt",
-     "--repoagent-directory is not served: there are no repository agents; check or prepare the models "
-     "before the server starts"},
-    {"--cache-config=mine,size=1048576", "--cache-config=mine is not served: caches are local and redis"},
-    {"--cache-directory=/opt",
-     "--cache-directory is not served: response caches are Atoll's plugins, of role caches; leave it out"},
     {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "
@@ -283,6 +303,8 @@ TEST(Launch, EndpointsThatAreAllowedMustBePossible) {
 
 TEST(Launch, ThereIsOneCache) {
   LauncherFixture fixture;
+  EXPECT_THAT(fixture.serve({"--cache-config=local,size=1048576", "--cache-directory=/c"}).warnings,
+              ElementsAre("--cache-directory has no effect: the cache local is Atoll's own"));
   EXPECT_EQ(
       fixture.serve({"--cache-config=local,size=1048576", "--cache-config=redis,host=h"}).failure,
       "error: creating server: Invalid argument - found multiple cache configurations, but only a single cache "
@@ -321,6 +343,9 @@ TEST(Launch, RefusesWhatNeedsAPluginThatIsNotThere) {
                {"--model-control-mode=explicit", "control/explicit"},
                {"--rate-limit=execution_count", "admission/rate_limiter"},
                {"--cache-config=local", "caches/local", ",size=1048576"},
+               {"--cache-config=mine", "caches/triton", ",size=1048576"},
+               {"--backend-directory", "backends/triton", "=/b"},
+               {"--repoagent-directory", "agents/triton", "=/a"},
                {"--http-restricted-api", "security/keys", "=health:k=secret"},
                {"--grpc-restricted-protocol", "security/keys", "=health:k=secret"}};
   for (const Case& c : cases) {

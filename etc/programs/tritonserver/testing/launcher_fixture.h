@@ -28,8 +28,9 @@ class LauncherFixture {
   LauncherFixture() {
     std::filesystem::create_directories(repository());
     file("notes.txt");
-    for (const char* plugin : {"control/poll", "control/explicit", "admission/rate_limiter", "caches/local",
-                               "caches/redis", "security/keys"}) {
+    for (const char* plugin :
+         {"control/poll", "control/explicit", "admission/rate_limiter", "caches/local", "caches/redis",
+          "caches/triton", "security/keys", "backends/triton", "agents/triton", "frontends/c_api"}) {
       file(cat("lib/atoll/plugins/", plugin, ".so"));
     }
   }
@@ -37,6 +38,7 @@ class LauncherFixture {
   std::string repository() const { return (root_.path() / "models").string(); }
   std::string at(std::string_view name) const { return (root_.path() / name).string(); }
   void remove(std::string_view name) const { std::filesystem::remove(root_.path() / name); }
+  void add_folder(std::string_view name) const { std::filesystem::create_directories(root_.path() / name); }
 
   /// Runs the flags as they are.
   Launch run(std::vector<std::string> flags) const {
@@ -47,6 +49,7 @@ class LauncherFixture {
     std::ostringstream err;
     Launch launch;
     LaunchContext context = launch_context_of(root_.path() / "bin/tritonserver");
+    context.triton = root_.path() / "opt/tritonserver";
     context.environment = [this](const char* name) -> const char* {
       auto found = environment.find(name);
       return found == environment.end() ? nullptr : found->second.c_str();
