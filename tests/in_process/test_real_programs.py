@@ -5,8 +5,6 @@ import json
 import os
 import pathlib
 import re
-import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -17,13 +15,11 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
-from support.server import BUILD, ROOT
+from support.triton_program import LIBRARIES, WAIT_S, TritonProgram
 from support.waiting import eventually
 
-LIBRARIES = BUILD / "lib" / "atoll"
 PERF_ANALYZER = pathlib.Path(sys.executable).parent / "perf_analyzer"
 CUDA_RUNTIME = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cuda_runtime" / "lib"
-WAIT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -47,43 +43,16 @@ def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     assert int(client) > 100 and int(succeeded) >= int(client) and "error" not in done.stdout.lower(), done
 
 
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def program(repository, tmp_path_factory):
-    """Triton's server; {"http": address, ...}"""
-    folder = tmp_path_factory.mktemp("program")
-    (site, ) = (ROOT / "build/peers/triton").glob("lib/python3*/site-packages")
-    # It is linked to the library by the name that its package gave it: one that is empty, and needs ours.
-    (renamed, ) = (site / "nvidia_pytriton.libs").glob("libtritonserver-*.so")
-    (folder / "empty.c").write_text("int empty;\n")
-    subprocess.run(["cc", "-shared", "-fPIC", folder / "empty.c", "-o", folder / renamed.name, f"-Wl,-soname,{renamed.name}",
-                    "-Wl,--no-as-needed", f"-L{LIBRARIES}", "-l:libtritonserver.so"], check=True)
-    ports = {name: free_port() for name in ("http", "grpc", "metrics")}
-    command = [site / "pytriton/tritonserver/bin/tritonserver", f"--model-repository={repository}",
-               f"--backend-directory={folder}", "--model-control-mode=explicit", "--load-model=*",
-               *(f"--{name}-{key}={value}" for name, port in ports.items() for key, value in (("address", "127.0.0.1"), ("port", port)))]
-    with open(folder / "log", "w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={
-            **os.environ, "LD_PRELOAD": str(folder / renamed.name),
-            "LD_LIBRARY_PATH": f"{LIBRARIES}:{pathlib.Path(sys.base_prefix) / 'lib'}"})
-
-    def started():
-        assert process.poll() is None, (folder / "log").read_text()
-        return "Started Metrics Service" in (folder / "log").read_text()
-    eventually(started, WAIT_S)
-    yield {name: f"127.0.0.1:{port}" for name, port in ports.items()}
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(WAIT_S) == 0, (folder / "log").read_text()
+    backends = tmp_path_factory.mktemp("backends")
+    with TritonProgram(repository, f"--backend-directory={backends}", "--model-control-mode=explicit", "--load-model=*") as running:
+        yield running.wait_ready()
 
 
 @pytest.mark.parametrize("protocol, module", [("grpc", grpcclient), ("http", httpclient)])
 def test_tritons_own_endpoints_answer_from_this_library(program, protocol, module):
-    with module.InferenceServerClient(program[protocol]) as client:
+    with program.client() if protocol == "grpc" else program.http_client() as client:
         assert client.is_server_ready() and client.is_model_ready("echo")
         metadata = client.get_server_metadata(**({"as_json": True} if protocol == "grpc" else {}))
         assert metadata["version"] != "2.51.0" and metadata["extensions"]
@@ -105,7 +74,7 @@ def test_tritons_own_endpoints_answer_from_this_library(program, protocol, modul
 
 
 def test_its_metrics_are_ours(program):
-    page = urllib.request.urlopen(f"http://{program['metrics']}/metrics", timeout=WAIT_S).read().decode()
+    page = urllib.request.urlopen(f"http://{program.metrics_address}/metrics", timeout=WAIT_S).read().decode()
     assert re.search(r'nv_inference_request_success{model="echo",version="1"} \d', page)
-    config = json.loads(urllib.request.urlopen(f"http://{program['http']}/v2/models/echo/config", timeout=WAIT_S).read())
+    config = json.loads(urllib.request.urlopen(f"http://{program.http_address}/v2/models/echo/config", timeout=WAIT_S).read())
     assert config["max_batch_size"] == 8
