@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "atoll/runtime/shared_object.h"
 #include "atoll/status.h"
+#include "atoll/triton/foreign_library.h"
 #include "triton/core/tritonbackend.h"
 
 namespace atl::triton {
@@ -28,23 +28,20 @@ struct EntryPoints {
 /// Open as long as this object lives. Move-only. [any]
 class BackendLibrary {
  public:
-  /// Opens it so that nobody else sees its symbols, every one of them bound. Runs its initialisers. [worker]
-  /// Errors: FAILED_PRECONDITION "unable to load shared library: <the dynamic linker's reason>"; INVALID_ARGUMENT
-  /// "unable to find required entrypoint '<name>' in shared library: <path>: ...".
+  /// Errors: as ForeignLibrary::open(); as ForeignLibrary::require() of execute. [worker]
   static Result<BackendLibrary> open(const std::string& path);
 
-  const std::string& path() const noexcept { return path_; }
+  const std::string& path() const noexcept { return library_.path(); }
   const EntryPoints& entries() const noexcept { return entries_; }
 
-  /// Closes it and says whether it is mapped all the same: by another who has it open, or because it can not be
-  /// unmapped. No other call follows.
-  bool close_and_look() noexcept;
-  /// It stays mapped until the process ends. No other call follows.
-  void leave_mapped() noexcept;
+  /// As ForeignLibrary's. No other call follows.
+  bool close_and_look() noexcept {
+    return library_.close_and_look(reinterpret_cast<const void*>(entries_.execute));
+  }
+  void leave_mapped() noexcept { library_.leave_mapped(); }
 
  private:
-  std::string path_;
-  runtime::SharedObject object_;
+  ForeignLibrary library_;
   EntryPoints entries_;
 };
 

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "atoll/triton/foreign_library.h"
+
 namespace atl::triton {
 namespace {
 
@@ -20,10 +22,6 @@ struct Place {
 };
 
 std::string library_name(std::string_view backend) { return cat("libtriton_", backend, ".so"); }
-
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;
-}
 
 bool is_file(const std::string& path) {
   std::error_code ignored;

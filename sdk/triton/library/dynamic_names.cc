@@ -1,4 +1,4 @@
-#include "backends/triton/library/elf.h"
+#include "dynamic_names.h"
 
 #include <elf.h>
 #include <fcntl.h>

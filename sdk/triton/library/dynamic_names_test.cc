@@ -1,4 +1,4 @@
-#include "backends/triton/library/elf.h"
+#include "dynamic_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace atl::triton {
 namespace {
 
-const std::string kRenamed = std::string(ATOLL_FIXTURE_BACKENDS) + "/renamed/libtriton_renamed.so";
+const std::string kFile = std::string(ATOLL_FIXTURE_LIBRARIES) + "/libtriton_renamed.so";
 
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -17,12 +17,12 @@ std::string bytes_of(const std::string& path) {
 }
 
 TEST(DynamicNames, OfASharedObject) {
-  DynamicNames names = read_dynamic_names(kRenamed).value();
+  DynamicNames names = read_dynamic_names(kFile).value();
   EXPECT_THAT(names.needed, testing::Contains("libtritonserver-0a1b2c3d.so"));
 }
 
 TEST(DynamicNames, ItsOwnNameIsWhereItSays) {
-  const std::string path = std::string(ATOLL_FIXTURE_BACKENDS) + "/libtriton_renamed_server.so";
+  const std::string path = std::string(ATOLL_FIXTURE_LIBRARIES) + "/libtriton_renamed_server.so";
   DynamicNames names = read_dynamic_names(path).value();
   EXPECT_EQ(names.soname, "libtritonserver-0a1b2c3d.so");
   EXPECT_EQ(bytes_of(path).substr(names.soname_offset, names.soname.size()), names.soname);
@@ -36,7 +36,7 @@ TEST(DynamicNames, WhatCanNotBeReadIsAnError) {
 }
 
 TEST(DynamicNames, AFileThatIsCutLeadsNowhere) {
-  const std::string whole = bytes_of(kRenamed);
+  const std::string whole = bytes_of(kFile);
   ASSERT_FALSE(whole.empty());
   for (size_t kept = 0; kept < whole.size(); kept += whole.size() / 211 + 1) {
     const std::string cut = whole.substr(0, kept);
@@ -45,7 +45,7 @@ TEST(DynamicNames, AFileThatIsCutLeadsNowhere) {
 }
 
 TEST(DynamicNames, AFileOfWrongBytesLeadsNowhere) {
-  std::string bytes = bytes_of(kRenamed);
+  std::string bytes = bytes_of(kFile);
   for (size_t at = 0; at < bytes.size() && at < 4096; at += 3) {
     const char before = bytes[at];
     bytes[at] = static_cast<char>(before ^ 0x7f);

@@ -1,14 +1,14 @@
-#include "backends/triton/library/server_alias.h"
+#include "server_alias.h"
 
 #include <gtest/gtest.h>
 
 #include "atoll/runtime/shared_object.h"
-#include "backends/triton/library/backend_library.h"
+#include "atoll/triton/foreign_library.h"
 
 namespace atl::triton {
 namespace {
 
-const std::string kRenamed = std::string(ATOLL_FIXTURE_BACKENDS) + "/renamed/libtriton_renamed.so";
+const std::string kRenamed = std::string(ATOLL_FIXTURE_LIBRARIES) + "/libtriton_renamed.so";
 
 TEST(ServerAlias, KnowsRenamedServers) {
   EXPECT_TRUE(is_renamed_server("libtritonserver-717102f0.so"));
@@ -18,10 +18,10 @@ TEST(ServerAlias, KnowsRenamedServers) {
   EXPECT_FALSE(is_renamed_server("libtriton_python.so"));
 }
 
-// Before any other test of this process has made the name known.
+// The name is known to the process from then on.
 TEST(ServerAlias, ABackendOfARenamedServerFindsThisOne) {
   EXPECT_FALSE(runtime::SharedObject::open(kRenamed).ok());
-  Result<BackendLibrary> library = BackendLibrary::open(kRenamed);
+  Result<ForeignLibrary> library = ForeignLibrary::open(kRenamed);
   ASSERT_TRUE(library.ok()) << library.status().text();
   Result<runtime::SharedObject> same = runtime::SharedObject::open(kRenamed);
   ASSERT_TRUE(same.ok()) << same.status().text();

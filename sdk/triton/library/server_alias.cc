@@ -1,4 +1,4 @@
-#include "backends/triton/library/server_alias.h"
+#include "server_alias.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "atoll/file_descriptor.h"
 #include "atoll/runtime/shared_object.h"
-#include "backends/triton/library/elf.h"
+#include "dynamic_names.h"
 
 // An empty shared object that needs libtritonserver.so, and whose own name is long.
 __asm__(
