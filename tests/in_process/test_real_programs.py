@@ -30,12 +30,20 @@ def repository(tmp_path_factory):
     return folder
 
 
-# With one request in flight: of more the tool keeps so many records a second that it does not get through them.
-@pytest.mark.parametrize("arguments", [(), ("--shared-memory=system", )], ids=str)
+# Windows of time are for one request in flight, and for a rate: of more in flight the tool keeps so many records of each window
+# that it does not get through them, while a count of requests ends.
+WINDOWS = ("-s", "999", "-p", "500", "-r", "3")
+
+
+@pytest.mark.parametrize("arguments", [
+    WINDOWS, (*WINDOWS, "--shared-memory=system"), (*WINDOWS, "--request-rate-range=2000"),
+    ("--concurrency-range=4", "--request-count=20000"),
+    ("--concurrency-range=16", "--request-count=20000", "--shared-memory=system"),
+], ids=" ".join)
 def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     (tmp_path / "lib").symlink_to(LIBRARIES)
     done = subprocess.run([PERF_ANALYZER, "-m", "echo", "--service-kind=triton_c_api", f"--triton-server-directory={tmp_path}",
-                           f"--model-repository={repository}", "-s", "999", "-p", "500", "-r", "3", *arguments],
+                           f"--model-repository={repository}", *arguments],
                           capture_output=True, text=True, timeout=WAIT_S, env={**os.environ, "LD_LIBRARY_PATH": str(CUDA_RUNTIME)})
     assert done.returncode == 0, done
     (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
