@@ -1,5 +1,7 @@
 #include "exchange.h"
 
+#include <utility>
+
 namespace atl::triton {
 namespace {
 
@@ -10,6 +12,27 @@ void end_outputs(TRITONBACKEND_Response& response) noexcept {
     pools().outputs.give_back(*output);
     output = next;
   }
+}
+
+/// Ends the handle, which is no more one of the unsent responses.
+TRITONBACKEND_Response& take(TRITONBACKEND_Request& exchange, TRITONBACKEND_Response& response) noexcept {
+  (response.previous == nullptr ? exchange.responses : response.previous->next) = response.next;
+  if (response.next != nullptr) response.next->previous = response.previous;
+  end_outputs(response);
+  response.exchange.store(nullptr, std::memory_order_release);
+  return response;
+}
+
+void append(TRITONBACKEND_Request& exchange, TRITONBACKEND_Response& response) noexcept {
+  SinkCalls& calls = exchange.sink_calls;
+  response.next = nullptr;
+  (calls.first == nullptr ? calls.first : calls.last->next) = &response;
+  calls.last = &response;
+}
+
+TRITONBACKEND_Response& enqueue(TRITONBACKEND_Request& exchange, TRITONBACKEND_Response& response) noexcept {
+  append(exchange, take(exchange, response));
+  return response;
 }
 
 }  // namespace
@@ -51,23 +74,6 @@ TRITONBACKEND_Response& add_response(TRITONBACKEND_Request& exchange) noexcept {
   return response;
 }
 
-Response& take_response(TRITONBACKEND_Request& exchange, TRITONBACKEND_Response& response) noexcept {
-  (response.previous == nullptr ? exchange.responses : response.previous->next) = response.next;
-  if (response.next != nullptr) response.next->previous = response.previous;
-  end_outputs(response);
-  Response& taken = *response.response;
-  response.exchange.store(nullptr, std::memory_order_release);
-  pools().responses.give_back(response);
-  return taken;
-}
-
-void discard_responses(TRITONBACKEND_Request& exchange) noexcept {
-  while (exchange.responses != nullptr) {
-    exchange.sink->discard(&take_response(exchange, *exchange.responses));
-    --exchange.references;
-  }
-}
-
 void end_states(TRITONBACKEND_Request& exchange) noexcept {
   for (TRITONBACKEND_State* state = exchange.states; state != nullptr;) {
     TRITONBACKEND_State* next = state->next;
@@ -79,39 +85,84 @@ void end_states(TRITONBACKEND_Request& exchange) noexcept {
 }
 
 void close(TRITONBACKEND_Request& exchange, Channel as) noexcept {
-  discard_responses(exchange);
+  while (exchange.responses != nullptr) {
+    enqueue(exchange, *exchange.responses).is_dropped = true;
+    --exchange.references;
+  }
   exchange.channel = as;
   exchange.was_cancelled = exchange.origin->cancelled();
 }
 
-void send(TRITONBACKEND_Request& exchange, ExchangeLock& lock, Response* response, uint32_t flags) noexcept {
-  if (response != nullptr) {
-    ++exchange.responses_sent;
-    exchange.answer = response->error.code();
-  }
+void call_sink(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+  SinkCalls& calls = exchange.sink_calls;
+  if (calls.is_calling || (calls.first == nullptr && !calls.ends)) return;
+  calls.is_calling = true;
+  calls.caller = std::this_thread::get_id();
+  ++exchange.references;
   ResponseSink& sink = *exchange.sink;
-  if ((flags & kFinal) == 0) {
-    sink.send(response, flags);
-    return;
+  while (TRITONBACKEND_Response* next = calls.first) {
+    calls.first = next->next;
+    lock.unlock();
+    if (next->is_dropped) {
+      sink.discard(next->response);
+    } else {
+      sink.send(next->response, next->flags);
+    }
+    pools().responses.give_back(*next);
+    lock.lock();
   }
+  if (std::exchange(calls.ends, false)) {
+    lock.unlock();
+    sink.send(nullptr, kFinal);
+    lock.lock();
+  }
+  calls.is_calling = false;
+  calls.are_done.notify_all();
+  drop_reference(exchange, lock);
+}
+
+void send(TRITONBACKEND_Request& exchange, ExchangeLock& lock, TRITONBACKEND_Response& response,
+          uint32_t flags) noexcept {
+  ++exchange.responses_sent;
+  exchange.answer = response.response->error.code();
+  const bool is_final = (flags & kFinal) != 0;
+  TRITONBACKEND_Response& sent = is_final ? take(exchange, response) : enqueue(exchange, response);
+  sent.is_dropped = false;
+  sent.flags = flags;
+  if (is_final) {
+    close(exchange, Channel::kEnded);
+    append(exchange, sent);
+  }
+  call_sink(exchange, lock);
+}
+
+void discard(TRITONBACKEND_Request& exchange, ExchangeLock& lock, TRITONBACKEND_Response& response) noexcept {
+  enqueue(exchange, response).is_dropped = true;
+  call_sink(exchange, lock);
+}
+
+void send_end(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   close(exchange, Channel::kEnded);
-  lock.unlock();
-  sink.send(response, flags);
+  exchange.sink_calls.ends = true;
+  call_sink(exchange, lock);
+}
+
+void send_failure(TRITONBACKEND_Request& exchange, ExchangeLock& lock, Status failure) noexcept {
+  TRITONBACKEND_Response& response = add_response(exchange);
+  response.response->error = std::move(failure);
+  --exchange.references;
+  send(exchange, lock, response, kFinal);
 }
 
 void answer_forgotten(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
-  Response* response = exchange.sink->new_response();
-  response->error =
-      internal_error("the backend released request '", exchange.origin->id, "' without a final response");
-  send(exchange, lock, response, kFinal);
+  send_failure(
+      exchange, lock,
+      internal_error("the backend released request '", exchange.origin->id, "' without a final response"));
 }
 
 void drop_reference(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   if (!lock.owns_lock()) lock.lock();
-  if (exchange.references == 1 && exchange.channel == Channel::kOpen) {
-    answer_forgotten(exchange, lock);
-    lock.lock();
-  }
+  if (exchange.references == 1 && exchange.channel == Channel::kOpen) answer_forgotten(exchange, lock);
   if (--exchange.references != 0) return;
   lock.unlock();
   pools().requests.give_back(exchange);

@@ -71,6 +71,12 @@ void show(const TRITONBACKEND_Output& output, TRITONSERVER_DataType* datatype, c
 
 namespace atl::triton {
 
+bool has_open_outputs(const TRITONBACKEND_Response& response) noexcept {
+  const TRITONBACKEND_Output* output = response.first_output;
+  while (output != nullptr && output->memory != Memory::kNone) output = output->next;
+  return output != nullptr;
+}
+
 Status complete_outputs(TRITONBACKEND_Response& response) noexcept {
   for (TRITONBACKEND_Output* output = response.first_output; output != nullptr; output = output->next) {
     Buffer none;
@@ -112,8 +118,8 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
                                                int64_t* memory_type_id) {
   set(buffer, nullptr);
   const bool has_null = any_null(buffer, memory_type, memory_type_id);
-  const Locked exchange(output);
-  if (!exchange || has_null) return refuse(__func__, "output", output, has_null);
+  const Locked exchange(output, SinkUse::kResponses);
+  if (!exchange || has_null) return exchange.refusal(__func__, "output", output, has_null);
   if (!is_memory_type(*memory_type)) return unknown_memory_type(*memory_type);
   if (output->memory != Memory::kNone) {
     return guarded([&] {

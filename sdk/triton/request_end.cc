@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "exchange.h"
+#include "in_process_request.h"
 
 namespace atl::triton {
 
@@ -15,6 +16,7 @@ OpenRequest open_request(Request& request) noexcept {
   handle.references = 1;
   handle.origin = &request;
   handle.sink = request.sink;
+  handle.sink_calls.may_overlap = static_cast<ResponseSink*>(use_of(request)) == request.sink;
   handle.model = request.model == nullptr ? nullptr : &request.model->info();
   handle.execution = {};
   handle.trace = nullptr;
@@ -44,7 +46,7 @@ void end_hold(TRITONBACKEND_Request& exchange) noexcept {
   end_states(exchange);
 }
 
-/// The lock is held.
+/// The lock is held; it is not afterwards.
 void release_all(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   Request& request = *exchange.origin;
   end_hold(exchange);
@@ -64,6 +66,7 @@ TRITONSERVER_Error* reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lo
   }
   if (TRITONSERVER_Error* error = closed(exchange); error != nullptr) return error;
   close(exchange, Channel::kRescheduled);
+  call_sink(exchange, lock);
   end_hold(exchange);
   lock.unlock();
   // From here on the request may be executed, and answered, by another thread.
@@ -88,17 +91,14 @@ bool is_held(const OpenRequest& open) noexcept {
 }
 
 bool end_request(const OpenRequest& open, Status failure, InferenceReporter* reporter) noexcept {
-  Locked exchange(open.handle);
+  Locked exchange(open.handle, SinkUse::kNobody);
   if (!exchange || exchange->use.load(std::memory_order_relaxed) != open.use) return false;
   if (!std::exchange(exchange->is_reported, true) && reporter != nullptr) {
     exchange->execution = {reporter, {}, false, failure.code() == Code::kCancelled};
   }
   report_execution(*exchange);
   if (exchange->channel == Channel::kOpen) {
-    Response* response = exchange->sink->new_response();
-    response->error = std::move(failure);
-    send(*exchange, exchange.lock(), response, kFinal);
-    exchange.lock().lock();
+    send_failure(*exchange, exchange.lock(), std::move(failure));
   }
   release_all(*exchange, exchange.lock());
   return true;
@@ -114,8 +114,10 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
     return invalid_argument("release flags ", release_flags, " are unknown");
   }
   Locked exchange(request);
-  if (!exchange) return refuse_change(__func__, request);
-  if (release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE) return reschedule(*exchange, exchange.lock());
+  const bool is_rescheduled = release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
+  if (is_rescheduled) (void)exchange.wait_for_sink(request, SinkUse::kNobody);
+  if (!exchange) return exchange.refusal(__func__, request);
+  if (is_rescheduled) return reschedule(*exchange, exchange.lock());
   release_all(*exchange, exchange.lock());
   return nullptr;
 }

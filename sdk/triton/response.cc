@@ -30,8 +30,8 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
                                               TRITONBACKEND_Request* request) {
   if (any_null(response, request)) return null_argument(__func__);
   *response = nullptr;
-  const Locked exchange(request);
-  if (!exchange) return refuse_change(__func__, request);
+  const Locked exchange(request, SinkUse::kResponses);
+  if (!exchange) return exchange.refusal(__func__, request);
   if (TRITONSERVER_Error* error = closed(*exchange); error != nullptr) return error;
   *response = &add_response(*exchange);
   return nullptr;
@@ -40,7 +40,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseNew(TRITONBACKEND_Response** response,
 TRITONSERVER_Error* TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response* response) {
   Locked exchange(response);
   if (!exchange) return refuse(__func__, "response", response, false);
-  exchange->sink->discard(&take_response(*exchange, *response));
+  discard(*exchange, exchange.lock(), *response);
   drop_reference(*exchange, exchange.lock());
   return nullptr;
 }
@@ -81,7 +81,8 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSetDoubleParameter(TRITONBACKEND_Respo
 TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response, const uint32_t send_flags,
                                                TRITONSERVER_Error* error) {
   Locked exchange(response);
-  if (!exchange) return refuse(__func__, "response", response, false);
+  if (exchange && has_open_outputs(*response)) exchange.wait_for_sink(response, SinkUse::kResponses);
+  if (!exchange) return exchange.refusal(__func__, "response", response, false);
   const bool known = (send_flags & ~uint32_t{TRITONSERVER_RESPONSE_COMPLETE_FINAL}) == 0;
   atl::Status failure;
   if (error != nullptr) {
@@ -89,12 +90,11 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseSend(TRITONBACKEND_Response* response,
   } else if (known) {
     failure = complete_outputs(*response);
   }
-  Response& answer = take_response(*exchange, *response);
-  answer.error = std::move(failure);
+  response->response->error = std::move(failure);
   if (known) {
-    send(*exchange, exchange.lock(), &answer, send_flags);
+    send(*exchange, exchange.lock(), *response, send_flags);
   } else {
-    exchange->sink->discard(&answer);
+    discard(*exchange, exchange.lock(), *response);
   }
   drop_reference(*exchange, exchange.lock());
   return known ? nullptr

@@ -32,7 +32,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_Respons
   Locked exchange(factory);
   if (!exchange) return refuse(__func__, "response factory", factory, false);
   if (TRITONSERVER_Error* error = closed(*exchange); error != nullptr) return error;
-  if (send_flags != 0) send(*exchange, exchange.lock(), nullptr, atl::kFinal);
+  if (send_flags != 0) send_end(*exchange, exchange.lock());
   return nullptr;
 }
 
@@ -49,9 +49,9 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_Respo
 TRITONSERVER_Error* TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response** response,
                                                          TRITONBACKEND_ResponseFactory* factory) {
   set(response, nullptr);
-  const Locked exchange(factory);
+  const Locked exchange(factory, SinkUse::kResponses);
   if (!exchange || any_null(response))
-    return refuse(__func__, "response factory", factory, any_null(response));
+    return exchange.refusal(__func__, "response factory", factory, any_null(response));
   if (TRITONSERVER_Error* error = closed(*exchange); error != nullptr) return error;
   *response = &add_response(*exchange);
   return nullptr;

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "atoll/model.h"
 #include "atoll/request.h"
@@ -26,6 +28,18 @@ enum class Channel : uint8_t {
   kOpen,         ///< more may be sent
   kEnded,        ///< the final one was sent
   kRescheduled,  ///< the request went back to its scheduler: what is sent now would be of another execution
+};
+
+/// What the sink of a request is still to be called for, in this order, by the one thread that calls it at a time: no
+/// lock is held meanwhile, because a program's callback may wait for what another thread does with the same request.
+struct SinkCalls {
+  bool is_calling = false;
+  std::thread::id caller;
+  TRITONBACKEND_Response* first = nullptr;  ///< responses to send or to discard
+  TRITONBACKEND_Response* last = nullptr;
+  bool ends = false;                 ///< then the final flag alone
+  bool may_overlap = false;          ///< responses may be made, and their memory given, while it is called
+  std::condition_variable are_done;  ///< nobody calls it
 };
 
 /// What TRITONBACKEND_ModelInstanceReportStatistics said.
@@ -71,6 +85,7 @@ struct TRITONBACKEND_Request {
   const atl::ModelInfo* model = nullptr;  ///< null: not known
   atl::triton::ReportedExecution execution;
   TRITONBACKEND_Response* responses = nullptr;  ///< that were not sent
+  atl::triton::SinkCalls sink_calls;
   TRITONBACKEND_State* states = nullptr;
   TRITONSERVER_InferenceTrace* trace = nullptr;  ///< null: it was not asked for, or there is none
 
