@@ -12,16 +12,24 @@ Result<std::shared_ptr<ForeignBackend>> BackendStore::get(const LibraryFile& fil
   if (seat->library == nullptr || was_replaced) {
     Result<BackendLibrary> library = BackendLibrary::open(file.path);
     if (!library.ok()) return std::move(library).status();
-    seat->library = &keep(std::move(library).value());
+    seat->library = keep(std::move(library).value());
     seat->file = identity.ok() ? *identity : runtime::FileIdentity();
     seat->backend = nullptr;
+    seat->failed.reset();
   }
-  auto backend =
-      ForeignBackend::create(*seat->library, {name, file.artifacts, std::move(config_json)}, memory_, log_);
-  if (!backend.ok()) return std::move(backend).status().note(cat("backend '", name, "'"));
-  log_.info("backend '", name, "' is ", file.path, file.script.empty() ? "" : " with ", file.script,
-            was_replaced ? "; its file was replaced, models that are loaded keep the one before" : "");
-  seat->backend = std::move(backend).value();
+  if (!seat->failed.expired()) {
+    return unavailable("backend '", name, "' has not returned from being initialized, and was left behind");
+  }
+  auto backend = std::make_shared<ForeignBackend>(
+      seat->library, ForeignBackend::Identity{name, file.artifacts, std::move(config_json)}, around_, calls_);
+  if (Status status = backend->initialize(); !status.ok()) {
+    seat->failed = backend->presence();
+    return status;
+  }
+  around_->log.info(
+      "backend '", name, "' is ", file.path, file.script.empty() ? "" : " with ", file.script,
+      was_replaced ? "; its file was replaced, models that are loaded keep the one before" : "");
+  seat->backend = std::move(backend);
   return seat->backend;
 }
 
@@ -32,18 +40,21 @@ std::shared_ptr<BackendStore::Seat> BackendStore::seat_of(const LibraryFile& fil
   return seat;
 }
 
-const BackendLibrary& BackendStore::keep(BackendLibrary library) {
+std::shared_ptr<const BackendLibrary> BackendStore::keep(BackendLibrary library) {
   std::lock_guard lock(mutex_);
-  return libraries_.emplace_back(std::move(library));
+  return libraries_.emplace_back(std::make_shared<BackendLibrary>(std::move(library)));
 }
 
 void BackendStore::close() noexcept {
   seats_.clear();
-  for (BackendLibrary& library : libraries_) {
-    if (!unloads_) {
-      library.leave_mapped();
-    } else if (library.close_and_look()) {
-      log_.info(library.path(), " stays mapped: it is open elsewhere, or can not be unmapped");
+  for (const auto& library : libraries_) {
+    if (library->left_calls()->any) {
+      library->leave_mapped();
+      around_->log.warning(library->path(), " stays mapped: a call into it was left behind");
+    } else if (!unloads_) {
+      library->leave_mapped();
+    } else if (library->close_and_look()) {
+      around_->log.info(library->path(), " stays mapped: it is open elsewhere, or can not be unmapped");
     }
   }
   libraries_.clear();

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "atoll/testing/fake_log.h"
+#include "atoll/testing/fake_host.h"
 #include "atoll/testing/temporary_directory.h"
 
 namespace atl::triton {
@@ -26,7 +26,9 @@ class BackendStoreTest : public testing::Test {
   }
   test::TemporaryDirectory folder_;
   test::RecordingLog log_;
-  BackendStore store_{log_, true};
+  test::FakeHost host_;
+  LoadCalls calls_{host_.clock(), host_.executors(), 0};
+  BackendStore store_{std::make_shared<Surroundings>(log_, nullptr), calls_, true};
 };
 
 TEST_F(BackendStoreTest, OneForEachFileAndName) {

@@ -19,33 +19,37 @@ void apply_environment(BackendTraits& traits) {
 
 }  // namespace
 
-Result<std::shared_ptr<ForeignBackend>> ForeignBackend::create(const BackendLibrary& library,
-                                                               Identity identity, MemoryManager& memory,
-                                                               Log& log) {
-  std::shared_ptr<ForeignBackend> backend(new ForeignBackend(library, std::move(identity), memory, log));
-  ATOLL_RETURN_IF_ERROR(backend->initialize());
-  return backend;
-}
-
-ForeignBackend::ForeignBackend(const BackendLibrary& library, Identity identity, MemoryManager& memory,
-                               Log& log)
-    : library_(library), log_(log) {
+ForeignBackend::ForeignBackend(std::shared_ptr<const BackendLibrary> library, Identity identity,
+                               std::shared_ptr<Surroundings> around, LoadCalls& calls)
+    : library_(std::move(library)), around_(std::move(around)), calls_(calls) {
   handle_.name = std::move(identity.name);
   handle_.directory = std::move(identity.artifacts);
   handle_.config_json = std::move(identity.config_json);
-  handle_.memory.memory = &memory;
+  handle_.memory.memory = &around_->memory;
+}
+
+Status ForeignBackend::run(const char* function, std::function<Status()> call) const {
+  return calls_.run({name(), function, library_->left_calls(), around_}, std::move(call));
 }
 
 Status ForeignBackend::initialize() {
-  if (entries().initialize != nullptr) {
-    handle_.is_initializing = true;
-    Status status = call(entries().initialize, &handle_);
-    handle_.is_initializing = false;
-    if (!status.ok()) return status;
+  const std::string note = cat("backend '", name(), "'");
+  auto call_initialize = [self = shared_from_this(), note] {
+    self->handle_.is_initializing = true;
+    Status status = call(self->entries().initialize, &self->handle_);
+    self->handle_.is_initializing = false;
+    self->initialized_ = status.ok();
+    return std::move(status).note(note);
+  };
+  if (entries().initialize == nullptr) {
+    initialized_ = true;
+  } else {
+    ATOLL_RETURN_IF_ERROR(run("TRITONBACKEND_Initialize", call_initialize));
   }
-  initialized_ = true;
   if (entries().attributes != nullptr) {
-    ATOLL_RETURN_IF_ERROR(call(entries().attributes, &handle_, &attributes_));
+    ATOLL_RETURN_IF_ERROR(run("TRITONBACKEND_GetBackendAttribute", [self = shared_from_this(), note] {
+      return call(self->entries().attributes, &self->handle_, &self->attributes_).note(note);
+    }));
   }
   apply_environment(attributes_.traits);
   return {};
@@ -55,7 +59,7 @@ ForeignBackend::~ForeignBackend() {
   // One that failed half-way has something to undo if it left its state here, and may not expect the call if not.
   if (entries().finalize == nullptr || !(initialized_ || handle_.state != nullptr)) return;
   Status status = call(entries().finalize, &handle_);
-  if (!status.ok()) log_.error("backend '", handle_.name, "': failed finalizing: ", status.text());
+  if (!status.ok()) log().error("backend '", handle_.name, "': failed finalizing: ", status.text());
 }
 
 }  // namespace atl::triton

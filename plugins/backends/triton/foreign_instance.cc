@@ -9,9 +9,17 @@ namespace atl::triton {
 
 Result<std::unique_ptr<BackendInstance>> ForeignInstance::create(std::shared_ptr<ForeignModel> model,
                                                                  const InstanceSpec& spec) {
-  std::unique_ptr<ForeignInstance> instance(new ForeignInstance(std::move(model), spec));
-  ATOLL_RETURN_IF_ERROR(instance->initialize());
-  return std::unique_ptr<BackendInstance>(std::move(instance));
+  const ForeignBackend& backend = model->backend();
+  // The call's own, if it is left behind.
+  auto made = std::make_shared<std::unique_ptr<ForeignInstance>>(new ForeignInstance(std::move(model), spec));
+  if (backend.entries().instance_initialize == nullptr) {
+    (*made)->initialized_ = true;
+  } else {
+    ATOLL_RETURN_IF_ERROR(
+        backend.run("TRITONBACKEND_ModelInstanceInitialize", [made] { return (*made)->call_initialize(); }));
+  }
+  (*made)->handle_.reporter = spec.reporter;
+  return std::unique_ptr<BackendInstance>(std::move(*made));
 }
 
 ForeignInstance::ForeignInstance(std::shared_ptr<ForeignModel> model, const InstanceSpec& spec)
@@ -24,17 +32,13 @@ ForeignInstance::ForeignInstance(std::shared_ptr<ForeignModel> model, const Inst
   handle_.profiles = spec.profiles;
   handle_.secondary_devices = spec.secondary_devices;
   handle_.model = &model_->handle();
-  handle_.reporter = spec.reporter;
   if (spec.kind == InstanceKind::kGpu && model_->is_serial_per_device()) {
     turn_ = &model_->turn_on(spec.device_id);
   }
 }
 
-Status ForeignInstance::initialize() {
-  const EntryPoints& entries = model_->backend().entries();
-  if (entries.instance_initialize != nullptr) {
-    ATOLL_RETURN_IF_ERROR(call(entries.instance_initialize, &handle_));
-  }
+Status ForeignInstance::call_initialize() {
+  ATOLL_RETURN_IF_ERROR(call(model_->backend().entries().instance_initialize, &handle_));
   initialized_ = true;
   model_->note_memory(handle_.memory_usage);
   return {};

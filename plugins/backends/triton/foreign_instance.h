@@ -14,7 +14,7 @@ namespace atl::triton {
 /// From ModelInstanceInitialize to ModelInstanceFinalize.
 class ForeignInstance final : public BackendInstance {
  public:
-  /// Calls ModelInstanceInitialize. [worker] Errors: its own; INTERNAL it threw.
+  /// Calls ModelInstanceInitialize. [worker] Errors: its own; INTERNAL it threw; LoadCalls::run()
   static Result<std::unique_ptr<BackendInstance>> create(std::shared_ptr<ForeignModel> model,
                                                          const InstanceSpec& spec);
   ForeignInstance(const ForeignInstance&) = delete;
@@ -27,7 +27,7 @@ class ForeignInstance final : public BackendInstance {
 
  private:
   ForeignInstance(std::shared_ptr<ForeignModel> model, const InstanceSpec& spec);
-  Status initialize();
+  Status call_initialize();
   Status run(const Batch& batch) noexcept;
 
   std::shared_ptr<ForeignModel> model_;

@@ -9,15 +9,14 @@
 
 namespace atl::triton {
 
-ForeignModel::ForeignModel(std::shared_ptr<ForeignBackend> backend, const ModelSource& source,
-                           TRITONSERVER_Server* server)
+ForeignModel::ForeignModel(std::shared_ptr<ForeignBackend> backend, const ModelSource& source)
     : backend_(std::move(backend)) {
   handle_.name = source.name;
   handle_.version = static_cast<uint64_t>(source.version);
   handle_.directory = source.model_directory;
   handle_.backend = &backend_->handle();
   handle_.auto_complete = source.auto_complete;
-  handle_.server = server;
+  handle_.server = backend_->server();
 }
 
 ForeignModel::~ForeignModel() {
@@ -32,13 +31,19 @@ ForeignModel::~ForeignModel() {
 
 Status ForeignModel::initialize(const std::string& config) {
   ATOLL_RETURN_IF_ERROR(set_final_config(config));
-  const EntryPoints& entries = backend_->entries();
-  if (entries.model_initialize != nullptr) {
-    handle_.host = this;
-    Status status = call(entries.model_initialize, &handle_);
-    handle_.host = nullptr;
-    if (!status.ok()) return status;
+  if (backend_->entries().model_initialize == nullptr) {
+    initialized_ = true;
+    return {};
   }
+  return backend_->run("TRITONBACKEND_ModelInitialize",
+                       [self = shared_from_this()] { return self->call_initialize(); });
+}
+
+Status ForeignModel::call_initialize() {
+  handle_.host = this;
+  Status status = call(backend_->entries().model_initialize, &handle_);
+  handle_.host = nullptr;
+  if (!status.ok()) return status;
   initialized_ = true;
   note_memory(handle_.memory_usage);
   return {};

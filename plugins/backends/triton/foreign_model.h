@@ -15,17 +15,15 @@
 namespace atl::triton {
 
 /// From ModelInitialize to ModelFinalize. [worker]
-class ForeignModel final : private ModelHost {
+class ForeignModel final : public std::enable_shared_from_this<ForeignModel>, private ModelHost {
  public:
-  /// \param server  for requests to other models; null: they are refused
-  ForeignModel(std::shared_ptr<ForeignBackend> backend, const ModelSource& source,
-               TRITONSERVER_Server* server);
+  ForeignModel(std::shared_ptr<ForeignBackend> backend, const ModelSource& source);
   ForeignModel(const ForeignModel&) = delete;
   ForeignModel& operator=(const ForeignModel&) = delete;
   ~ForeignModel();
 
   /// Calls ModelInitialize, which may complete the configuration. Once.
-  /// Errors: its own; INTERNAL it threw, or `config` is none.
+  /// Errors: its own; INTERNAL it threw, or `config` is none; LoadCalls::run(), and then nothing follows.
   Status initialize(const std::string& config);
   /// As it is now, serialized.
   std::string config() const { return config_.SerializeAsString(); }
@@ -43,6 +41,7 @@ class ForeignModel final : private ModelHost {
   std::vector<MemoryUsage> memory_usage() const;
 
  private:
+  Status call_initialize();
   Status set_config(std::string_view json) noexcept override;
   Status show(const inference::ModelConfig& config);
 

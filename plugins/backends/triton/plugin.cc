@@ -1,12 +1,16 @@
 /// backends/triton: models whose backend is a shared object made for Triton.
 #include "atoll/plugin.h"
 
+#include "atoll/events.h"
 #include "atoll/triton/host.h"
+#include "backends/triton/load_calls.h"
 #include "backends/triton/server_link.h"
 #include "backends/triton/triton_backend.h"
 
 namespace atl::triton {
 namespace {
+
+using ServerState = ServerStateChanged::State;
 
 TritonOptions options_from(const Options& options) {
   return {options.get_strings("directories"), options.get_map("settings"),
@@ -16,23 +20,53 @@ TritonOptions options_from(const Options& options) {
 class TritonBackendPlugin final : public Plugin, public MetricSource {
  public:
   explicit TritonBackendPlugin(Host& host)
-      : log_scope_(host.log()),
-        server_(host),
-        backends_(host.log(), host.options().get_bool("unload")),
-        backend_(options_from(host.options()), backends_, &server_) {}
+      : host_(host),
+        log_scope_(host.log()),
+        server_(std::make_shared<ServerLink>(host)),
+        around_(std::make_shared<Surroundings>(host.log(), server_)),
+        calls_(host.clock(), host.executors(), host.options().get_duration_ns("load_timeout")),
+        backends_(around_, calls_, host.options().get_bool("unload")),
+        backend_(options_from(host.options()), backends_) {}
+  ~TritonBackendPlugin() override { around_->log.give_back(); }
 
-  Status start() override { return server_.open(); }
+  Status start() override {
+    Status status = open();
+    if (!status.ok()) close();
+    return status;
+  }
   void stop() override {
     // What backends do at their end may still ask the server.
     backends_.close();
-    server_.close();
+    close();
   }
   void collect(MetricSink& sink) const noexcept override { collect_metrics(sink); }
   Backend& backend() noexcept { return backend_; }
 
  private:
+  struct OnServerState {
+    LoadCalls& calls;
+    void operator()(const ServerStateChanged& event) const {
+      if (event.state == ServerState::kDraining) calls.hurry();
+    }
+  };
+
+  Status open() {
+    ATOLL_RETURN_IF_ERROR(calls_.open());
+    ATOLL_RETURN_IF_ERROR(server_->open());
+    return server_state_changed_.open(host_.events());
+  }
+  void close() {
+    server_state_changed_.reset();
+    server_->close();
+    calls_.close();
+  }
+
+  Host& host_;
   LogScope log_scope_;
-  ServerLink server_;
+  std::shared_ptr<ServerLink> server_;
+  std::shared_ptr<Surroundings> around_;
+  LoadCalls calls_;
+  Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{calls_}};
   BackendStore backends_;
   TritonBackend backend_;
 };
@@ -45,6 +79,10 @@ constexpr OptionTable kOptions{
     option_string_map("settings")
         .help(
             "Settings of backends, \"<backend>.<setting>\" = \"<value>\"; a key without a dot goes to all."),
+    option_duration("load_timeout", "30m")
+        .range("0s", "24h")
+        .help("How long a backend may take for each of the calls that initialise it, a model or an instance; "
+              "then the load fails, and the call is left behind with its thread. 0s: for ever."),
     option_bool("libraries_in_models", true)
         .help("Whether a model's own folders may hold its backend's shared object, which the server then "
               "runs."),

@@ -109,7 +109,7 @@ Result<std::unique_ptr<PendingModel>> TritonBackend::begin_load(const ModelSourc
     auto backend = backends_.get(*found, config.backend(), settings_json(settings, owner));
     if (!backend.ok()) return std::move(backend).status();
     return std::unique_ptr<PendingModel>(std::make_unique<OpenedModel>(
-        std::make_shared<ForeignModel>(std::move(backend).value(), source, server_), found->environment));
+        std::make_shared<ForeignModel>(std::move(backend).value(), source), found->environment));
   });
 }
 

@@ -20,9 +20,9 @@ struct TritonOptions {
 /// Finds, opens and calls them. All functions [worker].
 class TritonBackend final : public Backend {
  public:
-  /// \param server  for requests of backends to other models; null: they are refused. All of them outlive this.
-  TritonBackend(TritonOptions options, BackendStore& backends, TRITONSERVER_Server* server)
-      : options_(std::move(options)), backends_(backends), server_(server) {}
+  /// \param backends  outlives this
+  TritonBackend(TritonOptions options, BackendStore& backends)
+      : options_(std::move(options)), backends_(backends) {}
 
   /// Of no backend in particular.
   BackendTraits traits() const noexcept override { return {}; }
@@ -35,7 +35,6 @@ class TritonBackend final : public Backend {
  private:
   const TritonOptions options_;
   BackendStore& backends_;
-  TRITONSERVER_Server* const server_;
 };
 
 }  // namespace atl::triton

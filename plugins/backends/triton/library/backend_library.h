@@ -1,10 +1,12 @@
 /// A shared object made for Triton, with what it exports as a backend.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "atoll/status.h"
 #include "atoll/triton/foreign_library.h"
+#include "backends/triton/load_calls.h"
 #include "triton/core/tritonbackend.h"
 
 namespace atl::triton {
@@ -33,6 +35,8 @@ class BackendLibrary {
 
   const std::string& path() const noexcept { return library_.path(); }
   const EntryPoints& entries() const noexcept { return entries_; }
+  /// Never null.
+  const std::shared_ptr<LeftCalls>& left_calls() const noexcept { return left_calls_; }
 
   /// As ForeignLibrary's. No other call follows.
   bool close_and_look() noexcept {
@@ -43,6 +47,7 @@ class BackendLibrary {
  private:
   ForeignLibrary library_;
   EntryPoints entries_;
+  std::shared_ptr<LeftCalls> left_calls_ = std::make_shared<LeftCalls>();
 };
 
 }  // namespace atl::triton

@@ -1,4 +1,5 @@
 /// A backend that does what the names of backend, model and instance say, and records what it is called for.
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
@@ -9,22 +10,35 @@
 namespace {
 
 std::mutex mutex;
+std::condition_variable changed;
 std::string calls;
+int hanging = 0;
+bool is_released = false;
 int state;
 
 void record(const char* call) {
   std::lock_guard lock(mutex);
   calls += (calls.empty() ? "" : " ") + std::string(call);
+  changed.notify_all();
+}
+
+void hang() {
+  TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, "scripted.cc", 2, "a call hangs");
+  std::unique_lock lock(mutex);
+  ++hanging;
+  changed.notify_all();
+  changed.wait(lock, [] { return is_released; });
 }
 
 TRITONSERVER_Error* failure() {
   return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNSUPPORTED, "as it was told");
 }
 
-/// "fails_<step>", "throws_<step>", "fails_<step>_with_state"
+/// "fails_<step>", "throws_<step>", "fails_<step>_with_state", "hangs_<step>": until it is released
 TRITONSERVER_Error* act(const char* name, const char* step) {
   const std::string_view script(name);
   if (script == std::string("throws_") + step) throw std::runtime_error("as it was told");
+  if (script == std::string("hangs_") + step) hang();
   return script.starts_with(std::string("fails_") + step) ? failure() : nullptr;
 }
 
@@ -57,6 +71,21 @@ void finish(TRITONBACKEND_Request* request) {
 
 extern "C" TRITONBACKEND_ISPEC const char* scripted_calls() { return calls.c_str(); }
 extern "C" TRITONBACKEND_ISPEC void scripted_forget() { calls.clear(); }
+/// Until as many calls have hung.
+extern "C" TRITONBACKEND_ISPEC void scripted_await_hanging(int count) {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [count] { return hanging >= count; });
+}
+extern "C" TRITONBACKEND_ISPEC void scripted_release() {
+  std::lock_guard lock(mutex);
+  is_released = true;
+  changed.notify_all();
+}
+/// Until it was called.
+extern "C" TRITONBACKEND_ISPEC void scripted_await(const char* call) {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [call] { return calls.ends_with(call); });
+}
 
 TRITONSERVER_Error* TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
   record("Initialize");

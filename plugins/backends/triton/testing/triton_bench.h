@@ -1,6 +1,8 @@
 /// The plugin's parts without the plugin, and models for them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "atoll/proto/model_description.h"
 #include "atoll/runtime/shared_object.h"
+#include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_log.h"
 #include "atoll/triton/host.h"
 #include "backends/triton/triton_backend.h"
@@ -15,12 +18,28 @@
 
 namespace atl::triton {
 
-/// A backend with what it needs. \param directory  of backends
+/// A backend with what it needs.
 struct TritonParts {
-  TritonParts(Log& log, TritonOptions options)
-      : scope(log), store(log, true), backend(std::move(options), store, nullptr) {}
+  /// \param load_timeout_ns  on the clock of `host`, which no thread uses of its own accord; 0: none
+  TritonParts(Log& log, TritonOptions options, int64_t load_timeout_ns = 0,
+              test::FakeHost::Threads threads = test::FakeHost::Threads::kSimulated)
+      : scope(log),
+        around(std::make_shared<Surroundings>(log, nullptr)),
+        host("triton", threads),
+        calls(host.clock(), host.executors(), load_timeout_ns),
+        store(around, calls, true),
+        backend(std::move(options), store) {
+    EXPECT_TRUE(calls.open().ok());
+  }
+  ~TritonParts() {
+    store.close();
+    around->log.give_back();
+  }
 
   LogScope scope;
+  std::shared_ptr<Surroundings> around;
+  test::FakeHost host;
+  LoadCalls calls;
   BackendStore store;
   TritonBackend backend;
 };
