@@ -1,5 +1,6 @@
 /* The headers read as C. */
 #include "triton/core/tritonbackend.h"
+#include "triton/core/tritoncache.h"
 
 int c_header_check(void);
 
