@@ -1,6 +1,7 @@
 /* The headers read as C. */
 #include "triton/core/tritonbackend.h"
 #include "triton/core/tritoncache.h"
+#include "triton/core/tritonrepoagent.h"
 
 int c_header_check(void);
 
@@ -15,3 +16,4 @@ TRITONSERVER_Error* TRITONBACKEND_ModelBatchFinalize(void* userp) {
   (void)userp;
   return NULL;
 }
+#include "triton/core/tritoncache.h"

@@ -5,6 +5,19 @@
 using atl::triton::any_null;
 using atl::triton::null_argument;
 
+TRITONSERVER_Error* atl::triton::give_config(const std::string& json, uint32_t version,
+                                             TRITONSERVER_Message** message) noexcept {
+  *message = nullptr;
+  if (version != 1) {
+    return invalid_argument("model configuration version ", version,
+                            " not supported, supported versions are: 1");
+  }
+  return guarded([&]() -> TRITONSERVER_Error* {
+    *message = new TRITONSERVER_Message{json, false};
+    return nullptr;
+  });
+}
+
 TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Message** message,
                                                               const char* base, size_t byte_size) {
   if (message == nullptr || (base == nullptr && byte_size != 0)) return null_argument(__func__);

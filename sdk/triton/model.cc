@@ -39,12 +39,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelRepository(TRITONBACKEND_Model* model,
 TRITONSERVER_Error* TRITONBACKEND_ModelConfig(TRITONBACKEND_Model* model, const uint32_t config_version,
                                               TRITONSERVER_Message** model_config) {
   if (any_null(model, model_config)) return null_argument(__func__);
-  *model_config = nullptr;
-  if (config_version != 1) return unknown_config_version(config_version);
-  return guarded([&]() -> TRITONSERVER_Error* {
-    *model_config = new TRITONSERVER_Message{model->config_json, false};
-    return nullptr;
-  });
+  return give_config(model->config_json, config_version, model_config);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model* model,
