@@ -12,6 +12,12 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+void take_those_after(const std::string& prefix, const Settings& from, Settings* to) {
+  for (const auto& [key, value] : from) {
+    if (key.starts_with(prefix)) (*to)[key.substr(prefix.size())] = value;
+  }
+}
+
 std::string policy_name(const InstanceSpec& spec) {
   if (!spec.host_policy.empty()) return spec.host_policy;
   if (spec.kind == InstanceKind::kGpu) return cat("gpu_", spec.device_id);
@@ -26,16 +32,16 @@ std::string settings_json(const SettingsSource& source, std::string_view backend
                        {"min-compute-capability", "6.000000"},
                        {"default-max-batch-size", "4"}};
   if (source.model != nullptr) {
-    for (const auto& [key, value] : *source.model) settings[key] = value;
+    for (const auto& [key, value] : *source.model) {
+      if (!key.starts_with('.')) settings[key] = value;
+    }
+    take_those_after(cat(".", backend, "."), *source.model, &settings);
   }
   if (source.options != nullptr) {
     for (const auto& [key, value] : *source.options) {
       if (key.find('.') == std::string::npos) settings[key] = value;
     }
-    const std::string prefix = cat(backend, ".");
-    for (const auto& [key, value] : *source.options) {
-      if (key.starts_with(prefix)) settings[key.substr(prefix.size())] = value;
-    }
+    take_those_after(cat(backend, "."), *source.options, &settings);
   }
   return text_of(Json{{"cmdline", settings}});
 }

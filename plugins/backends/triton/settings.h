@@ -15,7 +15,8 @@ using Settings = std::map<std::string, std::string>;
 struct SettingsSource {
   bool auto_complete = true;
   std::string backend_directory;
-  const Settings* model = nullptr;    ///< ModelSource::settings
+  /// ModelSource::settings: those of the model's backend, and ".<backend>.<setting>" of others.
+  const Settings* model = nullptr;
   const Settings* options = nullptr;  ///< "<backend>.<setting>", or "<setting>" for all
 };
 

@@ -22,6 +22,21 @@ TEST(Settings, TheBackendsOwnCountMost) {
             R"("c":"own","default-max-batch-size":"8","min-compute-capability":"6.000000"}})");
 }
 
+TEST(Settings, WhatRunsTheBackendHasItsOwn) {
+  const Settings model = {
+      {".python.a", "python"}, {".python.b.c", "python"}, {".pythonic.a", "other"}, {"a", "all"}};
+  const Settings options = {{"python.d", "option"}};
+  const std::string defaults =
+      R"("auto-complete-config":"true","backend-directory":"","default-max-batch-size":"4",)"
+      R"("min-compute-capability":"6.000000"}})";
+  EXPECT_EQ(settings_json({true, "", &model, nullptr}, "x"), R"({"cmdline":{"a":"all",)" + defaults);
+  const std::string json = settings_json({true, "", &model, &options}, "python");
+  EXPECT_NE(json.find(R"("a":"python")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("b.c":"python")"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("d":"option")"), std::string::npos) << json;
+  EXPECT_EQ(json.find("other"), std::string::npos) << json;
+}
+
 TEST(Settings, AnyTextIsJson) {
   const Settings options = {{"k", "\"\\\n\xff"}};
   EXPECT_NE(settings_json({true, "", nullptr, &options}, "x").find(R"("k":"\"\\\n)"), std::string::npos);

@@ -192,6 +192,20 @@ TEST_F(TritonBackendTest, ScriptsAreGivenTheirEnvironment) {
   EXPECT_EQ(config.parameters_size(), 0);
 }
 
+TEST_F(TritonBackendTest, ScriptsHaveTheSettingsOfWhatRunsThem) {
+  std::filesystem::create_directories(folder_.path() / "script");
+  std::ofstream(folder_.path() / "script" / "model.py") << "x";
+  add_backend("python");
+  ModelSource source = source_of("m", "script");
+  source.settings = {{".python.stub-timeout-seconds", "9"}, {".b.stub-timeout-seconds", "10"}};
+  ASSERT_TRUE(parts_->backend.begin_load(source).ok());
+  LibrarySearch search;
+  search.backend = "script";
+  search.directories = {folder_.path().string()};
+  auto backend = parts_->store.get(find_library(search).value(), "script", "{}");
+  EXPECT_THAT(backend.value()->handle().config_json, HasSubstr(R"("stub-timeout-seconds":"9")"));
+}
+
 TEST_F(TritonBackendTest, FailedExecutionsAnswerEveryRequestOnce) {
   EXPECT_EQ(answers_of("fine"), (std::vector<std::string>{"OK", "OK"}));
   EXPECT_EQ(answers_of("fails_execute"), (std::vector<std::string>{"as it was told", "as it was told"}));

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::string_view kDefaultMaxBatchSize = "default-max-batch-size";
 
-/// The settings of one backend; "default-max-batch-size" is always there.
+/// The settings of one backend; "default-max-batch-size" is always there. Those of others stand under
+/// ".<backend>.<setting>", for one that has another run its models: no setting of its own begins with a dot.
 std::map<std::string, std::string> settings_of(const LoaderOptions& options, std::string_view backend) {
   std::map<std::string, std::string> settings;
   settings.emplace(kDefaultMaxBatchSize, cat(options.default_max_batch_size));
@@ -28,10 +29,10 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
     if (key.find('.') == std::string::npos) settings[key] = value;
   }
   for (const auto& [key, value] : options.settings) {
-    size_t dot = key.find('.');
-    if (dot != std::string::npos && std::string_view(key).substr(0, dot) == backend) {
-      settings[key.substr(dot + 1)] = value;
-    }
+    const size_t dot = key.find('.');
+    if (dot == std::string::npos) continue;
+    const bool is_own = std::string_view(key).substr(0, dot) == backend;
+    settings[is_own ? key.substr(dot + 1) : cat(".", key)] = value;
   }
   return settings;
 }
