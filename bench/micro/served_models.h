@@ -1,25 +1,18 @@
-/// The model catalog in this process, without sockets and threads, with models that cost nothing, and a client.
+/// The model catalog in this process, without sockets and threads, with models that cost nothing.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "atoll/backend/responder.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_repository.h"
+#include "client.h"
 #include "models/catalog/testing/test_support.h"
 #include "schedulers/default/default_provider.h"
 
 namespace atl::bench {
-
-[[noreturn]] inline void fail(const std::string& why) {
-  std::fprintf(stderr, "%s\n", why.c_str());
-  std::exit(1);
-}
 
 /// Answers with memory that nobody has written to.
 class FreeBackend final : public Backend {
@@ -132,58 +125,6 @@ class ServedModels {
   FreeBackend backend_;
   schedulers::DefaultProvider default_;
   std::unique_ptr<models::CatalogPlugin> plugin_;
-};
-
-/// A client with memory of its own for input and output.
-class Client final : public ResponseSink {
- public:
-  explicit Client(size_t bytes) : input_(bytes), output_(bytes) {}
-  /// \returns whether it was answered when the call returned
-  bool infer(Model& model) {
-    request_.reset();
-    request_.sink = this;
-    request_.model = &model;
-    InputTensor& input = request_.add_input();
-    input.name = "INPUT0";
-    input.datatype = DataType::kUint8;
-    shape_ = static_cast<int64_t>(input_.size());
-    input.shape = {&shape_, 1};
-    buffer_.data = input_.data();
-    buffer_.size_bytes = input_.size();
-    input.buffers = {&buffer_, 1};
-    input.size_bytes = input_.size();
-    parts_ = 0;
-    if (Status status = model.infer(request_); !status.ok()) fail(status.text());
-    return parts_ == 2;
-  }
-  /// For who changes what is asked.
-  std::vector<char>& input() noexcept { return input_; }
-  Response* new_response() noexcept override {
-    response_.reset();
-    response_.sink = this;
-    return &response_;
-  }
-  Status allocate(Response&, OutputTensor& output, uint64_t size_bytes, MemoryKind,
-                  int64_t) noexcept override {
-    output.buffer.data = output_.data();
-    output.buffer.size_bytes = size_bytes;
-    return {};
-  }
-  void send(Response* response, uint32_t) noexcept override {
-    if (!response->error.ok()) fail(response->error.text());
-    if (response->outputs.size() != 1) fail("an answer without its output");
-    ++parts_;
-  }
-  void discard(Response*) noexcept override {}
-  void released(Request&) noexcept override { ++parts_; }
-
- private:
-  Request request_;
-  Response response_;
-  int64_t shape_ = 0;
-  Buffer buffer_;
-  std::vector<char> input_, output_;
-  int parts_ = 0;
 };
 
 }  // namespace atl::bench
