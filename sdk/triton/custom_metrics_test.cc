@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <thread>
 
 #include "atoll/testing/recorded_metrics.h"
@@ -216,6 +217,29 @@ TEST(CustomMetrics, ThreadsCountTogetherWhileOthersScrape) {
   EXPECT_EQ(value_of(kept), kThreads * kRounds);
   expect_ok(TRITONSERVER_MetricDelete(kept));
   expect_ok(TRITONSERVER_MetricFamilyDelete(keeps));
+}
+
+TEST(CustomMetrics, OfSeveralScopesTheOldestShowsThem) {
+  TRITONSERVER_MetricFamily* made = family(TRITONSERVER_METRIC_KIND_GAUGE, "scoped");
+  TRITONSERVER_Metric* metric = nullptr;
+  expect_ok(TRITONSERVER_MetricNew(&metric, made, nullptr, 0));
+  const auto shows = [](const MetricScope& scope) {
+    return atl::test::RecordedMetrics(scope).values().contains("scoped");
+  };
+  auto oldest = std::make_unique<MetricScope>();
+  MetricScope middle;
+  {
+    const MetricScope youngest;
+    EXPECT_TRUE(shows(*oldest));
+    EXPECT_FALSE(shows(middle));
+    EXPECT_FALSE(shows(youngest));
+    oldest.reset();
+    EXPECT_TRUE(shows(middle));
+    EXPECT_FALSE(shows(youngest));
+  }
+  EXPECT_TRUE(shows(middle));
+  expect_ok(TRITONSERVER_MetricDelete(metric));
+  expect_ok(TRITONSERVER_MetricFamilyDelete(made));
 }
 
 }  // namespace

@@ -113,4 +113,33 @@ void MetricRegistry::collect(MetricSink& sink) const noexcept {
 
 void collect_metrics(MetricSink& sink) noexcept { MetricRegistry::instance().collect(sink); }
 
+struct MetricScopes {
+  static constinit inline std::mutex mutex;
+  static constinit inline MetricScope* oldest = nullptr;
+
+  /// Where it hangs, or would be hung.
+  static MetricScope** place_of(const MetricScope* scope) noexcept {
+    MetricScope** at = &oldest;
+    while (*at != scope) at = &(*at)->newer_;
+    return at;
+  }
+};
+
+MetricScope::MetricScope() noexcept {
+  std::lock_guard lock(MetricScopes::mutex);
+  *MetricScopes::place_of(nullptr) = this;
+}
+MetricScope::~MetricScope() {
+  std::lock_guard lock(MetricScopes::mutex);
+  *MetricScopes::place_of(this) = newer_;
+}
+
+void MetricScope::collect(MetricSink& sink) const noexcept {
+  {
+    std::lock_guard lock(MetricScopes::mutex);
+    if (MetricScopes::oldest != this) return;
+  }
+  collect_metrics(sink);
+}
+
 }  // namespace atl::triton

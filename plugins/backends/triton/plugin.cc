@@ -39,7 +39,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
     backends_.close();
     close();
   }
-  void collect(MetricSink& sink) const noexcept override { collect_metrics(sink); }
+  void collect(MetricSink& sink) const noexcept override { metrics_.collect(sink); }
   Backend& backend() noexcept { return backend_; }
 
  private:
@@ -63,6 +63,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
 
   Host& host_;
   LogScope log_scope_;
+  MetricScope metrics_;
   std::shared_ptr<ServerLink> server_;
   std::shared_ptr<Surroundings> around_;
   LoadCalls calls_;

@@ -10,8 +10,8 @@
 #include "atoll/model.h"
 #include "caches/common/answer_keeper.h"
 #include "caches/common/random_number.h"
-#include "caches/redis/answer_message.h"
-#include "caches/redis/redis_key.h"
+#include "caches/common/answer_message.h"
+#include "caches/common/content_key.h"
 
 namespace atl::caches {
 
@@ -53,7 +53,7 @@ class RedisCache::LookUp final : public CancelListener, public std::enable_share
       : cache_(cache), request_(request), waiter_(waiter), begun_ns_(begun_ns), pass_(cache.host_.gate()) {}
 
   /// False: the server ends, or the request is cancelled. It goes on.
-  bool begin(RedisKey key) noexcept {
+  bool begin(ContentKey key) noexcept {
     key_ = std::move(key);
     if (!pass_ || !request_.cancellation.listen(this, nullptr)) return false;
     cache_.client_.get(key_.text, key_.hash,
@@ -120,7 +120,7 @@ class RedisCache::LookUp final : public CancelListener, public std::enable_share
   CacheWaiter& waiter_;
   const int64_t begun_ns_;
   Pass pass_;
-  RedisKey key_;
+  ContentKey key_;
   bool is_over_ = false;  ///< on the client's thread
 };
 
@@ -137,7 +137,7 @@ CacheOutcome RedisCache::look_up(Request& request, CacheWaiter& waiter) noexcept
     return CacheOutcome::kMiss;
   }
   const int64_t begun_ns = clock_.now_ns();
-  std::optional<RedisKey> key = redis_key_of(request, settings_.key_prefix, process_);
+  std::optional<ContentKey> key = content_key_of(request, settings_.key_prefix, process_);
   if (!key) return CacheOutcome::kMiss;
   const auto look_up = std::make_shared<LookUp>(*this, request, waiter, begun_ns);
   return look_up->begin(std::move(*key)) ? CacheOutcome::kWaits : CacheOutcome::kMiss;

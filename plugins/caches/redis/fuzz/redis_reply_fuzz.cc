@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "atoll/testing/recording_sink.h"
-#include "caches/redis/answer_message.h"
+#include "caches/common/answer_message.h"
 #include "caches/redis/protocol.h"
 #include "fuzz_target.h"
 

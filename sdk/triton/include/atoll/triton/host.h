@@ -24,8 +24,23 @@ class LogScope {
 /// is opened; again makes no difference. [any]
 void make_global() noexcept;
 
-/// Shows what foreign code counts by TRITONSERVER_Metric*, of the whole process. Do so in one place of a process that
-/// has several servers show the same. [any]
+/// Shows what foreign code counts by TRITONSERVER_Metric*, of the whole process. [any]
 void collect_metrics(MetricSink& sink) noexcept;
+
+/// collect_metrics() for one of several plugins that host foreign code: the one that exists for longest shows them, so that
+/// they are shown once. [any]
+class MetricScope {
+ public:
+  MetricScope() noexcept;
+  MetricScope(const MetricScope&) = delete;
+  MetricScope& operator=(const MetricScope&) = delete;
+  ~MetricScope();
+
+  void collect(MetricSink& sink) const noexcept;
+
+ private:
+  friend struct MetricScopes;
+  MetricScope* newer_ = nullptr;
+};
 
 }  // namespace atl::triton

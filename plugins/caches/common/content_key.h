@@ -9,7 +9,7 @@
 
 namespace atl::caches {
 
-struct RedisKey {
+struct ContentKey {
   std::string text;   ///< "<prefix><model>:<version>:<64 hexadecimal digits>"
   uint64_t hash = 0;  ///< some bits of it
 };
@@ -18,6 +18,6 @@ struct RedisKey {
 /// function is known to everybody.
 /// \param process  stands for the model where its content is not known; drawn when the process started
 /// \returns nothing if the inputs are not steady
-std::optional<RedisKey> redis_key_of(const Request& request, const std::string& prefix, uint64_t process);
+std::optional<ContentKey> content_key_of(const Request& request, const std::string& prefix, uint64_t process);
 
 }  // namespace atl::caches

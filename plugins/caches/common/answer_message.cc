@@ -1,7 +1,8 @@
-#include "caches/redis/answer_message.h"
+#include "caches/common/answer_message.h"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,8 @@
 
 namespace atl::caches {
 namespace {
+
+constexpr size_t kMessageBytesMax = std::numeric_limits<int>::max();  // protobuf's own
 
 bool write_parameter(const Parameter& parameter, inference::ModelInferResponse& message) {
   inference::InferParameter value;
@@ -88,12 +91,14 @@ std::optional<std::string> write_answer(const Response& response, const ModelInf
   return message.SerializeAsString();
 }
 
-Result<ReadAnswer> ReadAnswer::read(const std::string& bytes, const ModelInfo& model,
-                                    const Request& request) {
+Result<ReadAnswer> ReadAnswer::read(std::string_view bytes, const ModelInfo& model, const Request& request) {
   ReadAnswer answer;
   answer.message_ = std::make_unique<inference::ModelInferResponse>();
   const inference::ModelInferResponse& message = *answer.message_;
-  if (!answer.message_->ParseFromString(bytes)) return invalid_argument("no inference.ModelInferResponse");
+  if (bytes.size() > kMessageBytesMax ||
+      !answer.message_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return invalid_argument("no inference.ModelInferResponse");
+  }
   if (message.model_name() != model.name || message.model_version() != model.version_text) {
     return invalid_argument("of model '", message.model_name(), "' version ", message.model_version());
   }

@@ -1,4 +1,4 @@
-#include "caches/redis/redis_key.h"
+#include "caches/common/content_key.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 namespace atl::caches {
 namespace {
 
-class RedisKeyTest : public ::testing::Test {
+class ContentKeyTest : public ::testing::Test {
  protected:
   /// Of a model with this content, loaded as the one of that number, in a process.
-  RedisKey key(const std::string& content_id, uint64_t load_id, uint64_t process, float value = 1) {
+  ContentKey key(const std::string& content_id, uint64_t load_id, uint64_t process, float value = 1) {
     test::FakeModelCatalog catalog;
     ModelInfo info;
     info.name = "m";
@@ -25,36 +25,36 @@ class RedisKeyTest : public ::testing::Test {
     test::TestRequest request;
     request->model = &catalog.add(std::move(info));
     request.add_input<float>("INPUT0", DataType::kFp32, {1}, {value});
-    return redis_key_of(request.request(), "atoll:", process).value();
+    return content_key_of(request.request(), "atoll:", process).value();
   }
 };
 
-TEST_F(RedisKeyTest, NamesTheModelForWhoLooksIntoRedis) {
-  const RedisKey one = key("c", 1, 1);
+TEST_F(ContentKeyTest, NamesTheModelForWhoLooksIntoTheCache) {
+  const ContentKey one = key("c", 1, 1);
   EXPECT_EQ(one.text.substr(0, 10), "atoll:m:2:");
   EXPECT_EQ(one.text.size(), 74u);
   EXPECT_NE(one.hash, 0u);
 }
 
-TEST_F(RedisKeyTest, IsTheSameInEachProcessWithTheSameModel) {
+TEST_F(ContentKeyTest, IsTheSameInEachProcessWithTheSameModel) {
   EXPECT_EQ(key("c", 1, 1).text, key("c", 2, 3).text);
   EXPECT_NE(key("c", 1, 1).text, key("d", 1, 1).text);
   EXPECT_NE(key("c", 1, 1, 1).text, key("c", 1, 1, 2).text);
 }
 
-TEST_F(RedisKeyTest, IsOfThisLoadAloneWhereTheContentIsNotKnown) {
+TEST_F(ContentKeyTest, IsOfThisLoadAloneWhereTheContentIsNotKnown) {
   EXPECT_EQ(key("", 1, 1).text, key("", 1, 1).text);
   EXPECT_NE(key("", 1, 1).text, key("", 2, 1).text);
   EXPECT_NE(key("", 1, 1).text, key("", 1, 2).text);
 }
 
-TEST_F(RedisKeyTest, ThereIsNoneOfInputsThatTheirClientMayChange) {
+TEST_F(ContentKeyTest, ThereIsNoneOfInputsThatTheirClientMayChange) {
   test::FakeModelCatalog catalog;
   test::TestRequest request;
   request->model = &catalog.add_identity("m");
   request.add_input<float>("INPUT0", DataType::kFp32, {1}, {1});
   request->inputs[0].flags |= InputTensor::kShared;
-  EXPECT_FALSE(redis_key_of(request.request(), "", 1));
+  EXPECT_FALSE(content_key_of(request.request(), "", 1));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "caches/redis/redis_key.h"
+#include "caches/common/content_key.h"
 
 #include <openssl/evp.h>
 
@@ -39,7 +39,8 @@ class Sha256 {
 
 }  // namespace
 
-std::optional<RedisKey> redis_key_of(const Request& request, const std::string& prefix, uint64_t process) {
+std::optional<ContentKey> content_key_of(const Request& request, const std::string& prefix,
+                                         uint64_t process) {
   if (!has_steady_inputs(request)) return std::nullopt;
   const ModelInfo& model = request.model->info();
   Sha256 hash;
@@ -52,7 +53,7 @@ std::optional<RedisKey> redis_key_of(const Request& request, const std::string& 
   parts.add_all();
   std::array<unsigned char, Sha256::kBytes> value = {};
   if (!hash.finish(&value)) return std::nullopt;
-  RedisKey key;
+  ContentKey key;
   key.text = cat(prefix, model.name, ":", model.version_text, ":", hex(value));
   std::memcpy(&key.hash, value.data(), sizeof key.hash);
   return key;

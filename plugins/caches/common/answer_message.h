@@ -1,9 +1,11 @@
-/// An answer as it lies in Redis: a serialized inference.ModelInferResponse.
+/// An answer as it lies outside of the server: a serialized inference.ModelInferResponse.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "atoll/model.h"
@@ -24,7 +26,7 @@ std::optional<std::string> write_answer(const Response& response, const ModelInf
 class ReadAnswer {
  public:
   /// Errors: INVALID_ARGUMENT what is wrong. Throws std::bad_alloc.
-  static Result<ReadAnswer> read(const std::string& bytes, const ModelInfo& model, const Request& request);
+  static Result<ReadAnswer> read(std::string_view bytes, const ModelInfo& model, const Request& request);
 
   /// Answers the request and releases it.
   void answer(Request& request) const noexcept { answer_again(request, outputs_, parameters_); }

@@ -1,4 +1,4 @@
-#include "caches/redis/answer_message.h"
+#include "caches/common/answer_message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

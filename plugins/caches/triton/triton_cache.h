@@ -1,0 +1,73 @@
+/// Service "atoll.response_cache/1" over a library that keeps answers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "atoll/clock.h"
+#include "atoll/host.h"
+#include "atoll/metrics.h"
+#include "atoll/response_cache.h"
+#include "caches/common/cache_counts.h"
+#include "caches/triton/answer_library.h"
+#include "caches/triton/failures.h"
+
+namespace atl::caches {
+
+struct TritonCacheSettings {
+  uint32_t threads = 4;    ///< on which the library is called
+  int64_t timeout_ns = 0;  ///< of a look-up
+  uint64_t entry_bytes_max = 0;
+  uint64_t write_buffer_bytes = 0;
+};
+
+/// The library is called on threads of the cache's own, and a request waits for it without one, no longer than the
+/// timeout. Calls with one key come one after the other, so that what was kept is found.
+class TritonCache final : public ResponseCache, public MetricSource {
+ public:
+  /// \param host  outlives it
+  TritonCache(Host& host, const TritonCacheSettings& settings);
+  TritonCache(const TritonCache&) = delete;
+  TritonCache& operator=(const TritonCache&) = delete;
+  virtual ~TritonCache() { stop(); }
+
+  /// [control] Errors: ExecutorFactory::create()
+  Status start(std::unique_ptr<AnswerLibrary> library);
+  /// [control] Waits for the calls that are in the library, and ends it.
+  void stop() noexcept;
+
+  CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override;
+  void collect(MetricSink& sink) const noexcept override;
+
+ private:
+  class Keeper;
+  class LookUp;
+
+  /// A thread.
+  struct Lane {
+    SerialExecutorPtr executor;
+    std::atomic<int64_t> called_ns{0};  ///< when the call began that has not returned; 0: there is none
+  };
+  Lane& lane_of(uint64_t hash) noexcept { return lanes_[hash % lanes_.size()]; }
+  /// Whether it is in a call that takes longer than anybody waits for.
+  bool is_stuck(const Lane& lane) const noexcept;
+  /// On the lane's thread.
+  Result<std::string> look_up_in(Lane& lane, const std::string& key) noexcept;
+  void insert(uint64_t hash, std::string key, std::string bytes);
+
+  Host& host_;
+  Clock& clock_;
+  const TritonCacheSettings settings_;
+  const uint64_t process_;  ///< another one in each process
+  std::unique_ptr<AnswerLibrary> library_;
+  CacheCounts counts_;
+  CacheFailures failures_;
+  std::atomic<uint64_t> buffered_bytes_{0};
+  std::atomic<uint64_t> dropped_{0};
+  std::vector<Lane> lanes_;
+  SerialExecutorPtr timers_;
+};
+
+}  // namespace atl::caches
