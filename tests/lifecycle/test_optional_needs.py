@@ -294,7 +294,8 @@ NEEDS = with_frontends(
 NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
             ("models/catalog", "atoll.response_cache/1"), ("backends/triton", "atoll.triton_server/1")} | {
                 ("frontends/c_api", f"atoll.{name}/1")
-                for name in ("model_control", "model_demand", "model_router", "metrics_page")}
+                for name in ("model_control", "model_demand", "model_router", "metrics_page", "repository_paths",
+                             "repository_poll")}
 
 
 def until(condition):

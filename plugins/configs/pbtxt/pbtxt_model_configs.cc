@@ -42,11 +42,21 @@ Status PbtxtModelConfigs::validate(const ModelConfig& config, const SourceMap& s
   return validate_instance_counts(config, settings_.instances_max, source);
 }
 
+namespace {
+
+/// Whether the model's repository was registered with another name for the directory.
+bool is_named_otherwise(const RepositoryEntry& entry) {
+  return !entry.repository.empty() && !entry.path.ends_with(cat("/", entry.name));
+}
+
+}  // namespace
+
 Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, ParsedText parsed,
                                                 bool strict) const {
   ModelConfig& config = parsed.config;
   const SourceMap& source = parsed.source;
   ATOLL_RETURN_IF_ERROR(derive(model, source, &config));
+  if (is_named_otherwise(model.entry)) config.set_name(model.entry.name);
   ATOLL_RETURN_IF_ERROR(check_values(config, source));  // the directory's name came in
   normalise(&config);
   ATOLL_RETURN_IF_ERROR(validate(config, source));

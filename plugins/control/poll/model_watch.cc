@@ -2,7 +2,7 @@
 
 namespace atl::control {
 
-Decision ModelWatch::decide(const Sights& sights, int64_t now_ns, bool retry) {
+Decision ModelWatch::decide(const Sights& sights, int64_t now_ns, bool retry, bool at_once) {
   Decision decision;
   for (const auto& [name, sight] : sights) models_.try_emplace(name);
   for (auto entry = models_.begin(); entry != models_.end();) {
@@ -16,7 +16,7 @@ Decision ModelWatch::decide(const Sights& sights, int64_t now_ns, bool retry) {
       model.seen = std::move(now);
       model.seen_ns = now_ns;
     }
-    bool settled = first_ || now_ns - model.seen_ns >= settle_ns_;
+    bool settled = first_ || at_once || now_ns - model.seen_ns >= settle_ns_;
     bool stays = decide(entry->first, model, settled, retry, &decision);
     entry = stays ? std::next(entry) : models_.erase(entry);
   }

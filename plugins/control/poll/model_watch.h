@@ -35,8 +35,9 @@ class ModelWatch {
  public:
   explicit ModelWatch(int64_t settle_ns) : settle_ns_(settle_ns) {}
 
-  /// \param retry  models whose load failed are to be loaded although nothing changed
-  Decision decide(const Sights& sights, int64_t now_ns, bool retry);
+  /// \param retry    models whose load failed are to be loaded although nothing changed
+  /// \param at_once  changes are followed that may still be going on
+  Decision decide(const Sights& sights, int64_t now_ns, bool retry, bool at_once = false);
   /// How a load that decide() decided on ended.
   void loaded(const std::string& model, bool well);
 

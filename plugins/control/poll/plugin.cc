@@ -25,7 +25,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads every model of the repository, and loads and unloads as the repository changes.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = {provide<ModelControl, &PollPlugin::control>()},
+     .provides = {provide<ModelControl, &PollPlugin::control>(),
+                  provide<RepositoryPoll, &PollPlugin::repository_poll>()},
      .needs = {need<ModelCatalog>(), need<Repository>().minor(1)},
      .options = kOptions});
 

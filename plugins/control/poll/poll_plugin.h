@@ -35,6 +35,7 @@ class PollPlugin final : public Plugin {
     repository_.reset();
   }
   ModelControl& control() noexcept { return control_; }
+  RepositoryPoll& repository_poll() noexcept { return poller_; }
   std::string holding() override { return host_.gate().count() > 0 ? "a poll of the repository" : ""; }
 
  private:

@@ -156,6 +156,56 @@ TEST_F(PollPluginTest, WithoutAnIntervalOneLookIsAll) {
   EXPECT_EQ(host_.simulation().pending_timers(), 0u);
 }
 
+TEST_F(PollPluginTest, WhoAsksIsAnsweredWhenWhatThereIsIsLoaded) {
+  start();
+  calls(0);
+  put("c");
+  repository_.remove("b");
+  std::string answer = "(none)";
+  auto answered = [&](Status status) { answer = status.text(); };
+  plugin_->repository_poll().poll(answered);
+  EXPECT_EQ(answer, "(none)") << "nobody blocks";
+  EXPECT_EQ(calls(0), (Calls{"unload b", "load c"})) << "at once, whatever the settle time";
+  EXPECT_EQ(answer, "OK");
+  repository_.fail(Code::kUnavailable, "/srv: Input/output error");
+  plugin_->repository_poll().poll(answered);
+  calls(0);
+  EXPECT_EQ(answer, "/srv: Input/output error");
+}
+
+TEST_F(PollPluginTest, PollsThatAreAskedForLeaveTheIntervalAsItIs) {
+  start();
+  calls(0);
+  int answers = 0;
+  for (int i = 0; i < 3; ++i) plugin_->repository_poll().poll([&](Status) { ++answers; });
+  calls(0);
+  EXPECT_EQ(answers, 3);
+  EXPECT_EQ(host_.simulation().pending_timers(), 1u);
+  const uint64_t looks = repository_.looks("a");
+  calls(10 * kInterval);
+  EXPECT_EQ(repository_.looks("a"), looks + 10);
+}
+
+TEST_F(PollPluginTest, WithoutAnIntervalOneMayBeAskedFor) {
+  set_options(0);
+  start();
+  calls(0);
+  put("c");
+  plugin_->repository_poll().poll([](Status) {});
+  EXPECT_EQ(calls(0), Calls{"load c"});
+  EXPECT_EQ(host_.simulation().pending_timers(), 0u);
+}
+
+TEST_F(PollPluginTest, WhoAsksADrainingInstanceIsForgotten) {
+  start();
+  calls(0);
+  host_.gate().close();
+  auto held = std::make_shared<int>();
+  plugin_->repository_poll().poll([held](Status) { FAIL(); });
+  calls(0);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST_F(PollPluginTest, ADrainingInstanceLooksNoMore) {
   start();
   calls(0);

@@ -35,12 +35,23 @@ Status Poller::start(ModelCatalog& catalog, Repository& repository) {
   return {};
 }
 
+void Poller::poll(Done done) noexcept {
+  executor_->post(make_task([this, done = std::move(done)]() mutable {
+    asked_.push_back(std::move(done));
+    if (!is_busy_) poll();
+  }));
+}
+
 void Poller::poll() {
+  executor_->cancel(std::exchange(timer_, 0));
   auto pass = std::make_shared<Pass>(host_.gate());
-  if (!*pass) return;  // the instance drains: this was the last one
+  if (!*pass) return asked_.clear();  // the instance drains: this was the last one
+  is_busy_ = true;
+  answered_ = std::exchange(asked_, {});
   int64_t now_ns = host_.clock().now_ns();
   // Between polls only what is unsettled or new is looked at: others may be many.
-  bool all = now_ns >= next_poll_ns_;
+  const bool at_once = !answered_.empty();
+  bool all = at_once || now_ns >= next_poll_ns_;
   Sights sights;
   if (Status status = scan(all, &sights); !status.ok()) {
     std::string text = status.text();
@@ -48,10 +59,10 @@ void Poller::poll() {
       host_.log().error("failed to poll the model repositories: ", text, "; what is loaded keeps serving");
     }
     unsettled_.clear();
-    return finish(all);
+    return finish(all, status);
   }
   list_failure_.clear();
-  Decision decision = watch_.decide(sights, now_ns, all);
+  Decision decision = watch_.decide(sights, now_ns, all, at_once);
   sights_ = std::move(sights);
   unsettled_ = std::move(decision.unsettled);
   report(decision);
@@ -60,7 +71,7 @@ void Poller::poll() {
     auto ended = std::make_shared<std::vector<ModelLoadResult>>(std::move(results));
     executor_->post(make_task([this, pass, all, ended] {
       loaded(*ended);
-      finish(all);
+      finish(all, {});
     }));
   });
 }
@@ -111,13 +122,19 @@ void Poller::report(const Decision& decision) {
   }
 }
 
-void Poller::finish(bool all) {
+void Poller::finish(bool all, const Status& status) {
+  is_busy_ = false;
+  for (const Done& done : std::exchange(answered_, {})) done(status.clone());
+  if (!asked_.empty()) return poll();
   if (options_.interval_ns == 0 && startup_complete_) return;
   int64_t now_ns = host_.clock().now_ns();
   if (all) next_poll_ns_ = now_ns + (options_.interval_ns > 0 ? options_.interval_ns : kRetryNs);
   int64_t next_ns = next_poll_ns_;
   if (!unsettled_.empty()) next_ns = std::min(next_ns, now_ns + options_.settle_ns);
-  executor_->post_at(next_ns, make_task([this] { poll(); }));
+  timer_ = executor_->post_at(next_ns, make_task([this] {
+                                timer_ = 0;
+                                poll();
+                              }));
 }
 
 }  // namespace atl::control

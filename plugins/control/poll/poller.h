@@ -9,6 +9,7 @@
 #include "atoll/host.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
+#include "atoll/repository_poll.h"
 #include "atoll/stop_executor.h"
 #include "control/poll/model_watch.h"
 
@@ -21,15 +22,19 @@ struct PollOptions {
 
 /// On a thread of its own. One poll at a time: the next one waits until what the last one began is loaded or
 /// has failed. While it polls or waits for a load it holds a pass of the instance's gate.
-class Poller {
+class Poller final : public RepositoryPoll {
  public:
   Poller(Host& host, PollOptions options) : host_(host), options_(options), watch_(options.settle_ns) {}
+  virtual ~Poller() = default;
 
   /// Begins with a first poll. Returns at once. The services outlive stop().
   /// Errors: RESOURCE_EXHAUSTED no thread to be had.
   Status start(ModelCatalog& catalog, Repository& repository);
   /// When the gate is empty.
   void stop() { stop_executor(executor_); }
+
+  // --- RepositoryPoll ---
+  void poll(Done done) noexcept override;
 
  private:
   // All of these on the executor.
@@ -38,7 +43,7 @@ class Poller {
   Sight scan_model(const std::string& model, bool twice);
   void report(const Decision& decision);
   void loaded(const std::vector<ModelLoadResult>& results);
-  void finish(bool all);
+  void finish(bool all, const Status& status);
 
   Host& host_;
   const PollOptions options_;
@@ -50,6 +55,10 @@ class Poller {
   int64_t next_poll_ns_ = 0;         ///< before it only what is unsettled is looked at
   std::string list_failure_;         ///< logged once
   bool startup_complete_ = false;
+  bool is_busy_ = false;        ///< a poll, or a load that it began
+  std::vector<Done> asked_;     ///< who wait for a poll
+  std::vector<Done> answered_;  ///< who wait for the end of this one
+  TimerId timer_ = 0;           ///< of the next poll
   SerialExecutorPtr executor_;  // last: its tasks use all of the above
 };
 

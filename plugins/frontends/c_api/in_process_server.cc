@@ -3,6 +3,8 @@
 #include <future>
 #include <memory>
 
+#include "atoll/model_control.h"
+#include "atoll/model_demand.h"
 #include "frontends/common/json/index_json.h"
 #include "frontends/common/json/metadata_json.h"
 #include "frontends/common/json/model_config_json.h"
@@ -19,6 +21,21 @@ Request named_request(std::string_view model, int64_t version) {
   if (version != ModelCatalog::kLatest) request.set_version(std::to_string(version));
   return request;
 }
+
+/// What a thread waits for.
+class AwaitedModel final : public ModelWaiter {
+ public:
+  virtual ~AwaitedModel() = default;
+  Result<ModelRef> get() { return promise_->get_future().get(); }
+  void on_model(Result<ModelRef> model) noexcept override {
+    const auto promise = promise_;  // this may be gone as soon as it is kept
+    promise->set_value(std::move(model));
+  }
+
+ private:
+  std::shared_ptr<std::promise<Result<ModelRef>>> promise_ =
+      std::make_shared<std::promise<Result<ModelRef>>>();
+};
 
 /// Begins what is answered later, and waits for the answer.
 template <class Begin>
@@ -40,7 +57,6 @@ Status wait_for(Begin&& begin) noexcept {
 template <class Function>
 auto InProcessServer::call(Function&& function) noexcept -> decltype(function()) {
   const Pass pass(host_.gate());
-  if (!pass && server_.catalog->exiting()) return unavailable(messages::kServerExiting);
   return function();
 }
 
@@ -49,16 +65,29 @@ Status InProcessServer::open() noexcept {
   if (!server.ok()) return std::move(server).status();
   server_ = std::move(server).value();
   server_.server_name = server_name_;
+  ATOLL_RETURN_IF_ERROR(repository_paths_.open());
+  ATOLL_RETURN_IF_ERROR(repository_poll_.open());
   return metrics_page_.open();
 }
 
 void InProcessServer::close() noexcept {
   metrics_page_.close();
+  repository_poll_.close();
+  repository_paths_.close();
   server_ = {};
 }
 
 Result<ModelRef> InProcessServer::acquire(std::string_view model, int64_t version) noexcept {
-  return call([&] { return server_.router->route(*server_.catalog, model, version); });
+  return call([&]() -> Result<ModelRef> {
+    Result<ModelRef> found = server_.router->route(*server_.catalog, model, version);
+    if (found.ok()) return found;
+    // Of this moment: another control plugin may take its place while the server runs.
+    auto demand = host_.registry().find<ModelDemand>();
+    if (!demand.ok()) return found;
+    AwaitedModel awaited;
+    ATOLL_RETURN_IF_ERROR((*demand)->await({.name = model, .version = version}, awaited));
+    return awaited.get();
+  });
 }
 
 bool InProcessServer::is_live() noexcept {
@@ -149,19 +178,40 @@ Status InProcessServer::unload(std::string_view model, bool with_dependents) noe
 }
 
 Status InProcessServer::poll() noexcept {
-  return unimplemented(
-      "TRITONSERVER_ServerPollModelRepository is not supported: control/poll looks at the repositories itself");
+  return call([&]() -> Status {
+    auto repository_poll = repository_poll_.hold();
+    if (!repository_poll) return unavailable("polling is disabled");
+    return wait_for([&](Finish finish) { repository_poll->poll(std::move(finish)); });
+  });
 }
 
-Status InProcessServer::register_repository(std::string_view,
-                                            std::span<const std::pair<std::string, std::string>>) noexcept {
-  return unimplemented(
-      "TRITONSERVER_ServerRegisterModelRepository is not supported: repositories are those of the manifest");
+Result<Followed<RepositoryPaths>::Hold> InProcessServer::hold_paths(std::string_view change) noexcept {
+  auto control = host_.registry().find<ModelControl>();
+  if (!control.ok() || (*control)->mode() != "explicit") {
+    return unimplemented("repository ", change, " is not allowed if model control mode is not EXPLICIT");
+  }
+  auto paths = repository_paths_.hold();
+  if (!paths) return unimplemented("no plugin provides ", RepositoryPaths::kInterfaceId);
+  return paths;
 }
 
-Status InProcessServer::unregister_repository(std::string_view) noexcept {
-  return unimplemented(
-      "TRITONSERVER_ServerUnregisterModelRepository is not supported: repositories are those of the manifest");
+Status InProcessServer::register_repository(
+    std::string_view path, std::span<const std::pair<std::string, std::string>> names) noexcept {
+  return call([&]() -> Status {
+    auto paths = hold_paths("registration");
+    if (!paths.ok()) return std::move(paths).status();
+    std::vector<NamedDirectory> directories;
+    for (const auto& [directory, model] : names) directories.push_back({directory, model});
+    return (*paths)->add(path, directories);
+  });
+}
+
+Status InProcessServer::unregister_repository(std::string_view path) noexcept {
+  return call([&]() -> Status {
+    auto paths = hold_paths("unregistration");
+    if (!paths.ok()) return std::move(paths).status();
+    return (*paths)->remove(path);
+  });
 }
 
 Result<std::string> InProcessServer::metrics() noexcept {

@@ -8,20 +8,28 @@
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
 #include "atoll/metrics_page.h"
+#include "atoll/repository_paths.h"
+#include "atoll/repository_poll.h"
 #include "atoll/triton/server.h"
 #include "frontends/common/management/management.h"
 
 namespace atl::frontends::c_api {
 
-/// While a call runs it holds a pass of the host's gate. When the server exits, calls that begin after that gate was
-/// closed are UNAVAILABLE. An instance that is only replaced goes on answering those who still hold its service.
+/// While a call runs it holds a pass of the host's gate. Those who still hold its service are answered as ever while it
+/// drains, because requests that are being executed may need other models until they have ended; at the server's end
+/// the catalog itself says when it has no more models.
 class InProcessServer final : public TRITONSERVER_Server {
  public:
   InProcessServer(Host& host, std::string server_name)
-      : host_(host), server_name_(std::move(server_name)), metrics_page_(host) {}
+      : host_(host),
+        server_name_(std::move(server_name)),
+        metrics_page_(host),
+        repository_paths_(host),
+        repository_poll_(host) {}
   virtual ~InProcessServer() = default;
 
-  /// Calls may come from a success until close(). [control] Errors: no model catalog.
+  /// Calls may come from a success until close(), which has to follow a failure, too. [control]
+  /// Errors: no model catalog.
   Status open() noexcept;
   /// [control]
   void close() noexcept;
@@ -45,7 +53,9 @@ class InProcessServer final : public TRITONSERVER_Server {
   Result<std::string> metrics() noexcept override;
 
  private:
-  /// What the function returns, unless no more calls are taken.
+  /// The paths, if which there are is the program's to say; else why not.
+  Result<Followed<RepositoryPaths>::Hold> hold_paths(std::string_view change) noexcept;
+  /// What the function returns.
   template <class Function>
   auto call(Function&& function) noexcept -> decltype(function());
 
@@ -53,6 +63,8 @@ class InProcessServer final : public TRITONSERVER_Server {
   const std::string server_name_;
   ServerAccess server_;
   Followed<MetricsPage> metrics_page_;
+  Followed<RepositoryPaths> repository_paths_;
+  Followed<RepositoryPoll> repository_poll_;
 };
 
 }  // namespace atl::frontends::c_api

@@ -1,7 +1,10 @@
 // Loads, unloads, and what this server does not do with repositories.
 #include <atomic>
+#include <future>
 #include <thread>
 
+#include "atoll/repository_paths.h"
+#include "atoll/repository_poll.h"
 #include "atoll/testing/fake_model_control.h"
 #include "frontends/c_api/testing/c_api_fixture.h"
 
@@ -121,15 +124,74 @@ TEST_F(ModelControlTest, AControlThatEndsWithoutAnAnswerLeavesNobodyWaiting) {
   EXPECT_EQ(answer, "UNAVAILABLE: Server exiting");
 }
 
-TEST_F(ModelControlTest, RepositoriesStayAsTheManifestHasThem) {
+/// Records what is added and removed.
+class RecordedPaths final : public RepositoryPaths {
+ public:
+  Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept override {
+    std::string call = cat("add ", path);
+    for (const NamedDirectory& named : names) call += cat(" ", named.directory, "=", named.model);
+    calls.push_back(std::move(call));
+    return failure.clone();
+  }
+  Status remove(std::string_view path) noexcept override {
+    calls.push_back(cat("remove ", path));
+    return failure.clone();
+  }
+  std::vector<std::string> calls;
+  Status failure;
+};
+
+TEST_F(ModelControlTest, RepositoriesAreRegisteredInTheModeExplicit) {
+  RecordedPaths paths;
+  put<ModelControl>(control_);
   start();
-  EXPECT_TRUE(text_of(server_->poll())
-                  .starts_with("UNIMPLEMENTED: TRITONSERVER_ServerPollModelRepository is not supported"));
-  EXPECT_TRUE(text_of(server_->register_repository("/models", {}))
-                  .starts_with("UNIMPLEMENTED: TRITONSERVER_ServerRegisterModelRepository is not supported"));
-  EXPECT_TRUE(text_of(server_->unregister_repository("/models"))
-                  .starts_with("UNIMPLEMENTED: TRITONSERVER_ServerUnregisterModelRepository is not "
-                               "supported"));
+  EXPECT_EQ(text_of(server_->register_repository("/r", {})),
+            "UNIMPLEMENTED: no plugin provides atoll.repository_paths/1");
+  put<RepositoryPaths>(paths);
+  const std::pair<std::string, std::string> names[] = {{"folder", "model"}, {"a", "b"}};
+  EXPECT_EQ(text_of(server_->register_repository("/r", names)), "OK");
+  EXPECT_EQ(text_of(server_->unregister_repository("/r")), "OK");
+  EXPECT_EQ(paths.calls, (std::vector<std::string>{"add /r folder=model a=b", "remove /r"}));
+  paths.failure = invalid_argument("failed to register '/r', repository not found");
+  EXPECT_EQ(text_of(server_->register_repository("/r", {})),
+            "INVALID_ARGUMENT: failed to register '/r', repository not found");
+}
+
+TEST_F(ModelControlTest, InAnotherModeRepositoriesStayAsTheyAre) {
+  RecordedPaths paths;
+  put<RepositoryPaths>(paths);
+  start();
+  const std::string refused = " is not allowed if model control mode is not EXPLICIT";
+  EXPECT_EQ(text_of(server_->register_repository("/r", {})),
+            "UNIMPLEMENTED: repository registration" + refused)
+      << "nobody controls models";
+  class None final : public ModelControl {
+    std::string_view mode() const noexcept override { return "none"; }
+    void load(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
+    void unload(std::string, std::vector<ModelControlParameter>, Done) noexcept override {}
+  } none;
+  put<ModelControl>(none);
+  EXPECT_EQ(text_of(server_->register_repository("/r", {})),
+            "UNIMPLEMENTED: repository registration" + refused);
+  EXPECT_EQ(text_of(server_->unregister_repository("/r")),
+            "UNIMPLEMENTED: repository unregistration" + refused);
+  EXPECT_TRUE(paths.calls.empty());
+}
+
+TEST_F(ModelControlTest, APollWaitsForItsEnd) {
+  class HeldPoll final : public RepositoryPoll {
+   public:
+    void poll(Done done) noexcept override { held.set_value(std::move(done)); }
+    std::promise<Done> held;
+  } poll;
+  start();
+  EXPECT_EQ(text_of(server_->poll()), "UNAVAILABLE: polling is disabled");
+  put<RepositoryPoll>(poll);
+  std::string answer = "(none)";
+  std::thread caller([&] { answer = text_of(server_->poll()); });
+  poll.held.get_future().get()(unavailable("/r: gone"));
+  caller.join();
+  EXPECT_EQ(answer, "UNAVAILABLE: /r: gone");
 }
 
 }  // namespace

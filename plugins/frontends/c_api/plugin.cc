@@ -15,7 +15,8 @@ ATOLL_PLUGIN(CApiFrontend,
               .flags = ATOLL_PLUGIN_RESIDENT,
               .provides = {provide<TRITONSERVER_Server, &CApiFrontend::server>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
-                        optional<ModelRouter>(), optional<MetricsPage>()},
+                        optional<ModelRouter>(), optional<MetricsPage>(), optional<RepositoryPaths>(),
+                        optional<RepositoryPoll>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::c_api

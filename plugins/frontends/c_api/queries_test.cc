@@ -1,5 +1,6 @@
 // What is asked about the server and its models.
 #include <optional>
+#include <thread>
 
 #include "atoll/metrics_page.h"
 #include "atoll/model_router.h"
@@ -83,6 +84,30 @@ TEST_F(QueriesTest, TheRouterIsFollowed) {
   EXPECT_EQ(acquired(kLatest), 2);
   take_away<ModelRouter>();
   EXPECT_EQ(acquired(kLatest), 3);
+}
+
+TEST_F(QueriesTest, AModelThatIsLoadedOnDemandIsWaitedFor) {
+  test::FakeModelDemand demand(catalog_);
+  put<ModelDemand>(demand);
+  start();
+  EXPECT_EQ(demand.waiting(), 0u);
+  std::string failure;
+  std::thread failing([&] { failure = text_of(server_->acquire("m", kLatest)); });
+  while (demand.waiting() == 0) std::this_thread::yield();
+  demand.fail(Code::kUnavailable, "no weights");
+  failing.join();
+  EXPECT_EQ(failure, "UNAVAILABLE: no weights");
+  int64_t version = 0;
+  std::thread waiting([&] { version = acquired(kLatest); });
+  while (demand.waiting() == 0) std::this_thread::yield();
+  catalog_.add_identity("m", DataType::kFp32, 0, 3);
+  demand.tell();
+  waiting.join();
+  EXPECT_EQ(version, 3);
+  EXPECT_EQ(acquired(3), 3) << "it is there";
+  demand.refuse = [](const WantedModel& wanted) { return not_found(wanted.name, " is nowhere"); };
+  EXPECT_EQ(text_of(server_->acquire("x", kLatest)), "NOT_FOUND: x is nowhere");
+  EXPECT_EQ(host_.registry().holders(std::string(ModelDemand::kInterfaceId)), 0u);
 }
 
 TEST_F(QueriesTest, LivenessAndReadiness) {
@@ -214,25 +239,20 @@ TEST_F(QueriesTest, WhileItDrainsForAReplacementHoldersAreAnswered) {
   EXPECT_TRUE(server_->metadata().ok());
 }
 
-TEST_F(QueriesTest, WhileTheServerExitsNobodyGetsIn) {
+TEST_F(QueriesTest, WhileTheServerExitsItIsNotLiveAndHoldersAreAnswered) {
   catalog_.add_identity("m");
   FixedPage page("a 1\n");
   host_.registry().publish<MetricsPage>("provider", page);
   start();
   catalog_.set_exiting(true);
-  EXPECT_TRUE(server_->metadata().ok()) << "the instance has not begun to drain";
   runner_.drain(0);
-  const std::string exiting = "UNAVAILABLE: Server exiting";
   EXPECT_FALSE(server_->is_live());
-  EXPECT_EQ(text_of(server_->acquire("m", kLatest)), exiting);
-  EXPECT_EQ(text_of(server_->metadata()), exiting);
-  EXPECT_EQ(text_of(server_->model_metadata("m", 1)), exiting);
-  EXPECT_EQ(text_of(server_->model_config("m", 1)), exiting);
-  EXPECT_EQ(text_of(server_->statistics("", kLatest)), exiting);
-  EXPECT_EQ(text_of(server_->index(false)), exiting);
-  EXPECT_EQ(text_of(server_->metrics()), exiting);
-  EXPECT_EQ(text_of(server_->load("m", nullptr, {})), exiting);
-  EXPECT_EQ(text_of(server_->unload("m", false)), exiting);
+  EXPECT_FALSE(server_->is_ready());
+  EXPECT_EQ(text_of(server_->is_model_ready("m", 1)), "UNAVAILABLE: Server exiting");
+  EXPECT_EQ(text_of(server_->acquire("m", 1)), "UNAVAILABLE: Server exiting") << "says the catalog";
+  EXPECT_TRUE(server_->statistics("m", 1).ok());
+  EXPECT_TRUE(server_->index(false).ok());
+  EXPECT_EQ(server_->metrics().value(), "a 1\n");
 }
 
 }  // namespace

@@ -20,37 +20,16 @@ namespace atl::filesystem {
 
 namespace {
 
-/// Between repository and name, with namespacing.
-constexpr std::string_view kNamespaceEnd = "::";
-
 int64_t system_wall_ns() {
   struct timespec now;
   ::clock_gettime(CLOCK_REALTIME, &now);
   return now.tv_sec * kNsPerSecond + now.tv_nsec;
 }
 
-std::string without_trailing_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 /// A listing names no missing file: whatever keeps a repository from being read makes it unavailable.
 Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::string(status.message())); }
 
-/// A repository as it has to be at a start.
-Status check_directory(const std::string& path, const LinkRules& links) {
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) {
-    return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
-  }
-  if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
-  auto containment = Containment::open(path, links);
-  if (!containment.ok()) return std::move(containment).status();
-  auto reader = DirectoryReader::open(containment->root(), path);
-  return reader.ok() ? Status() : as_unavailable(std::move(reader).status());
-}
-
-Status list_root(const Containment& containment, const std::string& repository, const std::string& path,
+Status list_root(const Containment& containment, const ListedRepository& repository, const std::string& path,
                  std::vector<RepositoryEntry>* entries) {
   auto reader = DirectoryReader::open(containment.root(), path);
   if (!reader.ok()) return as_unavailable(std::move(reader).status());
@@ -70,7 +49,7 @@ Status list_root(const Containment& containment, const std::string& repository, 
       continue;
     }
     std::string model_path = cat(path == "/" ? "" : path, "/", name);
-    entries->push_back({std::move(name), repository, std::move(model_path)});
+    entries->push_back({repository.model_in(name), path, std::move(model_path)});
   }
 }
 
@@ -87,7 +66,7 @@ void limit_warnings(std::string_view model, size_t count, std::vector<std::strin
 FilesystemRepository::FilesystemRepository(RepositorySettings settings)
     : settings_(std::move(settings)),
       links_{settings_.follow_links, settings_.linked_paths},
-      seen_(std::make_unique<std::atomic<bool>[]>(settings_.paths.size())) {}
+      list_(settings_.paths, settings_.namespacing, links_) {}
 
 Status FilesystemRepository::check(std::vector<Status>* missing) {
   if (settings_.config_name.find('/') != std::string::npos || settings_.config_name.starts_with('.')) {
@@ -114,12 +93,12 @@ Status FilesystemRepository::check(std::vector<Status>* missing) {
 
 Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots() const {
   std::vector<Root> roots;
-  for (size_t i = 0; i < settings_.paths.size(); ++i) {
-    const std::string& path = settings_.paths[i];
+  for (const std::shared_ptr<ListedRepository>& listed : list_.all()) {
+    const std::string& path = listed->path;
     // One that was there and is gone must not look as if its models had been deleted.
-    if (settings_.allow_missing_paths && !seen_[i].load(std::memory_order_relaxed)) {
+    if (settings_.allow_missing_paths && !listed->was_seen.load(std::memory_order_relaxed)) {
       if (!check_directory(path, links_).ok()) continue;
-      seen_[i].store(true, std::memory_order_relaxed);
+      listed->was_seen.store(true, std::memory_order_relaxed);
     }
     auto containment = Containment::open(path, links_);
     if (!containment.ok()) return as_unavailable(std::move(containment).status());
@@ -127,7 +106,7 @@ Result<std::vector<FilesystemRepository::Root>> FilesystemRepository::open_roots
     bool again = std::any_of(roots.begin(), roots.end(), [&](const Root& other) {
       return other.containment.info().st_dev == info.st_dev && other.containment.info().st_ino == info.st_ino;
     });
-    if (!again) roots.push_back({without_trailing_slashes(path), std::move(containment).value()});
+    if (!again) roots.push_back({without_trailing_slashes(path), std::move(containment).value(), listed});
   }
   return roots;
 }
@@ -139,7 +118,7 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
     if (!roots.ok()) return std::move(roots).status();
     Entries entries;
     for (const Root& root : *roots) {
-      ATOLL_RETURN_IF_ERROR(list_root(root.containment, root.path, root.path, &entries));
+      ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, &entries));
     }
     std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
       return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
@@ -183,8 +162,10 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
   for (Root& root : *roots) {
     std::string_view name = identifier;
     if (is_elsewhere(root, &name)) continue;
-    std::string path = cat(root.path == "/" ? "" : root.path, "/", name);
-    auto found = root.containment.find(root.containment.root(), std::string(name), path);
+    const std::optional<std::string> directory = root.listed->directory_of(name);
+    if (!directory) continue;
+    std::string path = cat(root.path == "/" ? "" : root.path, "/", *directory);
+    auto found = root.containment.find(root.containment.root(), *directory, path);
     if (!found.ok()) {
       if (found.status().code() == Code::kNotFound) continue;
       return std::move(found).status();

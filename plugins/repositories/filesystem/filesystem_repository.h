@@ -1,7 +1,6 @@
 /// Model repositories that are directories of this machine.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "atoll/repository.h"
 #include "repositories/filesystem/containment.h"
 #include "repositories/filesystem/private_folder.h"
+#include "repositories/filesystem/repository_list.h"
 
 namespace atl::filesystem {
 
@@ -33,8 +33,8 @@ struct RepositorySettings {
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
 };
 
-/// Keeps nothing of the repositories between calls but whether they have been there, so several may run at
-/// once; every call sees the disk as it is then.
+/// Keeps nothing of the repositories between calls but which there are and whether they have been there, so several may
+/// run at once; every call sees the disk as it is then.
 class FilesystemRepository final : public Repository {
  public:
   explicit FilesystemRepository(RepositorySettings settings);
@@ -45,6 +45,8 @@ class FilesystemRepository final : public Repository {
   /// valid directory: <path>", a path or configuration name that can not be meant; UNAVAILABLE "<path>:
   /// <reason>" it can not be listed.
   Status check(std::vector<Status>* missing = nullptr);
+  /// Those there are, to be changed.
+  RepositoryPaths& paths() noexcept { return list_; }
 
   Result<std::vector<RepositoryEntry>> list() noexcept override;
   Result<RepositoryModel> open(std::string_view name) noexcept override;
@@ -56,6 +58,7 @@ class FilesystemRepository final : public Repository {
   struct Root {
     std::string path;  ///< as configured, without slashes at the end
     Containment containment;
+    std::shared_ptr<const ListedRepository> listed{};  ///< null: it is in no list
   };
   /// A model directory that was found.
   struct Home {
@@ -76,7 +79,7 @@ class FilesystemRepository final : public Repository {
 
   const RepositorySettings settings_;
   const LinkRules links_;
-  mutable std::unique_ptr<std::atomic<bool>[]> seen_;  ///< whether each path has been there
+  RepositoryList list_;
   std::mutex mutex_;
   std::shared_ptr<PrivateFolder> private_folder_;  ///< made when it is first needed
 };

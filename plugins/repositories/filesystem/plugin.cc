@@ -35,6 +35,7 @@ class FilesystemPlugin final : public Plugin {
     return {};
   }
   Repository& repository() noexcept { return *repository_; }
+  RepositoryPaths& paths() noexcept { return repository_->paths(); }
 
  private:
   Log& log_;
@@ -69,7 +70,8 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
-                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(1)},
+                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(1),
+                                             provide<RepositoryPaths, &FilesystemPlugin::paths>()},
                                 .options = kOptions});
 
 }  // namespace atl::filesystem

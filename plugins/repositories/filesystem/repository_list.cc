@@ -1,0 +1,114 @@
+#include "repositories/filesystem/repository_list.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "atoll/guarded.h"
+#include "repositories/filesystem/directory_reader.h"
+#include "repositories/filesystem/names.h"
+
+namespace atl::filesystem {
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+Status check_directory(const std::string& path, const LinkRules& links) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) {
+    return internal_error("failed to stat file ", path, ": ", std::system_category().message(errno));
+  }
+  if (!S_ISDIR(info.st_mode)) return invalid_argument("repository path is not a valid directory: ", path);
+  auto containment = Containment::open(path, links);
+  if (!containment.ok()) return std::move(containment).status();
+  auto reader = DirectoryReader::open(containment->root(), path);
+  return reader.ok() ? Status() : Status(Code::kUnavailable, std::string(reader.status().message()));
+}
+
+const std::string& ListedRepository::model_in(const std::string& directory) const {
+  auto named = names.find(directory);
+  return named == names.end() ? directory : named->second;
+}
+
+std::optional<std::string> ListedRepository::directory_of(std::string_view model) const {
+  for (const auto& [directory, name] : names) {
+    if (name == model) return directory;
+  }
+  std::string directory(model);
+  if (names.contains(directory)) return std::nullopt;
+  return directory;
+}
+
+RepositoryList::RepositoryList(const std::vector<std::string>& paths, bool namespacing, LinkRules links)
+    : namespacing_(namespacing), links_(std::move(links)) {
+  for (const std::string& path : paths) {
+    all_.push_back(std::make_shared<ListedRepository>());
+    all_.back()->path = path;
+  }
+}
+
+std::vector<std::shared_ptr<ListedRepository>> RepositoryList::all() const {
+  std::lock_guard lock(mutex_);
+  return all_;
+}
+
+Status RepositoryList::check_new(const ListedRepository& repository,
+                                 std::span<const NamedDirectory> names) const {
+  std::set<std::string, std::less<>> taken;
+  for (const auto& other : all_) {
+    if (without_trailing_slashes(other->path) == repository.path) {
+      return make_status(Code::kAlreadyExists, "model repository '", repository.path,
+                         "' has already been registered");
+    }
+    for (const auto& [directory, model] : other->names) taken.insert(model);
+  }
+  std::set<std::string_view> directories;
+  for (const NamedDirectory& named : names) {
+    ATOLL_RETURN_IF_ERROR(check_model_name(named.directory));
+    ATOLL_RETURN_IF_ERROR(check_model_name(named.model));
+    if (!taken.insert(named.model).second || !directories.insert(named.directory).second) {
+      return make_status(Code::kAlreadyExists, "failed to register '", named.model,
+                         "', there is a conflicting mapping for '", named.model, "'");
+    }
+  }
+  return {};
+}
+
+Status RepositoryList::add(std::string_view path, std::span<const NamedDirectory> names) noexcept {
+  return guarded("registering a repository", [&]() -> Status {
+    auto added = std::make_shared<ListedRepository>();
+    added->path = without_trailing_slashes(std::string(path));
+    if (added->path.empty() || !check_directory(added->path, links_).ok()) {
+      return invalid_argument("failed to register '", path, "', repository not found");
+    }
+    if (namespacing_ && added->path.find(kNamespaceEnd) != std::string::npos) {
+      return invalid_argument("failed to register '", path,
+                              "', expected a path without '::', because the option 'namespacing' is on");
+    }
+    std::lock_guard lock(mutex_);
+    ATOLL_RETURN_IF_ERROR(check_new(*added, names));
+    for (const NamedDirectory& named : names) added->names.emplace(named.directory, named.model);
+    added->was_seen.store(true, std::memory_order_relaxed);
+    all_.push_back(std::move(added));
+    return {};
+  });
+}
+
+Status RepositoryList::remove(std::string_view path) noexcept {
+  return guarded("unregistering a repository", [&]() -> Status {
+    const std::string wanted = without_trailing_slashes(std::string(path));
+    std::lock_guard lock(mutex_);
+    const size_t gone =
+        std::erase_if(all_, [&](const auto& one) { return without_trailing_slashes(one->path) == wanted; });
+    if (gone != 0) return {};
+    return invalid_argument("failed to unregister '", path, "', repository not found");
+  });
+}
+
+}  // namespace atl::filesystem

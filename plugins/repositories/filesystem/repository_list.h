@@ -1,0 +1,61 @@
+/// Which repositories there are, and what the directories in them are called.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/repository_paths.h"
+#include "atoll/status.h"
+#include "repositories/filesystem/containment.h"
+
+namespace atl::filesystem {
+
+/// Between repository and name, with namespacing.
+inline constexpr std::string_view kNamespaceEnd = "::";
+
+std::string without_trailing_slashes(std::string path);
+
+/// Whether it is a repository as it has to be at a start.
+/// Errors: INTERNAL "failed to stat file <path>: <reason>"; INVALID_ARGUMENT "repository path is not a valid directory:
+/// <path>"; UNAVAILABLE "<path>: <reason>" it can not be listed.
+Status check_directory(const std::string& path, const LinkRules& links);
+
+struct ListedRepository {
+  std::string path;                            ///< as it was named
+  std::map<std::string, std::string> names{};  ///< by directory, of models that are called otherwise
+  mutable std::atomic<bool> was_seen{false};   ///< it has been there
+
+  /// What the model in a directory is called.
+  const std::string& model_in(const std::string& directory) const;
+  /// Where the model is, if it is here; nothing: that name is a directory's whose model is called otherwise.
+  std::optional<std::string> directory_of(std::string_view model) const;
+};
+
+/// [any]
+class RepositoryList final : public RepositoryPaths {
+ public:
+  RepositoryList(const std::vector<std::string>& paths, bool namespacing, LinkRules links);
+  virtual ~RepositoryList() = default;
+
+  std::vector<std::shared_ptr<ListedRepository>> all() const;
+
+  Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept override;
+  Status remove(std::string_view path) noexcept override;
+
+ private:
+  Status check_new(const ListedRepository& repository, std::span<const NamedDirectory> names) const;
+
+  const bool namespacing_;
+  const LinkRules links_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<ListedRepository>> all_;
+};
+
+}  // namespace atl::filesystem

@@ -1,0 +1,37 @@
+/// Which repositories there are, changed while the server runs. Service "atoll.repository_paths/1", provided by
+/// repository plugins that can; a server may have none.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "atoll/status.h"
+
+namespace atl {
+
+/// A directory of a repository whose model has another name.
+struct NamedDirectory {
+  std::string directory;
+  std::string model;  ///< also where the configuration says another one
+};
+
+/// [worker] May touch the disk. What is loaded stays loaded, whatever is added or removed.
+class RepositoryPaths {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.repository_paths/1";
+
+  /// From now on the repository's models are listed and opened with the others. A directory that is named is not found
+  /// under its own name.
+  /// Errors: INVALID_ARGUMENT "failed to register '<path>', repository not found", a name or path that can not be meant;
+  /// ALREADY_EXISTS "model repository '<path>' has already been registered", "failed to register '<model>', there is a
+  /// conflicting mapping for '<model>'".
+  virtual Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept = 0;
+  /// The opposite; those of the start, too. Errors: INVALID_ARGUMENT "failed to unregister '<path>', repository not found".
+  virtual Status remove(std::string_view path) noexcept = 0;
+
+ protected:
+  ~RepositoryPaths() = default;
+};
+
+}  // namespace atl
