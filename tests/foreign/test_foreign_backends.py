@@ -2,7 +2,6 @@
 
 import json
 import queue
-import shutil
 import signal
 
 import numpy as np
@@ -11,30 +10,21 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support.control import EXPLICIT, PROTOCOLS, Control
 from support.models import tensor_config, write_model
-from support.server import BUILD, DEFAULT_MANIFEST, Server
+from support.server import Server
+from support.triton_backends import put_backend, write_manifest
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
-EXAMPLES = BUILD / "lib" / "atoll" / "triton_backends"
 MODULES = {"grpc": grpcclient, "http": httpclient}
-
-
-def library(directory, example, name):
-    """Puts an example into a directory of backends, under a name that is none of the manifest's."""
-    folder = directory / name
-    folder.mkdir(parents=True, exist_ok=True)
-    new = folder / "new"
-    shutil.copy(EXAMPLES / example / f"libtriton_{example}.so", new)
-    new.rename(folder / f"libtriton_{name}.so")
-    return folder / f"libtriton_{name}.so"
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     folder = tmp_path_factory.mktemp("backends")
-    library(folder, "identity", "echo")
-    library(folder, "repeat", "repeat")
-    library(folder, "accumulate", "accumulate")
+    put_backend(folder, "identity", "echo")
+    put_backend(folder, "repeat", "repeat")
+    put_backend(folder, "accumulate", "accumulate")
+    put_backend(folder, "bls", "bls")
     return folder
 
 
@@ -65,19 +55,15 @@ def repository(tmp_path_factory):
     write_model(root, "batched", echo_config(max_batch_size=8, extra="dynamic_batching { max_queue_delay_microseconds: 2000 }"))
     write_model(root, "repeat", REPEAT_CONFIG)
     write_model(root, "accumulate", ACCUMULATE_CONFIG)
+    for model in ("numbers", "texts", "nobody"):
+        write_model(root, f"asks_{model}", 'backend: "bls"\n' + tensor_config("input", "INPUT0", "TYPE_FP32", [-1]) +
+                    tensor_config("output", "OUTPUT0", "TYPE_FP32", [-1]))
     return root
-
-
-def manifest(folder, *directories):
-    path = folder / "atoll.toml"
-    listed = ", ".join(f'"{directory}"' for directory in directories)
-    path.write_text(DEFAULT_MANIFEST.read_text() + f'\n[plugin.triton]\nuse = "backends/triton"\ndirectories = [{listed}]\n')
-    return path
 
 
 @pytest.fixture(scope="module")
 def server(repository, directory, tmp_path_factory):
-    with Server(repository, manifest=manifest(tmp_path_factory.mktemp("manifest"), directory)) as running:
+    with Server(repository, manifest=write_manifest(tmp_path_factory.mktemp("manifest"), directory)) as running:
         running.wait_ready()
         yield running
 
@@ -165,6 +151,18 @@ def test_a_bad_request_is_answered(server):
             client.infer("accumulate", [tensor], sequence_id=99)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_backend_asks_another_model(server, protocol):
+    with client_of(server, protocol) as client:
+        for size in (0, 1, 1000):
+            numbers = np.arange(size, dtype=np.float32)
+            assert np.array_equal(echo(client, protocol, "asks_numbers", numbers, "FP32"), numbers)
+        with pytest.raises(InferenceServerException, match="'FP32', but model 'texts' expects 'BYTES'"):
+            echo(client, protocol, "asks_texts", np.ones(2, np.float32), "FP32")
+        with pytest.raises(InferenceServerException, match="'nobody' is not found"):
+            echo(client, protocol, "asks_nobody", np.ones(2, np.float32), "FP32")
+
+
 def config_of(backend):
     return json.dumps({"backend": backend, "input": [{"name": "INPUT0", "data_type": "TYPE_FP32", "dims": [4]}],
                        "output": [{"name": "OUTPUT0", "data_type": "TYPE_FP32", "dims": [4]}]})
@@ -173,16 +171,16 @@ def config_of(backend):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_loads_unloads_and_files_that_are_replaced(tmp_path, protocol):
     directory = tmp_path / "backends"
-    library(directory, "identity", "echo")
+    put_backend(directory, "identity", "echo")
     write_model(tmp_path / "models", "m")
-    with Server(tmp_path / "models", EXPLICIT, manifest=manifest(tmp_path, directory)) as server, \
+    with Server(tmp_path / "models", EXPLICIT, manifest=write_manifest(tmp_path, directory)) as server, \
             Control(server, protocol) as control:
         for _ in range(3):
             control.load("m", config_of("echo"))
             assert control.infer("m", 3.0) == ("1", 3.0)
             control.unload("m")
         control.load("m", config_of("echo"))
-        library(directory, "identity", "echo")
+        put_backend(directory, "identity", "echo")
         write_model(tmp_path / "models", "n")
         control.load("n", config_of("echo"))
         server.wait_for_line("its file was replaced")
@@ -198,7 +196,7 @@ def test_what_no_library_is_is_a_reason(tmp_path):
     folder.mkdir(parents=True)
     (folder / "libtriton_broken.so").write_text("no shared object, but long enough to look like a file of some kind\n" * 9)
     write_model(tmp_path / "models", "m")
-    with Server(tmp_path / "models", EXPLICIT, manifest=manifest(tmp_path, tmp_path / "backends")) as server, \
+    with Server(tmp_path / "models", EXPLICIT, manifest=write_manifest(tmp_path, tmp_path / "backends")) as server, \
             Control(server, "grpc") as control:
         with pytest.raises(InferenceServerException, match="unable to load shared library: .*invalid ELF header"):
             control.load("m", config_of("broken"))
@@ -207,11 +205,11 @@ def test_what_no_library_is_is_a_reason(tmp_path):
 def test_a_directory_that_is_named_later_serves_what_waited(tmp_path, directory):
     repository = tmp_path / "models"
     write_model(repository, "m", echo_config())
-    path = manifest(tmp_path)
+    path = write_manifest(tmp_path)
     with Server(repository, manifest=path) as server:
         with server.client() as client:
             eventually(lambda: client.get_model_repository_index().models[0].state == "UNAVAILABLE")
-            manifest(tmp_path, directory)
+            write_manifest(tmp_path, directory)
             server.process.send_signal(signal.SIGHUP)
             server.wait_for_line(r"reloaded: generation")
             server.wait_ready("m")

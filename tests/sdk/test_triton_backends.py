@@ -6,7 +6,7 @@ from support.server import BUILD, ROOT
 
 LIBRARY = BUILD / "lib" / "atoll" / "libtritonserver.so"
 TEMPLATES = ROOT / "sdk" / "template" / "triton_backends"
-SOURCES = {"identity": "identity.c", "repeat": "repeat.cc", "accumulate": "accumulate.cc"}
+SOURCES = {"identity": "identity.c", "repeat": "repeat.cc", "accumulate": "accumulate.cc", "bls": "bls.cc"}
 
 
 def c_names(names):

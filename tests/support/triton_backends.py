@@ -20,9 +20,10 @@ def put_backend(directory, example, name, source=EXAMPLES):
 
 
 def write_manifest(folder, *directories, options=""):
-    """The default manifest with the plugin. options: further lines of it"""
+    """The default manifest with the plugin, and with what answers backends that ask the server. options: further lines of it"""
     path = folder / "atoll.toml"
     listed = ", ".join(f'"{directory}"' for directory in directories)
     path.write_text(DEFAULT_MANIFEST.read_text() +
+                    '\n[plugin.c_api]\nuse = "frontends/c_api"\n'
                     f'\n[plugin.triton]\nuse = "backends/triton"\ndirectories = [{listed}]\n{options}\n')
     return path
