@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/gate.h"
 #include "atoll/model.h"
 #include "atoll/open_parts.h"
 #include "atoll/request.h"
@@ -115,8 +116,9 @@ class RequestUse final : public Request, public ResponseSink {
  public:
   /// Filled with what the handle says, whose reference it has from here on.
   static RequestUse& make(TRITONSERVER_InferenceRequest& of) noexcept;
+  /// \param pass   of the server that it was sent to, left when the use is over
   /// \param given  a trace that was taken; null: not traced. After a failure nobody is called back, and the use is over.
-  Status infer(TRITONSERVER_InferenceTrace* given) noexcept;
+  Status infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept;
 
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept;
@@ -147,6 +149,7 @@ class RequestUse final : public Request, public ResponseSink {
 
   TRITONSERVER_InferenceRequest* handle_ = nullptr;  ///< until the release
   Model* model_ = nullptr;                           ///< held until it is over
+  Pass pass_;
   RequestCallbacks callbacks_;
   TRITONSERVER_InferenceTrace* program_trace_ = nullptr;
   OpenParts parts_;

@@ -104,7 +104,9 @@ TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(TRITONSERVER_Server* server,
   }
   RequestUse& use = RequestUse::make(*inference_request);
   inference_request->replace_latest_use(use);
-  atl::Status status = use.infer(trace);
+  if (server->is_for_backends()) use.call_flags |= atl::kIsStep;
+  atl::Gate* in_flight = server->requests_in_flight();
+  atl::Status status = use.infer(in_flight == nullptr ? atl::Pass() : atl::Pass(*in_flight), trace);
   // After success the request may be deleted, or sent again, already.
   if (status.ok()) return nullptr;
   inference_request->is_in_flight.store(false, std::memory_order_release);

@@ -2,6 +2,7 @@
 
 #include "atoll/triton/host.h"
 #include "error.h"
+#include "process_log.h"
 
 namespace atl::triton {
 
@@ -12,11 +13,15 @@ struct LogScopes {
 
   static bool enabled(LogLevel level) noexcept {
     std::lock_guard lock(mutex);
-    return youngest != nullptr && youngest->log_.enabled(level);
+    return youngest == nullptr ? ProcessLog::get().shows(level) : youngest->log_.enabled(level);
   }
   static void write(LogLevel level, std::string_view text) noexcept {
     std::lock_guard lock(mutex);
-    if (youngest != nullptr && youngest->log_.enabled(level)) youngest->log_.write(level, text);
+    if (youngest == nullptr) {
+      if (ProcessLog::get().shows(level)) ProcessLog::get().write(level, text);
+    } else if (youngest->log_.enabled(level)) {
+      youngest->log_.write(level, text);
+    }
   }
   static void push(LogScope& scope) noexcept {
     std::lock_guard lock(mutex);

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "atoll/testing/fake_log.h"
@@ -19,9 +22,37 @@ atl::Status log(int level, const char* text) {
       TRITONSERVER_LogMessage(static_cast<TRITONSERVER_LogLevel>(level), "/src/strategy.cc", 7, text));
 }
 
-TEST(CLog, WithoutALogNothingIsEnabled) {
-  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_ERROR));
-  EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "lost").ok());
+TEST(CLog, WithoutAHostTheConsoleIsTheLog) {
+  EXPECT_TRUE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_INFO));
+  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_VERBOSE));
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(log(TRITONSERVER_LOG_ERROR, "shown").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_VERBOSE, "not shown").ok());
+  const std::string written = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(written.ends_with("Z ERROR strategy.cc:7: shown\n")) << written;
+}
+
+TEST(CLog, SettersOfOptionsCountAtOnceInTheWholeProcess) {
+  TRITONSERVER_ServerOptions* options = nullptr;
+  ASSERT_EQ(TRITONSERVER_ServerOptionsNew(&options), nullptr);
+  const std::string file = testing::TempDir() + "c_log_test.log";
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogInfo(options, false), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogVerbose(options, 1), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogFile(options, file.c_str()), nullptr);
+  EXPECT_FALSE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_INFO));
+  EXPECT_TRUE(TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_VERBOSE));
+  EXPECT_TRUE(log(TRITONSERVER_LOG_INFO, "dropped").ok());
+  EXPECT_TRUE(log(TRITONSERVER_LOG_VERBOSE, "into the file").ok());
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogInfo(options, true), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogVerbose(options, 0), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsSetLogFile(options, ""), nullptr);
+  ASSERT_EQ(TRITONSERVER_ServerOptionsDelete(options), nullptr);
+  std::ifstream in(file);
+  std::string line, more;
+  EXPECT_TRUE(std::getline(in, line));
+  EXPECT_TRUE(line.ends_with("Z DEBUG strategy.cc:7: into the file")) << line;
+  EXPECT_FALSE(std::getline(in, more)) << more;
+  std::filesystem::remove(file);
 }
 
 TEST(CLog, LevelsAreTheHosts) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,11 +12,12 @@
 #include "atoll/embedded.h"
 #include "atoll/gate.h"
 #include "atoll/triton/server.h"
+#include "process_log.h"
 
 namespace atl::triton {
 
 /// Stays in memory after its end, so that a late call is an error.
-class ProgramServer final : public TRITONSERVER_Server {
+class ProgramServer final : public TRITONSERVER_Server, public LogFollower {
  public:
   /// \param embedded  has the services that start_embedded() asks for
   ProgramServer(std::unique_ptr<EmbeddedServer> embedded, uint32_t exit_timeout_s)
@@ -32,15 +34,18 @@ class ProgramServer final : public TRITONSERVER_Server {
   Status stop() noexcept;
 
   Result<ModelRef> acquire(std::string_view model, int64_t version) noexcept override {
-    return call([&] { return inner_->acquire(model, version); });
+    return call([&]() -> Result<ModelRef> {
+      if (requests_.closed()) return unavailable("Server exiting");
+      return inner_->acquire(model, version);
+    });
   }
   bool is_live() noexcept override {
     const Pass pass(gate_);
-    return pass && inner_->is_live();
+    return pass && !requests_.closed() && inner_->is_live();
   }
   bool is_ready() noexcept override {
     const Pass pass(gate_);
-    return pass && inner_->is_ready();
+    return pass && !requests_.closed() && inner_->is_ready();
   }
   Result<bool> is_model_ready(std::string_view model, int64_t version) noexcept override {
     return call([&] { return inner_->is_model_ready(model, version); });
@@ -80,8 +85,12 @@ class ProgramServer final : public TRITONSERVER_Server {
   Result<std::string> metrics() noexcept override {
     return call([&] { return inner_->metrics(); });
   }
+  Gate* requests_in_flight() noexcept override { return &requests_; }
+  void follow_log(const LogChoices& choices) noexcept override;
 
  private:
+  /// Until nobody is in a gate that is closed. False: somebody still is.
+  static bool wait_for(const Gate& gate, std::chrono::steady_clock::time_point deadline);
   /// What the function returns, unless the server has ended.
   template <class Function>
   auto call(Function&& function) noexcept -> decltype(function()) {
@@ -90,7 +99,8 @@ class ProgramServer final : public TRITONSERVER_Server {
     return function();
   }
 
-  Gate gate_;
+  Gate requests_;        ///< in flight; closed when the stop begins
+  Gate gate_;            ///< calls
   std::mutex stopping_;  ///< held while it ends
   std::unique_ptr<EmbeddedServer> embedded_;
   TRITONSERVER_Server* const inner_;

@@ -69,7 +69,8 @@ void RequestUse::fill_tensors() noexcept {
   for (const Text& one : handle_->outputs) add_output().name = arena().copy_text(one.text);
 }
 
-Status RequestUse::infer(TRITONSERVER_InferenceTrace* given) noexcept {
+Status RequestUse::infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept {
+  pass_ = std::move(pass);
   if (given != nullptr) {
     program_trace_ = given->outlives_begin() ? given : nullptr;
     trace = given->begin(model_->info(), id);
@@ -93,6 +94,7 @@ void RequestUse::drop_reference() noexcept {
 void RequestUse::done(uint32_t parts) noexcept {
   if (!parts_.done(parts)) return;
   std::exchange(model_, nullptr)->drop_reference();
+  pass_.reset();
   drop_reference();
 }
 

@@ -15,6 +15,7 @@ class Servers {
   TRITONSERVER_Server* add(std::unique_ptr<ProgramServer> server) {
     std::lock_guard lock(mutex_);
     ProgramServer* added = server.get();
+    ProcessLog::get().add(*added);
     servers_.emplace(added, Entry{std::move(server), false});
     return added;
   }

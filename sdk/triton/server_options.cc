@@ -117,46 +117,6 @@ TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetCacheDirectory(TRITONSERVER_Ser
   return stored([&] { options->cache_directory = cache_dir; });
 }
 
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogFile(TRITONSERVER_ServerOptions* options,
-                                                         const char* file) {
-  if (any_null(options, file)) return null_argument(__func__);
-  return stored([&] { options->log_file = file; });
-}
-
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogInfo(TRITONSERVER_ServerOptions* options, bool log) {
-  if (options == nullptr) return null_argument(__func__);
-  options->log_info = log;
-  return nullptr;
-}
-
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogWarn(TRITONSERVER_ServerOptions* options, bool log) {
-  if (options == nullptr) return null_argument(__func__);
-  options->log_warn = log;
-  return nullptr;
-}
-
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogError(TRITONSERVER_ServerOptions* options, bool log) {
-  if (options == nullptr) return null_argument(__func__);
-  options->log_error = log;
-  return nullptr;
-}
-
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogFormat(TRITONSERVER_ServerOptions* options,
-                                                           const TRITONSERVER_LogFormat format) {
-  if (options == nullptr) return null_argument(__func__);
-  if (format != TRITONSERVER_LOG_DEFAULT && format != TRITONSERVER_LOG_ISO8601) {
-    return invalid_argument("log format ", static_cast<int>(format), " is unknown");
-  }
-  options->log_format = format;
-  return nullptr;
-}
-
-TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetLogVerbose(TRITONSERVER_ServerOptions* options, int level) {
-  if (options == nullptr) return null_argument(__func__);
-  options->log_verbose = level < 0 ? 0 : static_cast<uint32_t>(level);
-  return nullptr;
-}
-
 TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetMetrics(TRITONSERVER_ServerOptions* options, bool metrics) {
   if (options == nullptr) return null_argument(__func__);
   options->metrics = metrics;

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 
+#include "atoll/log_control.h"
 #include "atoll/model.h"
 #include "atoll/startup.h"
+#include "process_log.h"
 #include "program_server.h"
 #include "server_manifest.h"
 
@@ -52,10 +54,12 @@ Result<std::unique_ptr<EmbeddedServer>> start_embedded(const TRITONSERVER_Server
   EmbeddedOptions made;
   made.plugin_path = {(folder / "plugins").string()};
   made.services = {std::string(TRITONSERVER_Server::kInterfaceId), std::string(ModelCatalog::kInterfaceId),
-                   std::string(Startup::kInterfaceId)};
+                   std::string(Startup::kInterfaceId), std::string(LogControl::kInterfaceId)};
   made.manifest_path = named_manifest(options);
   if (made.manifest_path.empty()) {
-    auto keys = manifest_of(options, made.plugin_path.front());
+    TRITONSERVER_ServerOptions chosen = options;
+    ProcessLog::get().choices().apply_to(chosen);
+    auto keys = manifest_of(chosen, made.plugin_path.front());
     if (!keys.ok()) return std::move(keys).status();
     made.overrides.assign(keys->begin(), keys->end());
   }

@@ -109,6 +109,27 @@ TEST(InProcess, AStopWaitsForWhatIsInFlight) {
   EXPECT_EQ(answer.get(), "x");
 }
 
+TEST(InProcess, WhatIsInFlightMayAskOtherModelsAfterTheStopHasBegun) {
+  ModelFolder models;
+  models.add_identity("asked");
+  models.add("asks_when_told", "ask");
+  Options options(models.path());
+  EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerOptionsSetBackendDirectory, options.handle, ATOLL_BACKENDS)), "");
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  const std::string told = models.path() + "/told";
+  std::future<std::string> answer = server.send("asks_when_told", told);
+  std::thread stop([&] { EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerStop, server.handle)), ""); });
+  for (bool live = true; live;) {
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerIsLive, server.handle, &live)), "");
+  }
+  EXPECT_EQ(server.infer("asked", "late"), "error: Unavailable: Server exiting");
+  std::ofstream(told) << "now";
+  stop.join();
+  EXPECT_EQ(answer.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  EXPECT_EQ(answer.get(), told);
+}
+
 TEST(InProcess, AStopUnderLoadAnswersEveryRequest) {
   ModelFolder models;
   models.add_identity("m");

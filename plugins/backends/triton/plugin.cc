@@ -34,8 +34,8 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
     if (!status.ok()) close();
     return status;
   }
+  void drain(int64_t /*deadline_ns*/) override { server_->let_go(); }
   void stop() override {
-    // What backends do at their end may still ask the server.
     backends_.close();
     close();
   }

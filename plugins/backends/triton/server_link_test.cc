@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/model.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/followed_fake.h"
 
@@ -99,6 +100,73 @@ TEST(ServerLink, AsksWhoIsThere) {
   link.close();
   EXPECT_EQ(answers_of(link), without);
   EXPECT_EQ(host.registry().holders(), 0u);
+}
+
+class DrainedLink : public ::testing::Test {
+ protected:
+  DrainedLink() {
+    host_.registry().publish<TRITONSERVER_Server>("c_api", server_);
+    EXPECT_TRUE(link_.open().ok());
+  }
+  ~DrainedLink() override {
+    link_.close();
+    EXPECT_EQ(host_.registry().holders(), 0u);
+  }
+  void exit() {
+    ServerStateChanged event;
+    event.state = ServerStateChanged::State::kDraining;
+    host_.events().publish(event);
+    host_.events().deliver();
+  }
+  void withdraw(std::string_view interface_id) {
+    host_.registry().withdraw(std::string(interface_id), "c_api");
+    ServiceChanged event;
+    event.key_text = interface_id;
+    event.interface_id = interface_id;
+    event.kind = ServiceChanged::Kind::kWithdrawn;
+    host_.events().publish(event, false);
+    host_.events().deliver();
+  }
+  bool has_server() { return link_.metadata().ok(); }
+
+  test::FakeHost host_{"triton"};
+  FakeServer server_;
+  ServerLink link_{host_};
+};
+
+TEST_F(DrainedLink, AtTheServersEndItKeepsItUntilTheModelsGo) {
+  exit();
+  withdraw(TRITONSERVER_Server::kInterfaceId);
+  EXPECT_TRUE(has_server());
+  withdraw("atoll.other/1");
+  EXPECT_TRUE(has_server());
+  withdraw(ModelCatalog::kInterfaceId);
+  EXPECT_FALSE(has_server());
+  EXPECT_EQ(host_.registry().holders(), 0u);
+}
+
+TEST_F(DrainedLink, ByAReloadItGoesAtOnce) {
+  withdraw(TRITONSERVER_Server::kInterfaceId);
+  EXPECT_FALSE(has_server());
+  EXPECT_EQ(host_.registry().holders(), 0u);
+}
+
+TEST_F(DrainedLink, WhoDrainsItselfKeepsNothing) {
+  exit();
+  withdraw(TRITONSERVER_Server::kInterfaceId);
+  link_.let_go();
+  EXPECT_FALSE(has_server());
+  exit();
+  EXPECT_EQ(host_.registry().holders(), 0u);
+}
+
+TEST_F(DrainedLink, WhoHasLetGoStillFollows) {
+  exit();
+  link_.let_go();
+  EXPECT_TRUE(has_server());
+  exit();
+  withdraw(TRITONSERVER_Server::kInterfaceId);
+  EXPECT_FALSE(has_server());
 }
 
 }  // namespace

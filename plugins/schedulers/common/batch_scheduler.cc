@@ -62,7 +62,8 @@ void BatchScheduler::run_at_once(Request& request, InstanceSlot& slot, InstanceS
 }
 
 BatchScheduler::Admission BatchScheduler::admit(Request& request, int64_t now_ns, InstanceSlot** due) {
-  if (!accepting_) return Admission::kStopping;
+  // A request that is being executed may need its steps to end.
+  if (!accepting_ && (request.call_flags & kIsStep) == 0) return Admission::kStopping;
   if (request.cancelled()) {
     ++taken_;
     return Admission::kNotWanted;

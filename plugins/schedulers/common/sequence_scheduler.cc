@@ -64,7 +64,9 @@ SequenceScheduler::Entry& SequenceScheduler::new_entry() {
 
 SequenceScheduler::Admission SequenceScheduler::admit(Request& request, int64_t now_ns, InstanceSlot** due) {
   const bool begins = settings_.iterative || (request.sequence_flags & kSequenceStart) != 0;
-  if (!accepting_ && begins) return Admission::kStopping;
+  // A request that is being executed may need its steps to end.
+  const bool is_step = (request.call_flags & kIsStep) != 0;
+  if (begins && (ended_ || (!accepting_ && !is_step))) return Admission::kStopping;
   if (table_.next_due_ns() <= now_ns) {
     time_passes(now_ns);
     fill_all_idle(now_ns, due);

@@ -260,6 +260,17 @@ TEST(DefaultScheduler, AfterStopTheTextIsTheSpecifiedOne) {
   bench.expect_all_done();
 }
 
+TEST(DefaultScheduler, AfterStopStepsOfOtherRequestsAreServed) {
+  DefaultBench bench(1);
+  bench.scheduler->stop_accepting();
+  TestRequest step("7");
+  step->call_flags = kIsStep;
+  EXPECT_TRUE(step.enqueue(*bench.scheduler).ok());
+  bench.host.run_until_idle();
+  EXPECT_TRUE(step.got_final());
+  bench.expect_all_done();
+}
+
 TEST(DefaultScheduler, AFailedExecutionCountsAsTheBackends) {
   DefaultBench bench(1);
   bench.behavior.fail_executes = 1;

@@ -44,7 +44,9 @@ EnsembleScheduler::~EnsembleScheduler() { schedulers::wait_until_nobody_is_insid
 
 Status EnsembleScheduler::enqueue(Request& request) noexcept {
   const schedulers::Inside inside = stay();
-  if (stopping_.load(std::memory_order_relaxed)) return unavailable(schedulers::kStopping);
+  // A request that is being executed may need its steps to end.
+  const bool is_step = (request.call_flags & kIsStep) != 0;
+  if (!is_step && stopping_.load(std::memory_order_relaxed)) return unavailable(schedulers::kStopping);
   if (request.times.queue_start_ns == 0) request.times.queue_start_ns = clock_.now_ns();
   EnsembleRun& run = take_run();
   run.take(request);

@@ -152,6 +152,10 @@ TEST_F(LimitsTest, OnesThatAreStoppedAcceptNothing) {
   EXPECT_EQ(bench_.give(refused).code(), Code::kUnavailable);
   refused.mark_accepted();
   fail_request(refused.request(), unavailable("as its caller does"));
+  TestRequest& step = bench_.add();
+  step.add_input<int64_t>("X", DataType::kInt64, {1}, {1});
+  step->call_flags = kIsStep;
+  EXPECT_TRUE(bench_.give(step).ok());
   answer_all();
 }
 

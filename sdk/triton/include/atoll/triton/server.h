@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/gate.h"
 #include "atoll/model.h"
 #include "atoll/repository.h"
 #include "atoll/status.h"
@@ -18,7 +19,8 @@
 struct TRITONSERVER_Server {
   static constexpr std::string_view kInterfaceId = "atoll.triton_server/1";
 
-  /// The model that a request is for. \param version  -1: the version policy's choice. Errors: ModelCatalog::acquire()
+  /// The model that a request is for; waits for one that is loaded on demand. \param version  -1: the version policy's
+  /// choice. Errors: ModelCatalog::acquire(), ModelDemand::await()
   virtual atl::Result<atl::ModelRef> acquire(std::string_view model, int64_t version) noexcept = 0;
   virtual bool is_live() noexcept = 0;
   virtual bool is_ready() noexcept = 0;
@@ -33,14 +35,19 @@ struct TRITONSERVER_Server {
   virtual atl::Status load(std::string_view model, const std::string* config,
                            std::vector<atl::RepositoryFile> files) noexcept = 0;
   virtual atl::Status unload(std::string_view model, bool with_dependents) noexcept = 0;
-  /// Looks at the repositories, in the control mode POLL.
+  /// Looks at the repositories, and returns when what has changed is loaded. UNAVAILABLE: not in the control mode POLL.
   virtual atl::Status poll() noexcept = 0;
-  /// \param names  directory and model name. Errors: UNIMPLEMENTED
+  // UNIMPLEMENTED: not in the control mode EXPLICIT.
+  /// \param names  directory and model name. Errors: RepositoryPaths::add()
   virtual atl::Status register_repository(
       std::string_view path, std::span<const std::pair<std::string, std::string>> names) noexcept = 0;
   virtual atl::Status unregister_repository(std::string_view path) noexcept = 0;
   /// Prometheus text.
   virtual atl::Result<std::string> metrics() noexcept = 0;
+  /// Requests that are sent to it hold passes until they are over, so that its end waits for them; null: nobody waits.
+  virtual atl::Gate* requests_in_flight() noexcept { return nullptr; }
+  /// Whether requests are sent to it by backends, as steps of those that they execute.
+  virtual bool is_for_backends() const noexcept { return false; }
 
  protected:
   ~TRITONSERVER_Server() = default;

@@ -1,0 +1,70 @@
+/// What the logs of this process show, as the setters of options say it: at once, and in every server of the program.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/log.h"
+#include "atoll/log_control.h"
+#include "atoll/triton/server_options.h"
+
+namespace atl::triton {
+
+/// Nothing: it was never said.
+struct LogChoices {
+  std::optional<bool> info;
+  std::optional<bool> warning;
+  std::optional<bool> error;
+  std::optional<uint32_t> verbose_level;
+  std::optional<TRITONSERVER_LogFormat> format;
+  std::optional<std::string> file;  ///< empty: the console
+
+  /// But for the file, which a log that is there keeps.
+  void apply_to(LogSettings& settings) const;
+  /// The file only if the options name none.
+  void apply_to(TRITONSERVER_ServerOptions& options) const;
+};
+
+class LogFollower {
+ public:
+  /// [any]
+  virtual void follow_log(const LogChoices& choices) noexcept = 0;
+
+ protected:
+  ~LogFollower() = default;
+};
+
+/// [any]
+class ProcessLog {
+ public:
+  static ProcessLog& get();
+
+  template <class Change>
+  void choose(Change&& change) {
+    std::lock_guard lock(mutex_);
+    std::forward<Change>(change)(choices_);
+    for (LogFollower* follower : followers_) follower->follow_log(choices_);
+  }
+  LogChoices choices() const {
+    std::lock_guard lock(mutex_);
+    return choices_;
+  }
+  /// Told now and of every change, until the process ends.
+  void add(LogFollower& follower);
+
+  // --- what is written while no server has a log for it: to the file or the console ---
+  bool shows(LogLevel level) const;
+  void write(LogLevel level, std::string_view text) const;
+
+ private:
+  mutable std::mutex mutex_;
+  LogChoices choices_;
+  std::vector<LogFollower*> followers_;
+};
+
+}  // namespace atl::triton
