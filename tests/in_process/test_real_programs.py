@@ -2,7 +2,6 @@
 which is linked to it and serves its own endpoints from it."""
 
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -15,7 +14,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
-from support.triton_program import LIBRARIES, WAIT_S, TritonProgram
+from support.foreign_programs import LIBRARIES, environment
+from support.triton_program import WAIT_S, TritonProgram
 from support.waiting import eventually
 
 PERF_ANALYZER = pathlib.Path(sys.executable).parent / "perf_analyzer"
@@ -44,8 +44,8 @@ def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     (tmp_path / "lib").symlink_to(LIBRARIES)
     done = subprocess.run([PERF_ANALYZER, "-m", "echo", "--service-kind=triton_c_api", f"--triton-server-directory={tmp_path}",
                            f"--model-repository={repository}", *arguments],
-                          capture_output=True, text=True, timeout=WAIT_S, env={**os.environ, "LD_LIBRARY_PATH": str(CUDA_RUNTIME)})
-    assert done.returncode == 0, done
+                          capture_output=True, text=True, timeout=WAIT_S, env=environment(LD_LIBRARY_PATH=str(CUDA_RUNTIME)))
+    assert done.returncode == 0, done.stderr
     (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
     (succeeded, ) = re.findall(r"Successful request count: (\d+)", done.stdout)
     assert int(client) > 100 and int(succeeded) >= int(client) and "error" not in done.stdout.lower(), done

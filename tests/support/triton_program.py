@@ -1,6 +1,5 @@
 """Triton's own server program, which bench/serve/peers/install brings, over this tree's libtritonserver.so."""
 
-import os
 import pathlib
 import signal
 import socket
@@ -8,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 
-from support.server import BUILD, ROOT
+from support.foreign_programs import LIBRARIES, environment
+from support.server import ROOT
 from support.waiting import eventually
 
-LIBRARIES = BUILD / "lib" / "atoll"
 WAIT_S = 120
 
 
@@ -42,8 +41,9 @@ class TritonProgram:
         with open(self._log, "w") as log:
             self.process = subprocess.Popen(
                 [site / "pytriton/tritonserver/bin/tritonserver", f"--model-repository={repository}", *listen, *flags],
-                stdout=log, stderr=log, env={**os.environ, "LD_PRELOAD": str(folder / renamed.name),
-                                             "LD_LIBRARY_PATH": f"{LIBRARIES}:{pathlib.Path(sys.base_prefix) / 'lib'}"})
+                stdout=log, stderr=log,
+                env=environment(preload=[folder / renamed.name],
+                                LD_LIBRARY_PATH=f"{LIBRARIES}:{pathlib.Path(sys.base_prefix) / 'lib'}"))
 
     @property
     def log(self):
