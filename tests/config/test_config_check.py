@@ -35,9 +35,6 @@ BROKEN = {
     "no_version": (models.identity_config("no_version") + "version_policy { specific { versions: 7 } }",
                    ":4:1: version_policy: at least one version must be available under the version policy of model "
                    "'no_version'"),
-    "agent": (models.identity_config("agent") + 'model_repository_agents { agents { name: "checksum" } }',
-              ":4:27: model_repository_agents.agents[0]: model 'agent' asks for repository agent 'checksum'; repository "
-              "agents are not served"),
     "labels": (models.identity_config("labels").replace("OUTPUT0\"", "OUTPUT0\" label_filename: \"../labels.txt\""),
                ":3:28: output[0].label_filename: label file path '{path}/../labels.txt' for output 'OUTPUT0' in model "
                "'labels' is outside model directory"),
@@ -92,6 +89,20 @@ def test_the_server_says_the_same(repository):
             tensor = httpclient.InferInput("INPUT0", [2], "FP32")
             tensor.set_data_from_numpy(values)
             assert client.infer("echo", [tensor]).as_numpy("OUTPUT0").tolist() == [1.0, 1.0]
+
+
+def test_agents_are_the_manifests_business(tmp_path):
+    """The tool does not know whether the server has them."""
+    folder = tmp_path / "models"
+    models.write_model(folder, "agent", models.identity_config("agent") +
+                       'model_repository_agents { agents { name: "checksum" } }')
+    checked = check(folder)
+    assert checked.returncode == 0 and checked.stderr == "models: 1, errors: 0, warnings: 1\n"
+    assert checked.stdout == (
+        f"{folder}/agent/config.pbtxt:4:27: warning: model_repository_agents.agents[0]: repository agent 'checksum' is run only "
+        "where the server has agents/triton; without it the model is refused\n")
+    with Server(folder) as server:
+        server.newest_line("model 'agent' asks for repository agent 'checksum'; repository agents are not served")
 
 
 def test_json_names_the_places(repository):

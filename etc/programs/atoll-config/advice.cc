@@ -32,6 +32,15 @@ void advise_on_warmup(const ModelConfig& config, const Warn& warn) {
   }
 }
 
+/// Whether they are run is the server's manifest's business, which is not looked at here.
+void advise_on_agents(const ModelConfig& config, const Warn& warn) {
+  for (int i = 0; i < config.model_repository_agents().agents_size(); ++i) {
+    warn(cat("model_repository_agents.agents[", i, "]"),
+         cat("repository agent '", config.model_repository_agents().agents(i).name(),
+             "' is run only where the server has agents/triton; without it the model is refused"));
+  }
+}
+
 /// "_" and the tag must be the name of a Prometheus label.
 bool is_label(std::string_view tag) {
   return !tag.starts_with('_') && std::all_of(tag.begin(), tag.end(), [](unsigned char c) {
@@ -44,6 +53,7 @@ bool is_label(std::string_view tag) {
 void advise(const ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn) {
   advise_on_steps(config, siblings, warn);
   advise_on_warmup(config, warn);
+  advise_on_agents(config, warn);
   if (config.has_dynamic_batching() && config.max_batch_size() == 0) {
     warn("dynamic_batching",
          "max_batch_size is 0: requests are never batched, unless the backend completes it");

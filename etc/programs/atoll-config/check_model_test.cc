@@ -164,6 +164,13 @@ sequence_batching { state { input_name: "s" output_name: "t" data_type: TYPE_INT
       "bytes, but the data provided from stateonly has 2 bytes\n");
 }
 
+TEST_F(CheckModelTest, WarnsOfAgentsThatTheServerMayNotHave) {
+  EXPECT_EQ(
+      lines(std::string(kGood) + "model_repository_agents { agents { name: 'checksum' } }"),
+      "/m/config.pbtxt:3:27: warning: model_repository_agents.agents[0]: repository agent 'checksum' is run "
+      "only where the server has agents/triton; without it the model is refused\n");
+}
+
 TEST_F(CheckModelTest, WarnsOfWhatIsAllowedAndHardlyMeant) {
   model_.ignored = {"version directory '01' of model 'm' is ignored: its name has a leading zero"};
   options_.siblings = {"m", "x"};

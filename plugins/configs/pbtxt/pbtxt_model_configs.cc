@@ -25,9 +25,18 @@ Result<ModelConfig> from_bytes(std::string_view bytes) {
   return config;
 }
 
+/// What a client gave.
+Result<ModelConfig> from_json(std::string_view json) {
+  auto bytes = proto::model_config_from_json(json);
+  if (!bytes.ok()) return invalid_argument("Invalid config override: ", bytes.status().message());
+  auto config = from_bytes(*bytes);
+  if (config.ok()) ATOLL_RETURN_IF_ERROR(check_values(*config, SourceMap()));
+  return config;
+}
+
 }  // namespace
 
-Result<ParsedText> PbtxtModelConfigs::parse(const RepositoryModel& model, bool strict) const {
+Result<ParsedText> PbtxtModelConfigs::parse_file(const RepositoryModel& model, bool strict) const {
   if (!model.config_path.empty()) {
     return parse_text(model.config_path, model.config_text, settings_.unknown_fields);
   }
@@ -70,7 +79,7 @@ Result<std::string> PbtxtModelConfigs::complete(const RepositoryModel& model, Pa
 
 Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool strict) noexcept {
   return guarded("reading the model configuration", [&]() -> Result<std::string> {
-    auto parsed = parse(model, strict);
+    auto parsed = parse_file(model, strict);
     if (!parsed.ok()) return std::move(parsed).status();
     if (log_ != nullptr) {
       for (const std::string& warning : parsed->warnings) log_->warning(warning, ", ignored");
@@ -82,14 +91,29 @@ Result<std::string> PbtxtModelConfigs::read(const RepositoryModel& model, bool s
 Result<std::string> PbtxtModelConfigs::read_json(const RepositoryModel& model, std::string_view json,
                                                  bool strict) noexcept {
   return guarded("reading the model configuration", [&]() -> Result<std::string> {
-    auto bytes = proto::model_config_from_json(json);
-    if (!bytes.ok()) return invalid_argument("Invalid config override: ", bytes.status().message());
-    auto config = from_bytes(*bytes);
-    if (!config.ok()) return std::move(config).status();
     ParsedText parsed;
+    auto config = from_json(json);
+    if (!config.ok()) return std::move(config).status();
     parsed.config = std::move(config).value();
-    ATOLL_RETURN_IF_ERROR(check_values(parsed.config, parsed.source));
     return complete(model, std::move(parsed), strict);
+  });
+}
+
+/// Of unknown fields read() tells.
+Result<std::string> PbtxtModelConfigs::parse(const RepositoryModel& model) noexcept {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
+    auto parsed = parse_file(model, false);
+    if (!parsed.ok()) return std::move(parsed).status();
+    return serialize(parsed->config);
+  });
+}
+
+Result<std::string> PbtxtModelConfigs::parse_json(const RepositoryModel& /*model*/,
+                                                  std::string_view json) noexcept {
+  return guarded("reading the model configuration", [&]() -> Result<std::string> {
+    auto config = from_json(json);
+    if (!config.ok()) return std::move(config).status();
+    return serialize(*config);
   });
 }
 

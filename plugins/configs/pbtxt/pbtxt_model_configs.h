@@ -34,9 +34,11 @@ class PbtxtModelConfigs final : public ModelConfigs {
       std::vector<std::string>* warnings) noexcept override;
   Result<std::string> read_json(const RepositoryModel& model, std::string_view json,
                                 bool strict) noexcept override;
+  Result<std::string> parse(const RepositoryModel& model) noexcept override;
+  Result<std::string> parse_json(const RepositoryModel& model, std::string_view json) noexcept override;
 
  private:
-  Result<ParsedText> parse(const RepositoryModel& model, bool strict) const;
+  Result<ParsedText> parse_file(const RepositoryModel& model, bool strict) const;
   /// Derives, normalises and validates.
   Result<std::string> complete(const RepositoryModel& model, ParsedText parsed, bool strict) const;
   Status validate(const inference::ModelConfig& config, const SourceMap& source) const;

@@ -39,7 +39,7 @@ ATOLL_PLUGIN(PbtxtPlugin, {.name = "configs/pbtxt",
                            .version = "1.0.0",
                            .license = "Apache-2.0",
                            .help = "Reads, completes and checks config.pbtxt.",
-                           .provides = {provide<ModelConfigs, &PbtxtPlugin::configs>().minor(1)},
+                           .provides = {provide<ModelConfigs, &PbtxtPlugin::configs>().minor(2)},
                            .options = kOptions});
 
 }  // namespace atl::pbtxt

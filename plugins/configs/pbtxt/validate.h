@@ -13,7 +13,6 @@ namespace atl::pbtxt {
 
 /// All rules that hold at any time: general, scheduling, ensemble, metrics; then those of Atoll: paths,
 /// limits, sequence states, rate limiter, warm-up.
-/// UNIMPLEMENTED for agents, which are not served.
 void validate_model(const inference::ModelConfig& config, Findings& findings);
 
 /// Rules that hold once the configuration is complete: inputs and outputs, batch inputs and outputs, warm-up

@@ -76,16 +76,6 @@ void validate_metric(const inference::ModelMetrics::MetricControl& control, cons
   }
 }
 
-/// An agent may decrypt or verify: a model that is served without it would not be what was asked for.
-void validate_agents(const ModelConfig& config, Findings& findings) {
-  const auto& agents = config.model_repository_agents().agents();
-  for (int i = 0; i < agents.size(); ++i) {
-    findings.add(cat("model_repository_agents.agents[", i, "]"),
-                 unimplemented("model '", config.name(), "' asks for repository agent '", agents[i].name(),
-                               "'; repository agents are not served"));
-  }
-}
-
 }  // namespace
 
 void validate_metrics(const ModelConfig& config, Findings& findings) {
@@ -115,7 +105,6 @@ void validate_model(const ModelConfig& config, Findings& findings) {
   validate_sequence_states(config, findings);
   validate_rate_limiter(config, findings);
   validate_warmup(config, findings);
-  validate_agents(config, findings);
 }
 
 void validate_complete(const ModelConfig& config, Findings& findings) {

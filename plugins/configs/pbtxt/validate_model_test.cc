@@ -172,13 +172,28 @@ TEST(ValidatePaths, NothingLeadsOut) {
             "label file path '/models/m//l' for output 'o' in model 'm' is outside model directory");
 }
 
-TEST(ValidateAgents, AreRefusedRatherThanLeftOut) {
-  Status status = read_status("backend: 'b'\nmodel_repository_agents { agents [ { name: 'checksum' } ] }");
-  EXPECT_EQ(status.code(), Code::kUnimplemented);
-  EXPECT_EQ(status.text(),
-            "/models/m/config.pbtxt:2:27: field 'model_repository_agents.agents[0]': model 'm' asks for "
-            "repository agent 'checksum'; repository agents are not served");
+TEST(ValidateAgents, AreWhoeverLoadsModelsToRun) {
+  EXPECT_EQ(read_message("backend: 'b' model_repository_agents { agents [ { name: 'checksum' } ] }"), "OK");
   EXPECT_EQ(read_message("backend: 'b' model_repository_agents { }"), "OK");
+}
+
+TEST(Parse, ShowsWhatIsWrittenAndNothingElse) {
+  PbtxtModelConfigs configs({}, nullptr);
+  auto config_of = [](Result<std::string> bytes) {
+    inference::ModelConfig config;
+    EXPECT_TRUE(bytes.ok()) << bytes.status().text();
+    if (bytes.ok()) config.ParseFromString(*bytes);
+    return config.ShortDebugString();
+  };
+  // Neither complete nor right: an agent may lead to what is.
+  auto model = model_with("max_batch_size: -1 model_repository_agents { agents { name: 'a' } }");
+  EXPECT_EQ(config_of(configs.parse(model)),
+            R"(max_batch_size: -1 model_repository_agents { agents { name: "a" } })");
+  EXPECT_EQ(config_of(configs.parse_json(model, R"({"max_batch_size":2})")), "max_batch_size: 2");
+  EXPECT_EQ(configs.parse(model_with("backend: ")).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(configs.parse_json(model, "[]").status().code(), Code::kInvalidArgument);
+  model.config_path.clear();
+  EXPECT_EQ(config_of(configs.parse(model)), "");
 }
 
 TEST(ValidateWarmup, EveryRule) {

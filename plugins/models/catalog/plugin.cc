@@ -4,6 +4,7 @@
 #include "atoll/execution_admission.h"
 #include "atoll/fault_notes.h"
 #include "atoll/memory.h"
+#include "atoll/repository_agents.h"
 #include "atoll/request_admission.h"
 #include "atoll/request_memory.h"
 #include "models/catalog/catalog_plugin.h"
@@ -50,10 +51,10 @@ ATOLL_PLUGIN(CatalogPlugin,
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(2),
                            provide<Startup, &CatalogPlugin::startup>()},
-              .needs = {need<Repository>().minor(1), need<ModelConfigs>().minor(1), many<Backend>(),
+              .needs = {need<Repository>().minor(2), need<ModelConfigs>().minor(2), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
                         optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
-                        optional<RequestMemory>()},
+                        optional<RequestMemory>(), optional<RepositoryAgents>()},
               .options = kOptions});
 
 }  // namespace atl::models

@@ -143,6 +143,11 @@ Result<PrivateModel> FilesystemRepository::open_files(std::string_view name,
   return guarded("writing a model's files", [&] { return open_private(name, files); });
 }
 
+Result<RepositoryModel> FilesystemRepository::open_at(std::string_view name,
+                                                      const std::string& path) noexcept {
+  return guarded("opening a model", [&] { return read_elsewhere(name, path); });
+}
+
 /// Whether an identifier's repository is another one. Of its own, the name is left.
 bool FilesystemRepository::is_elsewhere(const Root& root, std::string_view* name) const {
   const size_t end = name->find(kNamespaceEnd);
@@ -185,13 +190,30 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
 Result<RepositoryModel> FilesystemRepository::open_model(std::string_view name) const {
   auto home = find_model(name);
   if (!home.ok()) return std::move(home).status();
+  return read_model(*home);
+}
+
+Result<RepositoryModel> FilesystemRepository::read_elsewhere(std::string_view name,
+                                                             const std::string& path) const {
+  ATOLL_RETURN_IF_ERROR(check_model_name(name));
+  if (!path.starts_with('/')) return invalid_argument(path, ": expected an absolute path");
+  auto containment = Containment::open(path, links_);
+  if (!containment.ok()) return std::move(containment).status();
+  auto directory = containment->find(containment->root(), ".", path);
+  if (!directory.ok()) return std::move(directory).status();
+  return read_model({{path, std::move(containment).value()},
+                     {std::string(name), {}, without_trailing_slashes(path)},
+                     std::move(directory).value()});
+}
+
+Result<RepositoryModel> FilesystemRepository::read_model(const Home& home) const {
   RepositoryModel model;
-  model.entry = home->entry;
-  const Containment& containment = home->root.containment;
+  model.entry = home.entry;
+  const Containment& containment = home.root.containment;
   ATOLL_RETURN_IF_ERROR(
-      scan_model_directory(containment, home->directory, model.entry.path, settings_.files_max));
-  ATOLL_RETURN_IF_ERROR(read_config(*home, &model));
-  ATOLL_RETURN_IF_ERROR(read_versions(containment, home->directory, &model));
+      scan_model_directory(containment, home.directory, model.entry.path, settings_.files_max));
+  ATOLL_RETURN_IF_ERROR(read_config(home, &model));
+  ATOLL_RETURN_IF_ERROR(read_versions(containment, home.directory, &model));
   return model;
 }
 

@@ -53,6 +53,7 @@ class FilesystemRepository final : public Repository {
   Result<std::vector<RepositoryStamp>> stamps(std::string_view name) noexcept override;
   Result<PrivateModel> open_files(std::string_view name,
                                   const std::vector<RepositoryFile>& files) noexcept override;
+  Result<RepositoryModel> open_at(std::string_view name, const std::string& path) noexcept override;
 
  private:
   struct Root {
@@ -70,6 +71,8 @@ class FilesystemRepository final : public Repository {
   Result<std::vector<Root>> open_roots() const;
   Result<Home> find_model(std::string_view name) const;
   Result<RepositoryModel> open_model(std::string_view name) const;
+  Result<RepositoryModel> read_elsewhere(std::string_view name, const std::string& path) const;
+  Result<RepositoryModel> read_model(const Home& home) const;
   Result<std::vector<RepositoryStamp>> read_stamps(std::string_view name) const;
   Result<PrivateModel> open_private(std::string_view name, const std::vector<RepositoryFile>& files);
   std::vector<std::string> config_names() const;

@@ -296,6 +296,24 @@ TEST(Open, LinksMayLeadIntoCertainDirectories) {
   EXPECT_NE(linked.stamps("good").value(), before) << "what is behind the link is looked at";
 }
 
+TEST(OpenAt, TheConfigurationThatIsPreferredIsPreferredThere) {
+  RepositoryFolder disk;
+  disk.directory("r");
+  disk.file("there/1/model", "x");
+  disk.file("there/config.pbtxt", "usual");
+  disk.file("there/configs/wide.pbtxt", "wide");
+  FilesystemRepository repository({.paths = {disk.at("r")}, .config_name = "wide"});
+  auto model = repository.open_at("m", disk.at("there/"));
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_EQ(model->config_text, "wide");
+  EXPECT_EQ(model->versions.at(0).path, disk.at("there/1"));
+  EXPECT_EQ(repository.open_at("m", "there").status().message(), "there: expected an absolute path");
+  EXPECT_EQ(repository.open_at("../m", disk.at("there")).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(repository.open_at("m", disk.at("there/config.pbtxt")).status().code(), Code::kInvalidArgument);
+  disk.fifo("there/pipe");
+  EXPECT_EQ(repository.open_at("m", disk.at("there")).status().code(), Code::kInvalidArgument);
+}
+
 TEST(Open, DirectoryThatMayNotBeReadNamesIt) {
   RepositoryFolder disk;
   disk.directory("m/1");

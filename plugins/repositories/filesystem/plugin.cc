@@ -70,7 +70,7 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
-                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(1),
+                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(2),
                                              provide<RepositoryPaths, &FilesystemPlugin::paths>()},
                                 .options = kOptions});
 

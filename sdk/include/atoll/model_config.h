@@ -1,5 +1,5 @@
 /// Model configurations: text in, checked and completed ModelConfig out. Service
-/// "atoll.model_config/1", minor 1.
+/// "atoll.model_config/1", minor 2.
 ///
 /// A ModelConfig crosses interfaces as serialized bytes of inference.ModelConfig: the wire format is the
 /// stable ABI. Who wants its fields parses it with the library of sdk/proto.
@@ -48,6 +48,16 @@ class ModelConfigs {
   virtual Result<std::string> read_json(const RepositoryModel& model, std::string_view /*json*/,
                                         bool /*strict*/) noexcept {
     return unimplemented("model '", model.entry.name, "': configurations are not taken as JSON");
+  }
+
+  // --- since minor 2 ---
+  /// The configuration as it is written: nothing derived, normalised or validated. An empty one where there is none.
+  /// Errors: those of read() and read_json() for the text.
+  virtual Result<std::string> parse(const RepositoryModel& model) noexcept {
+    return unimplemented("model '", model.entry.name, "': configurations are not shown as they are written");
+  }
+  virtual Result<std::string> parse_json(const RepositoryModel& model, std::string_view /*json*/) noexcept {
+    return unimplemented("model '", model.entry.name, "': configurations are not shown as they are written");
   }
 
  protected:

@@ -1,4 +1,4 @@
-/// Model repositories: what is there, where, and when it changed. Service "atoll.repository/1", minor 1.
+/// Model repositories: what is there, where, and when it changed. Service "atoll.repository/1", minor 2.
 #pragma once
 
 #include <cstdint>
@@ -89,6 +89,14 @@ class Repository {
   virtual Result<PrivateModel> open_files(std::string_view name,
                                           const std::vector<RepositoryFile>& /*files*/) noexcept {
     return unimplemented("model '", name, "': this repository takes no files from clients");
+  }
+
+  // --- since minor 2 ---
+  /// Reads a model from a directory that is in no repository, as open() would: links may not lead out of it either.
+  /// \param path  absolute; RepositoryEntry::path of the result
+  /// Errors: as open(); NOT_FOUND there is no such directory.
+  virtual Result<RepositoryModel> open_at(std::string_view name, const std::string& /*path*/) noexcept {
+    return unimplemented("model '", name, "': this repository reads no other directories");
   }
 
  protected:

@@ -5,6 +5,7 @@
 #include "atoll/model_identifier.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_info.h"
+#include "models/catalog/loading/run_agents.h"
 
 namespace atl::models {
 namespace {
@@ -18,12 +19,24 @@ std::vector<EnsembleMember> members_of(const inference::ModelConfig& config) {
   return members;
 }
 
+/// What agents prepared stays as long as it is served.
+bool keep_prepared(const PreparedModel& loaded, PreparedModel& prepared, PrepareProgress* progress) {
+  std::shared_ptr<AgentRun> agents = loaded.agents.lock();
+  if (agents == nullptr || !agents->is_loaded()) return false;
+  prepared.files = loaded.files;
+  prepared.original = loaded.original;
+  prepared.agents = agents;
+  progress->agents = std::move(agents);
+  return true;
+}
+
 }  // namespace
 
 Result<PreparedModel> ModelReader::read(const std::string& model, LoadOrder& order,
                                         const PreparedModel* loaded, PrepareProgress* progress) {
   PreparedModel prepared;
   ATOLL_RETURN_IF_ERROR(read_files(model, order, loaded, prepared, progress));
+  if (progress->agents == nullptr) ATOLL_RETURN_IF_ERROR(prepare_files(prepared, progress));
   for (const std::string& warning : prepared.files.ignored) log_.warning(warning);
   ATOLL_RETURN_IF_ERROR(read_config(model, prepared));
   progress->was_read = true;
@@ -36,11 +49,13 @@ Status ModelReader::read_files(const std::string& model, LoadOrder& order, const
   // What is rebuilt for a reason of the server's own stays what the client made it.
   bool as_loaded = loaded != nullptr && order.from_repository() && !order.requested;
   if (as_loaded && loaded->directory != nullptr) {
-    prepared.files = loaded->files;
     prepared.directory = loaded->directory;
     prepared.config_override = loaded->config_override;
+    if (!order.rebuild && keep_prepared(*loaded, prepared, progress)) return {};
+    prepared.files = loaded->original != nullptr ? *loaded->original : loaded->files;
     return {};
   }
+  const bool has_own_config = order.config.has_value();
   prepared.config_override = std::move(order.config);
   if (!order.files.empty()) {
     if (!prepared.config_override) {
@@ -65,7 +80,19 @@ Status ModelReader::read_files(const std::string& model, LoadOrder& order, const
   if (!prepared.config_override && loaded != nullptr && keeps_override) {
     prepared.config_override = loaded->config_override;
   }
+  if (unchanged && !has_own_config && !order.rebuild) (void)keep_prepared(*loaded, prepared, progress);
   return {};
+}
+
+Status ModelReader::prepare_files(PreparedModel& prepared, PrepareProgress* progress) {
+  Result<std::shared_ptr<AgentRun>> agents = run_agents({registry_, repository_, configs_}, prepared);
+  if (agents.ok()) {
+    progress->agents = std::move(agents).value();
+    return {};
+  }
+  // One that comes, or has other options, may have them, or may do what this one could not.
+  progress->want = {RepositoryAgents::kInterfaceId, {}, true};
+  return std::move(agents).status();
 }
 
 Status ModelReader::read_config(const std::string& model, PreparedModel& prepared) {

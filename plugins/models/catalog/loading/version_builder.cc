@@ -8,6 +8,7 @@
 
 #include "atoll/memory.h"
 #include "atoll/proto/model_description.h"
+#include "atoll/repository_agents.h"
 #include "atoll/response_cache.h"
 #include "models/catalog/loading/backend_choice.h"
 #include "models/catalog/loading/inherited_labels.h"
@@ -61,12 +62,16 @@ VersionBuilder::VersionBuilder(const BuildContext& context, const std::shared_pt
     : context_(context), model_(*model), version_(version), base_(base) {
   parts_.pass = Pass(context.host.gate());
   parts_.source = model;
+  parts_.agents = model->agents.lock();
 }
 
 LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
   if (!parts_.pass) return unavailable("the server is going down");
   const int64_t begun_ns = context_.host.clock().now_ns();
   if (LoadFailure failure = configure(); !failure.ok()) return failure;
+  if (parts_.agents != nullptr) {
+    parts_.dependencies.push_back({RepositoryAgents::kInterfaceId, parts_.agents->instance()});
+  }
   ATOLL_RETURN_IF_ERROR(describe());
   if (!model_.ensemble) {
     if (LoadFailure failure = add_instances(); !failure.ok()) return failure;
@@ -106,7 +111,10 @@ Status VersionBuilder::configure_like_base() {
   parts_.backend_model = old.backend_model;
   parts_.statistics = old.statistics;
   for (const Dependency& dependency : old.dependencies) {
-    if (dependency.kind == Dependency::Kind::kRequired) parts_.dependencies.push_back(dependency);
+    const bool of_agents = dependency.interface_id == RepositoryAgents::kInterfaceId;
+    if (dependency.kind == Dependency::Kind::kRequired && !of_agents) {
+      parts_.dependencies.push_back(dependency);
+    }
   }
   Result<inference::ModelConfig> wanted = with_instances(base_->info().config, model_.config);
   if (!wanted.ok()) return std::move(wanted).status();

@@ -32,10 +32,16 @@ bool is_same_config(const std::string& one, const std::string& other, bool but_f
   return google::protobuf::util::MessageDifferencer::Equals(a, b);
 }
 
+/// What agents made for one load is not what they make for another.
+bool is_prepared_alike(const PreparedModel& built, const PreparedModel& other) {
+  if (built.original == nullptr && other.original == nullptr) return true;
+  return !built.agents.owner_before(other.agents) && !other.agents.owner_before(built.agents);
+}
+
 bool is_same(const PreparedModel& built, const PreparedModel& other, int64_t version,
              bool but_for_instances) {
   if (built.stamps.empty() || other.stamps.empty()) return false;
-  if (built.files.entry.path != other.files.entry.path) return false;
+  if (built.files.entry.path != other.files.entry.path || !is_prepared_alike(built, other)) return false;
   return stamps_of(built, version) == stamps_of(other, version) &&
          is_same_config(built.config, other.config, but_for_instances);
 }

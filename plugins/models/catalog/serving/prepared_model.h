@@ -9,6 +9,7 @@
 
 #include "atoll/model.h"
 #include "atoll/repository.h"
+#include "models/catalog/serving/agent_run.h"
 
 namespace atl::models {
 
@@ -21,8 +22,12 @@ struct EnsembleMember {
 /// Never changes once a version is built of it. The versions hold it, and so their files, while they live.
 struct PreparedModel {
   RepositoryModel files;
-  std::vector<RepositoryStamp> stamps;    ///< from before the files were read; empty: changes can not be told
-  std::shared_ptr<const void> directory;  ///< of files that a client brought; null: from the repository
+  /// What was there before repository agents led elsewhere; null: they did not.
+  std::shared_ptr<const RepositoryModel> original;
+  std::weak_ptr<AgentRun> agents;  ///< the versions hold it, not who remembers what they are made of
+  /// From before the files were read, of where they were then; empty: changes can not be told.
+  std::vector<RepositoryStamp> stamps;
+  std::shared_ptr<const void> directory;       ///< of files that a client brought; null: from the repository
   std::optional<std::string> config_override;  ///< JSON that the configuration was read from
   std::string config;                          ///< serialized; normalised, not completed
   std::vector<RepositoryVersion> versions;     ///< selected, ascending

@@ -15,6 +15,7 @@
 #include "atoll/registry.h"
 #include "atoll/scheduler.h"
 #include "models/catalog/requests/request_path.h"
+#include "models/catalog/serving/agent_run.h"
 #include "models/catalog/serving/counted_instance.h"
 #include "models/catalog/serving/dependencies.h"
 #include "models/catalog/serving/ensemble_members.h"
@@ -38,6 +39,7 @@ struct ServingContext {
 struct ModelParts {
   Pass pass;                                    ///< into the plugin's gate
   std::shared_ptr<const PreparedModel> source;  ///< its files stay where they are
+  std::shared_ptr<AgentRun> agents;             ///< that prepared it; null: none
   std::shared_ptr<Service<Backend>> backend;    ///< null: none
   BackendTraits traits;                         ///< of the backend, for this model
   Service<SchedulerProvider> scheduler_provider;

@@ -1,5 +1,6 @@
 #include "models/catalog/states/lifecycle_state.h"
 
+#include <memory>
 #include <utility>
 
 namespace atl::models {
@@ -24,6 +25,7 @@ void unload(LifecycleState& state, const std::string& model, const std::string& 
   const bool was_ready = record->has_ready();
   for (auto& [number, version] : record->versions) {
     if (version.state == VersionState::kReady) {
+      release_agents(state, *version.served);
       state.records.begin_unload(model, number, reason);
     } else if (version.state != VersionState::kUnloading && version.reason != reason) {
       state.records.end(model, number, reason);
@@ -58,6 +60,16 @@ void unload_members(LifecycleState& state, const std::vector<EnsembleMember>& me
     unload_by_name(state, member.model, cancelled);
     unload_members(state, below, cancelled);
   }
+}
+
+void release_agents(LifecycleState& state, const ServedModel& served) {
+  const std::shared_ptr<AgentRun>& agents = served.parts().agents;
+  if (agents == nullptr || !agents->remove_version()) return;
+  Pass pass(state.host.gate());
+  if (!pass) return;  // the end of the last version tells them
+  state.host.workers().run(make_task([agents = std::weak_ptr(agents), pass = std::move(pass)] {
+    if (std::shared_ptr<AgentRun> held = agents.lock(); held != nullptr) held->unload();
+  }));
 }
 
 void take_down(LifecycleState& state, const std::string& model, Want want, const std::string& reason,

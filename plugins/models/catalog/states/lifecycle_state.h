@@ -50,6 +50,8 @@ void unload_by_name(LifecycleState& state, const std::string& model, std::vector
 /// Those that nothing else needs.
 void unload_members(LifecycleState& state, const std::vector<EnsembleMember>& members,
                     std::vector<LoadDone>* cancelled);
+/// A version that is not given to new requests any more: with the last one of a load its agents are told.
+void release_agents(LifecycleState& state, const ServedModel& served);
 /// Until there is what it wants.
 void take_down(LifecycleState& state, const std::string& model, Want want, const std::string& reason,
                std::vector<LoadDone>* cancelled);

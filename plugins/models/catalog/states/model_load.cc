@@ -86,6 +86,7 @@ void ModelLoad::prepare() {
   }
   if (loaded != nullptr && order_.only_reschedules()) {
     was_read_ = true;
+    agents_ = loaded->agents.lock();
     prepared_ = std::move(loaded);
   } else {
     PrepareProgress progress;
@@ -93,7 +94,10 @@ void ModelLoad::prepare() {
       return state_.loader->prepare(model_, order_, loaded.get(), &progress);
     });
     was_read_ = progress.was_read;
-    if (!prepared.ok()) return fail_prepare(std::move(prepared).status(), progress.exists);
+    agents_ = std::move(progress.agents);
+    if (!prepared.ok()) {
+      return fail_prepare(std::move(prepared).status(), progress.exists, std::move(progress.want));
+    }
     prepared_ = std::make_shared<const PreparedModel>(std::move(prepared).value());
   }
   if (prepared_->ensemble) return await_members();
@@ -183,6 +187,7 @@ void ModelLoad::build() {
     state_.host.log().warning("load of '", model_, "' is dropped: ", status.text());
     return finish(status);
   }
+  if (agents_ != nullptr) agents_->loaded();
   for (size_t i = 0; i < needed_.size(); ++i) {
     if (bases_[i]) continue;
     state_.host.log().info("successfully loaded '", model_, "' version ", needed_[i].version);
@@ -298,7 +303,9 @@ bool ModelLoad::adopt(Built& built) {
   for (auto& [number, version] : record.versions) {
     const bool ready = version.state == VersionState::kReady;
     if (!versions.contains(number)) {
-      if (ready) state_.records.begin_unload(model_, number, std::string(kUnloadedReason));
+      if (!ready) continue;
+      release_agents(state_, *version.served);
+      state_.records.begin_unload(model_, number, std::string(kUnloadedReason));
     } else if (!ready) {
       state_.records.set_state(model_, number, VersionState::kReady, "");
     }
@@ -322,11 +329,13 @@ void ModelLoad::publish(VersionRecord& version, std::unique_ptr<ServedModel> bui
       state_.live.await(version.object, departure_);
     }
   }
+  if (served->parts().agents != nullptr) served->parts().agents->add_version();
+  if (version.served != nullptr) release_agents(state_, *version.served);
   version.served = served;
   version.object = object;
 }
 
-void ModelLoad::fail_prepare(Status status, bool exists) {
+void ModelLoad::fail_prepare(Status status, bool exists, Want want) {
   bool serving = false;
   bool repeated = false;
   std::vector<LoadDone> cancelled;
@@ -342,6 +351,10 @@ void ModelLoad::fail_prepare(Status status, bool exists) {
       // A name that no repository holds leaves no trace: clients may ask for any. What the server is started
       // with was named by its operator.
       if (exists || order_.startup || !record.versions.empty()) record.failure = reason;
+      if (!want.interface_id.empty()) {
+        record.wants = {std::move(want)};
+        retry_if_helped();
+      }
       take_down_stranded(reason, &cancelled);
       serving = record.has_ready();
     }
@@ -382,11 +395,7 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
       for (const auto& [version, failure] : failures) {
         if (!failure.want.interface_id.empty()) record.wants.push_back(failure.want);
       }
-      const std::vector<ChangedService> changes = state_.services.since(services_seen_);
-      const bool may_go_well = std::any_of(changes.begin(), changes.end(), [&](const ChangedService& change) {
-        return record.is_helped_by(change);
-      });
-      if (may_go_well) enqueue(record.waiting, rebuild_order());
+      retry_if_helped();
       take_down_stranded(all, &cancelled);
     }
     serving = record.has_ready();
@@ -396,6 +405,16 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
     log_failure(cat("'", model_, "' version ", version), repeated, reason, serving);
   }
   finish(was_current ? invalid_argument(all) : outdated());
+}
+
+/// What it failed for want of may have come while it ran.
+void ModelLoad::retry_if_helped() {
+  ModelRecord& record = this->record();
+  const std::vector<ChangedService> changes = state_.services.since(services_seen_);
+  const bool may_go_well = std::any_of(changes.begin(), changes.end(), [&](const ChangedService& change) {
+    return record.is_helped_by(change);
+  });
+  if (may_go_well) enqueue(record.waiting, rebuild_order());
 }
 
 /// If this load was to take the model off a service that has gone, the model goes, too: it would keep the
@@ -427,6 +446,8 @@ void ModelLoad::finish(const Status& status) {
   std::vector<LoadDone> above;
   std::vector<LoadDone> refused;
   Ptr next;
+  if (agents_ != nullptr && !status.ok()) agents_->fail();
+  agents_ = nullptr;
   prepared_ = nullptr;  // files that came with a load that failed are gone when its end is told
   {
     std::scoped_lock lock(state_.mutex);

@@ -42,7 +42,7 @@ class ModelLoad : public std::enable_shared_from_this<ModelLoad> {
   void build();
   std::vector<VersionFailure> build_versions(Built& built);
   Status commit(Built& built, bool* changed);
-  void fail_prepare(Status status, bool exists);
+  void fail_prepare(Status status, bool exists, Want want = {});
   void fail_versions(const std::vector<VersionFailure>& failures);
   void finish(const Status& status);
 
@@ -52,6 +52,7 @@ class ModelLoad : public std::enable_shared_from_this<ModelLoad> {
   Status follow_services(const Built& built);
   bool adopt(Built& built);
   void publish(VersionRecord& version, std::unique_ptr<ServedModel> built);
+  void retry_if_helped();
   void take_down_stranded(const std::string& failure, std::vector<LoadDone>* cancelled);
   ModelRecord& record() { return state_.records.at(model_); }
 
@@ -64,6 +65,7 @@ class ModelLoad : public std::enable_shared_from_this<ModelLoad> {
   const uint64_t services_seen_;  ///< ServiceChanges::last() when it began
   bool was_read_ = false;
   std::shared_ptr<const PreparedModel> prepared_;
+  std::shared_ptr<AgentRun> agents_;  ///< that prepared it; null: none
   size_t members_left_ = 0;
   std::map<std::string, Status> member_failures_;
   std::map<std::string, uint64_t> built_on_;  ///< ModelRecord::committed of the members

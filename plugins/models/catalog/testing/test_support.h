@@ -41,6 +41,14 @@ class TextConfigs final : public ModelConfigs {
   virtual ~TextConfigs() = default;
   Result<std::string> read(const RepositoryModel& model, bool strict) noexcept override {
     strict_reads += strict;
+    auto written = parse(model);
+    if (!written.ok()) return written;
+    inference::ModelConfig config;
+    config.ParseFromString(*written);
+    config.set_name(model.entry.name);
+    return config.SerializeAsString();
+  }
+  Result<std::string> parse(const RepositoryModel& model) noexcept override {
     inference::ModelConfig config;
     bool parsed = model.config_text.starts_with(kSerialized)
                       ? config.ParseFromString(model.config_text.substr(kSerialized.size()))
@@ -48,8 +56,12 @@ class TextConfigs final : public ModelConfigs {
     if (!parsed) {
       return invalid_argument(model.config_path, ":1:1: field 'config': can not be parsed");
     }
-    config.set_name(model.entry.name);
     return config.SerializeAsString();
+  }
+  Result<std::string> parse_json(const RepositoryModel& model, std::string_view json) noexcept override {
+    RepositoryModel other = model;
+    other.config_text = json;
+    return parse(other);
   }
   Result<std::string> finish(std::string_view config) noexcept override { return std::string(config); }
   Result<std::string> finish_instance_groups(std::string_view bytes, const BackendTraits&,

@@ -117,6 +117,20 @@ class FakeRepository final : public Repository {
     return made;
   }
 
+  /// Where one of the models is.
+  Result<RepositoryModel> open_at(std::string_view name, const std::string& path) noexcept override {
+    std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_.clone();
+    for (const auto& [other, model] : models_) {
+      if (model.entry.path != path) continue;
+      RepositoryModel found = model;
+      found.entry.name = name;
+      found.entry.repository.clear();
+      return found;
+    }
+    return not_found("no directory '", path, "' in the fake repository");
+  }
+
   /// Calls of stamps() for a model.
   uint64_t looks(const std::string& name) {
     std::lock_guard lock(mutex_);

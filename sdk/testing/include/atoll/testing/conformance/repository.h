@@ -262,6 +262,25 @@ TEST_P(RepositoryConformance, FilesOfClientsMakeAModelThatGoesWithItsHolder) {
   });
 }
 
+TEST_P(RepositoryConformance, ADirectoryElsewhereIsReadAsAModel) {
+  check([&] {
+    Repository& repository = open({folder()});
+    const std::string elsewhere = folder("elsewhere");
+    put(elsewhere, "moved", {"2", "1"}, "name: \"m\"\n");
+    auto model = repository.open_at("m", elsewhere + "/moved");
+    ASSERT_TRUE(is_ok(model));
+    EXPECT_EQ(model->entry.name, "m");
+    EXPECT_EQ(model->entry.path, elsewhere + "/moved");
+    ASSERT_EQ(model->versions.size(), 2u);
+    EXPECT_EQ(model->versions[1].path, elsewhere + "/moved/2");
+    EXPECT_EQ(model->config_path, elsewhere + "/moved/config.pbtxt");
+    EXPECT_EQ(model->config_text, "name: \"m\"\n");
+    EXPECT_EQ(repository.open_at("m", elsewhere + "/none").status().code(), Code::kNotFound);
+    std::filesystem::create_symlink(elsewhere, elsewhere + "/moved/3");
+    EXPECT_EQ(repository.open_at("m", elsewhere + "/moved").status().code(), Code::kInvalidArgument);
+  });
+}
+
 TEST_P(RepositoryConformance, ThreadsReadAtTheSameTime) {
   check([&] {
     std::string models = folder();

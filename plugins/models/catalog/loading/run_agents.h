@@ -1,0 +1,37 @@
+/// Has the repository agents of a configuration prepare the model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/model_config.h"
+#include "atoll/registry.h"
+#include "atoll/repository.h"
+#include "atoll/repository_agents.h"
+#include "models/catalog/serving/agent_run.h"
+#include "models/catalog/serving/prepared_model.h"
+
+namespace inference {
+class ModelConfig;
+}
+
+namespace atl::models {
+
+/// The agents that a configuration lists, for the model of that name.
+std::vector<AgentOrder> agent_orders(const inference::ModelConfig& config, std::string_view model);
+
+struct AgentSurroundings {
+  Registry& registry;
+  Repository& repository;
+  ModelConfigs& configs;
+};
+
+/// Between reading the directory and making sense of its configuration. Where agents lead elsewhere, `prepared` is what
+/// is there. \returns null: the configuration asks for none [worker]
+/// Errors: UNIMPLEMENTED "model '<m>' asks for repository agent '<a>'; repository agents are not served"; those of the
+/// agents, of ModelConfigs::parse and of Repository::open_at.
+Result<std::shared_ptr<AgentRun>> run_agents(const AgentSurroundings& around, PreparedModel& prepared);
+
+}  // namespace atl::models
