@@ -31,6 +31,7 @@ FRONTENDS = {
     "frontends/http": ("http", r"Started HTTPService at (\S+)", httpclient),
     "frontends/metrics": ("metrics", r"Started Metrics Service at (\S+)", None),
     "backends/onnxruntime": ("grpc", r"Started GRPCInferenceService at (\S+)", grpcclient),
+    "models/catalog": ("grpc", r"Started GRPCInferenceService at (\S+)", grpcclient),
 }
 
 
@@ -48,6 +49,8 @@ class World:
             'backend: "onnxruntime" max_batch_size: 2\n'
             "dynamic_batching { max_queue_delay_microseconds: 60000000 preferred_batch_size: [ 2 ] }"),
             files={"model.onnx": models.onnx_identity(TensorProto.FLOAT, ["batch", 4])})
+        models.write_model(repository, "checked", models.identity_config("checked", dims=(4,)) +
+                           'model_repository_agents { agents { name: "checksum" } }')
         for i in range(4):
             models.write_model(repository, f"wish{i}", models.identity_config(f"wish{i}", dims=(4,)))
         self.base = {
@@ -168,6 +171,16 @@ def looks_for_lease(world):
             return True
 
 
+def checked_model(world):
+    """Whether the model that names a repository agent is served."""
+    with world.client() as client:
+        try:
+            return world.infer(client, "checked") == 0.0
+        except InferenceServerException as error:
+            assert "unknown model" in error.message(), error
+            return False
+
+
 def verbose_level(world):
     with world.client() as client:
         settings = client.get_log_settings()
@@ -250,6 +263,7 @@ BUDGET = 'use = "memory/host"\nrequest_budget = "{}"'
 KEYS = 'use = "security/keys"\nrestricted_apis = ["metadata,metrics:the-key={0}"]\n' \
        'restricted_protocols = ["metadata:the-key={0}"]'
 POOLS = 'use = "pools/leases"\nstate_directory = "{{folder}}/pools"\nsources = ["{{folder}}"]\nhistory = "{}m"'
+AGENTS = f'use = "agents/triton"\ndirectories = ["{BUILD}/lib/atoll/triton_agents"]\nunload = '
 ACCESS = Need(Provider("keys"), accepted_keys, [
     (None, {"first", "second"}), (KEYS.format("first"), {"first"}), (KEYS.format("second"), {"second"}),
     (None, {"first", "second"})])
@@ -282,6 +296,8 @@ NEEDS = with_frontends(
     ("frontends/metrics", "atoll.model_catalog/1"): Need(Provider("models", ("control",)), models_on_page, [
         (None, False), ('use = "models/catalog"', True), ('use = "models/catalog"\nload_retry_count = 1', True),
         (None, False)]),
+    ("models/catalog", "atoll.repository_agents/1"): Need(Provider("agents"), checked_model, [
+        (None, False), (AGENTS + "true", True), (AGENTS + "false", True), (None, False)]),
     ("backends/onnxruntime", "atoll.memory/1"): Need(Provider("host"), gathered_batch, [
         (None, True), ('use = "memory/host"\nlimit = "8"', False), ('use = "memory/host"\nlimit = "1MiB"', True),
         ('use = "memory/host"\nlimit = "9"', False), (None, True)]),
