@@ -11,9 +11,11 @@
 #include <thread>
 #include <utility>
 
+#include "atoll/runtime/shared_object.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/server/kernel.h"
 #include "kernel/server/server.h"
+#include "program_symbols.h"
 
 namespace atl::embedded {
 namespace {
@@ -165,6 +167,7 @@ extern "C" __attribute__((visibility("default"))) EmbeddedServer* atoll_start_em
                              ", that of the library beside it is ", build_tag);
       return nullptr;
     }
+    if (must_prefer_own_symbols()) runtime::SharedObject::prefer_own_symbols();
     auto server = std::make_unique<Server>(options);
     *failure = server->wait_until_decided();
     return failure->ok() ? server.release() : nullptr;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -85,6 +86,8 @@ std::string linker_message(const std::string& spelled, const std::string& path) 
   return text;
 }
 
+std::atomic<int> open_flags{RTLD_NOW | RTLD_LOCAL};
+
 }  // namespace
 
 Result<FileIdentity> inspect_shared_object(const std::string& path) {
@@ -102,6 +105,12 @@ Result<FileIdentity> inspect_shared_object(const std::string& path) {
                       status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
 }
 
+void SharedObject::prefer_own_symbols() noexcept {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  open_flags.store(RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+#endif
+}
+
 Result<SharedObject> SharedObject::open(const std::string& path) {
   Result<FileIdentity> identity = inspect_shared_object(path);
   if (!identity.ok()) return std::move(identity).status();
@@ -109,7 +118,7 @@ Result<SharedObject> SharedObject::open(const std::string& path) {
 }
 
 Result<SharedObject> SharedObject::open_as(const std::string& spelled, const std::string& path) {
-  void* handle = ::dlopen(spelled.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = ::dlopen(spelled.c_str(), open_flags.load());
   if (handle == nullptr) return make_status(Code::kFailedPrecondition, linker_message(spelled, path));
   return SharedObject(handle);
 }

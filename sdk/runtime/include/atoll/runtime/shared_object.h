@@ -41,6 +41,10 @@ class SharedObject {
   /// Errors: FAILED_PRECONDITION with the dynamic linker's reason.
   static Result<SharedObject> open_as(const std::string& spelled, const std::string& path);
 
+  /// From now on what this copy of the library opens, and what is loaded for that, finds its own symbols before those
+  /// that others have made global. Not under sanitizers, which refuse that.
+  static void prefer_own_symbols() noexcept;
+
   SharedObject() noexcept = default;
   SharedObject(SharedObject&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   SharedObject& operator=(SharedObject&& other) noexcept {
