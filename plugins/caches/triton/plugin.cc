@@ -16,8 +16,10 @@ constexpr OptionTable kOptions{
     option_string("name").required().help("Name of the cache: <directory>/<name>/libtritoncache_<name>.so."),
     option_string_map("settings").help("Settings of the cache, \"<setting>\" = \"<value>\"."),
     option_int("threads", 4)
-        .range(1, 64)
-        .help("Threads on which the cache is called. Calls with one key share one."),
+        .range(0, 64)
+        .help(
+            "Threads on which the cache is called; calls with one key share one. 0: those of the requests, for as "
+            "long as it takes."),
     option_duration("timeout", "1s")
         .range("1ms", "60s")
         .help("A request does not wait longer for the cache: after that its answer is computed."),

@@ -8,7 +8,6 @@
 #include "atoll/cancellation.h"
 #include "atoll/model.h"
 #include "caches/common/answer_keeper.h"
-#include "caches/common/content_key.h"
 #include "caches/common/random_number.h"
 #include "caches/triton/packed_answer.h"
 
@@ -33,8 +32,7 @@ class TritonCache::Keeper final : public AnswerKeeper {
   void keep(const Response& answer) noexcept try {
     const TritonCacheSettings& settings = cache_.settings_;
     const uint64_t buffered = cache_.buffered_bytes_.load(std::memory_order_relaxed);
-    if (cache_.is_stuck(cache_.lane_of(hash())) ||
-        buffered + output_bytes(answer) > settings.write_buffer_bytes) {
+    if (cache_.is_stuck(hash()) || buffered + output_bytes(answer) > settings.write_buffer_bytes) {
       cache_.dropped_.fetch_add(1, std::memory_order_relaxed);  // before it is written in vain
       return;
     }
@@ -87,10 +85,13 @@ class TritonCache::LookUp final : public CancelListener, public std::enable_shar
   /// On the lane's thread.
   void look() noexcept {
     if (is_over_) return;
-    Result<std::string> found = cache_.look_up_in(cache_.lane_of(key_.hash), key_.text);
+    Lane& lane = cache_.lane_of(key_.hash);
+    lane.called_ns = cache_.clock_.now_ns();
+    Result<std::string> found = cache_.find(key_.text);
+    lane.called_ns = 0;
     (void)cache_.timers_->cancel(timer_);
     if (!leave()) return;
-    if (!found.ok() || !hit(*found)) miss();
+    if (!cache_.hit(request_, waiter_, key_, std::move(found), begun_ns_)) miss();
     pass_.reset();
   }
   void give_up() noexcept {
@@ -100,35 +101,9 @@ class TritonCache::LookUp final : public CancelListener, public std::enable_shar
     miss();
     pass_.reset();
   }
-  bool hit(const std::string& bytes) noexcept try {
-    Result<ReadAnswer> answer = unpack_answer(bytes, request_, key_.text);
-    if (!answer.ok()) {
-      cache_.failures_.report(CacheFailure::kAnswer, "what the cache has under '", key_.text,
-                              "' is not an answer: ", answer.status().message());
-      return false;
-    }
-    const uint64_t took_ns = time_taken_ns();
-    cache_.counts_.add_hit(key_.hash, took_ns);
-    waiter_.report_hit(request_, took_ns);
-    answer->answer(request_);
-    return true;
-  } catch (const std::exception&) {
-    return false;  // there is no memory to read it
-  }
   void miss() noexcept {
-    const uint64_t took_ns = time_taken_ns();
-    cache_.counts_.add_miss(key_.hash, took_ns);
-    if (cache_.host_.gate().enter()) {
-      Arena& arena = request_.arena();
-      const std::string_view key = arena.copy_text(key_.text);
-      arena.make<Keeper>(cache_, request_, waiter_, key, key_.hash, took_ns)->interpose(request_);
-    } else {
-      waiter_.report_miss(request_, took_ns);
-    }
+    cache_.miss(request_, waiter_, key_, begun_ns_);
     waiter_.resume(request_);
-  }
-  uint64_t time_taken_ns() const noexcept {
-    return static_cast<uint64_t>(cache_.clock_.now_ns() - begun_ns_);
   }
 
   TritonCache& cache_;
@@ -151,6 +126,7 @@ TritonCache::TritonCache(Host& host, const TritonCacheSettings& settings)
 
 Status TritonCache::start(std::unique_ptr<AnswerLibrary> library) {
   library_ = std::move(library);
+  if (!has_threads()) return {};
   Result<SerialExecutorPtr> timers = host_.executors().create("cache", {});
   if (!timers.ok()) return std::move(timers).status();
   timers_ = std::move(timers).value();
@@ -172,7 +148,12 @@ CacheOutcome TritonCache::look_up(Request& request, CacheWaiter& waiter) noexcep
   const int64_t begun_ns = clock_.now_ns();
   std::optional<ContentKey> key = content_key_of(request, "", process_);
   if (!key) return CacheOutcome::kMiss;
-  if (is_stuck(lane_of(key->hash))) {
+  if (!has_threads()) {
+    if (hit(request, waiter, *key, find(key->text), begun_ns)) return CacheOutcome::kHit;
+    miss(request, waiter, *key, begun_ns);
+    return CacheOutcome::kMiss;
+  }
+  if (is_stuck(key->hash)) {
     failures_.count(CacheFailure::kUnavailable);
     return CacheOutcome::kMiss;
   }
@@ -182,45 +163,75 @@ CacheOutcome TritonCache::look_up(Request& request, CacheWaiter& waiter) noexcep
   return CacheOutcome::kMiss;  // there is no memory to ask
 }
 
-bool TritonCache::is_stuck(const Lane& lane) const noexcept {
-  const int64_t called_ns = lane.called_ns.load(std::memory_order_relaxed);
+bool TritonCache::is_stuck(uint64_t hash) noexcept {
+  if (!has_threads()) return false;
+  const int64_t called_ns = lane_of(hash).called_ns.load(std::memory_order_relaxed);
   return called_ns != 0 && clock_.now_ns() - called_ns > settings_.timeout_ns;
 }
 
-Result<std::string> TritonCache::look_up_in(Lane& lane, const std::string& key) noexcept try {
-  lane.called_ns = clock_.now_ns();
+Result<std::string> TritonCache::find(const std::string& key) noexcept try {
   Result<std::string> found = library_->look_up(key);
-  lane.called_ns = 0;
   if (!found.ok() && found.status().code() != Code::kNotFound) {
     failures_.report(CacheFailure::kLookUp, "the cache failed looking up '", key,
                      "': ", found.status().text());
   }
   return found;
 } catch (const std::exception& exception) {
-  lane.called_ns = 0;
   return internal_error(exception.what());
+}
+
+bool TritonCache::hit(Request& request, CacheWaiter& waiter, const ContentKey& key, Result<std::string> found,
+                      int64_t begun_ns) noexcept try {
+  if (!found.ok()) return false;
+  Result<ReadAnswer> answer = unpack_answer(*found, request, key.text);
+  if (!answer.ok()) {
+    failures_.report(CacheFailure::kAnswer, "what the cache has under '", key.text,
+                     "' is not an answer: ", answer.status().message());
+    return false;
+  }
+  const uint64_t took_ns = since_ns(begun_ns);
+  counts_.add_hit(key.hash, took_ns);
+  waiter.report_hit(request, took_ns);
+  answer->answer(request);
+  return true;
+} catch (const std::exception&) {
+  return false;  // there is no memory to read it
+}
+
+void TritonCache::miss(Request& request, CacheWaiter& waiter, const ContentKey& key,
+                       int64_t begun_ns) noexcept {
+  const uint64_t took_ns = since_ns(begun_ns);
+  counts_.add_miss(key.hash, took_ns);
+  if (!host_.gate().enter()) return waiter.report_miss(request, took_ns);
+  Arena& arena = request.arena();
+  const std::string_view text = arena.copy_text(key.text);
+  arena.make<Keeper>(*this, request, waiter, text, key.hash, took_ns)->interpose(request);
+}
+
+void TritonCache::keep(uint64_t hash, const std::string& key, const std::string& bytes) noexcept {
+  const int64_t begun_ns = clock_.now_ns();
+  Status status;
+  try {
+    status = library_->insert(key, bytes);
+  } catch (const std::exception& exception) {
+    status = internal_error(exception.what());
+  }
+  if (has_threads()) counts_.add_insertion(hash, since_ns(begun_ns));  // else its keeper counts it
+  if (status.ok() || status.code() == Code::kAlreadyExists) return;
+  failures_.report(CacheFailure::kInsertion, "the cache failed keeping '", key, "': ", status.text());
 }
 
 /// Before the answer goes on to its client, who may ask the same again at once.
 void TritonCache::insert(uint64_t hash, std::string key, std::string bytes) {
-  const uint64_t size = bytes.size();
-  buffered_bytes_.fetch_add(size, std::memory_order_relaxed);
-  Lane& lane = lane_of(hash);
-  lane.executor->post(
-      make_task([this, &lane, hash, size, key = std::move(key), bytes = std::move(bytes)]() noexcept {
-        const int64_t begun_ns = clock_.now_ns();
-        lane.called_ns = begun_ns;
-        Status status;
-        try {
-          status = library_->insert(key, bytes);
-        } catch (const std::exception& exception) {
-          status = internal_error(exception.what());
-        }
+  if (!has_threads()) return keep(hash, key, bytes);
+  buffered_bytes_.fetch_add(bytes.size(), std::memory_order_relaxed);
+  lane_of(hash).executor->post(
+      make_task([this, hash, key = std::move(key), bytes = std::move(bytes)]() noexcept {
+        Lane& lane = lane_of(hash);
+        lane.called_ns = clock_.now_ns();
+        keep(hash, key, bytes);
         lane.called_ns = 0;
-        buffered_bytes_.fetch_sub(size, std::memory_order_relaxed);
-        counts_.add_insertion(hash, static_cast<uint64_t>(clock_.now_ns() - begun_ns));
-        if (status.ok() || status.code() == Code::kAlreadyExists) return;
-        failures_.report(CacheFailure::kInsertion, "the cache failed keeping '", key, "': ", status.text());
+        buffered_bytes_.fetch_sub(bytes.size(), std::memory_order_relaxed);
       }));
 }
 

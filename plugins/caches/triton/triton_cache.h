@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "atoll/clock.h"
@@ -11,20 +12,22 @@
 #include "atoll/metrics.h"
 #include "atoll/response_cache.h"
 #include "caches/common/cache_counts.h"
+#include "caches/common/content_key.h"
 #include "caches/triton/answer_library.h"
 #include "caches/triton/failures.h"
 
 namespace atl::caches {
 
 struct TritonCacheSettings {
-  uint32_t threads = 4;    ///< on which the library is called
+  uint32_t threads = 4;    ///< on which the library is called; 0: on the requests' own
   int64_t timeout_ns = 0;  ///< of a look-up
   uint64_t entry_bytes_max = 0;
   uint64_t write_buffer_bytes = 0;
 };
 
 /// The library is called on threads of the cache's own, and a request waits for it without one, no longer than the
-/// timeout. Calls with one key come one after the other, so that what was kept is found.
+/// timeout. Calls with one key come one after the other, so that what was kept is found. Without threads of its own the
+/// library is called where it is needed, for as long as it takes.
 class TritonCache final : public ResponseCache, public MetricSource {
  public:
   /// \param host  outlives it
@@ -50,12 +53,24 @@ class TritonCache final : public ResponseCache, public MetricSource {
     SerialExecutorPtr executor;
     std::atomic<int64_t> called_ns{0};  ///< when the call began that has not returned; 0: there is none
   };
+  bool has_threads() const noexcept { return !lanes_.empty(); }
+  /// There are some.
   Lane& lane_of(uint64_t hash) noexcept { return lanes_[hash % lanes_.size()]; }
-  /// Whether it is in a call that takes longer than anybody waits for.
-  bool is_stuck(const Lane& lane) const noexcept;
-  /// On the lane's thread.
-  Result<std::string> look_up_in(Lane& lane, const std::string& key) noexcept;
+  /// Whether its thread is in a call that takes longer than anybody waits for.
+  bool is_stuck(uint64_t hash) noexcept;
+  /// In the library. Failures are reported. NOT_FOUND, or another: there is none
+  Result<std::string> find(const std::string& key) noexcept;
+  void keep(uint64_t hash, const std::string& key, const std::string& bytes) noexcept;
+  /// keep(), on the key's thread if there are threads.
   void insert(uint64_t hash, std::string key, std::string bytes);
+  /// Answers the request and releases it. False: it is a miss, whatever was found
+  bool hit(Request& request, CacheWaiter& waiter, const ContentKey& key, Result<std::string> found,
+           int64_t begun_ns) noexcept;
+  /// Sees to it that the request's answer is kept. It goes on.
+  void miss(Request& request, CacheWaiter& waiter, const ContentKey& key, int64_t begun_ns) noexcept;
+  uint64_t since_ns(int64_t begun_ns) const noexcept {
+    return static_cast<uint64_t>(clock_.now_ns() - begun_ns);
+  }
 
   Host& host_;
   Clock& clock_;
