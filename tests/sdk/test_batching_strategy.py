@@ -1,35 +1,20 @@
 """The batching strategy to copy is built out of tree against an installed SDK, and finds its functions in the server's
-library, which exports what the headers declare."""
+library."""
 
 import re
 
 import pytest
+from c_api import LIBRARY, c_names, declared
 from installed import build_copy, symbols
-from support.server import BUILD, ROOT
+from support.server import ROOT
 
-LIBRARY = BUILD / "lib" / "atoll" / "libtritonserver.so"
-HEADERS = ROOT / "sdk" / "triton" / "include" / "triton" / "core"
 TEMPLATE = ROOT / "sdk" / "template" / "batching"
-
-
-def c_names(names):
-    return {name for name in names if name.startswith("TRITON")}
-
-
-def declared(mark):
-    """The functions of the headers that are marked as the server's (DECLSPEC) or the foreign code's (ISPEC)."""
-    text = "".join(re.sub(r"//.*", "", header.read_text()) for header in HEADERS.glob("*.h"))
-    return set(re.findall(rf"^TRITON\w+_{mark}\s[^;(]*?(TRITON\w+)\(", text, re.MULTILINE))
 
 
 @pytest.fixture(scope="module")
 def strategy(prefix, tmp_path_factory):
     folder = build_copy(prefix, "share/atoll/batching", tmp_path_factory.mktemp("work") / "my_strategy")
     return folder / "build" / "batchstrategy.so"
-
-
-def test_the_library_exports_what_the_headers_declare():
-    assert c_names(symbols(LIBRARY, "--defined-only")) == declared("DECLSPEC")
 
 
 def of_strategies(names):
