@@ -192,6 +192,19 @@ TEST_P(ModelConfigConformance, TheJsonFormIsReadAsTheTextIs) {
   });
 }
 
+TEST_P(ModelConfigConformance, TheTextIsShownAsItIsWritten) {
+  check([&] {
+    // Wrong, and not complete: whoever prepares the model may lead to what is right.
+    auto parsed = configs_->parse(model("name: \"other\"\nmax_batch_size: -1\n"));
+    ASSERT_TRUE(is_ok(parsed));
+    EXPECT_EQ(parsed.value(),
+              configs_->parse_json(model(""), R"({"name":"other","max_batch_size":-1})").value());
+    EXPECT_TRUE(is_failure(configs_->parse(model("name: \"m\"\ninput [\n")), Code::kInvalidArgument,
+                           "/models/m/config.pbtxt:"));
+    EXPECT_TRUE(is_failure(configs_->parse_json(model(""), "[]"), Code::kInvalidArgument));
+  });
+}
+
 TEST_P(ModelConfigConformance, BytesThatAreNoConfigurationAreRefused) {
   check([&] {
     const std::string garbage = "\xff\xff\xff\xff not a message";
