@@ -55,7 +55,8 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddInput(TRITONSERVER_Inference
                                                           const int64_t* shape, uint64_t dim_count) {
   if (TRITONSERVER_Error* error = check_idle(inference_request, __func__)) return error;
   if (name == nullptr || (shape == nullptr && dim_count != 0)) return null_argument(__func__);
-  if (datatype <= TRITONSERVER_TYPE_INVALID || datatype > TRITONSERVER_TYPE_BF16) {
+  // A type that is none is refused with the request, by the model, which says what it expects.
+  if (datatype < TRITONSERVER_TYPE_INVALID || datatype > TRITONSERVER_TYPE_BF16) {
     return invalid_argument("input '", name, "' has the unknown data type ", static_cast<int>(datatype));
   }
   if (dim_count > atl::kMaxRank) {
@@ -65,7 +66,11 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddInput(TRITONSERVER_Inference
   return guarded([&]() -> TRITONSERVER_Error* {
     for (const InputDefinition& other : inference_request->inputs) {
       if (other.is_raw) return invalid_argument("input '", name, "' can not be there besides a raw input");
-      if (other.name.text == name) return invalid_argument("the request has an input '", name, "' already");
+      if (other.name.text == name) {
+        const std::string& id = inference_request->id.text;
+        return invalid_argument("[request id: ", id.empty() ? std::string_view("<id_unknown>") : id,
+                                "] input '", name, "' already exists in request");
+      }
     }
     InputDefinition& added = inference_request->inputs.add();
     added.name.text = name;

@@ -46,6 +46,10 @@ class TritonProgram:
                                 LD_LIBRARY_PATH=f"{LIBRARIES}:{pathlib.Path(sys.base_prefix) / 'lib'}"))
 
     @property
+    def pid(self):
+        return self.process.pid
+
+    @property
     def log(self):
         return self._log.read_text()
 
