@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 from support.foreign_programs import LIBRARIES, environment
-from support.server import ROOT
+from support.server import ROOT, Server
 from support.waiting import eventually
 
 WAIT_S = 120
@@ -81,3 +81,11 @@ class TritonProgram:
             self.process.send_signal(signal.SIGTERM)
             code = self.process.wait(WAIT_S)
             assert code == 0, f"exit code {code}; the log:\n{self.log}"
+
+
+FRONTENDS, TRITON_PROGRAM = SERVERS = ("frontends", "triton_program")
+
+
+def start(kind, repository, *settings):
+    """One of SERVERS. settings: of the frontends' server, to which Triton's has nothing alike."""
+    return Server(repository, *settings) if kind == FRONTENDS else TritonProgram(repository)

@@ -5,8 +5,8 @@ import grpc
 import numpy as np
 import pytest
 from support import models
-from support.server import MEMORY_SLACK_BYTES, Server, usage
-from support.triton_program import TritonProgram
+from support.server import MEMORY_SLACK_BYTES, usage
+from support.triton_program import FRONTENDS, SERVERS, start
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 NOTE = ("NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each "
@@ -14,18 +14,14 @@ NOTE = ("NOTE: Setting a non-zero max_batch_size in the model config requires a 
         "setting max_batch_size to zero. See the model configuration docs for more info on max_batch_size.")
 
 
-@pytest.fixture(scope="module", params=["frontends", "triton_program"])
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request, tmp_path_factory):
     repository = tmp_path_factory.mktemp("repository")
     models.write_model(repository, "plain", models.identity_config("plain", dims=(4,), pairs=2))
     models.write_model(repository, "batch", models.identity_config("batch", dims=(4,), max_batch_size=8))
     models.write_model(repository, "text", models.identity_config("text", "TYPE_STRING", dims=(-1,)))
     models.write_model(repository, "any", models.identity_config("any", dims=(-1,)))
-    if request.param == "frontends":
-        started = Server(repository, 'plugin.grpc.max_message_bytes="8MiB"')
-    else:
-        started = TritonProgram(repository)
-    with started as running:
+    with start(request.param, repository, 'plugin.grpc.max_message_bytes="8MiB"') as running:
         yield running.wait_ready()
 
 
@@ -173,7 +169,7 @@ def test_garbage_instead_of_a_message(channel, garbage):
     assert caught.value.details()
 
 
-@pytest.mark.parametrize("server", ["frontends"], indirect=True)
+@pytest.mark.parametrize("server", [FRONTENDS], indirect=True)
 def test_a_message_over_the_limit(channel):
     message = request("any", ("INPUT0", "FP32", [3 << 20], bytes(12 << 20)))
     assert error(channel, message)[0] == "RESOURCE_EXHAUSTED"

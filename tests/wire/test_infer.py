@@ -5,15 +5,16 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.server import SANITIZED, Server
+from support.server import SANITIZED
+from support.triton_program import SERVERS, start
 from tritonclient.grpc import service_pb2
 
 SHAPES = [(1,), (7,), (0,), (3, 5), (2, 3, 4), (1, 1, 1, 1, 2)]
 RANKS = sorted({len(shape) for shape in SHAPES})
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request, tmp_path_factory):
     repository = tmp_path_factory.mktemp("repository")
     for triton, config_type, element_type, _ in models.TYPES:
         for rank in RANKS:
@@ -28,7 +29,7 @@ def server(tmp_path_factory):
             models.write_model(repository, name, config, files={"model.onnx": graph})
     models.write_model(repository, "add_sub", files={"model.onnx": models.onnx_add_sub()})
     models.write_model(repository, "pairs", models.identity_config("pairs", pairs=3, dims=(4,), max_batch_size=8))
-    with Server(repository) as running:
+    with start(request.param, repository) as running:
         yield running.wait_ready()
 
 

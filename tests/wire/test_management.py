@@ -7,16 +7,17 @@ import tritonclient.grpc as grpcclient
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from support import models
 from support.server import Server
+from support.triton_program import SERVERS, start
 from tritonclient.utils import InferenceServerException
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request, tmp_path_factory):
     repository = tmp_path_factory.mktemp("repository")
     models.write_model(repository, "good", models.identity_config("good", dims=(-1, 4), max_batch_size=8))
     models.write_model(repository, "good", version=3)
     models.write_model(repository, "auto", files={"model.onnx": models.onnx_add_sub()})
-    with Server(repository) as running:
+    with start(request.param, repository) as running:
         yield running.wait_ready()
 
 

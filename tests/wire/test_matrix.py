@@ -14,8 +14,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 import tritonclient.utils.shared_memory as shm
 from support import models
-from support.server import Server
-from support.triton_program import TritonProgram
+from support.triton_program import SERVERS, TritonProgram, start
 from tritonclient.utils import InferenceServerException, serialize_bf16_tensor, serialize_byte_tensor
 
 # Kind of shape: dims of the configuration, largest batch, shape sent.
@@ -31,17 +30,13 @@ TRANSPORTS = ["grpc", "grpc_stream", "http_binary", "http_json"]
 PLACES = ["message", "shared_memory"]
 
 
-@pytest.fixture(scope="module", params=["frontends", "triton_program"])
+@pytest.fixture(scope="module", params=SERVERS)
 def server(request, tmp_path_factory):
     repository = tmp_path_factory.mktemp("repository")
     for (triton, config_type, _, _), (kind, (dims, batch, _)) in itertools.product(models.TYPES, SHAPES.items()):
         name = f"{kind}_{triton}"
         models.write_model(repository, name, models.identity_config(name, config_type, dims, max_batch_size=batch))
-    if request.param == "frontends":
-        started = Server(repository, "plugin.shared.allow_client_shm=true")
-    else:
-        started = TritonProgram(repository)
-    with started as running:
+    with start(request.param, repository, "plugin.shared.allow_client_shm=true") as running:
         yield running.wait_ready()
 
 
