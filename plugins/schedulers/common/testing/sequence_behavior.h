@@ -217,7 +217,17 @@ TYPED_TEST_P(SequenceBehavior, WhileItStopsRunningSequencesGoOn) {
   bench.send("A2", 1);
   bench.send("A3", 1, kSequenceEnd);
   bench.run();
-  EXPECT_EQ(bench.timeline(), (std::vector<std::string>{"A1", "A2", "A3"}));
+  test::TestRequest& step = bench.make("C1", 3, kSequenceStart | kSequenceEnd);
+  step->call_flags = kIsStep;
+  EXPECT_TRUE(step.enqueue(*bench.scheduler).ok()) << "what is being executed may wait for it";
+  bench.run();
+  EXPECT_EQ(bench.timeline(), (std::vector<std::string>{"A1", "A2", "A3", "C1"}));
+  bench.scheduler->end_sequences();
+  test::TestRequest late("D1");
+  late->sequence.number = 4;
+  late->sequence_flags = kSequenceStart;
+  late->call_flags = kIsStep;
+  EXPECT_EQ(late.enqueue(*bench.scheduler).code(), Code::kUnavailable);
   bench.expect_all_done();
 }
 
