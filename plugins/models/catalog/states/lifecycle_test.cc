@@ -140,10 +140,10 @@ TEST(ModelLifecycle, GivesBackendsTheirSettingsAndInstances) {
   ModelSource source = bench.backend.loads()[0];
   EXPECT_EQ(source.version_directory, "/fake/m/1");
   EXPECT_EQ(source.model_directory, "/fake/m");
-  EXPECT_EQ(source.settings, (std::map<std::string, std::string>{{"default-max-batch-size", "16"},
-                                                                 {"threads", "2"},
-                                                                 {"verbose", "no"},
-                                                                 {".other.threads", "9"}}));
+  EXPECT_EQ(
+      source.settings,
+      (std::map<std::string, std::string>{
+          {"default-max-batch-size", "16"}, {"threads", "2"}, {"verbose", "no"}, {".other.threads", "9"}}));
   std::vector<std::string> specs;
   for (const InstanceSpec& spec : bench.backend.specs()) {
     specs.push_back(cat(spec.name, " ", instance_kind_name(spec.kind), " ", spec.device_id, " ",
