@@ -9,9 +9,9 @@
 #include "atoll/cancellation.h"
 #include "atoll/model.h"
 #include "caches/common/answer_keeper.h"
-#include "caches/common/random_number.h"
 #include "caches/common/answer_message.h"
 #include "caches/common/content_key.h"
+#include "caches/common/random_number.h"
 
 namespace atl::caches {
 

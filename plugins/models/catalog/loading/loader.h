@@ -18,8 +18,7 @@ class Loader {
   /// \param catalog  finds the members of ensembles \param options  outlive the loader
   Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
          ModelCatalog& catalog, const LoaderOptions& options)
-      : reader_(host, repository, configs, options),
-        context_{host, configs, serving, catalog, options} {}
+      : reader_(host, repository, configs, options), context_{host, configs, serving, catalog, options} {}
 
   /// As ModelReader::read().
   Result<PreparedModel> prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
