@@ -115,8 +115,8 @@ struct ModelSource {
   std::string config;             ///< serialized inference.ModelConfig, normalised
   ModelDescription model;         ///< what `config` says that most backends need; always set
   bool auto_complete = true;      ///< the backend may fill in what the configuration leaves out
-  std::map<std::string, std::string>
-      settings;  ///< backend settings; "default-max-batch-size" is always there
+  /// Of the backend; "default-max-batch-size" is always there. Those of others are ".<backend>.<setting>".
+  std::map<std::string, std::string> settings;
 };
 
 /// A group a backend would rather have when a configuration names none.

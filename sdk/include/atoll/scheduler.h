@@ -85,7 +85,8 @@ class Scheduler {
   /// Errors: UNAVAILABLE queue full, or "Server is stopping, scheduler for model has stopped accepting new
   /// inference requests".
   virtual Status enqueue(Request& request) noexcept = 0;
-  /// [any] No new requests from now on (of running sequences excepted); what is queued is still served.
+  /// [any] No new requests from now on (of running sequences and steps of other requests, kIsStep, excepted, which
+  /// what was accepted waits for); what is queued is still served.
   virtual void stop_accepting() noexcept = 0;
   /// [any] Requests queued or inside an execute() that has not returned. Backends that answer later are not
   /// counted: the frontend's ModelRef keeps the model for those.
