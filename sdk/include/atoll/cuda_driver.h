@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "atoll/cuda_result.h"
 
@@ -364,5 +365,17 @@ struct CudaDriver {
   ATOLL_CUDA_SYMBOLS(ATOLL_CUDA_MEMBER)
 #undef ATOLL_CUDA_MEMBER
 };
+
+/// The name of `&CudaDriver::cuMemAlloc`: "cuMemAlloc".
+template <auto kMember>
+constexpr const char* cuda_symbol_name() noexcept {
+#define ATOLL_CUDA_NAME(name, version, need, parameters)                          \
+  if constexpr (std::is_same_v<decltype(kMember), decltype(&CudaDriver::name)>) { \
+    if constexpr (kMember == &CudaDriver::name) return #name;                     \
+  }
+  ATOLL_CUDA_SYMBOLS(ATOLL_CUDA_NAME)
+#undef ATOLL_CUDA_NAME
+  return "";
+}
 
 }  // namespace atl
