@@ -42,7 +42,7 @@ Result<SharedHandles::Mapping> SharedHandles::map(int32_t device,
       devices_.driver().cuIpcOpenMemHandle(&mapping.address, raw, kCudaIpcLazyPeerAccess);
   if (result != CudaResult::SUCCESS) {
     Status status = devices_.report(device, "cuIpcOpenMemHandle", result);
-    if (result == CudaResult::MAP_FAILED) return make_status(Code::kResourceExhausted, status.message());
+    if (result == CudaResult::MAP_FAILED_) return make_status(Code::kResourceExhausted, status.message());
     return cuda_fault(result) == CudaFault::kCall ? invalid_argument(status.message()) : std::move(status);
   }
   if (Status status = measure(mapping); !status.ok()) {

@@ -17,7 +17,8 @@ enum class CudaFault : uint32_t {
   kUnavailable = 5  ///< the driver or the device cannot be used at all
 };
 
-/// name, number, fault. The driver's "CUDA_ERROR_" is left out of the names.
+/// name, number, fault. The driver's "CUDA_ERROR_" is left out of the names; one that the system has as a macro has a
+/// line after it.
 #define ATOLL_CUDA_RESULTS(X)                          \
   X(SUCCESS, 0, kNone)                                 \
   X(INVALID_VALUE, 1, kCall)                           \
@@ -30,7 +31,7 @@ enum class CudaFault : uint32_t {
   X(INVALID_DEVICE, 101, kDeviceLost)                  \
   X(INVALID_IMAGE, 200, kCall)                         \
   X(INVALID_CONTEXT, 201, kCall)                       \
-  X(MAP_FAILED, 205, kCall)                            \
+  X(MAP_FAILED_, 205, kCall)                           \
   X(UNMAP_FAILED, 206, kCall)                          \
   X(ALREADY_MAPPED, 208, kCall)                        \
   X(NO_BINARY_FOR_GPU, 209, kCall)                     \
@@ -92,14 +93,17 @@ enum class CudaResult : int32_t {
 
 /// "OUT_OF_MEMORY"; empty for a number without a name.
 constexpr std::string_view cuda_result_name(CudaResult result) noexcept {
+  std::string_view found;
   switch (result) {
 #define ATOLL_CUDA_RESULT(name, number, fault) \
   case CudaResult::name:                       \
-    return #name;
+    found = #name;                             \
+    break;
     ATOLL_CUDA_RESULTS(ATOLL_CUDA_RESULT)
 #undef ATOLL_CUDA_RESULT
   }
-  return {};
+  if (found.ends_with('_')) found.remove_suffix(1);
+  return found;
 }
 
 /// A number without a name counts as a wrong call: only what is known to last marks a device lost.
