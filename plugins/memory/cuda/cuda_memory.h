@@ -16,7 +16,7 @@ namespace atl::memory {
 /// Bytes a device: what all have, and what some have instead.
 struct BytesByDevice {
   uint64_t all = 0;
-  std::map<int32_t, uint64_t> some;
+  std::map<int32_t, uint64_t> some = {};
 
   uint64_t of(int32_t device) const noexcept {
     const auto found = some.find(device);

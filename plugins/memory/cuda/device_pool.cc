@@ -72,9 +72,8 @@ Result<CudaAddress> DevicePool::allocate(uint64_t bytes) noexcept {
 void DevicePool::free(CudaAddress address, uint64_t bytes) noexcept {
   budget_.give_back(bytes);
   if (!devices_.lost(device_).ok()) return;  // it went with the device
-  Status status = devices_.ensure_current(device_);
-  if (status.ok()) status = devices_.call<&CudaDriver::cuMemFreeAsync>(device_, address, stream_);
-  devices_.log_failure(status);
+  devices_.log_failure(devices_.ensure_current(device_));
+  devices_.log_failure(devices_.call<&CudaDriver::cuMemFreeAsync>(device_, address, stream_));
 }
 
 }  // namespace atl::memory

@@ -100,11 +100,11 @@ Result<uint64_t> GrowableDeviceMemory::grow(CudaAddress address, uint64_t bytes)
     range = &ranges_.at(address);
     unit = granularity_;
   }
-  if (bytes <= range->used_bytes) return range->used_bytes;
   if (bytes > range->most_bytes) {
     return make_status(Code::kOutOfRange, "GPU ", device_, ": ", bytes,
                        " bytes asked for in a buffer that may grow to ", range->most_bytes, " bytes");
   }
+  if (bytes <= range->used_bytes) return range->used_bytes;
   ATOLL_RETURN_IF_ERROR(extend(*range, round_up(bytes, unit)));
   return range->used_bytes;
 }

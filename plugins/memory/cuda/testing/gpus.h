@@ -6,11 +6,19 @@
 #include <cstdlib>
 #include <string>
 
+#include "atoll/tensor.h"
 #include "atoll/testing/cuda_double.h"
 #include "atoll/testing/fake_host.h"
 #include "memory/cuda/devices.h"
 
 namespace atl::test {
+
+inline Buffer host_buffer(std::string& bytes) {
+  Buffer buffer;
+  buffer.data = bytes.data();
+  buffer.size_bytes = bytes.size();
+  return buffer;
+}
 
 struct GpuSetup {
   uint32_t devices = 1;
@@ -40,14 +48,14 @@ class Gpus {
   }
   /// Not opened yet, so that a test can plan failures of that.
   struct Closed {};
-  explicit Gpus(Closed) {
-    driver().start_over();
-  }
+  explicit Gpus(Closed) { driver().start_over(); }
   Gpus(const Gpus&) = delete;
   Gpus& operator=(const Gpus&) = delete;
   ~Gpus() {
     devices_.close();
-    if (checked_) EXPECT_EQ(report_of(driver()), "");
+    if (checked_) {
+      EXPECT_EQ(report_of(driver()), "");
+    }
     driver().end_failures();
   }
 

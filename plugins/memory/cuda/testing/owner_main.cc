@@ -28,14 +28,18 @@ int main(int count, char** arguments) {
   CudaAddress address = 0;
   CudaIpcHandle handle;
   CudaStream stream = nullptr;
-  const CudaResult results[] = {cuda.cuDevicePrimaryCtxRetain(&context, 0), cuda.cuCtxSetCurrent(context),
+  const CudaResult results[] = {cuda.cuDevicePrimaryCtxRetain(&context, 0),
+                                cuda.cuCtxSetCurrent(context),
                                 cuda.cuStreamCreateWithPriority(&stream, kCudaStreamNonBlocking, 0),
-                                cuda.cuMemAlloc(&address, bytes), cuda.cuMemsetD8Async(address, 0, bytes, stream),
-                                cuda.cuStreamSynchronize(stream), cuda.cuIpcGetMemHandle(&handle, address)};
+                                cuda.cuMemAlloc(&address, bytes),
+                                cuda.cuMemsetD8Async(address, 0, bytes, stream),
+                                cuda.cuStreamSynchronize(stream),
+                                cuda.cuIpcGetMemHandle(&handle, address)};
   for (const CudaResult result : results) {
     if (result != CudaResult::SUCCESS) return fail(memory::result_text(result));
   }
-  if (write(STDOUT_FILENO, handle.bytes, sizeof handle.bytes) != sizeof handle.bytes) return fail("can not write");
+  if (write(STDOUT_FILENO, handle.bytes, sizeof handle.bytes) != sizeof handle.bytes)
+    return fail("can not write");
   char byte = 0;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }

@@ -29,7 +29,8 @@ class SharedAllocation {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    std::string program = ATOLL_CUDA_OWNER, driver = ATOLL_CUDA_DOUBLE_PATH, size = std::to_string(size_bytes);
+    std::string program = ATOLL_CUDA_OWNER, driver = ATOLL_CUDA_DOUBLE_PATH,
+                size = std::to_string(size_bytes);
     char* arguments[] = {program.data(), driver.data(), size.data(), nullptr};
     require(posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments, environ) == 0);
     posix_spawn_file_actions_destroy(&actions);
