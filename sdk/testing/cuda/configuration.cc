@@ -1,0 +1,167 @@
+#include "configuration.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace atl::cuda_double {
+namespace {
+
+std::string variable(const char* name, const char* fallback = "") {
+  const char* value = std::getenv(name);
+  return value == nullptr ? fallback : value;
+}
+
+[[noreturn]] void refuse(std::string_view name, std::string_view value) {
+  std::fprintf(stderr, "CUDA double: %.*s: found \"%.*s\"\n", static_cast<int>(name.size()), name.data(),
+               static_cast<int>(value.size()), value.data());
+  std::abort();
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+uint64_t to_number(std::string_view name, std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) refuse(name, text);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (unit.empty()) return number;
+  if (unit == "KiB") return number << 10;
+  if (unit == "MiB") return number << 20;
+  if (unit == "GiB") return number << 30;
+  refuse(name, text);
+}
+
+uint64_t number(const char* name, const char* fallback) {
+  const std::string text = variable(name, fallback);
+  return to_number(name, text.empty() ? fallback : text);
+}
+
+/// The value of each device: where there are fewer, the last one goes on.
+class PerDevice {
+ public:
+  PerDevice(const char* name, const char* fallback)
+      : name_(name), values_(split(variable(name, fallback), ',')) {
+    if (values_.empty()) values_ = {fallback};
+  }
+  const std::string& text(size_t device) const { return values_[std::min(device, values_.size() - 1)]; }
+  uint64_t number(size_t device) const { return to_number(name_, text(device)); }
+
+ private:
+  const char* name_;
+  std::vector<std::string> values_;
+};
+
+/// A uuid that every process has for the device: GPUs of the double are the same ones in all of them.
+CudaUuid uuid_of(size_t device) {
+  CudaUuid uuid = {};
+  std::memcpy(uuid.bytes, "ATOLL-DOUBLE", 12);
+  uuid.bytes[0] = static_cast<unsigned char>(0xa0 + device);
+  uuid.bytes[15] = static_cast<unsigned char>(device);
+  return uuid;
+}
+
+std::string text_of(const CudaUuid& uuid) {
+  std::string text = "GPU-";
+  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", uuid.bytes[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += digits;
+  }
+  return text;
+}
+
+std::vector<DeviceConfiguration> all_devices() {
+  const PerDevice capability("ATOLL_CUDA_DOUBLE_COMPUTE_CAPABILITY", "9.0");
+  const PerDevice memory("ATOLL_CUDA_DOUBLE_MEMORY", "16GiB");
+  const PerDevice mode("ATOLL_CUDA_DOUBLE_COMPUTE_MODE", "0");
+  const PerDevice taken("ATOLL_CUDA_DOUBLE_TAKEN", "0");
+  const PerDevice name("ATOLL_CUDA_DOUBLE_NAME", "Atoll Test GPU");
+  std::vector<DeviceConfiguration> devices(number("ATOLL_CUDA_DOUBLE_DEVICES", "1"));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    DeviceConfiguration& device = devices[i];
+    const std::vector<std::string> version = split(capability.text(i), '.');
+    if (version.size() != 2) refuse("ATOLL_CUDA_DOUBLE_COMPUTE_CAPABILITY", capability.text(i));
+    device.name = name.text(i);
+    device.major = static_cast<int32_t>(to_number("ATOLL_CUDA_DOUBLE_COMPUTE_CAPABILITY", version[0]));
+    device.minor = static_cast<int32_t>(to_number("ATOLL_CUDA_DOUBLE_COMPUTE_CAPABILITY", version[1]));
+    device.memory_bytes = memory.number(i);
+    device.compute_mode = static_cast<CudaComputeMode>(mode.number(i));
+    device.taken = taken.number(i) != 0;
+    device.uuid = uuid_of(i);
+    char id[32];
+    std::snprintf(id, sizeof(id), "0000:%02x:00.0", static_cast<unsigned>(i + 1));
+    device.pci_id = id;
+  }
+  return devices;
+}
+
+/// \return devices.size(): there is none such
+size_t find_visible(const std::vector<DeviceConfiguration>& devices, const std::string& wanted) {
+  size_t index = devices.size();
+  const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
+  if (error == std::errc() && end == wanted.data() + wanted.size()) return std::min(index, devices.size());
+  for (index = 0; index < devices.size(); ++index) {
+    if (wanted.size() > 4 && text_of(devices[index].uuid).starts_with(wanted)) return index;
+  }
+  return devices.size();
+}
+
+std::vector<DeviceConfiguration> visible_devices() {
+  std::vector<DeviceConfiguration> all = all_devices();
+  const char* wanted = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (wanted == nullptr) return all;
+  std::vector<DeviceConfiguration> visible;
+  std::vector<size_t> taken;
+  for (const std::string& one : split(wanted, ',')) {
+    const size_t index = find_visible(all, one);
+    if (index == all.size()) break;
+    // A device that is named twice leaves none at all.
+    if (std::find(taken.begin(), taken.end(), index) != taken.end()) return {};
+    taken.push_back(index);
+    visible.push_back(all[index]);
+  }
+  return visible;
+}
+
+std::vector<PlannedFailure> failures(const char* name) {
+  std::vector<PlannedFailure> planned;
+  for (const std::string& one : split(variable(name), ',')) {
+    const std::vector<std::string> parts = split(one, ':');
+    if (parts.size() != 3) refuse(name, one);
+    planned.push_back(
+        {parts[0], to_number(name, parts[1]), static_cast<CudaResult>(to_number(name, parts[2]))});
+  }
+  return planned;
+}
+
+}  // namespace
+
+Configuration read_configuration() {
+  Configuration read;
+  read.devices = visible_devices();
+  read.driver_version = static_cast<int32_t>(number("ATOLL_CUDA_DOUBLE_DRIVER", "13000"));
+  read.init = static_cast<CudaResult>(number("ATOLL_CUDA_DOUBLE_INIT", "0"));
+  read.stepped = number("ATOLL_CUDA_DOUBLE_STEPPED", "0") != 0;
+  read.calls = failures("ATOLL_CUDA_DOUBLE_FAIL");
+  read.operations = failures("ATOLL_CUDA_DOUBLE_STICKY");
+  read.hang_event = number("ATOLL_CUDA_DOUBLE_HANG_EVENT", "0");
+  read.slow_copy_ns = number("ATOLL_CUDA_DOUBLE_SLOW_COPY_US", "0") * 1000;
+  read.kernels = split(variable("ATOLL_CUDA_DOUBLE_KERNELS"), ':');
+  read.report = variable("ATOLL_CUDA_DOUBLE_REPORT");
+  return read;
+}
+
+}  // namespace atl::cuda_double
