@@ -140,7 +140,7 @@ Status Regions::register_cuda(std::string_view name, std::span<const std::byte> 
   ATOLL_RETURN_IF_ERROR(check_registration(name));
   Followed<Memory>::Hold devices;
   if (devices_ != nullptr) devices = devices_->hold();
-  if (!devices) {
+  if (!devices || devices->devices().empty()) {
     return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
   }
   if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
