@@ -1,7 +1,7 @@
 #include "memory/pinned/pinned_memory.h"
 
 #include "atoll/testing/conformance/memory.h"
-#include "memory/pinned/fake_cuda.h"
+#include "memory/pinned/testing/fake_cuda.h"
 
 namespace atl::memory {
 namespace {

@@ -3,7 +3,7 @@
 #include "atoll/memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"
-#include "memory/pinned/fake_cuda.h"
+#include "memory/pinned/testing/fake_cuda.h"
 
 namespace atl::memory {
 namespace {
