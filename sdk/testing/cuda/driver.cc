@@ -73,6 +73,7 @@ CudaResult Call::start(uint32_t needs) {
   ++all.all_calls;
   if ((needs & kNotInCapture) != 0) {
     for (const std::shared_ptr<Capture>& capture : all.captures) {
+      if (capture->device->failure != CudaResult::SUCCESS) continue;
       const bool is_own = capture->thread == std::this_thread::get_id();
       if (capture->mode == CudaCaptureMode::kRelaxed ||
           (capture->mode == CudaCaptureMode::kThreadLocal && !is_own))
@@ -104,7 +105,7 @@ std::shared_ptr<Event> Call::find(CudaEvent handle) const {
   return found == nullptr ? nullptr : *found;
 }
 
-CudaResult Call::submit(CudaStream handle, Work work) {
+CudaResult Call::submit(CudaStream handle, Work work, std::vector<PointPtr> after) {
   const std::shared_ptr<Stream> stream = find(handle);
   if (stream == nullptr) return CudaResult::INVALID_HANDLE;
   if (stream->device->failure != CudaResult::SUCCESS) return stream->device->failure;
@@ -124,7 +125,7 @@ CudaResult Call::submit(CudaStream handle, Work work) {
       return CudaResult::STREAM_CAPTURE_IMPLICIT;
     }
   }
-  driver().enqueue(*stream, std::move(work));
+  driver().enqueue(*stream, std::move(work), std::move(after));
   return CudaResult::SUCCESS;
 }
 

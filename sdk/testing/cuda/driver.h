@@ -111,6 +111,8 @@ struct Driver {
   void start_threads();
   std::shared_ptr<Stream> make_stream(Context& context, uint32_t flags);
   void close(Stream& stream);
+  /// The streams of a capture are free again.
+  void end(std::shared_ptr<Capture> capture);
 
  private:
   static bool may_run(const Stream& stream) noexcept;
@@ -142,6 +144,7 @@ struct Call {
   const char* function = "";
   std::unique_lock<std::mutex> lock;
   Context* context = nullptr;
+  CudaResult planned = CudaResult::SUCCESS;  ///< what it is to return, whatever it does
 
   CudaResult start(uint32_t needs);
   void misuse(const std::string& what) const { driver().misuse(std::string(function) + ": " + what); }
@@ -151,7 +154,7 @@ struct Call {
   std::shared_ptr<Stream> find(CudaStream handle) const;
   std::shared_ptr<Event> find(CudaEvent handle) const;
   /// Does the work, or captures it.
-  CudaResult submit(CudaStream handle, Work work);
+  CudaResult submit(CudaStream handle, Work work, std::vector<PointPtr> after = {});
 };
 
 template <class Body>
@@ -159,10 +162,10 @@ CudaResult enter(const char* function, uint32_t needs, Body&& body) {
   Call call;
   call.function = function;
   if (const CudaResult result = call.start(needs); result != CudaResult::SUCCESS) return result;
-  const CudaResult planned = driver().next_failure(function);
-  if (planned != CudaResult::SUCCESS && (needs & kGivesBack) == 0) return planned;
+  call.planned = driver().next_failure(function);
+  if (call.planned != CudaResult::SUCCESS && (needs & kGivesBack) == 0) return call.planned;
   const CudaResult result = body(call);
-  return planned == CudaResult::SUCCESS ? result : planned;
+  return call.planned == CudaResult::SUCCESS ? result : call.planned;
 }
 
 /// The current context of the calling thread; null: none.

@@ -7,16 +7,6 @@
 namespace atl::cuda_double {
 namespace {
 
-/// The streams of a capture are free again.
-void end(Driver& all, const std::shared_ptr<Capture>& capture) {
-  for (const std::shared_ptr<Stream>& stream : all.all_streams) {
-    if (stream->capture != capture) continue;
-    stream->capture = nullptr;
-    stream->covered.clear();
-  }
-  std::erase(all.captures, capture);
-}
-
 Graph make_graph(Driver& all, Capture& capture) {
   Graph graph;
   for (Work& work : capture.nodes) {
@@ -57,6 +47,7 @@ CudaResult cuStreamBeginCapture(CudaStream stream, CudaCaptureMode mode) {
     found->capture = std::make_shared<Capture>();
     found->capture->mode = mode;
     found->capture->origin = found->handle;
+    found->capture->device = found->device;
     found->capture->thread = std::this_thread::get_id();
     driver().captures.push_back(found->capture);
     return CudaResult::SUCCESS;
@@ -75,7 +66,8 @@ CudaResult cuStreamEndCapture(CudaStream stream, CudaGraph* graph) {
     if (capture->mode != CudaCaptureMode::kRelaxed && capture->thread != std::this_thread::get_id())
       return CudaResult::STREAM_CAPTURE_WRONG_THREAD;
     const bool is_joined = found->covered.size() == capture->nodes.size();
-    end(all, capture);
+    all.end(capture);
+    if (call.planned != CudaResult::SUCCESS) return call.planned;
     if (capture->is_invalid) return CudaResult::STREAM_CAPTURE_INVALIDATED;
     if (!is_joined) return CudaResult::STREAM_CAPTURE_UNJOINED;
     *graph = all.new_handle<CudaGraph>();
@@ -177,10 +169,17 @@ CudaResult cuGraphUpload(CudaGraphExec exec, CudaStream stream) {
 
 CudaResult cuGraphLaunch(CudaGraphExec exec, CudaStream stream) {
   return enter(__func__, kCurrentContext, [&](Call& call) {
-    const GraphExec* found = find_in(call, driver().graph_execs, exec, "executable graph");
+    GraphExec* found = find_in(call, driver().graph_execs, exec, "executable graph");
     if (found == nullptr) return CudaResult::INVALID_VALUE;
-    return call.submit(stream,
-                       {CudaGraphNodeType::kGraph, [nodes = found->nodes] { return run_all(nodes); }, {}});
+    std::vector<PointPtr> before;
+    if (found->last != nullptr) before.push_back(found->last);
+    const CudaResult result = call.submit(
+        stream, {CudaGraphNodeType::kGraph, [nodes = found->nodes] { return run_all(nodes); }, {}},
+        std::move(before));
+    if (result != CudaResult::SUCCESS) return result;
+    const std::shared_ptr<Stream> in = call.find(stream);
+    if (in->capture == nullptr) found->last = in->last;
+    return result;
   });
 }
 

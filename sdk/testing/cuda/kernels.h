@@ -49,6 +49,7 @@ struct Graph {
 struct GraphExec {
   std::map<CudaGraphNode, size_t> places;  ///< of the graph's nodes
   std::vector<Work> nodes;
+  PointPtr last;  ///< of its last launch: launches of it are done one after another
 };
 
 }  // namespace atl::cuda_double

@@ -47,6 +47,9 @@ CudaResult wait_for_captured(Stream& stream, const Event& event) {
     stream.capture->is_invalid = true;
     return event.capture == nullptr ? CudaResult::STREAM_CAPTURE_ISOLATION : CudaResult::STREAM_CAPTURE_MERGE;
   }
+  const auto& active = driver().captures;
+  if (std::find(active.begin(), active.end(), event.capture) == active.end())
+    return CudaResult::CAPTURED_EVENT;
   if (event.capture->is_invalid) return CudaResult::STREAM_CAPTURE_INVALIDATED;
   stream.capture = event.capture;
   stream.covered.insert(event.covered.begin(), event.covered.end());
@@ -74,7 +77,10 @@ CudaResult cuStreamDestroy(CudaStream stream) {
     if (found == nullptr) return CudaResult::INVALID_HANDLE;
     const std::shared_ptr<Stream> held = *found;
     if (held->device->failure != CudaResult::SUCCESS) return held->device->failure;
-    if (held->capture != nullptr) held->capture->is_invalid = true;
+    if (held->capture != nullptr) {
+      held->capture->is_invalid = true;
+      if (held->capture->origin == stream) driver().end(held->capture);
+    }
     driver().close(*held);
     return CudaResult::SUCCESS;
   });

@@ -44,6 +44,15 @@ void Driver::close(Stream& stream) {
   changed.notify_all();
 }
 
+void Driver::end(std::shared_ptr<Capture> capture) {
+  for (const std::shared_ptr<Stream>& stream : all_streams) {
+    if (stream->capture != capture) continue;
+    stream->capture = nullptr;
+    stream->covered.clear();
+  }
+  std::erase(captures, capture);
+}
+
 void Driver::forget_closed() {
   std::erase_if(all_streams, [](const std::shared_ptr<Stream>& stream) {
     return stream->is_closed && stream->queue.empty() && !stream->is_running;

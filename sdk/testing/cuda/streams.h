@@ -44,6 +44,7 @@ struct Operation {
 struct Capture {
   CudaCaptureMode mode = CudaCaptureMode::kGlobal;
   CudaStream origin = nullptr;
+  Device* device = nullptr;
   std::thread::id thread;
   bool is_invalid = false;
   std::vector<Work> nodes;

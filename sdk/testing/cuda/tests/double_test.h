@@ -5,12 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "atoll/cuda_driver.h"
 #include "atoll/testing/cuda_double.h"
+
+namespace atl {
+
+/// For GoogleTest.
+inline void PrintTo(CudaResult result, std::ostream* out) {
+  *out << static_cast<int>(result) << " " << cuda_result_name(result);
+}
+
+}  // namespace atl
 
 namespace atl::test {
 
@@ -43,7 +52,6 @@ inline CudaDriver make_driver() {
   return made;
 }
 
-/// Prints the driver's names of codes in failures.
 #define EXPECT_CUDA(expected, call) EXPECT_EQ(CudaResult::expected, call)
 #define ASSERT_CUDA(call) ASSERT_EQ(CudaResult::SUCCESS, call)
 

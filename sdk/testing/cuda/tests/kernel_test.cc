@@ -237,5 +237,41 @@ TEST_F(CudaKernels, StreamsJoinACaptureAndHaveToComeBack) {
   EXPECT_EQ(values(), four(3));
 }
 
+TEST_F(CudaKernels, LaunchesOfOneGraphFollowEachOther) {
+  load();
+  const CudaStream other = make_stream();
+  const CudaGraphExec exec = instantiate(capture(1));
+  ASSERT_CUDA(cuda.cuStreamSynchronize(stream));
+  control.set_stepped(true);
+  const uint64_t before = control.operations(0);
+  const CudaEvent event = make_event();
+  control.hang_event(1);
+  ASSERT_CUDA(cuda.cuEventRecord(event, stream));
+  ASSERT_CUDA(cuda.cuGraphLaunch(exec, stream));
+  ASSERT_CUDA(cuda.cuGraphLaunch(exec, other));
+  EXPECT_FALSE(control.step());
+  control.end_failures();
+  while (control.step()) {
+  }
+  EXPECT_EQ(control.operations(0) - before, 3U);
+}
+
+TEST_F(CudaKernels, ACaptureThatIsToldToFailLeavesNothing) {
+  load();
+  CudaGraph graph = nullptr;
+  control.fail_call("cuStreamEndCapture", 1, CudaResult::STREAM_CAPTURE_INVALIDATED);
+  ASSERT_CUDA(cuda.cuStreamBeginCapture(stream, CudaCaptureMode::kThreadLocal));
+  EXPECT_CUDA(STREAM_CAPTURE_INVALIDATED, cuda.cuStreamEndCapture(stream, &graph));
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_CUDA(SUCCESS, launch(1));
+  const CudaStream other = make_stream();
+  const CudaEvent event = make_event();
+  ASSERT_CUDA(cuda.cuStreamBeginCapture(other, CudaCaptureMode::kGlobal));
+  ASSERT_CUDA(cuda.cuEventRecord(event, other));
+  ASSERT_CUDA(cuda.cuStreamDestroy(other));
+  EXPECT_CUDA(CAPTURED_EVENT, cuda.cuStreamWaitEvent(stream, event, 0));
+  EXPECT_CUDA(SUCCESS, cuda.cuMemFree(address));
+}
+
 }  // namespace
 }  // namespace atl::test

@@ -8,7 +8,7 @@
 /// | ATOLL_CUDA_DOUBLE_DEVICES | 1 | how many |
 /// | ATOLL_CUDA_DOUBLE_COMPUTE_CAPABILITY | 9.0 | this and the next four: one value a device by commas, the last one goes on |
 /// | ATOLL_CUDA_DOUBLE_MEMORY | 16GiB | bytes; suffixes KiB, MiB, GiB |
-/// | ATOLL_CUDA_DOUBLE_COMPUTE_MODE | 0 | 0, 2 (prohibited) or 3 (exclusive: of a process, and taken by another where the next says so) |
+/// | ATOLL_CUDA_DOUBLE_COMPUTE_MODE | 0 | 0, 2 (prohibited) or 3 (one process at a time) |
 /// | ATOLL_CUDA_DOUBLE_TAKEN | 0 | 1: another process has the device |
 /// | ATOLL_CUDA_DOUBLE_NAME | Atoll Test GPU | |
 /// | ATOLL_CUDA_DOUBLE_DRIVER | 13000 | the version that the driver says it has |
