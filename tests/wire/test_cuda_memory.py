@@ -1,6 +1,7 @@
 """memory/cuda in a server: without a driver, and with the driver's test double, whose memory a client shares."""
 
 import base64
+import urllib.request
 
 import numpy as np
 import pytest
@@ -90,8 +91,8 @@ def test_without_a_driver_that_is_one_line(without_driver):
 
 def test_without_a_driver_a_model_for_gpus_says_so(without_driver):
     with without_driver.client() as client:
-        reason = reason_of(client, "on_gpu")
-        assert "GPU" in reason and "\n" not in reason
+        assert reason_of(client, "on_gpu").endswith(
+            "instance group on_gpu_0 of model on_gpu has kind KIND_GPU but no GPUs are available")
         assert not client.is_model_ready("on_gpu")
 
 
@@ -160,6 +161,13 @@ def refusal(call, *arguments):
     with pytest.raises(InferenceServerException) as caught:
         call(*arguments)
     return caught.value.message()
+
+
+def test_the_pool_of_pinned_memory_is_on_the_page_of_metrics(with_double):
+    with urllib.request.urlopen(f"http://{with_double.metrics_address}/metrics") as page:
+        lines = page.read().decode().splitlines()
+    assert "nv_pinned_memory_pool_total_bytes 1048576" in lines
+    assert "nv_pinned_memory_pool_used_bytes 0" in lines
 
 
 def test_handles_that_are_none(client, protocol, gpu):

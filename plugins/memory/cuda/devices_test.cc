@@ -165,5 +165,19 @@ TEST(Devices, TasksOfALostDeviceSaySo) {
   EXPECT_EQ(devices.post_when_done(5, event, never.done()).code(), Code::kInvalidArgument);
 }
 
+TEST(Devices, TasksThatAreLeftAtTheEndSaySo) {
+  Gpus gpus;  // sets up the driver
+  test::FakeHost host("cuda");
+  Devices devices(host);
+  devices.open(open_driver(Gpus::kPath), {});
+  const CudaEvent event = devices.acquire_event(0).value();
+  Outcome outcome;
+  auto future = outcome.promise.get_future();
+  ASSERT_TRUE(devices.post_when_done(0, event, outcome.done()).ok());  // the simulation does not run
+  devices.release_event(0, event);
+  devices.close();
+  EXPECT_EQ(future.get().message(), "GPU 0 is no longer used: memory/cuda ends");
+}
+
 }  // namespace
 }  // namespace atl::memory
