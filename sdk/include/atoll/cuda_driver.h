@@ -145,7 +145,7 @@ struct CudaPoolOptions {
   CudaHandleType handles = CudaHandleType::kNone;
   CudaLocation location;
   void* security_attributes = nullptr;  ///< of other systems
-  size_t max_bytes = 0;                 ///< 0: the device's own limit. Drivers before 12.2 want 0 here
+  size_t max_bytes = 0;                 ///< 0: the device's own limit
   uint16_t usage = 0;
   unsigned char reserved[54] = {};
 };
