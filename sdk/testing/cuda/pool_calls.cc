@@ -109,7 +109,6 @@ CudaResult cuMemPoolCreate(CudaPool* pool, const CudaPoolOptions* options) {
     if (options->type != CudaAllocationType::kPinned || options->location.type != CudaLocationType::kDevice ||
         ordinal >= all.devices.size())
       return CudaResult::INVALID_VALUE;
-    if (options->max_bytes != 0 && all.configuration.driver_version < 12020) return CudaResult::INVALID_VALUE;
     Device& device = *all.devices[ordinal];
     if (device.failure != CudaResult::SUCCESS) return device.failure;
     auto made = std::make_shared<Pool>();
