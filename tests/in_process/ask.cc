@@ -2,7 +2,6 @@
 /// ask says the model's name: "asks_late" once the server exits and has no page of metrics, "asks_when_told" once the
 /// file is there that INPUT0 names, any other at once.
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <future>
@@ -10,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "heap_allocator.h"
 #include "triton/core/tritonbackend.h"
 
 namespace {
@@ -20,19 +20,6 @@ Error owned(TRITONSERVER_Error* error) { return Error(error, &TRITONSERVER_Error
 #define RETURN_IF_ERROR(call) \
   if (TRITONSERVER_Error* failure_ = (call)) return failure_
 
-TRITONSERVER_Error* allocate(TRITONSERVER_ResponseAllocator*, const char*, size_t size,
-                             TRITONSERVER_MemoryType, int64_t, void*, void** buffer, void**,
-                             TRITONSERVER_MemoryType* type, int64_t* id) {
-  *buffer = std::malloc(size + 1);
-  *type = TRITONSERVER_MEMORY_CPU;
-  *id = 0;
-  return nullptr;
-}
-TRITONSERVER_Error* give_back(TRITONSERVER_ResponseAllocator*, void* buffer, void*, size_t,
-                              TRITONSERVER_MemoryType, int64_t) {
-  std::free(buffer);
-  return nullptr;
-}
 void released(TRITONSERVER_InferenceRequest* request, const uint32_t, void*) {
   owned(TRITONSERVER_InferenceRequestDelete(request));
 }
@@ -71,7 +58,8 @@ TRITONSERVER_Error* ask(TRITONSERVER_Server* server, const std::string& bytes, A
   TRITONSERVER_InferenceRequest* request = nullptr;
   RETURN_IF_ERROR(TRITONSERVER_InferenceRequestNew(&request, server, "asked", -1));
   TRITONSERVER_ResponseAllocator* allocator = nullptr;
-  RETURN_IF_ERROR(TRITONSERVER_ResponseAllocatorNew(&allocator, allocate, give_back, nullptr));
+  RETURN_IF_ERROR(TRITONSERVER_ResponseAllocatorNew(&allocator, atl::in_process::allocate,
+                                                    atl::in_process::give_back, nullptr));
   const auto size = static_cast<int64_t>(bytes.size());
   owned(TRITONSERVER_InferenceRequestAddInput(request, "INPUT0", TRITONSERVER_TYPE_UINT8, &size, 1));
   owned(TRITONSERVER_InferenceRequestAppendInputData(request, "INPUT0", bytes.data(), bytes.size(),

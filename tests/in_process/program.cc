@@ -4,25 +4,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
+
+#include "heap_allocator.h"
 
 namespace atl::in_process {
 namespace {
-
-TRITONSERVER_Error* allocate(TRITONSERVER_ResponseAllocator*, const char*, size_t size,
-                             TRITONSERVER_MemoryType, int64_t, void*, void** buffer, void**,
-                             TRITONSERVER_MemoryType* type, int64_t* id) {
-  *buffer = size == 0 ? nullptr : std::malloc(size);
-  *type = TRITONSERVER_MEMORY_CPU;
-  *id = 0;
-  return nullptr;
-}
-TRITONSERVER_Error* give_back(TRITONSERVER_ResponseAllocator*, void* buffer, void*, size_t,
-                              TRITONSERVER_MemoryType, int64_t) {
-  std::free(buffer);
-  return nullptr;
-}
 
 /// A request on its way; the second of its callbacks deletes it.
 struct Call {

@@ -15,6 +15,7 @@ import tritonclient.http as httpclient
 import tritonclient.utils.shared_memory as shm
 from support import models
 from support.triton_program import SERVERS, TritonProgram, start
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException, serialize_bf16_tensor, serialize_byte_tensor
 
 # Kind of shape: dims of the configuration, largest batch, shape sent.
@@ -40,6 +41,16 @@ def server(request, tmp_path_factory):
         yield running.wait_ready()
 
 
+def unregistered(client, name):
+    """Triton's program holds a region until its request is released, which may come after the answer, and refuses till then."""
+    try:
+        client.unregister_system_shared_memory(name)
+    except InferenceServerException as failure:
+        assert "it is currently in use" in str(failure)
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def region(client, name):
     key = f"/atoll_matrix_{os.getpid()}_{name}"
@@ -48,7 +59,7 @@ def region(client, name):
         client.register_system_shared_memory(name, key, REGION_BYTES)
         yield handle
     finally:
-        client.unregister_system_shared_memory(name)
+        eventually(lambda: unregistered(client, name))
         shm.destroy_shared_memory_region(handle)
 
 

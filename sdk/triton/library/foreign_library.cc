@@ -40,7 +40,7 @@ bool ForeignLibrary::close_and_look(const void* inside) noexcept {
   return ::dladdr(inside, &ignored) != 0;
 }
 
-void ForeignLibrary::leave_mapped() noexcept { (void)new runtime::SharedObject(std::move(object_)); }
+void ForeignLibrary::leave_mapped() noexcept { object_.leave_open(); }
 
 bool is_plain_name(std::string_view name) noexcept {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos;

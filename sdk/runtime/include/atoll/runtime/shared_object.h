@@ -55,6 +55,8 @@ class SharedObject {
 
   /// The address of a symbol of this object or of one that it needs; null if there is none.
   void* symbol(const char* name) const noexcept;
+  /// It is never closed; no other call follows.
+  void leave_open() noexcept { handle_ = nullptr; }
 
  private:
   explicit SharedObject(void* handle) noexcept : handle_(handle) {}
