@@ -163,7 +163,7 @@ def test_a_slow_cache_is_waited_for_up_to_the_timeout(repository):
 
 def test_a_cache_is_told_its_settings_and_of_its_end(repository):
     with Server(repository, *options("scripted", FIXTURES, size="100", place="here")) as server:
-        server.wait_ready()
+        server.wait_active()  # a signal before that ends the server without a drain
         server.newest_line(r'config \{"place":"here","size":"100"\}')
         server.newest_line(r"the cache is \S+/scripted/libtritoncache_scripted.so")
     assert "finalized" in server.log

@@ -4,6 +4,7 @@
 //   throw    action that throws
 //   update   location that LOAD leads to; "acquired": the folder that it gets, filled with what is in the model's
 //   misuse   action in which it does what it must not; the answers are logged
+#include <atomic>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -79,7 +80,7 @@ TRITONREPOAGENT_ISPEC TRITONSERVER_Error* TRITONREPOAGENT_Initialize(TRITONREPOA
   (void)agent;
   return failure("no licence");
 #else
-  check(TRITONREPOAGENT_SetState(agent, new int(0)));
+  check(TRITONREPOAGENT_SetState(agent, new std::atomic<int>(0)));
   log("initialize");
   return nullptr;
 #endif
@@ -88,8 +89,8 @@ TRITONREPOAGENT_ISPEC TRITONSERVER_Error* TRITONREPOAGENT_Initialize(TRITONREPOA
 TRITONREPOAGENT_ISPEC TRITONSERVER_Error* TRITONREPOAGENT_Finalize(TRITONREPOAGENT_Agent* agent) {
   void* state = nullptr;
   check(TRITONREPOAGENT_State(agent, &state));
-  log("finalize after " + std::to_string(*static_cast<int*>(state)));
-  delete static_cast<int*>(state);
+  log("finalize after " + std::to_string(static_cast<std::atomic<int>*>(state)->load()));
+  delete static_cast<std::atomic<int>*>(state);
   return nullptr;
 }
 
@@ -118,7 +119,7 @@ TRITONREPOAGENT_ISPEC TRITONSERVER_Error* TRITONREPOAGENT_ModelAction(
   const std::string action = kActions[action_type];
   void* state = nullptr;
   check(TRITONREPOAGENT_State(agent, &state));
-  ++*static_cast<int*>(state);
+  ++*static_cast<std::atomic<int>*>(state);
   log(call.parameter("tag") + " " + action + " " + call.location());
   if (call.parameter("fail") == action) return failure(action + " is to fail");
   if (call.parameter("throw") == action) throw std::runtime_error(action + " is to throw");
