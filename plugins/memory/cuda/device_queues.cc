@@ -8,7 +8,8 @@ namespace {
 
 /// The last one, or null.
 template <class Handle>
-Handle take_last(std::vector<Handle>& handles) noexcept {
+Handle take_last(std::mutex& mutex, std::vector<Handle>& handles) noexcept {
+  std::lock_guard lock(mutex);
   if (handles.empty()) return nullptr;
   Handle last = handles.back();
   handles.pop_back();
@@ -40,12 +41,8 @@ struct Devices::Completion {
 
 Result<CudaStream> Devices::acquire_stream(int32_t device) noexcept {
   ATOLL_RETURN_IF_ERROR(ensure_current(device));
-  CudaStream stream = nullptr;
-  {
-    Device& found = *find(device);
-    std::lock_guard lock(found.mutex);
-    stream = take_last(found.streams);
-  }
+  Device& found = *find(device);
+  CudaStream stream = take_last(found.mutex, found.streams);
   if (stream != nullptr) return stream;
   ATOLL_RETURN_IF_ERROR(
       call<&CudaDriver::cuStreamCreateWithPriority>(device, &stream, kCudaStreamNonBlocking, 0));
@@ -60,12 +57,8 @@ void Devices::release_stream(int32_t device, CudaStream stream) noexcept {
 
 Result<CudaEvent> Devices::acquire_event(int32_t device) noexcept {
   ATOLL_RETURN_IF_ERROR(ensure_current(device));
-  CudaEvent event = nullptr;
-  {
-    Device& found = *find(device);
-    std::lock_guard lock(found.mutex);
-    event = take_last(found.events);
-  }
+  Device& found = *find(device);
+  CudaEvent event = take_last(found.mutex, found.events);
   if (event != nullptr) return event;
   ATOLL_RETURN_IF_ERROR(
       call<&CudaDriver::cuEventCreate>(device, &event, kCudaEventBlockingSync | kCudaEventDisableTiming));
