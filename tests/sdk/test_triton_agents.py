@@ -1,16 +1,12 @@
 """The repository agents to copy are built out of tree against an installed SDK, with nothing but the C API's headers."""
 
 import pytest
+from c_api import LIBRARY, c_names
 from installed import build_copy, symbols
-from support.server import BUILD, ROOT
+from support.server import ROOT
 
-LIBRARY = BUILD / "lib" / "atoll" / "libtritonserver.so"
 TEMPLATES = ROOT / "sdk" / "template" / "triton_agents"
 SOURCES = {"checksum": "checksum.c", "decode": "decode.cc"}
-
-
-def c_names(names):
-    return {name for name in names if name.startswith("TRITON")}
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
 """The cache to copy is built out of tree against an installed SDK, with nothing but the C API's headers."""
 
 import pytest
+from c_api import LIBRARY, c_names, declared
 from installed import build_copy, symbols
-from support.server import BUILD, ROOT
-from test_batching_strategy import c_names, declared
+from support.server import ROOT
 
-LIBRARY = BUILD / "lib" / "atoll" / "libtritonserver.so"
 SOURCE = ROOT / "sdk" / "template" / "triton_caches" / "memory.cc"
 
 
