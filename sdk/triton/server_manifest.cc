@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/host_port.h"
+#include "atoll/runtime/cache_keys.h"
 #include "atoll/runtime/manifest_keys.h"
 
 namespace atl::triton {
@@ -101,48 +101,17 @@ void set_rate_limiter(ManifestKeys& keys, const Options& options) {
   }
 }
 
-Status set_redis(ManifestKeys& keys, const std::map<std::string, std::string>& settings) {
-  std::string host = "127.0.0.1", port = "6379";
-  for (const auto& [name, value] : settings) {
-    if (name == "host") {
-      host = value;
-    } else if (name == "port") {
-      port = value;
-    } else if (name == "user" || name == "password") {
-      keys.set(cat("plugin.cache.", name), value);
-    } else {
-      return unimplemented("cache 'redis': found setting '", name,
-                           "', expected host, port, user or password");
-    }
-  }
-  keys.set("plugin.cache.address", host_port_text(host, port));
-  return {};
-}
-
 Status set_cache(ManifestKeys& keys, const Options& options) {
   if (!options.cache) return {};
   const auto& [name, json] = *options.cache;
   Result<std::map<std::string, std::string>> settings = read_flat_json(json);
   if (!settings.ok()) return std::move(settings).status().note(cat("config of cache '", name, "'"));
-  if (name == "redis") {
-    use(keys, "cache", "caches/redis");
-    return set_redis(keys, *settings);
-  }
-  if (name != "local") {
-    use(keys, "cache", "caches/triton");
-    keys.set("plugin.cache.name", name);
-    keys.add("plugin.cache.directories", options.cache_directory);
-    for (const auto& [setting, value] : *settings) keys.put("plugin.cache.settings", setting, value);
-    return {};
-  }
-  const std::string size = (*settings)["size"];
-  if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos) {
-    return internal_error("Failed to initialize LocalCache: config didn't contain a valid 'size' field.");
-  }
-  if (size == "0") return {};
-  use(keys, "cache", "caches/local");
-  keys.set("plugin.cache.size", cat(size, "B"));
-  return {};
+  if (name == "local" && (*settings)["size"] == "0") return {};
+  auto unknown = runtime::set_cache(keys, name, *settings, options.cache_directory);
+  if (!unknown.ok()) return std::move(unknown).status();
+  if (name == "local" || unknown->empty()) return {};
+  return unimplemented("cache 'redis': found setting '", unknown->front(),
+                       "', expected host, port, user or password");
 }
 
 void set_metrics(ManifestKeys& keys, const Options& options) {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "atoll/host_port.h"
+#include "atoll/runtime/cache_keys.h"
 #include "atoll/runtime/escape.h"
 #include "values.h"
 
@@ -138,43 +138,6 @@ void set_rate_limiter(LaunchOptions& options, const LaunchContext& context) {
   }
 }
 
-/// Digits alone: nothing else is a size there.
-bool is_number(const std::string& text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-}
-
-Status set_local_cache(LaunchOptions& options, const std::map<std::string, std::string>& settings) {
-  const auto size = settings.find("size");
-  if (size == settings.end() || !is_number(size->second)) {
-    return internal_error("Failed to initialize LocalCache: config didn't contain a valid 'size' field.");
-  }
-  options.keys.set("plugin.cache.size", cat(size->second, "B"));
-  for (const auto& [name, value] : settings) {
-    if (name != "size")
-      options.warn("--cache-config local,", name, " has no effect: the local cache has a size only");
-  }
-  return {};
-}
-
-Status set_redis_cache(LaunchOptions& options, const std::map<std::string, std::string>& settings) {
-  std::string host = "127.0.0.1", port = "6379";
-  for (const auto& [name, value] : settings) {
-    if (name == "host") {
-      host = value;
-    } else if (name == "port") {
-      port = value;
-    } else if (name == "user" || name == "password") {
-      options.keys.set(cat("plugin.cache.", name), value);
-    } else {
-      options.refuse("--cache-config redis,", name,
-                     " is not served: settings are host, port, user and password; the others are options of "
-                     "caches/redis in a manifest");
-    }
-  }
-  options.keys.set("plugin.cache.address", host_port_text(host, port));
-  return {};
-}
-
 /// The plugin for one kind of what was made for Triton, if a directory was given or an installed Triton has one.
 /// \returns whether it is used
 bool use_directory(LaunchOptions& options, const LaunchContext& context, const Directory& kind,
@@ -205,17 +168,6 @@ void set_foreign(LaunchOptions& options, const LaunchContext& context) {
                 options.agent_directory);
 }
 
-/// A cache made for Triton.
-void set_foreign_cache(LaunchOptions& options, const LaunchContext& context, const std::string& name,
-                       const std::map<std::string, std::string>& settings) {
-  need_plugin(options, context, cat("--cache-config=", name), "caches/triton");
-  options.keys.set("plugin.cache.use", "caches/triton");
-  options.keys.set("plugin.cache.name", name);
-  options.keys.add("plugin.cache.directories",
-                   options.cache_directory ? *options.cache_directory : (context.triton / "caches").string());
-  for (const auto& [setting, value] : settings) options.keys.put("plugin.cache.settings", setting, value);
-}
-
 Status set_cache(LaunchOptions& options, const LaunchContext& context) {
   if (!options.old_cache_size.empty()) {
     if (!options.caches.empty()) {
@@ -235,16 +187,24 @@ Status set_cache(LaunchOptions& options, const LaunchContext& context) {
         "found multiple cache configurations, but only a single cache is currently supported");
   }
   const auto& [name, settings] = *options.caches.begin();
-  if (name != "local" && name != "redis") {
-    set_foreign_cache(options, context, name, settings);
-    return {};
-  }
-  if (options.cache_directory) {
+  const bool is_foreign = runtime::cache_plugin_of(name) == "caches/triton";
+  if (options.cache_directory && !is_foreign) {
     options.warn("--cache-directory has no effect: the cache ", name, " is Atoll's own");
   }
-  need_plugin(options, context, cat("--cache-config=", name), cat("caches/", name));
-  options.keys.set("plugin.cache.use", cat("caches/", name));
-  return name == "local" ? set_local_cache(options, settings) : set_redis_cache(options, settings);
+  need_plugin(options, context, cat("--cache-config=", name), std::string(runtime::cache_plugin_of(name)));
+  const std::string directory = options.cache_directory.value_or((context.triton / "caches").string());
+  auto unknown = runtime::set_cache(options.keys, name, settings, directory);
+  if (!unknown.ok()) return std::move(unknown).status();
+  for (const std::string& setting : *unknown) {
+    if (name == "local") {
+      options.warn("--cache-config local,", setting, " has no effect: the local cache has a size only");
+    } else {
+      options.refuse("--cache-config redis,", setting,
+                     " is not served: settings are host, port, user and password; the others are options of "
+                     "caches/redis in a manifest");
+    }
+  }
+  return {};
 }
 
 void set_keys(LaunchOptions& options, const LaunchContext& context) {
