@@ -74,6 +74,12 @@ class BackendInstance {
   /// [any] One that was added. When it returns the listener is not being called and will not be. Not from
   /// inside on_room().
   virtual void remove_room_listener(RoomListener& /*listener*/) noexcept {}
+
+  // --- of a backend of minor 2 ---
+
+  /// [any] Why ready() is false, in one line, for the repository index: "GPU 0 is lost: cuLaunchKernel: ILLEGAL_ADDRESS
+  /// (700)". Empty: nothing is known, or it is ready.
+  virtual std::string unready_reason() const { return {}; }
 };
 
 /// What an instance is made for.
@@ -127,8 +133,10 @@ struct PreferredGroup {
 };
 
 struct BackendTraits {
-  std::vector<PreferredGroup> preferred_groups;  ///< best first
-  bool parallel_instances = false;               ///< instances of one model may be created at the same time
+  /// Best first. A backend that runs on GPUs has one of kGpu or kAuto among them, wherever it stands: KIND_AUTO in a
+  /// configuration means GPUs for it where there are any, and the CPU for every other backend.
+  std::vector<PreferredGroup> preferred_groups;
+  bool parallel_instances = false;  ///< instances of one model may be created at the same time
 };
 
 /// One model version on its way from a configuration that is not complete to a BackendModel, for a backend that has
@@ -145,13 +153,14 @@ class PendingModel {
   virtual Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept = 0;
 };
 
-/// A backend: service "atoll.backend/1", minor 1, found by its instance name, which is the `backend` field of a
+/// A backend: service "atoll.backend/1", minor 2, found by its instance name, which is the `backend` field of a
 /// configuration. All functions run on worker threads, several at once.
 class Backend {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.backend/1";
   /// The first minor version that has the functions marked with it.
   static constexpr uint32_t kAnyNameMinor = 1;
+  static constexpr uint32_t kUnreadyReasonMinor = 2;
 
   virtual BackendTraits traits() const noexcept = 0;
   /// Returns the configuration completed from the model's files (max_batch_size, input, output, scheduling if

@@ -43,6 +43,12 @@ inline Status copy_on_host(const Buffer& to, const Buffer& from) noexcept {
   return {};
 }
 
+/// Of a whole device: of all that is on it, other processes too.
+struct DeviceMemoryUsage {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
 /// [any] Every function may be called from any thread. Buffers that are handed in were given by this provider
 /// where they are of its kind.
 class Memory {
@@ -51,6 +57,7 @@ class Memory {
   /// The first minor version that has the functions marked with it.
   static constexpr uint32_t kDevicesMinor = 1;
   static constexpr uint32_t kGrowableMinor = 2;
+  static constexpr uint32_t kUsageMinor = 3;
 
   /// The kind this provider serves.
   virtual MemoryKind kind() const noexcept = 0;
@@ -112,6 +119,14 @@ class Memory {
   }
   /// Gives back what allocate_growable() gave, as grow() left it.
   virtual void free_growable(const Buffer& /*buffer*/) noexcept {}
+
+  // --- since minor 3 ---
+
+  /// May make the device's context. Errors: UNIMPLEMENTED memory of this kind is not counted so; INVALID_ARGUMENT no
+  /// such device; UNAVAILABLE it is lost.
+  virtual Result<DeviceMemoryUsage> device_usage(int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "the use of this kind of memory is not known");
+  }
 
  protected:
   ~Memory() = default;
