@@ -52,6 +52,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
 
   Status open() {
     ATOLL_RETURN_IF_ERROR(calls_.open());
+    ATOLL_RETURN_IF_ERROR(around_->memory.open(host_));
     ATOLL_RETURN_IF_ERROR(server_->open());
     return server_state_changed_.open(host_.events());
   }
@@ -59,6 +60,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
     server_state_changed_.reset();
     server_->close();
     calls_.close();
+    around_->memory.close();
   }
 
   Host& host_;
@@ -100,7 +102,7 @@ ATOLL_PLUGIN(TritonBackendPlugin,
               .help = "Runs models by backends made for Triton.",
               .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kAnyNameMinor),
                            provide<MetricSource>()},
-              .needs = {optional<TRITONSERVER_Server>()},
+              .needs = {optional<TRITONSERVER_Server>(), many<Memory>()},
               .options = kOptions});
 
 }  // namespace atl::triton

@@ -40,7 +40,7 @@ struct Surroundings {
       : log(given), server(std::move(asked)) {}
 
   LentLog log;
-  HeapMemory memory;
+  BackendMemory memory;
   const std::shared_ptr<TRITONSERVER_Server>
       server;  ///< for requests to other models; null: they are refused
 };
