@@ -31,6 +31,9 @@ Result<HttpSettings> read_settings(const Options& options) noexcept {
                      .too_large_status = options.get_string("payload_too_large_status") == "413" ? 413 : 400,
                      .header_timeout_ns = options.get_duration_ns("header_timeout"),
                      .idle_timeout_ns = options.get_duration_ns("idle_timeout")};
+  Result<CorsPolicy> cors = CorsPolicy::parse(options.get_strings("cors_allowed_origins"));
+  if (!cors.ok()) return std::move(cors).status();
+  settings.server.cors = std::move(cors).value();
   settings.max_stream_backlog_bytes = options.get_bytes("max_stream_backlog_bytes");
   settings.server_name = options.get_string("server_name");
   Result<HeaderForward> forward = HeaderForward::compile(options.get_string("header_forward_pattern"));

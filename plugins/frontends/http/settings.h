@@ -21,7 +21,7 @@ struct HttpSettings {
   TenantHeader tenant;
 };
 
-/// Errors: INVALID_ARGUMENT address, header_forward_pattern, tenant_header.
+/// Errors: INVALID_ARGUMENT address, cors_allowed_origins, header_forward_pattern, tenant_header.
 Result<HttpSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::http

@@ -28,6 +28,7 @@ constexpr int kReadings = 8;                      ///< of one connection before 
 constexpr size_t kStreamBatchBytes = 256 * 1024;  ///< of a stream in one writing
 constexpr size_t kMostParts = 256;                ///< of one sendmsg; the system's limit is 1,024
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int kPreflightStatus = 200;  ///< of a verdict: the answer is its headers alone
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
@@ -137,6 +138,7 @@ void Connection::advance() noexcept {
 bool Connection::advance_head() {
   if (!reader_.idle() && !head_begun_) {
     head_begun_ = true;
+    cors_lines_.clear();
     expect_by(worker_.server.options.header_timeout_ns);
     first_byte_ns_ = now_ns();
   }
@@ -152,6 +154,11 @@ bool Connection::advance_head() {
     return false;
   }
   verdict_.reset();
+  const CorsPolicy& cors = worker_.server.options.cors;
+  if (cors.is_active() && cors.judge(head, &cors_lines_)) {
+    verdict_.http_status = kPreflightStatus;
+    return begin_body();
+  }
   worker_.handler().judge(head, verdict_);
   const AccessPoint& access = worker_.server.access;
   return verdict_.guarded && access.asks() ? ask_access(access) : begin_body();
@@ -215,6 +222,7 @@ void Connection::start_call() {
   deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
   probed_ = false;
   if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
+  if (verdict_.http_status == kPreflightStatus) return answer_text({}, {});
   if (call_ == nullptr) {
     answer_refusal({.http_status = verdict_.http_status, .extra = verdict_.extra}, verdict_.text);
     return;
@@ -329,7 +337,7 @@ void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   if (input_ended_) keep_alive_ = keep_alive_ && !reader_.idle();
   // What was sent without waiting for this answer is answered too.
   if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
-  write_reply_head(head, version_, framing, keep_alive_, &reply_head_);
+  write_reply_head(head, cors_lines_, version_, framing, keep_alive_, &reply_head_);
   worker_.counters.add(verdict_.category, head.http_status);
   expect_by(worker_.server.options.idle_timeout_ns);
   parts_.clear();

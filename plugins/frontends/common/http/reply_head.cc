@@ -52,7 +52,8 @@ std::string_view reason_phrase(int http_status) noexcept {
   }
 }
 
-void write_reply_head(const ReplyHead& head, int version, Framing framing, bool keep_alive, std::string* to) {
+void write_reply_head(const ReplyHead& head, std::string_view more_lines, int version, Framing framing,
+                      bool keep_alive, std::string* to) {
   *to = version == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
   append_number(static_cast<uint64_t>(head.http_status), to);
   *to += ' ';
@@ -79,6 +80,7 @@ void write_reply_head(const ReplyHead& head, int version, Framing framing, bool 
     *to += "\r\n";
   }
   *to += head.extra;
+  *to += more_lines;
   if (framing == Framing::kLength) {
     *to += "Content-Length: ";
     append_number(head.content_length, to);

@@ -27,8 +27,9 @@ struct ReplyHead {
 /// How the body's end is told.
 enum class Framing { kLength, kChunked, kUntilClosed };
 
-/// \param version  10 or 11, the request's. Replaces what `to` holds.
-void write_reply_head(const ReplyHead& head, int version, Framing framing, bool keep_alive, std::string* to);
+/// \param more_lines  complete header lines behind the head's own \param version  10 or 11, the request's. Replaces what `to` holds.
+void write_reply_head(const ReplyHead& head, std::string_view more_lines, int version, Framing framing,
+                      bool keep_alive, std::string* to);
 
 /// "Not Found"; "Unknown" for a status this server does not send.
 std::string_view reason_phrase(int http_status) noexcept;

@@ -9,6 +9,7 @@
 #include "atoll/host.h"
 #include "frontends/common/access_check.h"
 #include "frontends/common/connection_limit.h"
+#include "frontends/common/http/cors.h"
 #include "frontends/common/http/head_scanner.h"
 #include "frontends/common/listen_address.h"
 #include "frontends/common/request_budgets.h"
@@ -36,6 +37,7 @@ struct ServerOptions {
   int64_t leave_grace_ns = 5 * kNsPerSecond;
   /// At the limit connections make room on which a part of a request has come. Else only idle ones do.
   bool unfinished_make_room = false;
+  CorsPolicy cors{};
 };
 
 /// What everything in a server may use.

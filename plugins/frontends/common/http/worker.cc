@@ -25,7 +25,7 @@ void refuse(const Application& application, asio::ip::tcp::socket& socket) {
       application.refusal_body("the server has as many connections as it may have", reply);
   reply.content_length = body.size();
   std::string head;
-  write_reply_head(reply, 11, Framing::kLength, false, &head);
+  write_reply_head(reply, {}, 11, Framing::kLength, false, &head);
   head += body;
   (void)::send(socket.native_handle(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -1,0 +1,71 @@
+// Web pages of other origins.
+#include "frontends/http/testing/frontend_fixture.h"
+
+namespace atl::frontends::http {
+namespace {
+
+class CrossOriginTest : public HttpFrontendTest {
+ protected:
+  CrossOriginTest() { catalog_.add_identity("probe"); }
+  ~CrossOriginTest() override { stop(); }
+  void start_for(std::vector<std::string> origins) {
+    host_.options().set_strings("cors_allowed_origins", std::move(origins));
+    start();
+  }
+  static constexpr const char* kPage = "Origin: http://127.0.0.1:9\r\n";
+};
+
+TEST_F(CrossOriginTest, WithoutTheOptionNothingIsSaid) {
+  start();
+  const Reply reply = infer("probe", kPage);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_FALSE(reply.headers.contains("access-control-allow-origin"));
+  EXPECT_FALSE(reply.headers.contains("vary"));
+  EXPECT_EQ(client().ask(request("OPTIONS", "/v2/models/probe/infer", "", kPage)).status, 405);
+}
+
+TEST_F(CrossOriginTest, AnswersAndErrorsMayBeRead) {
+  start_for({"http://127.0.0.1:9"});
+  HttpClient page = client();
+  const std::string preflight = std::string(kPage) +
+                                "Access-Control-Request-Method: POST\r\n"
+                                "Access-Control-Request-Headers: content-type\r\n";
+  Reply reply = page.ask(request("OPTIONS", "/v2/models/probe/infer", "", preflight));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "");
+  EXPECT_EQ(reply.header("access-control-allow-origin"), "http://127.0.0.1:9");
+  EXPECT_EQ(reply.header("access-control-allow-headers"), "content-type");
+  // On the same connection, which lines of earlier requests must not outlive.
+  reply = page.ask(request("POST", "/v2/models/probe/infer", infer_body(), kPage));
+  EXPECT_EQ(reply.body, infer_reply("probe"));
+  EXPECT_EQ(reply.header("access-control-allow-origin"), "http://127.0.0.1:9");
+  reply = page.ask(request("POST", "/v2/models/probe/infer", "{", kPage));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.header("access-control-allow-origin"), "http://127.0.0.1:9");
+  reply = page.ask(request("GET", "/v2/health/live"));
+  EXPECT_FALSE(reply.headers.contains("access-control-allow-origin"));
+  EXPECT_EQ(reply.header("vary"), "Origin");
+  reply = page.ask("GET /v2 HTTP/1.1\r\nHost : x\r\n\r\n");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_FALSE(reply.headers.contains("vary"));
+}
+
+TEST_F(CrossOriginTest, OtherPagesAreAnsweredButNotAllowed) {
+  start_for({"https://app.example"});
+  const Reply reply = infer("probe", kPage);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_FALSE(reply.headers.contains("access-control-allow-origin"));
+  const std::string preflight = std::string(kPage) + "Access-Control-Request-Method: POST\r\n";
+  EXPECT_EQ(client().ask(request("OPTIONS", "/v2/models/probe/infer", "", preflight)).status, 405);
+}
+
+TEST_F(CrossOriginTest, AnOriginThatIsNoneIsRefused) {
+  host_.options().set_strings("cors_allowed_origins", {"app.example/path"});
+  HttpFrontend frontend(host_);
+  const Status status = frontend.init();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.text().find("app.example/path"), std::string::npos) << status.text();
+}
+
+}  // namespace
+}  // namespace atl::frontends::http
