@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "backends/common/config_view.h"
+#include "backends/common/model_file.h"
 #include "backends/onnxruntime/autofill.h"
-#include "backends/onnxruntime/model_file.h"
 
 namespace atl::ort {
 namespace {
@@ -23,6 +23,10 @@ Result<int64_t> default_max_batch_size(const ModelSource& source) {
                             "', expected an integer");
   }
   return value;
+}
+
+Result<backends::ModelFile> find_onnx_file(const std::string& version_directory, const std::string& name) {
+  return backends::find_model_file(version_directory, name.empty() ? "model.onnx" : name, "an ONNX file");
 }
 
 /// A session that is only asked what it takes and gives: nothing is optimised and no thread is started.
@@ -47,7 +51,7 @@ Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noex
   if (is_complete(config)) return source.config;
   auto default_size = default_max_batch_size(source);
   if (!default_size.ok()) return std::move(default_size).status();
-  auto file = find_model_file(source.version_directory, config.default_model_filename());
+  auto file = find_onnx_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
   auto session = open_session(*context_.environment, settings_for_inspection(), config.name(), file->path);
   if (!session.ok()) return std::move(session).status();
@@ -63,7 +67,7 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   const inference::ModelConfig& config = view->message();
   auto settings = read_session_settings(*view, source.settings, defaults_, context_.environment->log());
   if (!settings.ok()) return std::move(settings).status();
-  auto file = find_model_file(source.version_directory, config.default_model_filename());
+  auto file = find_onnx_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
   auto session = open_session(*context_.environment, *settings, config.name(), file->path);
   if (!session.ok()) return std::move(session).status();

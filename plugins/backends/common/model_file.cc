@@ -1,4 +1,4 @@
-#include "backends/onnxruntime/model_file.h"
+#include "backends/common/model_file.h"
 
 #include <sys/stat.h>
 
@@ -7,10 +7,8 @@
 #include <string_view>
 #include <system_error>
 
-namespace atl::ort {
+namespace atl::backends {
 namespace {
-
-constexpr std::string_view kDefaultFileName = "model.onnx";
 
 bool stays_inside(std::string_view name) {
   std::filesystem::path path(name);
@@ -38,30 +36,29 @@ Status stat_file(const std::string& path, struct stat& info) {
 
 }  // namespace
 
-Result<ModelFile> find_model_file(const std::string& version_directory,
-                                  const std::string& file_name) noexcept {
-  std::string name = file_name.empty() ? std::string(kDefaultFileName) : file_name;
-  if (!stays_inside(name)) {
-    return invalid_argument("default_model_filename: found '", name,
+Result<ModelFile> find_model_file(const std::string& version_directory, const std::string& file_name,
+                                  std::string_view what) noexcept {
+  if (!stays_inside(file_name)) {
+    return invalid_argument("default_model_filename: found '", file_name,
                             "', expected a path inside the version directory");
   }
-  ModelFile file{cat(version_directory, "/", name), 0};
+  ModelFile file{cat(version_directory, "/", file_name), 0};
   struct stat info = {};
   ATOLL_RETURN_IF_ERROR(stat_file(file.path, info));
   if (S_ISDIR(info.st_mode)) {
-    file.path = (std::filesystem::path(file.path) / std::filesystem::path(name).filename()).string();
+    file.path = (std::filesystem::path(file.path) / std::filesystem::path(file_name).filename()).string();
     ATOLL_RETURN_IF_ERROR(stat_file(file.path, info));
   }
   // Opening a FIFO would wait for a writer, and a device may never end.
   if (!S_ISREG(info.st_mode)) {
-    return invalid_argument("model file '", file.path, "': found ", kind_text(info.st_mode),
-                            ", expected an ONNX file");
+    return invalid_argument("model file '", file.path, "': found ", kind_text(info.st_mode), ", expected ",
+                            what);
   }
   if (info.st_size == 0) {
-    return invalid_argument("model file '", file.path, "': found an empty file, expected an ONNX file");
+    return invalid_argument("model file '", file.path, "': found an empty file, expected ", what);
   }
   file.size_bytes = static_cast<uint64_t>(info.st_size);
   return file;
 }
 
-}  // namespace atl::ort
+}  // namespace atl::backends

@@ -1,0 +1,53 @@
+/// Runs batches on a TorchScript module.
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "atoll/backend.h"
+#include "atoll/backend/responder.h"
+#include "atoll/clock.h"
+#include "backends/pytorch/results.h"
+#include "backends/pytorch/settings.h"
+#include "backends/pytorch/signature.h"
+
+namespace atl::pytorch {
+
+/// Inputs are copied: forward() may write to its arguments, and requests' bytes are nobody's but their maker's. Requests
+/// that can not be joined run one after the other within the same execution, and so do those whose joined run failed: a
+/// request gets the answer that it would get alone.
+class TorchInstance final : public BackendInstance {
+ public:
+  TorchInstance(const Clock& clock, std::shared_ptr<const ModelPlan> plan, const TorchSettings& settings,
+                torch::jit::Module module, InferenceReporter* reporter);
+
+  Status execute(const Batch& batch) noexcept override;
+
+ private:
+  void check_requests(bool check_elements) noexcept;
+  void take_group() noexcept;
+  void run_group(ExecutionTimes& times) noexcept;
+  Status forward(c10::IValue& result) noexcept;
+  void deliver(const OutputPlan& plan, const c10::IValue& result) noexcept;
+  Status deliver_rows(const OutputPlan& plan) noexcept;
+  Status deliver_part(const OutputPlan& plan, uint32_t i, std::span<const int64_t> shape, uint64_t from,
+                      uint64_t count) noexcept;
+
+  const Clock& clock_;
+  std::shared_ptr<const ModelPlan> plan_;
+  const TorchSettings settings_;
+  torch::jit::Module module_;
+  backends::BatchResponder responder_;
+
+  // Of the batch at hand; members so that their memory is kept.
+  std::vector<uint32_t> pending_, group_, rest_;
+  size_t alone_ = 0;               ///< so many of the first pending requests are not to be joined
+  std::vector<Request*> members_;  ///< of group_, in its order
+  uint32_t group_weight_ = 0;
+  ResultValue value_;
+};
+
+}  // namespace atl::pytorch
