@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_TIMEOUT_S = 120
@@ -62,6 +63,15 @@ def missing_parts(build):
     return [str(part.relative_to(build)) for part in parts if not part.exists()]
 
 
+def answers(url):
+    """Whether it is found, and all is well there."""
+    try:
+        with urllib.request.urlopen(url, timeout=10):
+            return True
+    except OSError:
+        return False
+
+
 class GpuServer:
     """Use as a context manager."""
 
@@ -105,7 +115,13 @@ class GpuServer:
         return self.line(r"Started Metrics Service at (\S+)").group(1)
 
     def __enter__(self):
-        self.line(r"\[kernel\] active: ")
+        """Models are loaded when this returns."""
+        ready = f"http://{self.address}/v2/health/ready"
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not answers(ready):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the server is not ready:\n{self.log}")
+            time.sleep(0.02)
         return self
 
     def __exit__(self, *exception):

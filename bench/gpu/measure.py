@@ -4,19 +4,26 @@
     etc/dev/build release && etc/dev/build release device_bench
     build/venv/bin/python bench/gpu/measure.py [--seconds 2] [--repetitions 5] [--output bench/results/gpu.md]
 
-A server serves vector_add, softmax, norm_product (layer norm and a matrix product) and chain, an ensemble of the last two, to clients over HTTP
-on the same machine. "host": tensors go over HTTP, and the server has no pinned memory. "pinned": it has. "CUDA shared memory": inputs and outputs are in
+A server serves vector_add, softmax, norm_product (layer norm and a matrix product) and chain, an ensemble of the last two, to
+clients over HTTP
+on the same machine. "host": tensors go over HTTP, and the server has no pinned memory. "pinned": it has. "CUDA shared memory":
+inputs and outputs are in
 device memory of the client. Everything takes turns. Every answer is compared with numpy's first.
 
-Beside them device_bench measures the GPU through the server's own table of the driver's functions. The bound of a row is made of that: one launch and the wait for
-it, a launch for each further kernel, and the copies that the way needs, at the rate of that size. What kernels compute is not in it, nor HTTP.
+Beside them device_bench measures the GPU through the server's own table of the driver's functions. The bound of a row is made of
+that. With one request in flight it is a time:
+one launch and the wait for it, a launch for each further kernel, and the copies that the way needs, at the rate of that size.
+With more it is a rate: what the slowest of launches,
+copies in and copies out allows. What kernels compute is in neither, nor HTTP, nor the Python clients, which are processes of their own.
 
-Without a GPU nothing is measured: the results say so, unless they have figures already, and it ends with 77. With the driver's test double (--double) everything runs, to see
+Without a GPU nothing is measured: the results say so, unless they have figures already, and it ends with 77. With the driver's
+test double (--double) everything runs, to see
 that it does; its figures mean nothing and are written nowhere.
 """
 
 import argparse
 import collections
+import ctypes
 import datetime
 import json
 import os
@@ -31,7 +38,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests")]
-import client  # noqa: E402
+import gpu_client as client  # noqa: E402
 import gpu_models  # noqa: E402
 from gpu_server import GpuServer, missing_parts  # noqa: E402
 from shared_tensors import SharedTensors  # noqa: E402
@@ -46,7 +53,7 @@ ROWS = 256
 IN_FLIGHT = (1, 8)
 TOLERANCE = 1e-3
 NOTHING = "No GPU was available, so nothing was measured, and the tables are empty."
-HEAD = ("| model | bytes in, out | way | in flight | requests/s | p50, us | p99, us | bound, us | of the bound |\n"
+HEAD = ("| model | bytes in, out | way | in flight | requests/s | p50, us | p99, us | bound | of the bound |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 DEVICE_HEAD = "| of the device alone | |\n| --- | --- |"
 
@@ -57,7 +64,8 @@ Way = collections.namedtuple("Way", "name pinned shared rate")
 WAYS = (Way("host", False, False, "pageable"), Way("pinned", True, False, "pinned"), Way("CUDA shared memory", True, True, None))
 
 
-def cases():
+def cases(models=None):
+    """models: those of these names; None: all"""
     random = np.random.default_rng(1)
     found = []
     for floats in ADD_FLOATS:
@@ -66,12 +74,19 @@ def cases():
     for model, kernels in (("norm_product", 2), ("softmax", 1), ("chain", 3)):
         inputs, expected = gpu_models.examples(ROWS)[model]
         found.append(Case(model, inputs, expected, kernels))
-    return found
+    return [case for case in found if models is None or case.model in models]
 
 
 def sizes(case):
     """Bytes of all inputs, and of all outputs, which are FP32."""
     return (sum(array.nbytes for array in case.inputs.values()), sum(4 * array.size for array in case.expected.values()))
+
+
+def is_double(library):
+    try:
+        return hasattr(ctypes.CDLL(library), "atoll_cuda_double")
+    except OSError:
+        return False
 
 
 def device_figures(build, library, repetitions):
@@ -94,13 +109,23 @@ def rate_of(device, direction, size):
     return statistics.median(device[f"{direction} {chosen}"])
 
 
-def bound_us(device, case, way):
-    bound = statistics.median(device["launch and wait, us"]) + (case.kernels - 1) * statistics.median(device["launch, us"])
+def copy_us(device, case, way):
+    """Of all inputs, and of all outputs, which a device copies at the same time as others' inputs."""
     if way.rate is None:
-        return bound
-    for direction, size in zip((f"{way.rate} to device", f"device to {way.rate}"), sizes(case)):
-        bound += size / rate_of(device, direction, size) / 1000
-    return bound
+        return (0.0, 0.0)
+    return tuple(size / rate_of(device, direction, size) / 1000
+                 for direction, size in zip((f"{way.rate} to device", f"device to {way.rate}"), sizes(case)))
+
+
+def least_us(device, case, way):
+    """Of one request alone."""
+    launches = statistics.median(device["launch and wait, us"]) + (case.kernels - 1) * statistics.median(device["launch, us"])
+    return launches + sum(copy_us(device, case, way))
+
+
+def most_a_second(device, case, way):
+    """Of many requests at a time: what is slowest for one of them, launches or copies in one direction, is all there is."""
+    return 1e6 / max(case.kernels * statistics.median(device["launch, us"]), *copy_us(device, case, way))
 
 
 def check(case, found):
@@ -129,12 +154,16 @@ def spread(values, digits=0):
 
 
 def row(device, case, way, in_flight, loads):
-    bound = bound_us(device, case, way)
+    p50, rate = [load.percentile(50) for load in loads], [load.rate for load in loads]
+    if in_flight == 1:
+        bound = least_us(device, case, way)
+        reached, shown = bound / statistics.median(p50), f"{bound:.0f} us"
+    else:
+        bound = most_a_second(device, case, way)
+        reached, shown = statistics.median(rate) / bound, f"{bound:.0f}/s"
     into, out = sizes(case)
-    p50 = [load.percentile(50) for load in loads]
-    reached = f"{100 * bound / statistics.median(p50):.0f} %" if in_flight == 1 else ""
-    return (f"| {case.model} | {into}, {out} | {way.name} | {in_flight} | {spread([load.rate for load in loads])} | {spread(p50)} | "
-            f"{spread([load.percentile(99) for load in loads])} | {bound:.0f} | {reached} |")
+    return (f"| {case.model} | {into}, {out} | {way.name} | {in_flight} | {spread(rate)} | {spread(p50)} | "
+            f"{spread([load.percentile(99) for load in loads])} | {shown} | {100 * reached:.1f} % |")
 
 
 def measure(options, device, environment):
@@ -143,7 +172,7 @@ def measure(options, device, environment):
         gpu_models.write_repository(repository)
         with GpuServer(BUILD, repository, False, options.library, options.nvml, environment) as plain, \
                 GpuServer(BUILD, repository, True, options.library, options.nvml, environment) as pinned:
-            for case in cases():
+            for case in cases(options.models):
                 prepared = {way: Prepared(pinned if way.pinned else plain, case, way, options.library) for way in WAYS}
                 for in_flight in IN_FLIGHT:
                     loads = {way: [] for way in WAYS}
@@ -164,7 +193,8 @@ def device_lines(device):
 
 
 def report(about, device_rows, rows):
-    return "\n".join(["# Models of CUDA kernels on a GPU", "", f"`bench/gpu/measure.py`. {about}", "", DEVICE_HEAD, *device_rows, "", HEAD, *rows, ""])
+    return "\n".join(["# Models of CUDA kernels on a GPU", "", f"`bench/gpu/measure.py`. {about}", "", DEVICE_HEAD, *device_rows, "",
+                      HEAD, *rows, ""])
 
 
 def has_figures(path):
@@ -184,6 +214,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2, help="of each run")
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--models", nargs="+", choices=["vector_add", "softmax", "norm_product", "chain"], help="default: all")
     parser.add_argument("--output", type=pathlib.Path, help=f"default: {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--double", action="store_true", help="run on the driver's test double, and write nothing")
     options = parser.parse_args()
@@ -195,12 +226,13 @@ def main():
     options.output = options.output or RESULTS
     environment = {"ATOLL_CUDA_DOUBLE_KERNELS": str(BUILD / "bench" / "gpu_bench_kernels.so")} if options.double else {}
     os.environ.update(environment)
+    if is_double(options.library) and not options.double:
+        raise SystemExit("the driver is the test double: its figures are none (--double runs on it, and writes nothing)")
     device, why = device_figures(BUILD, options.library, options.repetitions)
     if device is None:
         return without_gpu(options, why)
     if device["double"] != options.double:
-        raise SystemExit("the driver is the test double: its figures are none (--double runs on it, and writes nothing)" if device["double"]
-                         else "the double is a real driver")
+        raise SystemExit(f"device_bench says of the driver that double is {device['double']}")
     if missing := missing_parts(BUILD):
         raise SystemExit(f"not built: {', '.join(missing)}")
     print("\n".join([DEVICE_HEAD, *device_lines(device), "", HEAD]))

@@ -1,7 +1,7 @@
 """Tensors of a case in device memory of this process, registered at a server."""
 
 import numpy as np
-from client import Region, register_cuda, unregister_cuda
+from gpu_client import Region, register_cuda, unregister_cuda
 from support.cuda_double import Allocation, Driver, Gpu
 
 ALIGNMENT = 256

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Models of CUDA kernels on a GPU against numpy, to 1e-3: over HTTP, in CUDA shared memory, and as an ensemble; kernels as PTX, as source, and as the Triton language's
-compiler leaves them.
+"""Models of CUDA kernels on a GPU against numpy, to 1e-3: over HTTP, in CUDA shared memory, and as an ensemble.
+
+Kernels come as PTX, as source, and as the Triton language's compiler leaves them.
 
     python3 tests/gpu/check_models.py [--double]
 
-What can not be looked at here (no runtime compiler, no Triton language) is said, and is no failure. Ends with 1 if something is wrong. With ATOLL_BUILD_DIR set, that
+What can not be looked at here (no runtime compiler, no Triton language) is said, and is no failure. Ends with 1 if something is
+wrong. With ATOLL_BUILD_DIR set, that
 build's server is used. --double takes the test double of the driver, with PTX alone.
 """
 
@@ -22,7 +24,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / "gpu"), str(ROOT / "tests")]
-import client  # noqa: E402
+import gpu_client as client  # noqa: E402
 import gpu_models  # noqa: E402
 from gpu_server import GpuServer, missing_parts  # noqa: E402
 from shared_tensors import SharedTensors  # noqa: E402
