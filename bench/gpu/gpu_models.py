@@ -10,6 +10,7 @@ BACKEND = "kernels"  # the instance of backends/cuda
 COLUMNS = 1024
 INNER = 256
 EPSILON = 1e-5
+GRAPH_ROWS = (1, 8, 256)
 
 
 def tensor(field, name, dims):
@@ -94,6 +95,10 @@ def write_repository(repository, code="kernels.ptx"):
     write_model(repository, "softmax", on_gpu([("SCORES", [COLUMNS])], [("SHARES", [COLUMNS])], 256), SOFTMAX, code)
     write_model(repository, "norm_product", on_gpu([("X", [INNER])], [("SCORES", [COLUMNS])], 256), NORM_PRODUCT, code,
                 {"weights.bin": weights().tobytes()})
+    graphs = "".join(f"graph_spec {{ batch_size: {rows} }} " for rows in GRAPH_ROWS)
+    write_model(repository, "norm_product_graph",
+                on_gpu([("X", [INNER])], [("SCORES", [COLUMNS])], 256, f"optimization {{ cuda {{ graphs: true {graphs}}} }}\n"),
+                NORM_PRODUCT, code, {"weights.bin": weights().tobytes()})
     write_model(repository, "chain", CHAIN)
 
 
@@ -119,4 +124,5 @@ def examples(rows=8, seed=3):
     return {"vector_add": ({"A": a, "B": b}, {"SUM": a.astype(np.float64) + b}),
             "softmax": ({"SCORES": scores}, {"SHARES": softmax(scores)}),
             "norm_product": ({"X": x}, {"SCORES": norm_product(x)}),
+            "norm_product_graph": ({"X": x}, {"SCORES": norm_product(x)}),
             "chain": ({"X": x}, {"SHARES": softmax(norm_product(x))})}

@@ -4,21 +4,18 @@
     etc/dev/build release && etc/dev/build release device_bench
     build/venv/bin/python bench/gpu/measure.py [--seconds 2] [--repetitions 5] [--output bench/results/gpu.md]
 
-A server serves vector_add, softmax, norm_product (layer norm and a matrix product) and chain, an ensemble of the last two, to
-clients over HTTP
-on the same machine. "host": tensors go over HTTP, and the server has no pinned memory. "pinned": it has. "CUDA shared memory":
-inputs and outputs are in
-device memory of the client. Everything takes turns. Every answer is compared with numpy's first.
+A server serves vector_add, softmax, norm_product (layer norm and a matrix product), the same as a CUDA graph, and chain, an
+ensemble of norm_product and softmax, to clients over HTTP on the same machine. "host": tensors go over HTTP, and the server has
+no pinned memory. "pinned": it has. "CUDA shared memory": inputs and outputs are in device memory of the client. Everything
+takes turns. Every answer is compared with numpy's first.
 
-Beside them device_bench measures the GPU through the server's own table of the driver's functions. The bound of a row is made of
-that. With one request in flight it is a time:
-one launch and the wait for it, a launch for each further kernel, and the copies that the way needs, at the rate of that size.
-With more it is a rate: what the slowest of launches,
-copies in and copies out allows. What kernels compute is in neither, nor HTTP, nor the Python clients, which are processes of their own.
+Beside them device_bench measures the GPU through the server's own table of the driver's functions. The bound of a row is made
+of that. With one request in flight it is a time: one launch and the wait for it, a launch for each further kernel, and the
+copies that the way needs, at the rate of that size. With more it is a rate: what the slowest of launches, copies in and copies
+out allows. What kernels compute is in neither, nor HTTP, nor the Python clients, which are processes of their own.
 
 Without a GPU nothing is measured: the results say so, unless they have figures already, and it ends with 77. With the driver's
-test double (--double) everything runs, to see
-that it does; its figures mean nothing and are written nowhere.
+test double (--double) everything runs, to see that it does; its figures mean nothing and are written nowhere.
 """
 
 import argparse
@@ -51,6 +48,8 @@ PTX = HERE / "kernels" / "kernels.ptx"
 ADD_FLOATS = (1 << 10, 1 << 16, 1 << 20)
 ROWS = 256
 IN_FLIGHT = (1, 8)
+# With the launches of a request: a graph is one.
+MODELS = (("vector_add", 1), ("norm_product", 2), ("norm_product_graph", 1), ("softmax", 1), ("chain", 3))
 TOLERANCE = 1e-3
 NOTHING = "No GPU was available, so nothing was measured, and the tables are empty."
 HEAD = ("| model | bytes in, out | way | in flight | requests/s | p50, us | p99, us | bound | of the bound |\n"
@@ -71,7 +70,7 @@ def cases(models=None):
     for floats in ADD_FLOATS:
         a, b = (random.standard_normal(floats, np.float32) for _ in range(2))
         found.append(Case("vector_add", {"A": a, "B": b}, {"SUM": a + b}, 1))
-    for model, kernels in (("norm_product", 2), ("softmax", 1), ("chain", 3)):
+    for model, kernels in MODELS[1:]:
         inputs, expected = gpu_models.examples(ROWS)[model]
         found.append(Case(model, inputs, expected, kernels))
     return [case for case in found if models is None or case.model in models]
@@ -119,7 +118,8 @@ def copy_us(device, case, way):
 
 def least_us(device, case, way):
     """Of one request alone."""
-    launches = statistics.median(device["launch and wait, us"]) + (case.kernels - 1) * statistics.median(device["launch, us"])
+    first = "graph and wait, us" if case.model.endswith("_graph") else "launch and wait, us"
+    launches = statistics.median(device[first]) + (case.kernels - 1) * statistics.median(device["launch, us"])
     return launches + sum(copy_us(device, case, way))
 
 
@@ -214,7 +214,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2, help="of each run")
     parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--models", nargs="+", choices=["vector_add", "softmax", "norm_product", "chain"], help="default: all")
+    parser.add_argument("--models", nargs="+", choices=[name for name, _ in MODELS], help="default: all")
     parser.add_argument("--output", type=pathlib.Path, help=f"default: {RESULTS.relative_to(ROOT)}")
     parser.add_argument("--double", action="store_true", help="run on the driver's test double, and write nothing")
     options = parser.parse_args()

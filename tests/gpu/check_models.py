@@ -6,8 +6,7 @@ Kernels come as PTX, as source, and as the Triton language's compiler leaves the
     python3 tests/gpu/check_models.py [--double]
 
 What can not be looked at here (no runtime compiler, no Triton language) is said, and is no failure. Ends with 1 if something is
-wrong. With ATOLL_BUILD_DIR set, that
-build's server is used. --double takes the test double of the driver, with PTX alone.
+wrong. With ATOLL_BUILD_DIR set, that build's server is used. --double takes the test double of the driver, with PTX alone.
 """
 
 import argparse
@@ -89,6 +88,14 @@ def many_at_once(server, model, case):
     return f" ({len(load.latencies_us)} requests)"
 
 
+def graph_changes_nothing(server):
+    """Bit by bit."""
+    inputs, outputs = gpu_models.examples(8)["norm_product"][0], {"SCORES": None}
+    direct, by_graph = (client.infer(server.address, model, inputs, outputs)["SCORES"]
+                        for model in ("norm_product", "norm_product_graph"))
+    assert direct.tobytes() == by_graph.tobytes()
+
+
 def families_are_there(server):
     with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=30) as answer:
         page = answer.read().decode()
@@ -110,6 +117,7 @@ def check_repository(checks, code, options):
                                 options.library)
             for model, example in gpu_models.examples(8).items():
                 checks.that(f"{code}, {model}, 8 clients at once", many_at_once, server, model, Case(*example))
+            checks.that(f"{code}, a graph gives the same bytes", graph_changes_nothing, server)
             checks.that("metrics of the GPU", families_are_there, server)
 
 

@@ -78,3 +78,13 @@ def test_a_step_that_can_not_be_run_is_not(gpu_check, tmp_path):
     ("libcares.so.2", False), ("libgmp.so.10", False), ("libspdlog.so.1.10", False)])
 def test_libraries_that_are_packed(gpu_check, name, is_of_the_system):
     assert bool(gpu_check.OF_THE_SYSTEM.match(name)) == is_of_the_system
+
+
+def test_a_tree_that_can_not_be_built_says_why(gpu_check, tmp_path, monkeypatch):
+    (tmp_path / "cmake").write_text("#!/bin/sh\necho 'CMake Error at CMakeLists.txt:1 (find_package):'; echo '  no gRPC'; exit 1\n")
+    (tmp_path / "cmake").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = gpu_check.build_tree(tmp_path / "build", tmp_path / "0-build.log")
+    assert found.startswith("it can not be built: CMake Error at CMakeLists.txt:1 (find_package): no gRPC"), found
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert gpu_check.build_tree(tmp_path / "build", tmp_path / "0-build.log") == "it can not be built: there is no cmake"

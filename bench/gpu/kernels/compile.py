@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes kernels.ptx of kernels.cu: bench/gpu/kernels/compile.py [--nvrtc LIBRARY].
 
-By NVRTC of CUDA 12.9 (wheel nvidia-cuda-nvrtc-cu12 12.9.86), whose PTX every driver from 575 on takes; a newer one's is refused by older
-drivers. For compute capability 7.5, from which the driver makes code for what it has.
+By NVRTC of CUDA 12.9 (wheel nvidia-cuda-nvrtc-cu12 12.9.86), whose PTX every driver from 575 on takes; a newer one's is refused
+by older drivers. For compute capability 7.5, from which the driver makes code for what it has.
 """
 
 import argparse
