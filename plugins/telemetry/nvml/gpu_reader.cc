@@ -129,15 +129,13 @@ bool GpuReader::give(Asked& asked, const char* call, NvmlResult result) {
     case NvmlResult::GPU_IS_LOST:
     case NvmlResult::RESET_REQUIRED:
       if (!std::exchange(asked.known.is_lost, true)) {
-        log_.error(asked.name, " has no metrics any more: ", call, " gave ",
-                   nvml_result_text(result));
+        log_.error(asked.name, " has no metrics any more: ", call, " gave ", nvml_result_text(result));
       }
       asked.is_lost = true;
       return false;
     default:
       if (asked.known.complained.insert(call).second) {
-        log_.warning(asked.name, ": metrics are left out: ", call, " gave ",
-                     nvml_result_text(result));
+        log_.warning(asked.name, ": metrics are left out: ", call, " gave ", nvml_result_text(result));
       }
       return false;
   }
