@@ -303,7 +303,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
     "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
     "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
     "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m",
-    "--allow-gpu-metrics=true", "--model-load-gpu-limit=0:0.9"])
+    "--model-load-gpu-limit=0:0.9"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):
     refused = run(f"--model-repository={repository}", flag)
     assert refused.returncode == 1 and refused.stdout == ""

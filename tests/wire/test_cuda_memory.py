@@ -8,7 +8,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
-from support.cuda_double import DOUBLE, NO_DRIVER, Allocation, Driver, Gpu
+from support.cuda_double import DOUBLE, IS_REAL, NO_DRIVER, Allocation, Driver, Gpu
 from support.server import Server
 from tritonclient.utils import InferenceServerException
 
@@ -112,7 +112,7 @@ def with_double(repository, tmp_path_factory):
     report = tmp_path_factory.mktemp("double") / "report"
     with serve(repository, DOUBLE, DEVICES="2", REPORT=str(report)) as running:
         yield running.wait_ready()
-    assert report.read_text() == "", "something was not given back to the driver"
+    assert IS_REAL or report.read_text() == "", "something was not given back to the driver"
 
 
 @pytest.fixture()

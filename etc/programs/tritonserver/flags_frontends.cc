@@ -141,6 +141,15 @@ Status read_quantiles(FlagUse& use, std::string_view text) {
   return {};
 }
 
+Status read_metrics_interval(FlagUse& use) {
+  auto value = parse_integer(use.value);
+  if (!value.ok()) return std::move(value).status();
+  if (*value < 1 || *value > kHourMs) return invalid_argument("found ", *value, ", expected 1 to ", kHourMs);
+  for (const char* key : {"plugin.metrics.interval", "plugin.nvml.interval"})
+    use.options.keys.set(key, cat(*value, "ms"));
+  return {};
+}
+
 Status read_metrics_config(FlagUse& use) {
   size_t equals = use.value.find('=');
   std::string_view name = use.value.substr(0, equals);
@@ -286,8 +295,8 @@ constexpr Flag kFrontendFlags[] = {
 
     {Group::kMetrics, "allow-metrics", "<boolean>", "Whether metrics are served. Default: true.",
      read_by(read_allowed<&LaunchOptions::metrics>, "plugin.metrics.enabled")},
-    {Group::kMetrics, "allow-gpu-metrics", "<boolean>", "Whether metrics of GPUs are served.",
-     must_be_off("no metrics of GPUs are collected; run NVIDIA's DCGM exporter beside the server")},
+    {Group::kMetrics, "allow-gpu-metrics", "<boolean>", "Whether metrics of GPUs are served. Default: true.",
+     sets("plugin.nvml.enabled", ValueType::kBool)},
     {Group::kMetrics, "allow-cpu-metrics", "<boolean>",
      "Whether processor and memory use are served. Default: true.",
      sets("plugin.metrics.cpu_metrics", ValueType::kBool)},
@@ -296,8 +305,9 @@ constexpr Flag kFrontendFlags[] = {
     {Group::kMetrics, "metrics-port", "<integer>", "Port of metrics; 0 takes a free one. Default: 8002.",
      read_by(read_port<&LaunchOptions::metrics>, "plugin.metrics.address")},
     {Group::kMetrics, "metrics-interval-ms", "<number>",
-     "Milliseconds, 1 to 3600000; every half of them processor and memory use are sampled. Default: 2000.",
-     sets("plugin.metrics.interval", ValueType::kMilliseconds, 1, kHourMs)},
+     "Milliseconds, 1 to 3600000; every half of them processor and memory use are sampled, and GPUs at most once in "
+     "them. Default: 2000.",
+     read_by(read_metrics_interval, "plugin.metrics.interval, plugin.nvml.interval")},
     {Group::kMetrics, "metrics-config", "<string>=<string>",
      "counter_latencies, summary_latencies or histogram_latencies, =true or false; "
      "summary_quantiles=<quantile>:<error>,... May be given more than once.",

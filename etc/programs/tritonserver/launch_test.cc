@@ -95,7 +95,7 @@ const MappedCase kMapped[] = {
     {{"--grpc-keepalive-time=5", "--grpc-http2-max-pings-without-data=0"},
      {"plugin.grpc.http2_max_pings_without_data=0", "plugin.grpc.keepalive_time=\"5ms\""}},
     {{"--grpc-infer-response-compression-level=high"}, {"plugin.grpc.response_compression=\"high\""}},
-    {{"--metrics-interval-ms=1"}, {"plugin.metrics.interval=\"1ms\""}},
+    {{"--metrics-interval-ms=1"}, {"plugin.metrics.interval=\"1ms\"", "plugin.nvml.interval=\"1ms\""}},
     {{"--metrics-config=summary_quantiles=0.1:0.0.1"}, {"plugin.metrics.summary_quantiles=[\"0.1:0\"]"}},
     {{"--cache-config=local,size=1048576"},
      {"plugin.cache.size=\"1048576B\"", "plugin.cache.use=\"caches/local\""}},
@@ -115,7 +115,8 @@ const MappedCase kMapped[] = {
      {"plugin.cache.directories=[\"/c\"]", "plugin.cache.name=\"mine\"",
       R"(plugin.cache.settings={"a" = "b", "size" = "7"})", "plugin.cache.use=\"caches/triton\""}},
     {{"--cache-directory=/c"}, {}},
-    {{"--metrics-interval-ms=100.7"}, {"plugin.metrics.interval=\"100ms\""}},
+    {{"--metrics-interval-ms=100.7"},
+     {"plugin.metrics.interval=\"100ms\"", "plugin.nvml.interval=\"100ms\""}},
     {{"--metrics-config=counter_latencies=no", "--metrics-config=summary_latencies=TRUE",
       "--metrics-config=histogram_latencies=true"},
      {"plugin.metrics.counter_latencies=true", "plugin.metrics.histogram_latencies=true",
@@ -129,7 +130,9 @@ const MappedCase kMapped[] = {
      {"plugin.rate_limiter.resources=[\"R1:10\", \"R2:5:0\"]",
       "plugin.rate_limiter.use=\"admission/rate_limiter\""}},
     {{"--allow-client-shm=true"}, {"plugin.shared.allow_client_shm=true"}},
-    {{"--allow-sagemaker=false", "--allow-vertex-ai=false", "--allow-gpu-metrics=false"}, {}},
+    {{"--allow-gpu-metrics=false"}, {"plugin.nvml.enabled=false"}},
+    {{"--allow-gpu-metrics=true"}, {"plugin.nvml.enabled=true"}},
+    {{"--allow-sagemaker=false", "--allow-vertex-ai=false"}, {}},
 };
 
 TEST(Launch, FlagsSetKeys) {
@@ -269,9 +272,6 @@ const RefusedCase kRefused[] = {
     {"--vertex-ai-default-model=m",
      "--vertex-ai-default-model is not served: there is no Vertex AI endpoint; put a proxy before HTTP "
      "that maps its health and predict routes"},
-    {"--allow-gpu-metrics=true",
-     "--allow-gpu-metrics=true is not served: no metrics of GPUs are collected; run NVIDIA's DCGM exporter "
-     "beside the server"},
     {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "

@@ -5,63 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
+
+#include "environment.h"
 
 namespace atl::cuda_double {
 namespace {
-
-std::string variable(const char* name, const char* fallback = "") {
-  const char* value = std::getenv(name);
-  return value == nullptr ? fallback : value;
-}
-
-[[noreturn]] void refuse(std::string_view name, std::string_view value) {
-  std::fprintf(stderr, "CUDA double: %.*s: found \"%.*s\"\n", static_cast<int>(name.size()), name.data(),
-               static_cast<int>(value.size()), value.data());
-  std::abort();
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-uint64_t to_number(std::string_view name, std::string_view text) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) refuse(name, text);
-  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (unit.empty()) return number;
-  if (unit == "KiB") return number << 10;
-  if (unit == "MiB") return number << 20;
-  if (unit == "GiB") return number << 30;
-  refuse(name, text);
-}
-
-uint64_t number(const char* name, const char* fallback) {
-  const std::string text = variable(name, fallback);
-  return to_number(name, text.empty() ? fallback : text);
-}
-
-/// The value of each device: where there are fewer, the last one goes on.
-class PerDevice {
- public:
-  PerDevice(const char* name, const char* fallback)
-      : name_(name), values_(split(variable(name, fallback), ',')) {
-    if (values_.empty()) values_ = {fallback};
-  }
-  const std::string& text(size_t device) const { return values_[std::min(device, values_.size() - 1)]; }
-  uint64_t number(size_t device) const { return to_number(name_, text(device)); }
-
- private:
-  const char* name_;
-  std::vector<std::string> values_;
-};
 
 /// A uuid that every process has for the device: GPUs of the double are the same ones in all of them.
 CudaUuid uuid_of(size_t device) {
@@ -72,7 +20,9 @@ CudaUuid uuid_of(size_t device) {
   return uuid;
 }
 
-std::string text_of(const CudaUuid& uuid) {
+}  // namespace
+
+std::string uuid_text(const CudaUuid& uuid) {
   std::string text = "GPU-";
   for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
     char digits[3];
@@ -108,13 +58,15 @@ std::vector<DeviceConfiguration> all_devices() {
   return devices;
 }
 
+namespace {
+
 /// \return devices.size(): there is none such
 size_t find_visible(const std::vector<DeviceConfiguration>& devices, const std::string& wanted) {
   size_t index = devices.size();
   const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), index);
   if (error == std::errc() && end == wanted.data() + wanted.size()) return std::min(index, devices.size());
   for (index = 0; index < devices.size(); ++index) {
-    if (wanted.size() > 4 && text_of(devices[index].uuid).starts_with(wanted)) return index;
+    if (wanted.size() > 4 && uuid_text(devices[index].uuid).starts_with(wanted)) return index;
   }
   return devices.size();
 }
@@ -136,14 +88,11 @@ std::vector<DeviceConfiguration> visible_devices() {
   return visible;
 }
 
+/// `TARGET:NTH:CODE` by commas.
 std::vector<PlannedFailure> failures(const char* name) {
   std::vector<PlannedFailure> planned;
-  for (const std::string& one : split(variable(name), ',')) {
-    const std::vector<std::string> parts = split(one, ':');
-    if (parts.size() != 3) refuse(name, one);
-    planned.push_back(
-        {parts[0], to_number(name, parts[1]), static_cast<CudaResult>(to_number(name, parts[2]))});
-  }
+  for (const FailureText& one : failure_texts(name))
+    planned.push_back({one.target, one.nth, static_cast<CudaResult>(one.code)});
   return planned;
 }
 

@@ -40,7 +40,13 @@ struct Configuration {
   std::string report;
 };
 
-/// Ends the process where a value is none that the variable may have.
+/// Those that are in the machine, visible or not. Ends the process where a value is none that the variable may have.
+std::vector<DeviceConfiguration> all_devices();
+
+/// "GPU-8f1c0e5d-…"
+std::string uuid_text(const CudaUuid& uuid);
+
+/// Ends the process as all_devices() does.
 Configuration read_configuration();
 
 }  // namespace atl::cuda_double

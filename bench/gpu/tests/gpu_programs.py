@@ -1,0 +1,28 @@
+"""Programs of bench/gpu, as tests run them."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+from support.server import BUILD, ROOT
+
+MEASURE = ROOT / "bench" / "gpu" / "measure.py"
+TARGETS = ("device_bench", "gpu_bench_kernels", "atoll_cuda_double", "atoll_nvml_double")
+
+# Other folders have a measure.py, too.
+_spec = importlib.util.spec_from_file_location("gpu_measure", MEASURE)
+measure = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(measure)
+
+
+def build():
+    subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], check=True, capture_output=True)
+
+
+def run(*arguments, libraries="", gpus=""):
+    """gpus: none, unless a test wants the double's: what this machine has is of no interest"""
+    environment = {**os.environ, "ATOLL_BUILD_DIR": str(BUILD), "LD_LIBRARY_PATH": str(libraries),
+                   "CUDA_VISIBLE_DEVICES": gpus}
+    return subprocess.run([sys.executable, MEASURE, *map(str, arguments)], capture_output=True, text=True, env=environment,
+                          timeout=300)
