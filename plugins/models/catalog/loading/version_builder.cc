@@ -280,8 +280,9 @@ Result<std::shared_ptr<CountedInstance>> VersionBuilder::create_instance(const I
     return internal_error("backend '", config_.message.backend(), "' created no instance '", spec.name,
                           "' of model '", model_.files.entry.name, "'");
   }
+  ATOLL_RETURN_IF_ERROR(check_gpu_load_limit(context_.host, context_.options.gpu_load_limits, spec));
   return std::make_shared<CountedInstance>(
-      std::move(made).value(), context_.serving.requests.fault_notes,
+      std::move(made).value(), parts_.backend->minor(), context_.serving.requests.fault_notes,
       cat("executing a batch of model '", parts_.info->name, "' version ", parts_.info->version,
           " on instance '", spec.name, "'"),
       spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter);

@@ -139,6 +139,7 @@ class CatalogBench {
         .set_int("load_retry_count", 0)
         .set_map("backend_settings", {})
         .set_map("host_policies", {})
+        .set_map("gpu_load_limit", {})
         .set_duration_ns("sequence_drain", 20 * kNsPerSecond);
     if (change) change(host.options());
     host.registry().publish<Repository>("repository", repository);
