@@ -25,6 +25,7 @@ std::string toml_text(std::string_view text) {
 
 void ManifestKeys::set(std::string_view key, bool value) { values_[std::string(key)] = cat(value); }
 void ManifestKeys::set(std::string_view key, int64_t value) { values_[std::string(key)] = cat(value); }
+void ManifestKeys::set(std::string_view key, double value) { values_[std::string(key)] = cat(value); }
 void ManifestKeys::set(std::string_view key, std::string_view text) {
   values_[std::string(key)] = toml_text(text);
 }

@@ -9,6 +9,7 @@ TEST(ManifestKeys, AreTomlWhateverTheTextsHold) {
   ManifestKeys keys;
   keys.set("b", true);
   keys.set("a", int64_t{-5});
+  keys.set("c", 7.5);
   keys.set("a.text", "say \"\\\" \n\x7f\xc3\xa4");
   keys.add("list", "x");
   keys.add("list", "y, z");
@@ -19,7 +20,7 @@ TEST(ManifestKeys, AreTomlWhateverTheTextsHold) {
   keys.put("table", "a", "3");
   EXPECT_EQ(keys.overrides(),
             (std::vector<std::string>{"a.text=\"say \\\"\\\\\\\" \\u000A\\u007F\xc3\xa4\"", "a=-5", "b=true",
-                                      "list=[\"x\", \"y, z\"]", "other=[\"two\"]",
+                                      "c=7.5", "list=[\"x\", \"y, z\"]", "other=[\"two\"]",
                                       "table={\"a\" = \"3\", \"n.k\" = \"2\"}"}));
 }
 

@@ -16,17 +16,34 @@ void use(ManifestKeys& keys, std::string_view instance, std::string_view plugin)
   keys.set(cat("plugin.", instance, ".use"), plugin);
 }
 
-/// Plugins without which there are only fewer kinds of models.
-void use_what_is_there(ManifestKeys& keys, const Options& options, const fs::path& plugins) {
-  auto use_if_there = [&](std::string_view instance, std::string_view plugin) {
+/// What is used if there is a file of that name.
+class WhatIsThere {
+ public:
+  WhatIsThere(ManifestKeys& keys, const fs::path& plugins) : keys_(keys), plugins_(plugins) {}
+  bool operator()(std::string_view instance, std::string_view plugin) const {
     std::error_code ignored;
-    bool there = fs::exists(plugins / cat(plugin, ".so"), ignored);
-    if (there) use(keys, instance, plugin);
+    const bool there = fs::exists(plugins_ / cat(plugin, ".so"), ignored);
+    if (there) use(keys_, instance, plugin);
     return there;
-  };
-  for (std::string_view name : {"sequence_direct", "sequence_oldest", "ensemble"}) {
-    use_if_there(name, cat("schedulers/", name));
   }
+
+ private:
+  ManifestKeys& keys_;
+  const fs::path& plugins_;
+};
+
+std::string bytes_text(uint64_t bytes) { return cat(bytes, "B"); }
+
+/// Plugins without which there are only fewer kinds of models.
+void use_what_is_there(ManifestKeys& keys, const Options& options, const WhatIsThere& use_if_there) {
+  uint64_t most_addresses = 0;
+  for (const auto& [gpu, bytes] : options.cuda_virtual_space_bytes)
+    most_addresses = std::max(most_addresses, bytes);
+  for (std::string_view name : {"sequence_direct", "sequence_oldest"}) {
+    if (!use_if_there(name, cat("schedulers/", name)) || options.cuda_virtual_space_bytes.empty()) continue;
+    keys.set(cat("plugin.", name, ".growable_state"), bytes_text(most_addresses));
+  }
+  use_if_there("ensemble", "schedulers/ensemble");
   if (use_if_there("dynamic", "schedulers/dynamic")) {
     keys.set("plugin.dynamic.backend_directory", options.backend_directory);
   }
@@ -39,6 +56,28 @@ void use_what_is_there(ManifestKeys& keys, const Options& options, const fs::pat
   if (use_if_there("agents", "agents/triton")) {
     keys.add("plugin.agents.directories", options.agent_directory);
   }
+}
+
+/// Without a driver these do nothing but say so.
+void set_gpus(ManifestKeys& keys, const Options& options, const WhatIsThere& use_if_there) {
+  constexpr double kCapabilityMax = 99;
+  for (const auto& [gpu, fraction] : options.gpu_load_limits) {
+    keys.put("plugin.models.gpu_load_limit", cat(gpu), cat(fraction));
+  }
+  if (!use_if_there("gpus", "memory/cuda")) return;
+  // What is not a number is below all of them.
+  const double capability =
+      options.min_compute_capability > 0 ? std::min(options.min_compute_capability, kCapabilityMax) : 0.0;
+  keys.set("plugin.gpus.min_compute_capability", capability);
+  keys.set("plugin.configs.min_compute_capability", capability);
+  keys.put("plugin.models.backend_settings", "min-compute-capability", std::to_string(capability));
+  for (const auto& [gpu, bytes] : options.cuda_pool_bytes) {
+    keys.put("plugin.gpus.kept_by_device", cat(gpu), bytes_text(bytes));
+  }
+  if (use_if_there("pinned", "memory/pinned")) {
+    keys.set("plugin.pinned.size", bytes_text(options.pinned_pool_bytes));
+  }
+  use_if_there("cuda", "backends/cuda");
 }
 
 void set_repository(ManifestKeys& keys, const Options& options) {
@@ -167,7 +206,9 @@ Result<std::map<std::string, std::string>> manifest_of(const Options& options, c
   set_server(keys, options);
   set_repository(keys, options);
   ATOLL_RETURN_IF_ERROR(set_models(keys, options));
-  use_what_is_there(keys, options, plugins);
+  const WhatIsThere use_if_there(keys, plugins);
+  use_what_is_there(keys, options, use_if_there);
+  set_gpus(keys, options, use_if_there);
   set_control(keys, options);
   set_rate_limiter(keys, options);
   ATOLL_RETURN_IF_ERROR(set_cache(keys, options));

@@ -73,6 +73,33 @@ TEST_F(ServerManifest, UsesTheBackendsAndSchedulersThatAreThere) {
   EXPECT_FALSE(made.contains("plugin.onnxruntime.use"));
 }
 
+TEST_F(ServerManifest, GpusAsTheOptionsSay) {
+  options_.gpu_load_limits = {{0, 0.5}, {3, 1}};
+  options_.cuda_virtual_space_bytes = {{0, 4096}, {1, 8192}};
+  EXPECT_EQ(keys()["plugin.models.gpu_load_limit"], R"({"0" = "0.5", "3" = "1"})");
+  EXPECT_FALSE(keys().contains("plugin.gpus.use"));
+  EXPECT_FALSE(keys().contains("plugin.sequence_oldest.growable_state"));
+  for (const char* file : {"memory/cuda.so", "memory/pinned.so", "schedulers/sequence_oldest.so"}) {
+    fs::create_directories((plugins_ / file).parent_path());
+    std::ofstream(plugins_ / file) << "x";
+  }
+  options_.cuda_pool_bytes = {{1, 5}};
+  options_.min_compute_capability = 7.5;
+  Keys made = keys();
+  EXPECT_EQ(made["plugin.gpus.use"], "\"memory/cuda\"");
+  EXPECT_EQ(made["plugin.gpus.kept_by_device"], R"({"1" = "5B"})");
+  EXPECT_EQ(made["plugin.gpus.min_compute_capability"], "7.5");
+  EXPECT_EQ(made["plugin.configs.min_compute_capability"], "7.5");
+  EXPECT_EQ(made["plugin.models.backend_settings"], R"({"min-compute-capability" = "7.500000"})");
+  EXPECT_EQ(made["plugin.pinned.use"], "\"memory/pinned\"");
+  EXPECT_EQ(made["plugin.pinned.size"], "\"268435456B\"");
+  EXPECT_EQ(made["plugin.sequence_oldest.growable_state"], "\"8192B\"");
+  EXPECT_FALSE(made.contains("plugin.cuda.use"));
+  EXPECT_FALSE(made.contains("plugin.sequence_direct.use"));
+  options_.min_compute_capability = -1;
+  EXPECT_EQ(keys()["plugin.gpus.min_compute_capability"], "0");
+}
+
 TEST_F(ServerManifest, UsesAnotherCacheFromItsDirectory) {
   options_.cache = {"other", R"({"a": 1})"};
   options_.cache_directory = "/c";

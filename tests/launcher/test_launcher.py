@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from support import models
+from support.cuda_double import DOUBLE
 from support.server import ATOLL, BUILD, DEFAULT_MANIFEST, START_TIMEOUT_S, Server
 from tritonclient.utils import InferenceServerException
 
@@ -80,7 +81,7 @@ def test_clients_are_served_through_it(repository):
         status, page = ask(server.metrics_address, "/metrics")
         assert status == 200 and "nv_inference_count{" in page and "nv_cpu_utilization" not in page
     warned = [line for line in server.lines if line.startswith("Warning: ")]
-    assert [line.split()[1] for line in warned] == ["--buffer-manager-thread-count", "--pinned-memory-pool-byte-size"]
+    assert [line.split()[1] for line in warned] == ["--buffer-manager-thread-count"]
 
 
 @pytest.mark.parametrize("flag, service", [("--allow-http=false", "HTTPService"),
@@ -207,6 +208,41 @@ def test_metrics_settings(repository):
     assert "nv_inference_request_summary_us" in page and "nv_inference_request_duration_us" not in page
 
 
+def double(**variables):
+    """An environment in which the driver is the test double."""
+    return {"LD_LIBRARY_PATH": str(DOUBLE.parent),
+            **{f"ATOLL_CUDA_DOUBLE_{name}": value for name, value in variables.items()}}
+
+
+def test_a_machine_without_gpus_is_told_of_in_one_line(repository):
+    with Launched(repository, environment=double(INIT="100")) as server:
+        server.wait_ready("echo")
+        with server.client() as client:
+            assert echo(client)
+        server.wait_active()
+    about_gpus = [line for line in server.lines if "GPU" in line or "[cuda]" in line or "[pinned]" in line]
+    assert len(about_gpus) == 1 and "INFO  [gpus] no GPU is used: " in about_gpus[0]
+    assert not [line for line in server.lines if line.startswith("Warning: ")]
+
+
+def test_flags_of_gpus(repository):
+    models.write_model(repository, "on_gpu", models.identity_config("on_gpu") +
+                       "instance_group [ { kind: KIND_GPU gpus: [ 0, 5 ] } ]")
+    with Launched(repository, "--pinned-memory-pool-byte-size=1048576", "--cuda-memory-pool-byte-size=1:1048576",
+                  "--cuda-virtual-address-size=0:1048576", "--min-supported-compute-capability=7.5",
+                  "--model-load-gpu-limit=1:0.5", "--strict-readiness=false",
+                  environment=double(DEVICES="2", COMPUTE_CAPABILITY="7.0,7.5")) as server:
+        server.wait_ready("echo")
+        server.newest_line(r"GPU 0 is not used: gpu 0 has compute capability '7.0' which is less than the minimum supported "
+                           r"of '7.5'")
+        server.newest_line(r"\[gpus\] GPU 1: Atoll Test GPU, compute capability 7.5")
+        _, page = ask(server.metrics_address, "/metrics")
+        assert "nv_pinned_memory_pool_total_bytes 1048576" in page
+        server.newest_line(r"'on_gpu'.* specifies invalid or unsupported gpu id 0. GPUs with at least the minimum required "
+                           r"CUDA compute compatibility of 7.500000 are: 1")
+    assert not [line for line in server.lines if line.startswith("Warning: ")]
+
+
 # --- without a server ---
 
 class Installation:
@@ -261,6 +297,8 @@ SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true
           "--host-policy=cpu,cpu-cores=0-1", "--host-policy=gpu_0,numa-node=0",
           "--rate-limit=execution_count", "--rate-limit-resource=R1:10", "--rate-limit-resource=R2:5:0",
           "--allow-client-shm=true", "--allow-sagemaker=false", "--allow-vertex-ai=false",
+          "--pinned-memory-pool-byte-size=0", "--cuda-memory-pool-byte-size=0:9223372036854775807",
+          "--cuda-virtual-address-size=1:0", "--min-supported-compute-capability=7", "--model-load-gpu-limit=0:0.8",
           "--allow-gpu-metrics=false", "--repoagent-directory=/r", "--cache-directory=/c", "--cache-config=mine,a=b"]
 
 
@@ -268,6 +306,8 @@ def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     installation = Installation(tmp_path, f'exec "{ATOLL}" --check "$@"\n')
     installation.add_plugin("admission/rate_limiter")
     installation.add_plugin("security/keys")
+    installation.add_plugin("memory/cuda")
+    installation.add_plugin("memory/pinned")
     for foreign in ["backends/triton", "agents/triton", "caches/triton", "frontends/c_api"]:
         installation.add_plugin(foreign)
     checked = installation.run(f"--model-repository={repository}", *SERVED)
@@ -302,8 +342,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
     "--log-error=false", "--log-warning=false", "--exit-on-error=true",
     "--reuse-http-port=true", "--allow-sagemaker=true", "--sagemaker-port=8080",
     "--sagemaker-safe-port-range=1-2", "--sagemaker-thread-count=8", "--allow-vertex-ai=true",
-    "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m",
-    "--model-load-gpu-limit=0:0.9"])
+    "--vertex-ai-port=8080", "--vertex-ai-thread-count=8", "--vertex-ai-default-model=m"])
 def test_what_is_not_served_is_refused_with_the_reason(repository, flag):
     refused = run(f"--model-repository={repository}", flag)
     assert refused.returncode == 1 and refused.stdout == ""

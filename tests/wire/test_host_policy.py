@@ -9,7 +9,8 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support.control import EXPLICIT
 from support.models import identity_config, write_model
-from support.server import Server
+from support.server import BUILD, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 CORE = min(os.sched_getaffinity(0))
@@ -43,6 +44,21 @@ def test_instances_run_on_the_cores_of_their_policy(tmp_path):
         assert cores["bound"] == {str(CORE)}
         everywhere = cores["free"]
         assert len(everywhere) == 1 and (everywhere != {str(CORE)} or len(os.sched_getaffinity(0)) == 1)
+
+
+def test_instances_on_gpus_have_the_policy_of_their_gpu(tmp_path):
+    group = ' instance_group [ { name: "g" count: 1 kind: KIND_GPU } ]'
+    write_model(tmp_path, "m", identity_config("m").replace('"identity"', '"device"') + group)
+    plugins = ", ".join(f'"{path}"' for path in (BUILD / "lib/atoll/plugins", BUILD / "tests/wire/plugins"))
+    with Server(tmp_path, f"atoll.plugin_path=[{plugins}]", 'plugin.device.use="fixtures/device"',
+                f'plugin.models.host_policies={{"gpu_1.cpu-cores"="{CORE}"}}') as server:
+        server.wait_ready()
+        tensor = grpcclient.InferInput("INPUT0", [3], "FP32")
+        tensor.set_data_from_numpy(np.array([1, 2, 3], np.float32))
+        with server.client() as client:
+            assert client.infer("m", [tensor]).as_numpy("OUTPUT0").tolist() == [1, 2, 3]
+        eventually(lambda: cores_of(server, "g_1") == {str(CORE)})
+        assert cores_of(server, "g_0") != {str(CORE)} or len(os.sched_getaffinity(0)) == 1
 
 
 def test_a_core_that_is_not_there_fails_the_load(tmp_path):

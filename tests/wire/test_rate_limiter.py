@@ -9,7 +9,7 @@ import pytest
 from support import models
 from support.calls import TIMEOUT_S, Calls, tensor
 from support.control import EXPLICIT
-from support.server import DEFAULT_MANIFEST, Server
+from support.server import BUILD, DEFAULT_MANIFEST, Server
 from tritonclient.utils import InferenceServerException
 
 ENABLED = 'plugin.rate_limiter.use="admission/rate_limiter"'
@@ -164,6 +164,53 @@ def test_models_come_and_go_while_others_wait(tmp_path):
             wait_resource(server, "resource_copies_in_use", "R1", "0", 0)
             client.unload_model("needs_three")
             wait_resource(server, "resource_copies", "R1", "0", None)
+
+
+def on_gpu(gpu, *resources):
+    return group(*resources).replace("kind: KIND_CPU", f"kind: KIND_GPU gpus: [ {gpu} ]")
+
+
+def write_on_gpus(root, configs):
+    """Models of the backend of device_plugin.cc, and where plugins are found then."""
+    for name, extra in configs.items():
+        models.write_model(root, name, models.identity_config(name, max_batch_size=8, extra=extra)
+                           .replace('"identity"', '"device"'))
+    folders = ", ".join(f'"{folder}"' for folder in (BUILD / "lib/atoll/plugins", BUILD / "tests/wire/plugins"))
+    return f"atoll.plugin_path=[{folders}]", 'plugin.device.use="fixtures/device"'
+
+
+def test_each_gpu_has_a_pool_of_its_own(tmp_path):
+    write(tmp_path, {"holder": group(("R1", 2, "")) + slow(HOUR_MS)})
+    plugins = write_on_gpus(tmp_path, {"first": on_gpu(0, ("R1", 1, "")), "second": on_gpu(1, ("R1", 3, "")),
+                                       "both": on_gpu("0, 1", ("R2", 1, ""), ("R3", 1, "global: true"))})
+    with Server(tmp_path, ENABLED, *plugins) as server:
+        server.wait_ready()
+        copies = {(resource, device): sample(metrics(server), "resource_copies", resource, device)
+                  for resource in ("R1", "R2", "R3") for device in ("0", "1", "global")}
+        assert {key: value for key, value in copies.items() if value is not None} == {
+            ("R1", "0"): 2, ("R1", "1"): 3, ("R2", "0"): 1, ("R2", "1"): 1, ("R3", "global"): 1}
+        with server.client() as client:
+            calls = Calls(client)
+            holder = calls.send("holder", [[1]], 1)  # on the CPU, which is device 0
+            wait_resource(server, "resource_copies_in_use", "R1", "0", 2)
+            calls.send("first", [[2]], 2)
+            wait_resource(server, "waiting_instances", "R1", "0", 1)
+            assert client.infer("second", [tensor([[3]])]).as_numpy("OUTPUT0").tolist() == [[3]]
+            holder.cancel()
+            answers = dict((value, (result, error)) for value, result, error in (calls.next(), calls.next()))
+            check(*answers[2], 2)
+            assert answers[1][1].status() == "StatusCode.CANCELLED"
+
+
+def test_counts_of_a_gpu(tmp_path):
+    plugins = write_on_gpus(tmp_path, {"first": on_gpu(0, ("R1", 2, "")), "second": on_gpu(1, ("R1", 2, ""))})
+    with Server(tmp_path, ENABLED, *plugins, 'plugin.rate_limiter.resources=["R1:2:0", "R1:1:1"]', EXPLICIT,
+                'plugin.control.load_model=["first"]') as server:
+        server.wait_ready("first")
+        with server.client() as client, pytest.raises(InferenceServerException) as refusal:
+            client.load_model("second")
+        assert ('Resource count for "R1" is limited to 1 which will prevent scheduling of one or more model instances, '
+                'the minimum required count is 2') in refusal.value.message()
 
 
 def test_what_can_never_be_admitted_is_not_loaded(tmp_path):

@@ -141,9 +141,12 @@ class ModelCheck {
         if (gpu >= 0) gpus.insert(gpu);
       }
     }
-    pbtxt::normalise_instance_groups({}, gpus, &config);
+    // Of a backend that runs anywhere: which one it will be is not known here.
+    const BackendTraits anywhere{.preferred_groups = {{InstanceKind::kAuto, 0, {}}}};
+    pbtxt::normalise_instance_groups(anywhere, gpus, &config);
     Findings findings(reading_.source);
-    pbtxt::validate_instance_groups(config, gpus, settings_.instances_max, findings);
+    pbtxt::validate_instance_groups(config, gpus, {settings_.instances_max, settings_.min_compute_capability},
+                                    findings);
     tell(Severity::kError, findings);
     if (on_gpus)
       tell_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");

@@ -76,14 +76,46 @@ Status read_resource(FlagUse& use) {
   return {};
 }
 
-Status check_gpu_bytes(FlagUse& use) {
+Result<int64_t> parse_bytes_of_flag(std::string_view text) {
+  return parse_integer(text, 0, std::numeric_limits<int64_t>::max());
+}
+
+Result<int64_t> parse_gpu(std::string_view text) {
+  auto gpu = parse_integer(text);
+  if (gpu.ok() && *gpu < 0) return invalid_argument("expects device ID >= 0, got ", *gpu);
+  return gpu;
+}
+
+Status read_pinned_bytes(FlagUse& use) {
+  auto bytes = parse_bytes_of_flag(use.value);
+  if (!bytes.ok()) return std::move(bytes).status();
+  use.options.gpus.pinned_bytes = *bytes;
+  return {};
+}
+
+/// "<gpu>:<bytes>"; of a GPU that is named again the last.
+Status read_gpu_bytes(FlagUse& use, std::map<int64_t, int64_t>* by_gpu) {
   auto pair = parse_pair(use.value);
   if (!pair.ok()) return std::move(pair).status();
-  auto gpu = parse_integer(pair->first);
+  auto gpu = parse_gpu(pair->first);
   if (!gpu.ok()) return std::move(gpu).status();
-  auto bytes = parse_integer(pair->second, 0, std::numeric_limits<int64_t>::max());
+  auto bytes = parse_bytes_of_flag(pair->second);
   if (!bytes.ok()) return std::move(bytes).status();
-  use.options.warn("--", use.name, " has no effect: no tensors are kept in GPU memory");
+  (*by_gpu)[*gpu] = *bytes;
+  return {};
+}
+
+Status read_pool_bytes(FlagUse& use) { return read_gpu_bytes(use, &use.options.gpus.pool_bytes); }
+
+Status read_address_bytes(FlagUse& use) { return read_gpu_bytes(use, &use.options.gpus.address_bytes); }
+
+Status read_capability(FlagUse& use) {
+  constexpr double kMax = 99;  // as the options of the plugins have it
+  auto capability = parse_number(use.value);
+  if (!capability.ok()) return std::move(capability).status();
+  if (*capability < 0 || *capability > kMax)
+    return invalid_argument("found ", *capability, ", expected 0 to ", kMax);
+  use.options.gpus.min_capability = *capability;
   return {};
 }
 
@@ -103,17 +135,17 @@ Status read_host_policy(FlagUse& use) {
                           "' is specified, supported settings are 'numa-node', 'cpu-cores'");
 }
 
-Status check_gpu_limit(FlagUse& use) {
+Status read_gpu_limit(FlagUse& use) {
   auto pair = parse_pair(use.value);
   if (!pair.ok()) return std::move(pair).status();
-  auto gpu = parse_integer(pair->first);
+  auto gpu = parse_gpu(pair->first);
   if (!gpu.ok()) return std::move(gpu).status();
   auto fraction = parse_number(pair->second);
   if (!fraction.ok()) return std::move(fraction).status();
   if (*fraction < 0.0 || *fraction > 1.0) {
     return invalid_argument("expects limit fraction to be in range [0.0, 1.0], got ", *fraction);
   }
-  if (*gpu < 0) return invalid_argument("expects device ID >= 0, got ", *gpu);
+  use.options.keys.put("plugin.models.gpu_load_limit", cat(*gpu), cat(*fraction));
   return {};
 }
 
@@ -132,8 +164,6 @@ Status read_cache_directory(FlagUse& use) {
   use.options.cache_directory = use.value;
   return {};
 }
-
-constexpr std::string_view kNoGpuMemory = "no tensors are kept in GPU memory";
 
 constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
@@ -172,16 +202,21 @@ constexpr Flag kBackendFlags[] = {
      read_by(read_resource, "plugin.rate_limiter.resources")},
 
     {Group::kMemory, "pinned-memory-pool-byte-size", "<integer>",
-     "Bytes of pinned memory. Default: 268435456.", has_no_effect(ValueType::kBytes, kNoGpuMemory)},
+     "Bytes of pinned host memory, for tensors on their way to and from GPUs; 0: none. It is taken when it is first "
+     "used. Default: 268435456.",
+     read_by(read_pinned_bytes, "plugin.pinned.size")},
     {Group::kMemory, "cuda-memory-pool-byte-size", "<integer>:<integer>",
-     "Bytes of memory of a GPU, <gpu>:<bytes>. No effect: no tensors are kept in GPU memory.",
-     read_by(check_gpu_bytes, "")},
+     "Bytes of freed memory that a GPU keeps for later, <gpu>:<bytes>. More may be in use, and nothing is taken "
+     "before it is. May be given more than once, for several GPUs. Default: 67108864 for each.",
+     read_by(read_pool_bytes, "plugin.gpus.kept_by_device")},
     {Group::kMemory, "cuda-virtual-address-size", "<integer>:<integer>",
-     "Bytes that the growable state of a sequence may take on a GPU, <gpu>:<bytes>. No effect: no tensors "
-     "are kept in GPU memory.",
-     read_by(check_gpu_bytes, "")},
-    {Group::kMemory, "min-supported-compute-capability", "<number>", "GPUs below it are not used.",
-     has_no_effect(ValueType::kNumber, "no models run on GPUs")},
+     "Bytes of addresses that are reserved for each growable state of a sequence, <gpu>:<bytes>; of several GPUs the "
+     "largest counts, for all of them and for the CPU. A state that outgrows them is moved. Default: 1073741824.",
+     read_by(read_address_bytes,
+             "plugin.sequence_direct.growable_state, plugin.sequence_oldest.growable_state")},
+    {Group::kMemory, "min-supported-compute-capability", "<number>",
+     "GPUs below it are not used. Default: 6.0.",
+     read_by(read_capability, "plugin.gpus.min_compute_capability")},
     {Group::kMemory, "buffer-manager-thread-count", "<integer>", "Threads that copy tensors. Default: 0.",
      has_no_effect(ValueType::kInteger, "tensors are used where they were received")},
     {Group::kMemory, "host-policy", "<string>,<string>=<string>",
@@ -189,8 +224,9 @@ constexpr Flag kBackendFlags[] = {
      "<policy>,cpu-cores=<integer>-<integer>.",
      read_by(read_host_policy, "plugin.models.host_policies")},
     {Group::kMemory, "model-load-gpu-limit", "<integer>:<number>",
-     "Fraction of a GPU's memory beyond which no model is loaded, <gpu>:<fraction>.",
-     refused("GPU memory is not watched", ValueType::kText, check_gpu_limit)},
+     "Fraction of a GPU's memory that may be in use after an instance of a model was made there, <gpu>:<fraction>; "
+     "where it is more, the load fails. May be given more than once, for several GPUs. Default: no limit.",
+     read_by(read_gpu_limit, "plugin.models.gpu_load_limit")},
 
     {Group::kSharedMemory, "allow-client-shm", "<boolean>",
      "Whether clients may register shared memory. Default: false.",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
 #include <utility>
 
@@ -168,6 +169,52 @@ void set_foreign(LaunchOptions& options, const LaunchContext& context) {
                 options.agent_directory);
 }
 
+/// Whether a plugin that only some machines need is used. Flags that were given for it are told of if it is not.
+bool use_if_there(LaunchOptions& options, const LaunchContext& context, const char* instance,
+                  const char* plugin, std::initializer_list<std::pair<const char*, bool>> flags) {
+  if (is_there(context.plugins / cat(plugin, ".so"))) {
+    options.keys.set(cat("plugin.", instance, ".use"), plugin);
+    return true;
+  }
+  for (const auto& [flag, is_given] : flags) {
+    if (!is_given) continue;
+    options.warn(flag, " has no effect: it needs the plugin ", plugin, ", which is not in ",
+                 context.plugins.string());
+  }
+  return false;
+}
+
+/// Without a driver the plugins do nothing but say so.
+void set_gpus(LaunchOptions& options, const LaunchContext& context) {
+  const GpuOptions& gpus = options.gpus;
+  runtime::ManifestKeys& keys = options.keys;
+  int64_t most_addresses = 0;
+  for (const auto& [gpu, bytes] : gpus.address_bytes) most_addresses = std::max(most_addresses, bytes);
+  for (const char* scheduler : {"sequence_direct", "sequence_oldest"}) {
+    if (gpus.address_bytes.empty()) break;
+    keys.set(cat("plugin.", scheduler, ".growable_state"), cat(most_addresses, "B"));
+  }
+  const bool are_used = use_if_there(options, context, "gpus", "memory/cuda",
+                                     {{"--cuda-memory-pool-byte-size", !gpus.pool_bytes.empty()},
+                                      {"--min-supported-compute-capability", gpus.min_capability.has_value()},
+                                      {"--pinned-memory-pool-byte-size", gpus.pinned_bytes.has_value()}});
+  if (!are_used) return;
+  for (const auto& [gpu, bytes] : gpus.pool_bytes) {
+    keys.put("plugin.gpus.kept_by_device", cat(gpu), cat(bytes, "B"));
+  }
+  if (gpus.min_capability) {
+    keys.set("plugin.gpus.min_compute_capability", *gpus.min_capability);
+    keys.set("plugin.configs.min_compute_capability", *gpus.min_capability);
+    // Where backends made for Triton look for it.
+    keys.put("plugin.models.backend_settings", "min-compute-capability",
+             std::to_string(*gpus.min_capability));
+  }
+  const bool is_pinned = use_if_there(options, context, "pinned", "memory/pinned",
+                                      {{"--pinned-memory-pool-byte-size", gpus.pinned_bytes.has_value()}});
+  if (is_pinned && gpus.pinned_bytes) keys.set("plugin.pinned.size", cat(*gpus.pinned_bytes, "B"));
+  use_if_there(options, context, "cuda", "backends/cuda", {});
+}
+
 Status set_cache(LaunchOptions& options, const LaunchContext& context) {
   if (!options.old_cache_size.empty()) {
     if (!options.caches.empty()) {
@@ -316,6 +363,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   set_log_level(options);
   set_rate_limiter(options, context);
   set_foreign(options, context);
+  set_gpus(options, context);
   ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);
   set_trace(options);

@@ -30,6 +30,14 @@ struct TraceOptions {
   std::vector<std::string> resource;
 };
 
+/// What flags say of GPUs; null and empty: nothing.
+struct GpuOptions {
+  std::optional<int64_t> pinned_bytes;
+  std::map<int64_t, int64_t> pool_bytes;     ///< by GPU
+  std::map<int64_t, int64_t> address_bytes;  ///< by GPU
+  std::optional<double> min_capability;
+};
+
 /// A variable of the environment; null: there is none.
 using EnvironmentLookup = std::function<const char*(const char*)>;
 
@@ -67,6 +75,8 @@ struct LaunchOptions {
   /// Settings by cache; more than one cache is an error.
   std::map<std::string, std::map<std::string, std::string>, std::less<>> caches;
   std::string old_cache_size;  ///< of --response-cache-byte-size; empty: not given
+
+  GpuOptions gpus;
 
   TraceOptions trace;
   TraceOptions deprecated_trace;   ///< of the deprecated flags, which --trace-config overrides

@@ -14,10 +14,17 @@ using testing::IsEmpty;
 
 /// What a server without flags is given.
 std::vector<std::string> defaults(const LauncherFixture& fixture) {
-  return {"log.level=\"info\"",          "plugin.grpc.address=\"127.0.0.1:8001\"",
-          "plugin.grpc.enabled=true",    "plugin.http.address=\"127.0.0.1:8000\"",
-          "plugin.http.enabled=true",    "plugin.metrics.address=\"127.0.0.1:8002\"",
-          "plugin.metrics.enabled=true", "plugin.repository.paths=[\"" + fixture.repository() + "\"]"};
+  return {"log.level=\"info\"",
+          "plugin.cuda.use=\"backends/cuda\"",
+          "plugin.gpus.use=\"memory/cuda\"",
+          "plugin.grpc.address=\"127.0.0.1:8001\"",
+          "plugin.grpc.enabled=true",
+          "plugin.http.address=\"127.0.0.1:8000\"",
+          "plugin.http.enabled=true",
+          "plugin.metrics.address=\"127.0.0.1:8002\"",
+          "plugin.metrics.enabled=true",
+          "plugin.pinned.use=\"memory/pinned\"",
+          "plugin.repository.paths=[\"" + fixture.repository() + "\"]"};
 }
 
 /// The settings that are not the defaults.
@@ -132,6 +139,18 @@ const MappedCase kMapped[] = {
     {{"--allow-client-shm=true"}, {"plugin.shared.allow_client_shm=true"}},
     {{"--allow-gpu-metrics=false"}, {"plugin.nvml.enabled=false"}},
     {{"--allow-gpu-metrics=true"}, {"plugin.nvml.enabled=true"}},
+    {{"--pinned-memory-pool-byte-size=268435456"}, {"plugin.pinned.size=\"268435456B\""}},
+    {{"--pinned-memory-pool-byte-size=0"}, {"plugin.pinned.size=\"0B\""}},
+    {{"--cuda-memory-pool-byte-size=0:67108864", "--cuda-memory-pool-byte-size=1:0",
+      "--cuda-memory-pool-byte-size=0:9"},
+     {R"(plugin.gpus.kept_by_device={"0" = "9B", "1" = "0B"})"}},
+    {{"--cuda-virtual-address-size=0:4096", "--cuda-virtual-address-size=1:8192"},
+     {"plugin.sequence_direct.growable_state=\"8192B\"", "plugin.sequence_oldest.growable_state=\"8192B\""}},
+    {{"--min-supported-compute-capability=7.5"},
+     {"plugin.configs.min_compute_capability=7.5", "plugin.gpus.min_compute_capability=7.5",
+      R"(plugin.models.backend_settings={"min-compute-capability" = "7.500000"})"}},
+    {{"--model-load-gpu-limit=0:0.8", "--model-load-gpu-limit=1:0", "--model-load-gpu-limit=2:1.0"},
+     {R"(plugin.models.gpu_load_limit={"0" = "0.8", "1" = "0", "2" = "1"})"}},
     {{"--allow-sagemaker=false", "--allow-vertex-ai=false"}, {}},
 };
 
@@ -160,6 +179,31 @@ TEST(Launch, UsesWhatAnInstalledTritonHas) {
   fixture.remove("lib/atoll/plugins/backends/triton.so");
   fixture.remove("lib/atoll/plugins/agents/triton.so");
   EXPECT_THAT(beyond_defaults(fixture, fixture.serve({})), IsEmpty());
+}
+
+TEST(Launch, FlagsOfGpusHaveNoEffectWithoutTheirPlugins) {
+  LauncherFixture fixture;
+  const Texts flags = {"--pinned-memory-pool-byte-size=1", "--cuda-memory-pool-byte-size=0:1",
+                       "--cuda-virtual-address-size=0:1", "--min-supported-compute-capability=7",
+                       "--model-load-gpu-limit=0:1"};
+  const std::string end = ", which is not in " + fixture.at("lib/atoll/plugins");
+  fixture.remove("lib/atoll/plugins/memory/pinned.so");
+  fixture.remove("lib/atoll/plugins/backends/cuda.so");
+  Launch launch = fixture.serve(flags);
+  EXPECT_THAT(
+      launch.warnings,
+      ElementsAre("--pinned-memory-pool-byte-size has no effect: it needs the plugin memory/pinned" + end));
+  EXPECT_THAT(launch.settings, Contains("plugin.gpus.use=\"memory/cuda\""));
+  fixture.remove("lib/atoll/plugins/memory/cuda.so");
+  launch = fixture.serve(flags);
+  EXPECT_THAT(
+      launch.warnings,
+      ElementsAre("--cuda-memory-pool-byte-size has no effect: it needs the plugin memory/cuda" + end,
+                  "--min-supported-compute-capability has no effect: it needs the plugin memory/cuda" + end,
+                  "--pinned-memory-pool-byte-size has no effect: it needs the plugin memory/cuda" + end));
+  EXPECT_EQ(beyond_defaults(fixture, launch), (Texts{R"(plugin.models.gpu_load_limit={"0" = "1"})",
+                                                     "plugin.sequence_direct.growable_state=\"1B\"",
+                                                     "plugin.sequence_oldest.growable_state=\"1B\""}));
 }
 
 TEST(Launch, Traces) {
@@ -202,14 +246,6 @@ TEST(Launch, WarnsOfWhatHasNoEffectAndWhatIsDeprecated) {
     const char* flag;
     const char* warning;
   } cases[] = {
-      {"--pinned-memory-pool-byte-size=268435456",
-       "--pinned-memory-pool-byte-size has no effect: no tensors are kept in GPU memory"},
-      {"--cuda-memory-pool-byte-size=0:67108864",
-       "--cuda-memory-pool-byte-size has no effect: no tensors are kept in GPU memory"},
-      {"--cuda-virtual-address-size=0:1",
-       "--cuda-virtual-address-size has no effect: no tensors are kept in GPU memory"},
-      {"--min-supported-compute-capability=7.5",
-       "--min-supported-compute-capability has no effect: no models run on GPUs"},
       {"--buffer-manager-thread-count=4",
        "--buffer-manager-thread-count has no effect: tensors are used where they were received"},
       {"--grpc-infer-allocation-pool-size=16",
@@ -272,7 +308,6 @@ const RefusedCase kRefused[] = {
     {"--vertex-ai-default-model=m",
      "--vertex-ai-default-model is not served: there is no Vertex AI endpoint; put a proxy before HTTP "
      "that maps its health and predict routes"},
-    {"--model-load-gpu-limit=0:0.5", "--model-load-gpu-limit is not served: GPU memory is not watched"},
     {"--model-store=s3://bucket/models",
      "--model-repository=s3://bucket/models is not served: repositories are directories of this machine; "
      "mount or copy it"},
@@ -318,10 +353,10 @@ TEST(Launch, ThereIsOneCache) {
 TEST(Launch, TellsAllRefusalsAtOnce) {
   LauncherFixture fixture;
   EXPECT_EQ(
-      fixture.run({"--log-error=false", "--model-load-gpu-limit=0:0.5"}).failure,
+      fixture.run({"--log-error=false", "--sagemaker-port=1"}).failure,
       "error: creating server: Unsupported - --log-error=false is not served: errors are always written\n"
-      "error: creating server: Unsupported - --model-load-gpu-limit is not served: GPU memory is not "
-      "watched\n");
+      "error: creating server: Unsupported - --sagemaker-port is not served: there is no SageMaker endpoint; put a "
+      "proxy before HTTP that maps /ping and /invocations\n");
 }
 
 TEST(Launch, RefusesVertexOfTheEnvironment) {

@@ -17,6 +17,15 @@ void apply_environment(BackendTraits& traits) {
   if (std::string_view(value) == "0") traits.parallel_instances = false;
 }
 
+/// Any of Triton's backends may run on GPUs, whether it names them or not: KIND_AUTO means them where there are any. Of
+/// no other effect: as the only group it is what there is without one, and behind others it is not reached.
+void allow_gpus(BackendTraits& traits) {
+  for (const PreferredGroup& group : traits.preferred_groups) {
+    if (group.kind == InstanceKind::kGpu || group.kind == InstanceKind::kAuto) return;
+  }
+  traits.preferred_groups.push_back({.kind = InstanceKind::kAuto, .count = 0, .gpus = {}});
+}
+
 }  // namespace
 
 ForeignBackend::ForeignBackend(std::shared_ptr<const BackendLibrary> library, Identity identity,
@@ -52,6 +61,7 @@ Status ForeignBackend::initialize() {
     }));
   }
   apply_environment(attributes_.traits);
+  allow_gpus(attributes_.traits);
   return {};
 }
 

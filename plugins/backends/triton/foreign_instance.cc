@@ -76,9 +76,16 @@ Status ForeignInstance::run(const Batch& batch) noexcept {
   return {};
 }
 
-bool ForeignInstance::ready() const noexcept {
+Status ForeignInstance::readiness() const {
   const auto is_ready = model_->backend().entries().instance_ready;
-  return is_ready == nullptr || call(is_ready, &handle_).ok();
+  return is_ready == nullptr ? Status() : call(is_ready, &handle_);
+}
+
+bool ForeignInstance::ready() const noexcept { return readiness().ok(); }
+
+std::string ForeignInstance::unready_reason() const {
+  const Status status = readiness();
+  return status.ok() ? std::string() : std::string(status.message().substr(0, status.message().find('\n')));
 }
 
 }  // namespace atl::triton

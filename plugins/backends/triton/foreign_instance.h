@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "atoll/backend.h"
@@ -24,11 +25,14 @@ class ForeignInstance final : public BackendInstance {
   /// Never fails: requests that the backend did not take are answered with what it said.
   Status execute(const Batch& batch) noexcept override;
   bool ready() const noexcept override;
+  /// The first line of what the backend says of it.
+  std::string unready_reason() const override;
 
  private:
   ForeignInstance(std::shared_ptr<ForeignModel> model, const InstanceSpec& spec);
   Status call_initialize();
   Status run(const Batch& batch) noexcept;
+  Status readiness() const;
 
   std::shared_ptr<ForeignModel> model_;
   /// The C API knows no const: it is asked whether it is ready.

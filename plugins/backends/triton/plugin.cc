@@ -95,14 +95,15 @@ constexpr OptionTable kOptions{
 
 }  // namespace
 
-ATOLL_PLUGIN(TritonBackendPlugin,
-             {.name = "backends/triton",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Runs models by backends made for Triton.",
-              .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kAnyNameMinor),
-                           provide<MetricSource>()},
-              .needs = {optional<TRITONSERVER_Server>(), many<Memory>()},
-              .options = kOptions});
+ATOLL_PLUGIN(
+    TritonBackendPlugin,
+    {.name = "backends/triton",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Runs models by backends made for Triton.",
+     .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
+                  provide<MetricSource>()},
+     .needs = {optional<TRITONSERVER_Server>(), many<Memory>()},
+     .options = kOptions});
 
 }  // namespace atl::triton

@@ -84,9 +84,11 @@ TEST_F(TritonBackendTest, CallsComeInTritonsOrder) {
     EXPECT_EQ(calls(), "Initialize GetBackendAttribute");
     const BackendTraits traits = (*pending)->traits();
     EXPECT_TRUE(traits.parallel_instances);
-    ASSERT_EQ(traits.preferred_groups.size(), 1u);
+    ASSERT_EQ(traits.preferred_groups.size(), 2u);
     EXPECT_EQ(traits.preferred_groups[0].kind, InstanceKind::kCpu);
     EXPECT_EQ(traits.preferred_groups[0].count, 3u);
+    EXPECT_EQ(traits.preferred_groups[1].kind, InstanceKind::kAuto) << "Triton's may run on GPUs";
+    EXPECT_EQ(traits.preferred_groups[1].count, 0u);
     const ModelSource source = source_of("m", "b");
     EXPECT_EQ((*pending)->complete(source).value(), source.config);
     auto model = (*pending)->load(source);
@@ -214,11 +216,17 @@ TEST_F(TritonBackendTest, FailedExecutionsAnswerEveryRequestOnce) {
   EXPECT_EQ(answers_of("throws_execute"), (std::vector<std::string>{thrown, thrown}));
 }
 
-TEST_F(TritonBackendTest, AnInstanceSaysWhetherItIsReady) {
-  auto model = parts_->backend.load(source_of("fails_ready", "b"));
-  EXPECT_FALSE(model.value()->create_instance(spec_).value()->ready());
-  model = parts_->backend.load(source_of("throws_ready", "b"));
-  EXPECT_FALSE(model.value()->create_instance(spec_).value()->ready());
+TEST_F(TritonBackendTest, AnInstanceSaysWhetherItIsReadyAndWhyNot) {
+  const std::pair<const char*, const char*> reasons[] = {
+      {"m", ""},
+      {"fails_ready", "as it was told"},
+      {"throws_ready", "it threw an exception: as it was told"}};
+  for (const auto& [name, reason] : reasons) {
+    auto model = parts_->backend.load(source_of(name, "b"));
+    auto instance = model.value()->create_instance(spec_);
+    EXPECT_EQ((*instance)->ready(), *reason == '\0');
+    EXPECT_EQ((*instance)->unready_reason(), reason);
+  }
 }
 
 TEST_F(TritonBackendTest, TheEnvironmentDecidesAboutParallelInstances) {

@@ -53,10 +53,18 @@ void add_default_group(const BackendTraits& traits, const GpuSet& usable_gpus, M
   }
 }
 
-void resolve_auto(const GpuSet& usable_gpus, ModelInstanceGroup* group) {
+bool runs_on_gpus(const BackendTraits& traits) {
+  return std::any_of(traits.preferred_groups.begin(), traits.preferred_groups.end(),
+                     [](const auto& preferred) {
+                       return preferred.kind == InstanceKind::kGpu || preferred.kind == InstanceKind::kAuto;
+                     });
+}
+
+void resolve_auto(const BackendTraits& traits, const GpuSet& usable_gpus, ModelInstanceGroup* group) {
   if (group->kind() != ModelInstanceGroup::KIND_AUTO) return;
-  bool on_gpu = !usable_gpus.empty() && std::all_of(group->gpus().begin(), group->gpus().end(),
-                                                    [&](int32_t gpu) { return usable_gpus.contains(gpu); });
+  bool on_gpu = runs_on_gpus(traits) && !usable_gpus.empty() &&
+                std::all_of(group->gpus().begin(), group->gpus().end(),
+                            [&](int32_t gpu) { return usable_gpus.contains(gpu); });
   group->set_kind(on_gpu ? ModelInstanceGroup::KIND_GPU : ModelInstanceGroup::KIND_CPU);
 }
 
@@ -85,7 +93,7 @@ void normalise_instance_groups(const BackendTraits& traits, const GpuSet& usable
   for (int i = 0; i < config->instance_group_size(); ++i) {
     ModelInstanceGroup* group = config->mutable_instance_group(i);
     if (group->name().empty()) group->set_name(cat(config->name(), "_", i));
-    resolve_auto(usable_gpus, group);
+    resolve_auto(traits, usable_gpus, group);
     apply_preferences(traits, usable_gpus, group);
     if (group->count() < 1) {
       bool two = group->kind() == ModelInstanceGroup::KIND_CPU && wants_two_on_cpu(config->backend());

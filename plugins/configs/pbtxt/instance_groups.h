@@ -16,7 +16,8 @@ namespace atl::pbtxt {
 using GpuSet = std::set<int32_t>;
 
 /// Settles the groups: one if there is none, names, kinds, counts, GPUs. Not for ensembles.
-/// Source: model configuration, "Normalisation", second table.
+/// Source: model configuration, "Normalisation", second table; but KIND_AUTO means the CPU for a backend whose
+/// traits name no GPUs.
 void normalise_instance_groups(const BackendTraits& traits, const GpuSet& usable_gpus,
                                inference::ModelConfig* config);
 
@@ -26,11 +27,16 @@ void validate_instance_counts(const inference::ModelConfig& config, uint32_t ins
 Status validate_instance_counts(const inference::ModelConfig& config, uint32_t instances_max,
                                 const SourceMap& source);
 
-/// The rules for settled groups. \param instances_max  most instances over all groups and GPUs.
-/// Finds INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
+/// What settled groups may have.
+struct GroupLimits {
+  uint32_t instances_max = 1024;        ///< over all groups and GPUs
+  double min_compute_capability = 6.0;  ///< of usable GPUs, for the message
+};
+
+/// The rules for settled groups. Finds INVALID_ARGUMENT; INTERNAL a group of KIND_AUTO is left.
 void validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
-                              uint32_t instances_max, Findings& findings);
+                              const GroupLimits& limits, Findings& findings);
 Status validate_instance_groups(const inference::ModelConfig& config, const GpuSet& usable_gpus,
-                                uint32_t instances_max);
+                                const GroupLimits& limits);
 
 }  // namespace atl::pbtxt

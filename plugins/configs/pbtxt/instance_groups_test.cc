@@ -5,6 +5,8 @@
 namespace atl::pbtxt {
 namespace {
 
+const BackendTraits kAnywhere{.preferred_groups = {{InstanceKind::kAuto, 0, {}}}};
+
 /// The groups of model 'm' after normalisation: "name kind count [gpus]; ...".
 std::string groups(const std::string& text, const BackendTraits& traits = {}, const GpuSet& gpus = {}) {
   auto config = config_of("name: 'm' " + text);
@@ -23,8 +25,37 @@ TEST(InstanceGroups, DefaultGroup) {
   EXPECT_EQ(groups(""), "m KIND_CPU 1 []");
   EXPECT_EQ(groups("backend: 'onnxruntime'"), "m KIND_CPU 2 []");
   EXPECT_EQ(groups("backend: 'tensorflow'"), "m KIND_CPU 2 []");
-  EXPECT_EQ(groups("", {}, {1, 0}), "m KIND_GPU 1 [0,1]");
-  EXPECT_EQ(groups("backend: 'onnxruntime'", {}, {0}), "m KIND_GPU 1 [0]");
+  EXPECT_EQ(groups("", kAnywhere, {1, 0}), "m KIND_GPU 1 [0,1]");
+  EXPECT_EQ(groups("backend: 'onnxruntime'", kAnywhere, {0}), "m KIND_GPU 1 [0]");
+  EXPECT_EQ(groups("backend: 'onnxruntime'", kAnywhere), "m KIND_CPU 2 []");
+}
+
+TEST(InstanceGroups, OfABackendThatRunsOnNoGpus) {
+  const BackendTraits cpu{.preferred_groups = {{InstanceKind::kCpu, 0, {}}}};
+  const BackendTraits model{.preferred_groups = {{InstanceKind::kModel, 0, {}}, {InstanceKind::kCpu, 3, {}}}};
+  for (const GpuSet& gpus : {GpuSet{}, GpuSet{0}, GpuSet{0, 1}}) {
+    EXPECT_EQ(groups("", {}, gpus), "m KIND_CPU 1 []");
+    EXPECT_EQ(groups("backend: 'onnxruntime'", {}, gpus), "m KIND_CPU 2 []");
+    EXPECT_EQ(groups("", cpu, gpus), "m KIND_CPU 1 []");
+    EXPECT_EQ(groups("backend: 'onnxruntime'", cpu, gpus), "m KIND_CPU 2 []");
+    EXPECT_EQ(groups("", model, gpus), "m KIND_MODEL 1 []");
+    EXPECT_EQ(groups("instance_group { kind: KIND_AUTO }", model, gpus), "m_0 KIND_CPU 3 []");
+    EXPECT_EQ(groups("instance_group [ { count: 2 }, { name: 'g' kind: KIND_AUTO } ]", cpu, gpus),
+              "m_0 KIND_CPU 2 []; g KIND_CPU 1 []");
+    EXPECT_EQ(groups("instance_group { gpus: [ 0 ] }", cpu, gpus), "m_0 KIND_CPU 1 [0]");
+  }
+  EXPECT_EQ(groups("instance_group { kind: KIND_GPU }", cpu, {0, 1}), "m_0 KIND_GPU 1 [0,1]")
+      << "the backend says that it has none";
+}
+
+/// Wherever it stands: a backend of Triton's that names no GPUs may run there all the same.
+TEST(InstanceGroups, OfABackendThatNamesGpusLast) {
+  const BackendTraits traits{.preferred_groups = {{InstanceKind::kCpu, 3, {}}, {InstanceKind::kAuto, 0, {}}}};
+  EXPECT_EQ(groups("", traits, {0}), "m KIND_CPU 3 []");
+  EXPECT_EQ(groups("instance_group { kind: KIND_AUTO }", traits, {0, 2}), "m_0 KIND_GPU 1 [0,2]");
+  EXPECT_EQ(groups("instance_group { kind: KIND_AUTO }", traits), "m_0 KIND_CPU 3 []");
+  EXPECT_EQ(groups("instance_group [ { gpus: [ 1 ] }, { gpus: [ 0, 2 ] } ]", traits, {0, 2}),
+            "m_0 KIND_CPU 3 [1]; m_1 KIND_GPU 1 [0,2]");
 }
 
 TEST(InstanceGroups, DefaultGroupAsTheBackendPrefers) {
@@ -43,8 +74,9 @@ TEST(InstanceGroups, WrittenGroups) {
   EXPECT_EQ(groups("instance_group [ { count: 2 }, { name: 'g' kind: KIND_MODEL } ]"),
             "m_0 KIND_CPU 2 []; g KIND_MODEL 1 []");
   EXPECT_EQ(groups("instance_group { kind: KIND_CPU } backend: 'onnxruntime'"), "m_0 KIND_CPU 2 []");
-  EXPECT_EQ(groups("instance_group { gpus: [ 1 ] }", {}, {0, 1}), "m_0 KIND_GPU 1 [1]");
-  EXPECT_EQ(groups("instance_group { gpus: [ 9 ] }", {}, {0, 1}), "m_0 KIND_CPU 1 [9]");
+  EXPECT_EQ(groups("instance_group { gpus: [ 1 ] }", kAnywhere, {0, 1}), "m_0 KIND_GPU 1 [1]");
+  EXPECT_EQ(groups("instance_group { gpus: [ 9 ] }", kAnywhere, {0, 1}), "m_0 KIND_CPU 1 [9]");
+  EXPECT_EQ(groups("instance_group { gpus: [ 0, 9 ] count: 3 }", kAnywhere, {0, 1}), "m_0 KIND_CPU 3 [0,9]");
   EXPECT_EQ(groups("instance_group { kind: KIND_GPU }", {}, {0, 1}), "m_0 KIND_GPU 1 [0,1]");
   BackendTraits traits{.preferred_groups = {{InstanceKind::kGpu, 5, {9}},
                                             {InstanceKind::kGpu, 2, {1}},
@@ -57,8 +89,8 @@ TEST(InstanceGroups, WrittenGroups) {
 
 /// What finish_instance_groups() says.
 std::string refusal(const std::string& text, const std::vector<int32_t>& gpus = {},
-                    Code code = Code::kInvalidArgument) {
-  PbtxtModelConfigs configs({}, nullptr);
+                    Code code = Code::kInvalidArgument, const Settings& settings = {}) {
+  PbtxtModelConfigs configs(settings, nullptr);
   auto done = configs.finish_instance_groups(config_of("name: 'm' " + text).SerializeAsString(), {}, gpus);
   if (done.ok()) return "OK";
   EXPECT_EQ(done.status().code(), code);
@@ -84,11 +116,11 @@ TEST(InstanceGroups, EveryRule) {
       {"instance_group { kind: KIND_GPU gpus: [ 0, 99 ] }",
        {0, 1},
        "instance group m_0 of model m specifies invalid or unsupported gpu id 99. GPUs with at least the "
-       "minimum required CUDA compute compatibility of 7.500000 are: 0, 1"},
+       "minimum required CUDA compute compatibility of 6.000000 are: 0, 1"},
       {"instance_group { kind: KIND_GPU gpus: [ -1 ] }",
        {0},
        "instance group m_0 of model m specifies invalid or unsupported gpu id -1. GPUs with at least the "
-       "minimum required CUDA compute compatibility of 7.500000 are: 0"},
+       "minimum required CUDA compute compatibility of 6.000000 are: 0"},
       {"platform: 'p' instance_group { profile: '0' }",
        {},
        "instance group m_0 of model m and platform pspecifies profile field which is only supported for "
@@ -117,15 +149,23 @@ TEST(InstanceGroups, EveryRule) {
   for (const Case& c : cases) EXPECT_EQ(refusal(c.text, c.gpus), c.message) << c.text;
 }
 
+TEST(InstanceGroups, AFailureNamesTheCapabilityThatIsAskedFor) {
+  Settings settings;
+  settings.min_compute_capability = 7.5;
+  EXPECT_EQ(refusal("instance_group { kind: KIND_GPU gpus: [ 2 ] }", {0}, Code::kInvalidArgument, settings),
+            "instance group m_0 of model m specifies invalid or unsupported gpu id 2. GPUs with at least the "
+            "minimum required CUDA compute compatibility of 7.500000 are: 0");
+}
+
 TEST(InstanceGroups, UnsettledOnesAreRefused) {
   auto config = config_of("name: 'm'");
-  EXPECT_EQ(validate_instance_groups(config, {}, 1024).text(),
+  EXPECT_EQ(validate_instance_groups(config, {}, {}).text(),
             "must specify one or more 'instance group's for m");
   config = config_of("name: 'm' instance_group { name: 'g' kind: KIND_GPU count: 1 }");
-  EXPECT_EQ(validate_instance_groups(config, {0}, 1024).text(),
+  EXPECT_EQ(validate_instance_groups(config, {0}, {}).text(),
             "instance group g of model m has kind KIND_GPU but specifies no GPUs");
   config = config_of("name: 'm' instance_group { name: 'g' count: 1 }");
-  Status status = validate_instance_groups(config, {}, 1024);
+  Status status = validate_instance_groups(config, {}, {});
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_EQ(status.text(), "instance group g of model m has unexpected kind KIND_AUTO");
 }

@@ -139,7 +139,8 @@ Result<std::string> PbtxtModelConfigs::finish_instance_groups(std::string_view b
     if (config->platform() == "ensemble") return std::string(bytes);
     GpuSet gpus(usable_gpus.begin(), usable_gpus.end());
     normalise_instance_groups(traits, gpus, &*config);
-    ATOLL_RETURN_IF_ERROR(validate_instance_groups(*config, gpus, settings_.instances_max));
+    const GroupLimits limits{settings_.instances_max, settings_.min_compute_capability};
+    ATOLL_RETURN_IF_ERROR(validate_instance_groups(*config, gpus, limits));
     return serialize(*config);
   });
 }

@@ -14,7 +14,8 @@ namespace atl::pbtxt {
 
 struct Settings {
   UnknownFields unknown_fields = UnknownFields::kRefuse;
-  uint32_t instances_max = 1024;  ///< over all groups and GPUs of a model
+  uint32_t instances_max = 1024;        ///< over all groups and GPUs of a model
+  double min_compute_capability = 6.0;  ///< of the GPUs that are used; a message says it
 };
 
 /// Keeps no state, so everything may run several at once. Failures carry the field's place as their note:

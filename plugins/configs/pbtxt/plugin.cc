@@ -14,7 +14,8 @@ class PbtxtPlugin final : public Plugin {
     const Options& options = host.options();
     bool warns = options.get_string("unknown_fields") == "warn";
     Settings settings{.unknown_fields = warns ? UnknownFields::kWarn : UnknownFields::kRefuse,
-                      .instances_max = static_cast<uint32_t>(options.get_int("instances_max"))};
+                      .instances_max = static_cast<uint32_t>(options.get_int("instances_max")),
+                      .min_compute_capability = options.get_float("min_compute_capability")};
     configs_ = std::make_unique<PbtxtModelConfigs>(settings, &host.log());
   }
 
@@ -31,6 +32,9 @@ constexpr OptionTable kOptions{
     option_int("instances_max", 1024)
         .range(1, 1000000)
         .help("Most instances that one version of a model may have, over all groups and GPUs."),
+    option_float("min_compute_capability", 6.0)
+        .range(0, 99)
+        .help("What memory/cuda has by this name, for the text of a failure."),
 };
 
 }  // namespace

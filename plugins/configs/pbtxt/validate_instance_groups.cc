@@ -11,9 +11,6 @@ namespace {
 using inference::ModelConfig;
 using inference::ModelInstanceGroup;
 
-/// Lowest CUDA compute capability of usable GPUs, as the reference's message prints it.
-constexpr const char* kComputeCapabilityMin = "7.500000";
-
 std::string join(const GpuSet& gpus) {
   std::string text;
   for (int32_t gpu : gpus) text += cat(text.empty() ? "" : ", ", gpu);
@@ -23,8 +20,9 @@ std::string join(const GpuSet& gpus) {
 /// The rules for one group.
 class GroupRules {
  public:
-  GroupRules(const ModelConfig& config, const GpuSet& usable_gpus, Findings& findings)
-      : config_(config), usable_gpus_(usable_gpus), findings_(findings) {}
+  GroupRules(const ModelConfig& config, const GpuSet& usable_gpus, const GroupLimits& limits,
+             Findings& findings)
+      : config_(config), usable_gpus_(usable_gpus), limits_(limits), findings_(findings) {}
 
   void check(const ModelInstanceGroup& group, const std::string& field) {
     group_ = &group;
@@ -63,8 +61,8 @@ class GroupRules {
     for (int32_t gpu : group_->gpus()) {
       if (usable_gpus_.contains(gpu)) continue;
       fail(" specifies invalid or unsupported gpu id ", gpu,
-           ". GPUs with at least the minimum required CUDA compute compatibility of ", kComputeCapabilityMin,
-           " are: ", join(usable_gpus_));
+           ". GPUs with at least the minimum required CUDA compute compatibility of ",
+           std::to_string(limits_.min_compute_capability), " are: ", join(usable_gpus_));
     }
   }
 
@@ -86,6 +84,7 @@ class GroupRules {
 
   const ModelConfig& config_;
   const GpuSet& usable_gpus_;
+  const GroupLimits& limits_;
   Findings& findings_;
   const ModelInstanceGroup* group_ = nullptr;
   std::string field_;
@@ -109,13 +108,13 @@ Status validate_instance_counts(const ModelConfig& config, uint32_t instances_ma
   return findings.first();
 }
 
-void validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gpus, uint32_t instances_max,
+void validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gpus, const GroupLimits& limits,
                               Findings& findings) {
   if (config.instance_group().empty()) {
     findings.invalid("instance_group", "must specify one or more 'instance group's for ", config.name());
   }
   uint64_t instances = 0;
-  GroupRules rules(config, usable_gpus, findings);
+  GroupRules rules(config, usable_gpus, limits, findings);
   for (int i = 0; i < config.instance_group_size(); ++i) {
     const ModelInstanceGroup& group = config.instance_group(i);
     std::string field = cat("instance_group[", i, "]");
@@ -123,18 +122,18 @@ void validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gp
     uint64_t devices = group.gpus().empty() ? 1 : static_cast<uint64_t>(group.gpus_size());
     instances += devices * static_cast<uint64_t>(std::max(group.count(), 0));
   }
-  if (instances > instances_max) {
+  if (instances > limits.instances_max) {
     findings.invalid("instance_group", "model '", config.name(), "' would have ", instances,
-                     " instances, expected at most ", instances_max,
+                     " instances, expected at most ", limits.instances_max,
                      "; the option 'instances_max' sets the limit");
   }
 }
 
 Status validate_instance_groups(const ModelConfig& config, const GpuSet& usable_gpus,
-                                uint32_t instances_max) {
+                                const GroupLimits& limits) {
   const SourceMap nowhere;
   Findings findings(nowhere);
-  validate_instance_groups(config, usable_gpus, instances_max, findings);
+  validate_instance_groups(config, usable_gpus, limits, findings);
   return findings.first();
 }
 

@@ -93,6 +93,15 @@ void CudaMemory::free_growable(const Buffer& buffer) noexcept {
   find(buffer.device_id)->growable.free(to_address(buffer.data));
 }
 
+Result<DeviceMemoryUsage> CudaMemory::device_usage(int64_t device_id) noexcept {
+  PerDevice* found = find(device_id);
+  if (found == nullptr) return no_device(device_id);
+  ATOLL_RETURN_IF_ERROR(devices_.ensure_current(found->device));
+  size_t free_bytes = 0, total_bytes = 0;
+  ATOLL_RETURN_IF_ERROR(devices_.call<&CudaDriver::cuMemGetInfo>(found->device, &free_bytes, &total_bytes));
+  return DeviceMemoryUsage{.total_bytes = total_bytes, .free_bytes = free_bytes};
+}
+
 Result<Buffer> CudaMemory::open_handle(std::span<const std::byte> handle, int64_t device_id,
                                        uint64_t size_bytes) noexcept {
   PerDevice* found = find(device_id);

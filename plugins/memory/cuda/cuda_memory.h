@@ -49,6 +49,7 @@ class CudaMemory final : public Memory {
                                    int64_t device_id) noexcept override;
   Status grow(Buffer& buffer, uint64_t size_bytes) noexcept override;
   void free_growable(const Buffer& buffer) noexcept override;
+  Result<DeviceMemoryUsage> device_usage(int64_t device_id) noexcept override;
 
  private:
   struct PerDevice {

@@ -84,6 +84,36 @@ TEST(CudaMemory, ADeviceThatIsFullSaysSo) {
   EXPECT_TRUE(gpus.devices().lost(0).ok());
 }
 
+TEST(CudaMemory, SaysHowMuchOfADeviceIsFree) {
+  Gpus gpus({.devices = 2, .memory = "64MiB,128MiB"});
+  CudaMemory memory(gpus.devices(), {});
+  auto buffer = memory.allocate(8 << 20, 1);
+  ASSERT_TRUE(buffer.ok());
+  for (const int32_t device : {0, 1}) {
+    auto usage = memory.device_usage(device);
+    ASSERT_TRUE(usage.ok()) << usage.status().message();
+    EXPECT_EQ(usage->total_bytes, device == 0 ? 64u << 20 : 128u << 20);
+    EXPECT_EQ(usage->total_bytes - usage->free_bytes, gpus.driver().used_memory(device));
+  }
+  EXPECT_GE(gpus.driver().used_memory(1), 8u << 20);
+  memory.free(*buffer);
+  EXPECT_EQ(memory.device_usage(2).status().message(), "there is no GPU 2 that is used");
+  EXPECT_EQ(memory.device_usage(-1).status().message(), "there is no GPU -1");
+}
+
+TEST(CudaMemory, TheUseOfALostDeviceIsNotKnown) {
+  Gpus gpus;
+  CudaMemory memory(gpus.devices(), {});
+  gpus.do_not_check();  // what a lost device has is not given back
+  gpus.driver().fail_call("cuMemGetInfo", 1, CudaResult::ILLEGAL_ADDRESS);
+  for (int i = 0; i < 2; ++i) {
+    auto usage = memory.device_usage(0);
+    EXPECT_EQ(usage.status().code(), Code::kUnavailable);
+    EXPECT_EQ(usage.status().message(), "GPU 0 is lost: cuMemGetInfo gave CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+  }
+  EXPECT_EQ(gpus.driver().calls("cuMemGetInfo"), 1u);
+}
+
 TEST(CudaMemory, CopiesBetweenDevices) {
   Gpus gpus({.devices = 2});
   CudaMemory memory(gpus.devices(), {});

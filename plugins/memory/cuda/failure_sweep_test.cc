@@ -70,6 +70,11 @@ void use(Gpus& gpus, const SharedAllocation& shared) {
       memory.free(*buffer);
     }
     use_growable(memory, device);
+    auto usage = memory.device_usage(device);
+    expect_clear(usage.status());
+    if (usage.ok()) {
+      EXPECT_LE(usage->free_bytes, usage->total_bytes);
+    }
     auto event = devices.acquire_event(device);
     expect_clear(event.status());
     if (event.ok()) devices.release_event(device, event.value());

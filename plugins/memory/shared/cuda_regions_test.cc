@@ -157,6 +157,43 @@ TEST_F(CudaRegionsTest, WhatARequestUsesStaysOpen) {
   EXPECT_EQ(gpu_.live(), 0u);
 }
 
+TEST_F(CudaRegionsTest, ADeviceThatIsLostIsSaidSo) {
+  host_.registry().withdraw(std::string(Memory::kInterfaceId), "gpu");
+  test::tell_service_changed(host_, Memory::kInterfaceId, "gpu");
+  host_.registry().publish<Memory>("gpu", gpu_, 0, Memory::kUsageMinor);
+  test::tell_service_changed(host_, Memory::kInterfaceId, "gpu");
+  ASSERT_TRUE(add("c", 8, 1).ok());
+  ASSERT_TRUE(add("d", 8, 0).ok());
+  auto lease = regions_->acquire("c", 0, 8);
+  ASSERT_TRUE(regions_->check(*lease).ok());
+  gpu_.lose(1);
+  const char* text = "shared memory region 'c': GPU 1 is lost: it fell off the bus";
+  expect_failure(regions_->check(*lease), Code::kUnavailable, text);
+  expect_failure(regions_->acquire("c", 0, 8).status(), Code::kUnavailable, text);
+  regions_->release(*lease);
+  auto other = regions_->acquire("d", 0, 8);
+  ASSERT_TRUE(other.ok()) << "another device's";
+  EXPECT_TRUE(regions_->check(*other).ok());
+  regions_->release(*other);
+  ASSERT_TRUE(regions_->unregister(RegionKind::kCuda, "c").ok());
+  EXPECT_EQ(regions_->status(RegionKind::kCuda, "c").status().code(), Code::kNotFound);
+  EXPECT_EQ(gpu_.live(), 1u);
+  expect_failure(add("e", 8, 1), Code::kUnavailable,
+                 "failed to register CUDA shared memory region 'e': GPU 1 is lost: it fell off the bus");
+  gpu_.lose(0);
+  expect_failure(add("e", 8, 1), Code::kUnavailable,
+                 "failed to register CUDA shared memory region 'e': GPU 1 is lost: it fell off the bus");
+  expect_failure(add("e", 8, 2), Code::kInvalidArgument,
+                 "failed to register CUDA shared memory region: 'e', GPUs not supported");
+}
+
+TEST_F(CudaRegionsTest, AProviderThatGivesNoReasonsIsNotAskedForOne) {
+  ASSERT_TRUE(add("c", 8).ok());
+  gpu_.lose(0);
+  expect_failure(regions_->acquire("c", 0, 8).status(), Code::kUnavailable,
+                 "shared memory region 'c': GPU 0 is lost");
+}
+
 TEST(CudaRegionsPluginTest, RegionsGoWithTheProviderOfTheirMemory) {
   TestAllocation object(100);
   test::FakeHost host("shared");

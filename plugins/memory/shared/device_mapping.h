@@ -1,7 +1,10 @@
 /// Device memory of other processes, reached through whoever provides memory of its kind.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "atoll/device_memory.h"
 
@@ -22,6 +25,16 @@ class DeviceMapping {
   }
 
   const Buffer& buffer() const noexcept { return buffer_; }
+  /// Whether its device is still there. Errors: UNAVAILABLE it is lost, and why.
+  Status check() const noexcept {
+    const int32_t device = buffer_.device_id;
+    const std::vector<int32_t> usable = provider_->devices();
+    if (std::find(usable.begin(), usable.end(), device) != usable.end()) return {};
+    if (provider_.minor() >= Memory::kUsageMinor) {
+      if (auto usage = provider_->device_usage(device); !usage.ok()) return std::move(usage).status();
+    }
+    return unavailable("GPU ", device, " is lost");
+  }
   /// The provider is going: it waits for this to be closed.
   bool is_outdated() const noexcept { return provider_.is_outdated(); }
 

@@ -98,6 +98,9 @@ class Region {
     return buffer;
   }
   bool broken() const noexcept { return about_.kind == RegionKind::kSystem && mapping_.broken(); }
+  /// Whether what it is on is still there. Errors: INVALID_ARGUMENT its object has shrunk; UNAVAILABLE its device is
+  /// lost.
+  Status check() const noexcept;
   /// Its device's provider is going and waits for the region's end.
   bool is_outdated() const noexcept { return device_mapping_.is_outdated(); }
 

@@ -7,12 +7,6 @@
 namespace atl::memory {
 namespace {
 
-Status broken(const Region& region) {
-  return invalid_argument("shared memory region '", region.about().name,
-                          "' has lost memory since it was registered: its object is smaller than ",
-                          region.about().offset, " + ", region.about().byte_size, " bytes");
-}
-
 Status taken(std::string_view name) {
   return make_status(Code::kAlreadyExists, "shared memory region '", name, "' already in manager");
 }
@@ -52,7 +46,28 @@ Status check_part(const SharedMemoryRegion& region, uint64_t offset, uint64_t by
   return {};
 }
 
+/// Nobody has a device for a region: there are none, or the one that was meant is lost.
+Status no_devices(std::string_view name, const Followed<Memory>::Hold& devices, int64_t device_id) {
+  if (devices && devices.minor() >= Memory::kUsageMinor) {
+    auto usage = devices->device_usage(device_id);
+    if (usage.status().code() == Code::kUnavailable) return open_failure(name, usage.status());
+  }
+  return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
+}
+
 }  // namespace
+
+Status Region::check() const noexcept {
+  if (about_.kind == RegionKind::kCuda) {
+    Status status = device_mapping_.check();
+    if (status.ok()) return status;
+    return make_status(status.code(), "shared memory region '", about_.name, "': ", status.message());
+  }
+  if (!broken()) return {};
+  return invalid_argument("shared memory region '", about_.name,
+                          "' has lost memory since it was registered: its object is smaller than ",
+                          about_.offset, " + ", about_.byte_size, " bytes");
+}
 
 Regions::Regions(RegionSettings settings, Clock& clock, const DeviceMemory* devices) noexcept
     : settings_(std::move(settings)),
@@ -140,9 +155,7 @@ Status Regions::register_cuda(std::string_view name, std::span<const std::byte> 
   ATOLL_RETURN_IF_ERROR(check_registration(name));
   Followed<Memory>::Hold devices;
   if (devices_ != nullptr) devices = devices_->hold();
-  if (!devices || devices->devices().empty()) {
-    return invalid_argument("failed to register CUDA shared memory region: '", name, "', GPUs not supported");
-  }
+  if (!devices || devices->devices().empty()) return no_devices(name, devices, device_id);
   if (RegionRef present = find(name); present != nullptr && present->registered()) return taken(name);
   if (byte_size == 0) return invalid_args(name);
   UsageShare share(usage_);
@@ -198,7 +211,7 @@ Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uin
   RegionRef region = find(name);
   if (region == nullptr) return not_found("Unable to find shared memory region: '", shown(name), "'");
   ATOLL_RETURN_IF_ERROR(check_part(region->about(), offset, byte_size));
-  if (region->broken()) return broken(*region);
+  ATOLL_RETURN_IF_ERROR(region->check());
   if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
   RegionLease lease;
   lease.buffer = region->buffer();
@@ -209,8 +222,7 @@ Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uin
 }
 
 Status Regions::check(const RegionLease& lease) const noexcept {
-  const auto* region = static_cast<const Region*>(lease.token);
-  return region->broken() ? broken(*region) : Status();
+  return static_cast<const Region*>(lease.token)->check();
 }
 
 void Regions::release(const RegionLease& lease) noexcept {

@@ -18,6 +18,9 @@ CatalogOptions read_options(const Options& options) {
   if (auto policies = read_host_policies(options.get_map("host_policies")); policies.ok()) {
     catalog.loader.host_policies = std::move(policies).value();
   }
+  if (auto limits = read_gpu_load_limits(options.get_map("gpu_load_limit")); limits.ok()) {
+    catalog.loader.gpu_load_limits = std::move(limits).value();
+  }
   return catalog;
 }
 
@@ -35,6 +38,9 @@ ModelCatalog& CatalogPlugin::catalog() noexcept {
 Status CatalogPlugin::init() {
   if (auto policies = read_host_policies(host_.options().get_map("host_policies")); !policies.ok()) {
     return std::move(policies).status();
+  }
+  if (auto limits = read_gpu_load_limits(host_.options().get_map("gpu_load_limit")); !limits.ok()) {
+    return std::move(limits).status();
   }
   for (const auto& [key, value] : host_.options().get_map("backend_settings")) {
     if (key.empty() || key.front() == '.' || key.back() == '.') {

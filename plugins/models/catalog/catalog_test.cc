@@ -172,6 +172,30 @@ TEST(Catalog, ReadyWhenEveryVersionIs) {
   EXPECT_TRUE(catalog.ready());
 }
 
+TEST(Catalog, TheIndexSaysWhyAnInstanceIsNotReady) {
+  CatalogBench bench;
+  bench.put("m");
+  EXPECT_TRUE(bench.load_one("m").ok());
+  bench.backend.behavior.unready_reason = "GPU 0 is lost";
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY")) << "it is ready";
+  bench.backend.behavior.ready = false;
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY an instance is not ready"))
+      << "its backend is of a minor version that gives no reasons";
+  bench.unload({"m"});
+  bench.host.registry().publish<Backend>("fake", bench.backend, 0, Backend::kUnreadyReasonMinor);
+  EXPECT_TRUE(bench.load_one("m").ok());
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY an instance is not ready: GPU 0 is lost"));
+  bench.catalog().set_startup_complete();
+  EXPECT_FALSE(bench.catalog().ready());
+  EXPECT_EQ(bench.host.log().count(LogLevel::kError,
+                                   "the server is not ready because of model 'm': an instance is not ready: "
+                                   "GPU 0 is lost; correct or unload it"),
+            1U);
+  bench.backend.behavior.ready = true;
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_TRUE(bench.catalog().ready());
+}
+
 /// One model that can be loaded and one that can not, loaded at start in strict readiness.
 std::vector<ModelLoadResult> start_with_good_and(CatalogBench& bench, const std::string& other) {
   bench.put("good");

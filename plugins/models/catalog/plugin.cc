@@ -36,6 +36,10 @@ constexpr OptionTable kOptions{
     option_string_map("host_policies")
         .help("Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". "
               "Instances that name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."),
+    option_string_map("gpu_load_limit")
+        .help(
+            "How much of a GPU's memory may be in use, by whomever, after an instance was made there, \"<gpu>\" = "
+            "\"<fraction>\"; where it is more, the load fails."),
     option_string_map("backend_settings")
         .help("Settings handed to backends, \"<backend>.<setting>\" = \"<value>\"; a key without a dot goes "
               "to all."),

@@ -30,7 +30,8 @@ class LauncherFixture {
     file("notes.txt");
     for (const char* plugin :
          {"control/poll", "control/explicit", "admission/rate_limiter", "caches/local", "caches/redis",
-          "caches/triton", "security/keys", "backends/triton", "agents/triton", "frontends/c_api"}) {
+          "caches/triton", "security/keys", "backends/triton", "agents/triton", "frontends/c_api",
+          "memory/cuda", "memory/pinned", "backends/cuda"}) {
       file(cat("lib/atoll/plugins/", plugin, ".so"));
     }
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "models/catalog/loading/gpu_load_limits.h"
 #include "models/catalog/serving/host_policies.h"
 
 namespace atl::models {
@@ -13,6 +14,7 @@ struct LoaderOptions {
   bool auto_complete = true;  ///< configurations may be missing or incomplete
   bool namespacing = false;   ///< models are known by identifiers
   HostPolicies host_policies;
+  GpuLoadLimits gpu_load_limits;
   uint32_t retries = 0;                         ///< further attempts at a version that failed to load
   std::map<std::string, std::string> settings;  ///< "<backend>.<setting>"; without a dot: of all backends
   int64_t default_max_batch_size = 4;

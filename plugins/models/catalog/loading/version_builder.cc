@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "atoll/memory.h"
 #include "atoll/proto/model_description.h"
 #include "atoll/repository_agents.h"
 #include "atoll/response_cache.h"
 #include "models/catalog/loading/backend_choice.h"
 #include "models/catalog/loading/inherited_labels.h"
 #include "models/catalog/loading/parallel_for.h"
+#include "models/catalog/loading/usable_gpus.h"
 #include "models/catalog/loading/warmup.h"
 #include "models/catalog/serving/instance_specs.h"
 
@@ -36,11 +36,6 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
     settings[is_own ? key.substr(dot + 1) : cat(".", key)] = value;
   }
   return settings;
-}
-
-std::vector<int32_t> usable_gpus(Registry& registry) {
-  auto memory = memory_of(registry, MemoryKind::kGpu, Memory::kDevicesMinor);
-  return memory.ok() ? (*memory)->devices() : std::vector<int32_t>();
 }
 
 /// The completed configuration that is served, with what the new one says of its instances.
@@ -118,8 +113,19 @@ Status VersionBuilder::configure_like_base() {
   }
   Result<inference::ModelConfig> wanted = with_instances(base_->info().config, model_.config);
   if (!wanted.ok()) return std::move(wanted).status();
-  return config_.take(context_.configs.finish_instance_groups(wanted->SerializeAsString(), parts_.traits,
-                                                              usable_gpus(context_.host.registry())));
+  return config_.take(finish_groups(wanted->SerializeAsString()));
+}
+
+/// By the traits of the backend, for the GPUs that there are.
+Result<std::string> VersionBuilder::finish_groups(const std::string& config) const {
+  Registry& registry = context_.host.registry();
+  Result<std::string> finished =
+      context_.configs.finish_instance_groups(config, parts_.traits, usable_gpus(registry));
+  inference::ModelConfig message;
+  if (!finished.ok() && message.ParseFromString(config)) {
+    ATOLL_RETURN_IF_ERROR(check_for_lost_gpus(registry, message));
+  }
+  return finished;
 }
 
 LoadFailure VersionBuilder::load_backend() {
@@ -169,21 +175,19 @@ ModelSource VersionBuilder::source_of(const inference::ModelConfig& given) const
 
 /// Of `source`, too. \param pending  null: the backend does it
 Status VersionBuilder::complete_config(ModelSource& source, PendingModel* pending) {
-  const std::vector<int32_t> gpus = usable_gpus(context_.host.registry());
   auto take = [&](Result<std::string> config) -> Status {
     if (!config.ok()) return std::move(config).status();
     source.config = std::move(config).value();
     return {};
   };
   if (pending != nullptr) {
-    ATOLL_RETURN_IF_ERROR(take(context_.configs.finish_instance_groups(source.config, parts_.traits, gpus)));
+    ATOLL_RETURN_IF_ERROR(take(finish_groups(source.config)));
     ATOLL_RETURN_IF_ERROR(take(pending->complete(source)));
   } else if (source.auto_complete) {
     ATOLL_RETURN_IF_ERROR(take((*parts_.backend)->complete_config(source)));
   }
   ATOLL_RETURN_IF_ERROR(take(context_.configs.finish(source.config)));
-  ATOLL_RETURN_IF_ERROR(
-      config_.take(context_.configs.finish_instance_groups(source.config, parts_.traits, gpus)));
+  ATOLL_RETURN_IF_ERROR(config_.take(finish_groups(source.config)));
   source.config = config_.bytes;
   source.model = proto::describe_model(config_.message);
   return {};
@@ -280,8 +284,9 @@ Result<std::shared_ptr<CountedInstance>> VersionBuilder::create_instance(const I
     return internal_error("backend '", config_.message.backend(), "' created no instance '", spec.name,
                           "' of model '", model_.files.entry.name, "'");
   }
+  ATOLL_RETURN_IF_ERROR(check_gpu_load_limit(context_.host, context_.options.gpu_load_limits, spec));
   return std::make_shared<CountedInstance>(
-      std::move(made).value(), context_.serving.requests.fault_notes,
+      std::move(made).value(), parts_.backend->minor(), context_.serving.requests.fault_notes,
       cat("executing a batch of model '", parts_.info->name, "' version ", parts_.info->version,
           " on instance '", spec.name, "'"),
       spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter);

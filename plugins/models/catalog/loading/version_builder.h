@@ -65,6 +65,7 @@ class VersionBuilder {
   LoadFailure configure();
   Status configure_ensemble();
   Status configure_like_base();
+  Result<std::string> finish_groups(const std::string& config) const;
   LoadFailure load_backend();
   ModelSource source_of(const inference::ModelConfig& given) const;
   Status complete_config(ModelSource& source, PendingModel* pending);

@@ -25,13 +25,15 @@ namespace atl::models {
 /// again.
 class CountedInstance final : public BackendInstance {
  public:
+  /// \param backend_minor  of the service that made the instance
   /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
   /// \param device_inputs  brings inputs to the CPU; null: the instance reads device memory itself
   /// \param reporter  of the instance
-  explicit CountedInstance(std::unique_ptr<BackendInstance> instance, FaultNotes* notes = nullptr,
-                           std::string doing = {}, const DeviceInputs* device_inputs = nullptr,
-                           InferenceReporter* reporter = nullptr) noexcept
+  CountedInstance(std::unique_ptr<BackendInstance> instance, uint32_t backend_minor,
+                  FaultNotes* notes = nullptr, std::string doing = {},
+                  const DeviceInputs* device_inputs = nullptr, InferenceReporter* reporter = nullptr) noexcept
       : instance_(std::move(instance)),
+        has_reasons_(backend_minor >= Backend::kUnreadyReasonMinor),
         notes_(notes),
         doing_(std::move(doing)),
         device_inputs_(device_inputs),
@@ -50,6 +52,9 @@ class CountedInstance final : public BackendInstance {
     return status;
   }
   bool ready() const noexcept override { return instance_->ready(); }
+  std::string unready_reason() const override {
+    return has_reasons_ ? instance_->unready_reason() : std::string();
+  }
   uint32_t room() const noexcept override { return instance_->room(); }
   bool add_room_listener(RoomListener& listener) noexcept override {
     const bool added = instance_->add_room_listener(listener);
@@ -86,6 +91,7 @@ class CountedInstance final : public BackendInstance {
 
   static constexpr std::chrono::milliseconds kRoomInterval{1};
   std::unique_ptr<BackendInstance> instance_;
+  const bool has_reasons_;
   FaultNotes* const notes_;
   const std::string doing_;
   const DeviceInputs* const device_inputs_;

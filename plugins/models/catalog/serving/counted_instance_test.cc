@@ -31,7 +31,7 @@ class Watched final : public BackendInstance {
 TEST(CountedInstance, TwoSchedulersTakeTurns) {
   constexpr int kBatches = 300;
   std::vector<int64_t> order;
-  CountedInstance instance(std::make_unique<Watched>(order));
+  CountedInstance instance(std::make_unique<Watched>(order), 0);
   std::atomic<int> there{0};
   auto run = [&](int64_t who) {
     Batch batch;
@@ -79,7 +79,7 @@ TEST(CountedInstance, SchedulersThatDoNotSeeEachOtherKeepToItsRoom) {
   constexpr int kBatches = 100;
   CountingListener first, second;
   {
-    CountedInstance instance(std::make_unique<Slow>());
+    CountedInstance instance(std::make_unique<Slow>(), 0);
     EXPECT_TRUE(instance.add_room_listener(first));
     EXPECT_TRUE(instance.add_room_listener(second));
     EXPECT_EQ(instance.room(), 2u);
@@ -96,6 +96,18 @@ TEST(CountedInstance, SchedulersThatDoNotSeeEachOtherKeepToItsRoom) {
     instance.remove_room_listener(first);
   }
   EXPECT_GE(first.told, 2 * kBatches - 1);
+}
+
+/// Of the oldest backends, whose instances have no such function: calling it there would be the end.
+struct Reasoned final : BackendInstance {
+  Status execute(const Batch&) noexcept override { return {}; }
+  bool ready() const noexcept override { return false; }
+  std::string unready_reason() const override { return "GPU 0 is lost"; }
+};
+
+TEST(CountedInstance, AsksForAReasonWhereThereMayBeOne) {
+  EXPECT_EQ(CountedInstance(std::make_unique<Reasoned>(), 1).unready_reason(), "");
+  EXPECT_EQ(CountedInstance(std::make_unique<Reasoned>(), 2).unready_reason(), "GPU 0 is lost");
 }
 
 }  // namespace

@@ -63,6 +63,15 @@ bool ServedModel::ready() const noexcept {
   return true;
 }
 
+std::string ServedModel::unready_reason() const {
+  for (const auto& instance : parts_.instances) {
+    if (instance->ready()) continue;
+    const std::string reason = instance->unready_reason();
+    return cat("an instance is not ready", reason.empty() ? "" : ": ", reason);
+  }
+  return {};
+}
+
 bool ServedModel::has_sequence(const SequenceId& id) const noexcept {
   if (!knows_sequences_) return true;
   if (!is_ensemble()) return parts_.scheduler->has_sequence(id);

@@ -76,6 +76,8 @@ class ServedModel final : public Model {
   Status infer(Request& request) noexcept override { return path_.infer(request); }
   ModelStatistics statistics() const noexcept override;
   bool ready() const noexcept override;
+  /// "an instance is not ready: <what its backend says of it>"; empty: ready.
+  std::string unready_reason() const;
   /// By a holder of a reference.
   void add_reference() noexcept override;
   void drop_reference() noexcept override;

@@ -7,14 +7,21 @@ namespace atl::models {
 namespace {
 
 /// Why the model counts against strict readiness; empty: it does not.
-std::string_view unready_reason(const ModelRecord& record) {
+std::string unready_reason(const ModelRecord& record) {
   if (record.suspended) return {};  // went with a member, whose state counts
   for (const auto& [version, state] : record.versions) {
     if (state.state == VersionState::kFailed) return state.reason;
     if (state.state == VersionState::kRetrying) return "is tried again";
-    if (state.served != nullptr && !state.served->ready()) return "an instance is not ready";
+    if (state.served == nullptr) continue;
+    if (std::string reason = state.served->unready_reason(); !reason.empty()) return reason;
   }
-  return record.has_ready() ? std::string_view() : std::string_view(record.failure);
+  return record.has_ready() ? std::string() : record.failure;
+}
+
+/// What the index says of a version: of one that serves, why it can not at the moment.
+std::string reason_of(const VersionRecord& version) {
+  std::string reason = version.served == nullptr ? std::string() : version.served->unready_reason();
+  return reason.empty() ? version.reason : reason;
 }
 
 }  // namespace
@@ -166,10 +173,10 @@ Status ModelRecords::lookup_failure(std::string_view model, int64_t version, std
 Unready ModelRecords::unready() const {
   Unready found;
   for (const auto& [model, record] : records_) {
-    const std::string_view reason = unready_reason(record);
+    std::string reason = unready_reason(record);
     if (reason.empty() || found.models++ != 0) continue;
     found.model = model;
-    found.reason = reason;
+    found.reason = std::move(reason);
   }
   return found;
 }
@@ -183,7 +190,7 @@ bool ModelRecords::append_index(std::string_view model, bool ready_only,
     any = true;
     if (ready_only && state.state != VersionState::kReady) continue;
     entries->push_back({std::string(model), cat(version),
-                        std::string(model_state_name(to_model_state(state.state))), state.reason});
+                        std::string(model_state_name(to_model_state(state.state))), reason_of(state)});
   }
   if (record->failure.empty() || record->has_ready()) return any;
   if (!ready_only) {

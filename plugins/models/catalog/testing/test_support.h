@@ -67,6 +67,7 @@ class TextConfigs final : public ModelConfigs {
   Result<std::string> finish_instance_groups(std::string_view bytes, const BackendTraits&,
                                              std::span<const int32_t> gpus) noexcept override {
     usable_gpus.assign(gpus.begin(), gpus.end());
+    if (!group_failure.empty()) return invalid_argument(group_failure);
     inference::ModelConfig config;
     config.ParseFromString(std::string(bytes));
     if (config.instance_group_size() == 0) {
@@ -95,6 +96,7 @@ class TextConfigs final : public ModelConfigs {
 
   std::atomic<uint32_t> strict_reads{0};
   std::vector<int32_t> usable_gpus;
+  std::string group_failure;  ///< what finish_instance_groups() says; empty: nothing
 };
 
 /// Ensemble schedulers have no instances; these refuse every request.
@@ -139,6 +141,7 @@ class CatalogBench {
         .set_int("load_retry_count", 0)
         .set_map("backend_settings", {})
         .set_map("host_policies", {})
+        .set_map("gpu_load_limit", {})
         .set_duration_ns("sequence_drain", 20 * kNsPerSecond);
     if (change) change(host.options());
     host.registry().publish<Repository>("repository", repository);

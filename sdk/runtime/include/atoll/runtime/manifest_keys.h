@@ -17,6 +17,7 @@ class ManifestKeys {
  public:
   void set(std::string_view key, bool value);
   void set(std::string_view key, int64_t value);
+  void set(std::string_view key, double value);
   void set(std::string_view key, std::string_view text);
   void set(std::string_view key, const char* text) { set(key, std::string_view(text)); }
   void set(std::string_view key, std::vector<std::string> texts);

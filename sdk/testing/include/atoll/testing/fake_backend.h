@@ -46,6 +46,7 @@ struct FakeBehavior {
   uint32_t fail_executes = 0;  ///< the next so many execute() calls fail without touching a request
   Code failure = Code::kInternal;
   bool ready = true;
+  std::string unready_reason;
   uint32_t fail_loads = 0, fail_instances = 0;  ///< the next so many loads or instances fail with `failure`
 };
 
@@ -71,6 +72,7 @@ class FakeInstance final : public BackendInstance {
     return status;
   }
   bool ready() const noexcept override { return behavior_.ready; }
+  std::string unready_reason() const override { return behavior_.unready_reason; }
   uint32_t room() const noexcept override { return room_ ? room_->left() : BackendInstance::room(); }
   bool add_room_listener(RoomListener& listener) noexcept override {
     return room_ && room_->add_listener(listener);
@@ -276,6 +278,7 @@ class FakeBackend : public Backend {
     ~Handle() override { backend_.forget(instance_.get()); }
     Status execute(const Batch& batch) noexcept override { return instance_->execute(batch); }
     bool ready() const noexcept override { return instance_->ready(); }
+    std::string unready_reason() const override { return instance_->unready_reason(); }
     uint32_t room() const noexcept override { return instance_->room(); }
     bool add_room_listener(RoomListener& listener) noexcept override {
       return instance_->add_room_listener(listener);

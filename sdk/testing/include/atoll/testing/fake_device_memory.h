@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -90,6 +91,8 @@ class FakeDeviceMemory final : public Memory {
     std::lock_guard lock(mutex_);
     copy_failure_ = std::move(failure);
   }
+  /// From now on the device is lost, as after an illegal address. \param device_id  below 64
+  void lose(int32_t device_id) noexcept { lost_ |= uint64_t{1} << device_id; }
   /// Copies that were asked for with something in device memory, and their bytes.
   std::pair<uint64_t, uint64_t> copied() const {
     std::lock_guard lock(mutex_);
@@ -121,7 +124,9 @@ class FakeDeviceMemory final : public Memory {
   uint64_t limit_bytes() const noexcept override { return limit_bytes_; }
   std::vector<int32_t> devices() const noexcept override {
     std::vector<int32_t> ids;
-    for (int32_t id = 0; id < devices_; ++id) ids.push_back(id);
+    for (int32_t id = 0; id < devices_; ++id) {
+      if (!is_lost(id)) ids.push_back(id);
+    }
     return ids;
   }
 
@@ -159,6 +164,13 @@ class FakeDeviceMemory final : public Memory {
   }
   void free_growable(const Buffer& buffer) noexcept override { remove(buffer, Origin::kGrowable); }
 
+  /// As if each device had the limit, and all that is in use were on it.
+  Result<DeviceMemoryUsage> device_usage(int64_t device_id) noexcept override {
+    ATOLL_RETURN_IF_ERROR(check_device(device_id));
+    const uint64_t total = limit_bytes_ == 0 ? uint64_t{1} << 40 : limit_bytes_;
+    return DeviceMemoryUsage{.total_bytes = total, .free_bytes = total - used_bytes()};
+  }
+
   Status copy(const Buffer& to, const Buffer& from) noexcept override {
     if (from.size_bytes > to.size_bytes) {
       return internal_error("found a buffer of ", to.size_bytes, " bytes, expected ", from.size_bytes);
@@ -167,6 +179,10 @@ class FakeDeviceMemory final : public Memory {
       return invalid_argument("none of the buffers is in memory of a GPU");
     }
     ATOLL_RETURN_IF_ERROR(wait_until_ready(from));
+    for (const Buffer* buffer : {&to, &from}) {
+      if (buffer->kind == MemoryKind::kGpu && is_lost(buffer->device_id))
+        return check_device(buffer->device_id);
+    }
     std::lock_guard lock(mutex_);
     if (!copy_failure_.ok()) return copy_failure_.clone();
     ++copies_;
@@ -234,8 +250,14 @@ class FakeDeviceMemory final : public Memory {
     munmap(block.host, block.mapped_bytes);
   }
 
+  bool is_lost(int32_t device_id) const noexcept {
+    return device_id >= 0 && device_id < 64 && (lost_ >> device_id & 1) != 0;
+  }
   Status check_device(int64_t device_id) const noexcept {
-    if (device_id >= 0 && device_id < devices_) return {};
+    if (device_id >= 0 && device_id < devices_) {
+      return is_lost(to_id(device_id)) ? unavailable("GPU ", device_id, " is lost: it fell off the bus")
+                                       : Status();
+    }
     return invalid_argument("there is no GPU ", device_id, ", only ", devices_, " from 0 on");
   }
   /// Counts so many bytes more. With the lock held.
@@ -304,6 +326,7 @@ class FakeDeviceMemory final : public Memory {
 
   const int32_t devices_;
   const uint64_t limit_bytes_;
+  std::atomic<uint64_t> lost_{0};  ///< a bit a device
   mutable std::mutex mutex_;
   std::map<uintptr_t, Block> blocks_;  ///< by device address
   uint64_t used_bytes_ = 0;
