@@ -18,7 +18,7 @@ SETTINGS = ['plugin.shared.use="memory/shared"', "plugin.shared.allow_client_shm
             'plugin.cuda.use="memory/cuda"', f'plugin.cuda.library="{DOUBLE}"', 'plugin.pinned.use="memory/pinned"',
             'plugin.pinned.size="1MiB"']
 ON_GPU = 'backend: "onnxruntime" instance_group [ { kind: KIND_GPU count: 1 gpus: [ 0 ] } ]\n'
-RUNS = (9, 6, 5)  # on the GPU; inputs and outputs of them that were there
+RUNS = (9, 5, 4)  # on the GPU; inputs and outputs of them that were there
 PAIR = """platform: "ensemble" max_batch_size: 0
 input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
 ensemble_scheduling { step [
@@ -58,7 +58,9 @@ def server(repository, report):
     driver_report = report.with_name("driver")
     with serve(repository, ATOLL_CUDA_DOUBLE_REPORT=str(driver_report), ATOLL_CUDA_DOUBLE_SLOW_COPY_US="500",
                ATOLL_ONNXRUNTIME_DOUBLE_REPORT=str(report)) as running:
-        yield running.wait_active()
+        for model in ("pair", "anywhere", "on_cpu", "joined"):
+            running.wait_ready(model)
+        yield running
     assert driver_report.read_text() == "", "given back, and nothing used wrongly"
     *sessions, counts = report.read_text().splitlines()
     assert len(sessions) == 4 and all("device_id=0" in session for session in sessions)
@@ -128,14 +130,15 @@ def test_an_accelerator_that_nobody_knows_is_named(server):
 
 def test_a_provider_that_can_not_be_loaded_leaves_the_cpu(repository):
     reason = "Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.13: cannot open"
-    with serve(repository, ATOLL_ONNXRUNTIME_DOUBLE_FAILURE=reason) as server:
-        server.wait_active()
+    with serve(repository, ATOLL_ONNXRUNTIME_DOUBLE_FAILURE=f"Get() [ONNXRuntimeError] : 1 : FAIL : {reason}") as server:
+        server.wait_ready("anywhere")
         server.newest_line(f"models run on the CPU, though there are GPUs: {reason}")
         with server.client() as client:
             result = client.infer("anywhere", [tensor([1, 2, 3, 4])]).as_numpy("OUTPUT0")
             np.testing.assert_array_equal(result, np.array([3, 4, 5, 6], np.float32))
             config = client.get_model_config("anywhere", as_json=True)["config"]
             assert config["instance_group"][0]["kind"] == "KIND_CPU"
+            server.newest_line("failed to load 'add1'")
             index = {model["name"]: model for model in client.get_model_repository_index(as_json=True)["models"]}
             assert reason in index["add1"]["reason"] and "KIND_GPU" in index["add1"]["reason"], json.dumps(index)
             with pytest.raises(InferenceServerException):

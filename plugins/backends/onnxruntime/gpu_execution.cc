@@ -54,6 +54,7 @@ Status GpuExecution::begin() noexcept {
 void GpuExecution::end() noexcept {
   if (!cuda_) return;
   (void)wait().ok();  // that of a lost device fails, and nothing runs there any more
+  is_copying_ = false;
   scratch_.done();
   cuda_->release_stream(device_, stream_);
   stream_ = nullptr;
@@ -68,7 +69,7 @@ Status GpuExecution::loss() const noexcept {
 Status GpuExecution::explain(Status failure) noexcept {
   // ONNX Runtime tells nobody of its driver's errors. One that lasts is the answer to this call, too.
   Status device = cuda_->call<&CudaDriver::cuStreamSynchronize>(device_, stream_);
-  is_copying_ = false;
+  is_copying_ = !device.ok();
   return device.code() == Code::kUnavailable ? std::move(device) : std::move(failure);
 }
 
@@ -101,8 +102,10 @@ Status GpuExecution::copy_between_devices(const Buffer& to, const Buffer& from) 
 }
 
 Status GpuExecution::wait() noexcept {
-  if (!std::exchange(is_copying_, false)) return {};
-  return cuda_->call<&CudaDriver::cuStreamSynchronize>(device_, stream_);
+  if (!is_copying_) return {};
+  Status done = cuda_->call<&CudaDriver::cuStreamSynchronize>(device_, stream_);
+  is_copying_ = !done.ok();  // end() tries once more, for what is in flight uses buffers of others
+  return done;
 }
 
 Status GpuExecution::bring_texts(Request& request) noexcept {

@@ -130,9 +130,17 @@ Result<Handle<OrtCUDAProviderOptionsV2>> cuda_options(ProviderOptions wanted, in
                                                     api().UpdateCUDAProviderOptions);
 }
 
+/// What could not be loaded and why, without the place in ONNX Runtime that noticed.
+Status without_origin(Status failure) {
+  const std::string_view message = failure.message();
+  const size_t from = message.find("Failed to load library");
+  return from == std::string_view::npos ? std::move(failure)
+                                        : make_status(failure.code(), message.substr(from));
+}
+
 }  // namespace
 
-Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config) noexcept {
+Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config, Log& log) noexcept {
   GpuSettings settings;
   // An instance has its session for itself, so a stream a thread would be streams for nothing.
   settings.cuda["use_ep_level_unified_stream"] = "1";
@@ -156,6 +164,10 @@ Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config) noex
     }
   }
   const auto& optimization = config.optimization();
+  if (optimization.cuda().graphs()) {
+    // A graph has its tensors' addresses in it, and those of requests are never the same.
+    log.warning("model '", config.name(), "': optimization.cuda.graphs has no effect");
+  }
   settings.pinned_inputs =
       !optimization.has_input_pinned_memory() || optimization.input_pinned_memory().enable();
   return settings;
@@ -182,11 +194,12 @@ Status add_gpu(OrtSessionOptions& options, const GpuSettings& settings, int32_t 
 
 Status load_cuda_provider(int32_t device) noexcept {
   auto options = cuda_options({}, device);
-  if (!options.ok()) return std::move(options).status();
+  if (!options.ok()) return without_origin(std::move(options).status());
   // The provider is loaded by either call, which fails with what the loader said.
   Handle<OrtSessionOptions> session;
   ATOLL_RETURN_IF_ERROR(make(session, api().CreateSessionOptions));
-  return check(api().SessionOptionsAppendExecutionProvider_CUDA_V2(session.get(), options->get()));
+  return without_origin(
+      check(api().SessionOptionsAppendExecutionProvider_CUDA_V2(session.get(), options->get())));
 }
 
 }  // namespace atl::ort

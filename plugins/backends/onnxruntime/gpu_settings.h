@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "atoll/log.h"
 #include "atoll/status.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "model_config.pb.h"
@@ -22,8 +23,9 @@ struct GpuSettings {
 };
 
 /// Values that could name a file or an address of this process are refused: a configuration may come from a client.
+/// What has no effect is said in the log.
 /// Errors: INVALID_ARGUMENT names the key, what was found and what was expected.
-Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config) noexcept;
+Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config, Log& log) noexcept;
 
 /// Sessions made with the options run on the device. Errors: those of ONNX Runtime, which names what it could not load.
 Status add_gpu(OrtSessionOptions& options, const GpuSettings& settings, int32_t device) noexcept;

@@ -12,7 +12,10 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-Result<GpuSettings> read(const std::string& config) { return read_gpu_settings(config_of(config)); }
+Result<GpuSettings> read(const std::string& config) {
+  RecordingLog log;
+  return read_gpu_settings(config_of(config), log);
+}
 std::string error(const std::string& config) { return read(config).status().text(); }
 std::string parameter(const std::string& key, const std::string& value) {
   return cat("parameters { key: '", key, "' value { string_value: '", value, "' } } ");
@@ -86,6 +89,12 @@ TEST(GpuSettingsTest, AddressesFilesAndWhatTheInstanceSaysAreNoOptions) {
   }
   EXPECT_THAT(error(accelerator("tensorrt", entry("trt_engine_cache_path", "/tmp"))),
               HasSubstr("'trt_engine_cache_path' is not one of"));
+}
+
+TEST(GpuSettingsTest, GraphsAreSaidToHaveNoEffect) {
+  RecordingLog log;
+  ASSERT_TRUE(read_gpu_settings(config_of("optimization { cuda { graphs: true } }"), log).ok());
+  EXPECT_EQ(log.count(LogLevel::kWarning, "model 'm': optimization.cuda.graphs has no effect"), 1u);
 }
 
 TEST(GpuSettingsTest, PinnedMemoryMayBeUnwanted) {

@@ -58,7 +58,7 @@ Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference
     return make_status(usable.code(), "unable to load model '", config.name(),
                        "', which has instances of KIND_GPU: ", usable.message());
   }
-  auto settings = read_gpu_settings(config);
+  auto settings = read_gpu_settings(config, context_.environment->log());
   if (!settings.ok()) return std::move(settings).status();
   return std::optional(std::move(settings).value());
 }
