@@ -221,8 +221,11 @@ TEST_F(GpuInstanceTest, AFailureOfAnyCallOfTheDriverFailsRequestsAndLeaksNothing
     ask(here, {3, 4}, {30, 40});
     move_to_gpu(there, 0);
     move_to_gpu(there, 1);
+    DeviceSink sink(*memory_, there);
+    sink.before_look = [] { driver().end_failures(); };
     driver().fail_call("*", nth, CudaResult::OUT_OF_MEMORY);
-    Request* both[] = {&there.request(), &here.request()};
+    driver().slow_copies(1'000'000);
+    Request* both[] = {&here.request(), &there.request()};
     for (TestRequest* request : {&there, &here}) request->mark_accepted();
     const Status status = instance_->execute({.requests = both, .total_batch_size = 2});
     driver().end_failures();

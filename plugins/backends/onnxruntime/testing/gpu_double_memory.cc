@@ -87,8 +87,10 @@ OrtStatus* make_value(const OrtMemoryInfo& info, const Description& tensor, void
 std::mutex g_mutex;  // guards the following
 struct Made {
   CudaAddress address;
+  size_t bytes;
   int32_t device;
 };
+std::vector<Made> g_unused;
 std::map<const OrtValue*, Made> g_made;
 std::map<int32_t, std::pair<CudaContext, int>> g_contexts;
 
@@ -146,7 +148,7 @@ OrtStatus* move_to_device(const OrtValue& value, int32_t device, OrtValue** move
   } else {
     std::memcpy(driver().control->memory(address, tensor.bytes + 1), tensor.data, tensor.bytes);
     status = make_value(*info, tensor, reinterpret_cast<void*>(address), moved);
-    if (status == nullptr) g_made[*moved] = {address, device};
+    if (status == nullptr) g_made[*moved] = {address, tensor.bytes, device};
   }
   real_api().ReleaseMemoryInfo(info);
   return status;
@@ -156,7 +158,10 @@ void release_value(OrtValue* value) noexcept {
   {
     std::lock_guard lock(g_mutex);
     if (const auto made = g_made.find(value); made != g_made.end()) {
-      if (make_current(made->second.device)) (void)driver().free(made->second.address);
+      if (void* bytes = driver().control->memory(made->second.address, made->second.bytes)) {
+        std::memset(bytes, 0xdd, made->second.bytes);
+      }
+      g_unused.push_back(made->second);
       g_made.erase(made);
     }
   }
@@ -176,8 +181,15 @@ bool open_device(int32_t device) noexcept {
 
 void close_device(int32_t device) noexcept {
   std::lock_guard lock(g_mutex);
+  if (--g_contexts[device].second == 0) {
+    (void)make_current(device);
+    for (const Made& made : g_unused) {
+      if (made.device == device) (void)driver().free(made.address);
+    }
+    std::erase_if(g_unused, [device](const Made& made) { return made.device == device; });
+    g_contexts.erase(device);
+  }
   (void)driver().release(CudaDevice{device});
-  if (--g_contexts[device].second == 0) g_contexts.erase(device);
 }
 
 void lose_device(int32_t device) noexcept {

@@ -28,7 +28,8 @@ OrtStatus* share(const OrtValue& value, OrtValue** shared) noexcept;
 
 /// A copy of a value of the CPU in new memory of the device, whose context is retained by open_device().
 OrtStatus* move_to_device(const OrtValue& value, int32_t device, OrtValue** moved) noexcept;
-/// Frees what move_to_device() took.
+/// What move_to_device() took is used again at once, as memory of an arena is: other bytes are there. It is freed when the
+/// device is closed.
 void release_value(OrtValue* value) noexcept;
 
 /// Retains the device's context, as a session does. \return false: there is no such device

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ class DeviceSink final : public SinkInterposer {
     return {};
   }
   void send(Response* response, uint32_t flags) noexcept override {
+    if (before_look) before_look();
     for (OutputTensor& output : response->outputs) {
       if (output.buffer.kind != MemoryKind::kGpu) continue;
       Buffer seen{response->arena().allocate(output.buffer.size_bytes, 64), output.buffer.size_bytes};
@@ -50,6 +52,8 @@ class DeviceSink final : public SinkInterposer {
     SinkInterposer::send(response, flags);
   }
   size_t given() const noexcept { return given_.size(); }
+
+  std::function<void()> before_look;  ///< may be null
 
  private:
   Memory& memory_;
