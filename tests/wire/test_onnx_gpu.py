@@ -18,7 +18,7 @@ SETTINGS = ['plugin.shared.use="memory/shared"', "plugin.shared.allow_client_shm
             'plugin.cuda.use="memory/cuda"', f'plugin.cuda.library="{DOUBLE}"', 'plugin.pinned.use="memory/pinned"',
             'plugin.pinned.size="1MiB"']
 ON_GPU = 'backend: "onnxruntime" instance_group [ { kind: KIND_GPU count: 1 gpus: [ 0 ] } ]\n'
-RUNS = (9, 5, 4)  # on the GPU; inputs and outputs of them that were there
+RUNS = (12, 8, 7, 2)  # on the GPU; inputs and outputs of them that were there; replays of a graph
 PAIR = """platform: "ensemble" max_batch_size: 0
 input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ] output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 4 ] } ]
 ensemble_scheduling { step [
@@ -39,6 +39,8 @@ def repository(tmp_path_factory):
     identity = models.onnx_identity(TensorProto.FLOAT, ["batch", "width"])
     models.write_model(folder, "joined", ON_GPU + "max_batch_size: 2 dynamic_batching { preferred_batch_size: [ 2 ] "
                        "max_queue_delay_microseconds: 60000000 }", files={"model.onnx": identity})
+    models.write_model(folder, "graphs", ON_GPU + "optimization { cuda { graphs: true } }",
+                       files={"model.onnx": models.onnx_add(4)})
     models.write_model(folder, "unknown", ON_GPU + "optimization { execution_accelerators { gpu_execution_accelerator "
                        '[ { name: "auto" } ] } }', files={"model.onnx": models.onnx_add(1)})
     return folder
@@ -58,12 +60,12 @@ def server(repository, report):
     driver_report = report.with_name("driver")
     with serve(repository, ATOLL_CUDA_DOUBLE_REPORT=str(driver_report), ATOLL_CUDA_DOUBLE_SLOW_COPY_US="500",
                ATOLL_ONNXRUNTIME_DOUBLE_REPORT=str(report)) as running:
-        for model in ("pair", "anywhere", "on_cpu", "joined"):
+        for model in ("pair", "anywhere", "on_cpu", "joined", "graphs"):
             running.wait_ready(model)
         yield running
     assert driver_report.read_text() == "", "given back, and nothing used wrongly"
     *sessions, counts = report.read_text().splitlines()
-    assert len(sessions) == 4 and all("device_id=0" in session for session in sessions)
+    assert len(sessions) == 5 and all("device_id=0" in session for session in sessions)
     # Clients' tensors there, and what one member of the ensemble gives the other.
     assert tuple(int(count.split("=")[1]) for count in counts.split()) == RUNS, counts
 
@@ -122,6 +124,13 @@ def test_requests_of_host_and_device_are_joined(server, gpu):
         eventually(lambda: len(answers) == 2)
         client.unregister_cuda_shared_memory("j")
     np.testing.assert_array_equal(sorted(answer.tolist() for answer in answers), [[[1, 2, 3]], [[2, 4, 6]]])
+
+
+def test_graphs_answer_for_each_request(server):
+    with server.client() as client:
+        for value in (1, 2, 3):
+            result = client.infer("graphs", [tensor([value, 2, 3, 4])]).as_numpy("OUTPUT0")
+            np.testing.assert_array_equal(result, np.array([value, 2, 3, 4], np.float32) + 4)
 
 
 def test_an_accelerator_that_nobody_knows_is_named(server):

@@ -240,5 +240,80 @@ TEST_F(GpuInstanceTest, AFailureOfAnyCallOfTheDriverFailsRequestsAndLeaksNothing
   EXPECT_TRUE(instance_->ready());
 }
 
+class GpuGraphsTest : public GpuInstanceTest {
+ protected:
+  static constexpr const char* kGraphs =
+      " optimization { cuda { graphs: true graph_spec { batch_size: 1 } graph_spec { batch_size: 2 } } }";
+  void serve_with_graphs() { serve_on_gpu(add_sub_graph(), cat(kAddSubConfig, kGraphs)); }
+};
+
+TEST_F(GpuGraphsTest, BatchesOfTheirSizesAreReplayedOnOtherBytes) {
+  serve_with_graphs();
+  driver().slow_copies(1'000'000);
+  for (int run = 0; run < 3; ++run) {
+    const auto value = static_cast<float>(run);
+    TestRequest here, there, pair, more;
+    ask(here, {value, 2}, {10, 20});
+    ask(there, {1, value}, {10, 20});
+    move_to_gpu(there, 0);
+    ask(pair, {1, 2, 3, value}, {1, 1, 1, 1});
+    ask(more, {1, 2, 3, value, 5, 6}, {1, 1, 1, 1, 1, 1});
+    DeviceSink sink(*memory_, there);
+    execute({&here});
+    execute({&there});
+    execute({&pair});
+    execute({&more});
+    EXPECT_THAT(sums(here), ElementsAre(value + 10, 22));
+    EXPECT_THAT(sums(there), ElementsAre(11, value + 20));
+    EXPECT_THAT(differences(there), ElementsAre(-9, value - 20));
+    EXPECT_THAT(sums(pair), ElementsAre(2, 3, 4, value + 1));
+    EXPECT_THAT(differences(more), ElementsAre(0, 1, 2, value - 1, 4, 5)) << "which has no graph";
+    EXPECT_EQ(ort_double().counts().replays, 3u * static_cast<uint64_t>(run) + 1)
+        << "there, and what was there before";
+  }
+}
+
+TEST_F(GpuGraphsTest, EachSetOfOutputsHasItsOwn) {
+  serve_with_graphs();
+  for (int run = 0; run < 2; ++run) {
+    for (const char* output : {"OUTPUT0", "OUTPUT1"}) {
+      TestRequest request;
+      add_pair(request, {1, 2}, {10, 20});
+      request.add_output(output);
+      execute({&request});
+      const float sign = output == std::string("OUTPUT0") ? 1.0f : -1.0f;
+      EXPECT_THAT(values_of<float>(output_bytes(request, output)), ElementsAre(1 + sign * 10, 2 + sign * 20));
+    }
+  }
+  EXPECT_EQ(ort_double().counts().replays, 2u);
+}
+
+TEST_F(GpuGraphsTest, ARunThatCanNotBeRecordedIsDoneWithout) {
+  serve_with_graphs();
+  ort_double().refuse_graphs();
+  for (int run = 0; run < 2; ++run) {
+    TestRequest request;
+    ask(request, {1, 2}, {10, 20});
+    execute({&request});
+    EXPECT_THAT(sums(request), ElementsAre(11, 22));
+    EXPECT_THAT(differences(request), ElementsAre(-9, -18));
+  }
+  EXPECT_EQ(
+      log_.count(LogLevel::kWarning,
+                 "unable to record CUDA graph for 'm', it is run without: the stream can not be captured"),
+      1u);
+}
+
+TEST_F(GpuGraphsTest, AModelThatCanNotBeRecordedIsRunWithout) {
+  ort_double().refuse_graphs();
+  serve_with_graphs();
+  EXPECT_EQ(log_.count(LogLevel::kWarning, "unable to record CUDA graph for 'm', it is run without: "), 1u);
+  TestRequest request;
+  ask(request, {1, 2}, {10, 20});
+  execute({&request});
+  EXPECT_THAT(sums(request), ElementsAre(11, 22));
+  EXPECT_EQ(ort_double().counts(), (Counts{1, 0, 0}));
+}
+
 }  // namespace
 }  // namespace atl::ort::test

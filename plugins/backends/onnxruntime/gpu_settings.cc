@@ -138,9 +138,27 @@ Status without_origin(Status failure) {
                                         : make_status(failure.code(), message.substr(from));
 }
 
+/// Those of graph_spec, or else those that batches mostly have. A model that does not batch has runs of size 1.
+std::set<uint32_t> graph_sizes_of(const inference::ModelConfig& config) {
+  std::set<uint32_t> sizes;
+  const auto add = [&](int32_t size) {
+    if (size <= std::max(config.max_batch_size(), 1)) sizes.insert(static_cast<uint32_t>(std::max(size, 1)));
+  };
+  for (const auto& spec : config.optimization().cuda().graph_spec()) add(spec.batch_size());
+  if (!sizes.empty()) return sizes;
+  add(1);
+  add(config.max_batch_size());
+  if (config.has_dynamic_batching()) {
+    for (int32_t size : config.dynamic_batching().preferred_batch_size()) add(size);
+  } else {
+    for (int32_t size : {2, 3, 4, 6, 8, 12, 16}) add(size);
+  }
+  return sizes;
+}
+
 }  // namespace
 
-Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config, Log& log) noexcept {
+Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config) noexcept {
   GpuSettings settings;
   // An instance has its session for itself, so a stream a thread would be streams for nothing.
   settings.cuda["use_ep_level_unified_stream"] = "1";
@@ -164,10 +182,7 @@ Result<GpuSettings> read_gpu_settings(const inference::ModelConfig& config, Log&
     }
   }
   const auto& optimization = config.optimization();
-  if (optimization.cuda().graphs()) {
-    // A graph has its tensors' addresses in it, and those of requests are never the same.
-    log.warning("model '", config.name(), "': optimization.cuda.graphs has no effect");
-  }
+  if (optimization.cuda().graphs()) settings.graph_sizes = graph_sizes_of(config);
   settings.pinned_inputs =
       !optimization.has_input_pinned_memory() || optimization.input_pinned_memory().enable();
   return settings;
@@ -187,7 +202,9 @@ Status add_gpu(OrtSessionOptions& options, const GpuSettings& settings, int32_t 
       return make_status(status.code(), "gpu_execution_accelerator 'tensorrt': ", status.message());
     }
   }
-  auto cuda = cuda_options(settings.cuda, device);
+  ProviderOptions wanted = settings.cuda;
+  if (!settings.graph_sizes.empty()) wanted["enable_cuda_graph"] = "1";
+  auto cuda = cuda_options(std::move(wanted), device);
   if (!cuda.ok()) return std::move(cuda).status();
   return check(api().SessionOptionsAppendExecutionProvider_CUDA_V2(&options, cuda->get()));
 }

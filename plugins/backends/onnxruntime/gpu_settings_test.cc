@@ -8,14 +8,12 @@
 namespace atl::ort::test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-Result<GpuSettings> read(const std::string& config) {
-  RecordingLog log;
-  return read_gpu_settings(config_of(config), log);
-}
+Result<GpuSettings> read(const std::string& config) { return read_gpu_settings(config_of(config)); }
 std::string error(const std::string& config) { return read(config).status().text(); }
 std::string parameter(const std::string& key, const std::string& value) {
   return cat("parameters { key: '", key, "' value { string_value: '", value, "' } } ");
@@ -91,10 +89,17 @@ TEST(GpuSettingsTest, AddressesFilesAndWhatTheInstanceSaysAreNoOptions) {
               HasSubstr("'trt_engine_cache_path' is not one of"));
 }
 
-TEST(GpuSettingsTest, GraphsAreSaidToHaveNoEffect) {
-  RecordingLog log;
-  ASSERT_TRUE(read_gpu_settings(config_of("optimization { cuda { graphs: true } }"), log).ok());
-  EXPECT_EQ(log.count(LogLevel::kWarning, "model 'm': optimization.cuda.graphs has no effect"), 1u);
+TEST(GpuSettingsTest, GraphsAreForTheSizesThatAreSaidOrUsual) {
+  const auto sizes = [](const std::string& rest) { return read(rest)->graph_sizes; };
+  const std::string graphs = "optimization { cuda { graphs: true } } ";
+  EXPECT_THAT(sizes("max_batch_size: 8"), testing::IsEmpty());
+  EXPECT_THAT(sizes(graphs), ElementsAre(1));
+  EXPECT_THAT(sizes(graphs + "max_batch_size: 7"), ElementsAre(1, 2, 3, 4, 6, 7));
+  EXPECT_THAT(sizes(graphs + "max_batch_size: 8 dynamic_batching { preferred_batch_size: [ 4, 5 ] }"),
+              ElementsAre(1, 4, 5, 8));
+  EXPECT_THAT(sizes("max_batch_size: 8 optimization { cuda { graphs: true graph_spec { batch_size: 3 } "
+                    "graph_spec { batch_size: 9 } } }"),
+              ElementsAre(3));
 }
 
 TEST(GpuSettingsTest, PinnedMemoryMayBeUnwanted) {

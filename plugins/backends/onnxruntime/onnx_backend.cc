@@ -58,7 +58,7 @@ Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference
     return make_status(usable.code(), "unable to load model '", config.name(),
                        "', which has instances of KIND_GPU: ", usable.message());
   }
-  auto settings = read_gpu_settings(config, context_.environment->log());
+  auto settings = read_gpu_settings(config);
   if (!settings.ok()) return std::move(settings).status();
   return std::optional(std::move(settings).value());
 }
@@ -66,7 +66,7 @@ Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference
 /// Where there are instances on the CPU, the session that they share; else that of the first instance.
 Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& config,
                                              const SessionSettings& settings,
-                                             const std::optional<GpuSettings>& gpu_settings,
+                                             std::optional<GpuSettings>& gpu_settings,
                                              const std::string& path) const {
   FirstSession first;
   const bool all_on_gpus =
@@ -74,10 +74,9 @@ Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& confi
         return group.kind() == Group::KIND_GPU && group.gpus_size() != 0;
       });
   if (all_on_gpus) first.device = config.instance_group(0).gpus(0);
-  std::optional<GpuPlace> place;
-  if (all_on_gpus) place.emplace(GpuPlace{*gpu_settings, *first.device});
-  auto session =
-      open_session(*context_.environment, settings, config.name(), path, place ? &*place : nullptr);
+  auto session = all_on_gpus ? open_on_gpu(*context_.environment, settings, config.name(), path,
+                                           *gpu_settings, *first.device)
+                             : open_session(*context_.environment, settings, config.name(), path);
   if (!session.ok()) return std::move(session).status();
   first.session = std::move(session).value();
   return first;

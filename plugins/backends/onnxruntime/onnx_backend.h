@@ -27,8 +27,7 @@ class OnnxBackend final : public Backend {
  private:
   Result<std::optional<GpuSettings>> gpu_settings_for(const inference::ModelConfig& config) const;
   Result<FirstSession> open_first(const inference::ModelConfig& config, const SessionSettings& settings,
-                                  const std::optional<GpuSettings>& gpu_settings,
-                                  const std::string& path) const;
+                                  std::optional<GpuSettings>& gpu_settings, const std::string& path) const;
 
   BackendContext context_;
   SessionDefaults defaults_;

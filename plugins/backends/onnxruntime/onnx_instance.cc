@@ -47,7 +47,7 @@ Status gpu_buffer(std::string_view output) {
 OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
                            std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                            Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter,
-                           std::unique_ptr<GpuExecution> gpu) noexcept
+                           std::unique_ptr<GpuExecution> gpu, std::unique_ptr<GpuGraphs> graphs) noexcept
     : clock_(*context.clock),
       plan_(std::move(plan)),
       session_(std::move(session)),
@@ -55,7 +55,8 @@ OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const 
       memory_info_(std::move(memory_info)),
       scratch_(context.scratch, context.scratch_keep_bytes),
       responder_(reporter, plan_->decoupled),
-      gpu_(std::move(gpu)) {}
+      gpu_(std::move(gpu)),
+      graphs_(std::move(graphs)) {}
 
 std::string OnnxInstance::unready_reason() const {
   return gpu_ == nullptr ? std::string() : std::string(gpu_->loss().message());
@@ -89,6 +90,7 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   scratch_.done();
   if (gpu_ != nullptr) gpu_->end();
+  if (graphs_ != nullptr) graphs_->done();
   responder_.finish(times);
   return {};
 }
@@ -321,7 +323,7 @@ Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
               shape_.size(), to_onnx(plan.datatype));
 }
 
-Status OnnxInstance::run() noexcept {
+void OnnxInstance::list_tensors() noexcept {
   input_names_.clear();
   input_values_.clear();
   output_names_.clear();
@@ -334,11 +336,20 @@ Status OnnxInstance::run() noexcept {
     output_names_.push_back(output.plan->name.c_str());
     output_values_.push_back(output.value.get());
   }
+}
+
+Status OnnxInstance::run() noexcept {
+  list_tensors();
   if (outputs_.empty()) return {};
+  if (graphs_ != nullptr && graphs_->is_wanted(group_weight_) && describe_graph()) return run_with_graph();
+  return run_plain();
+}
+
+Status OnnxInstance::run_plain() noexcept {
   if (gpu_ != nullptr && has_output_to_make_on_gpu()) return run_bound();
-  Status status = check(api().Run(session_.get(), run_options_.get(), input_names_.data(),
-                                  input_values_.data(), input_values_.size(), output_names_.data(),
-                                  output_names_.size(), output_values_.data()));
+  Status status = check(api().Run(session_.get(), run_options(), input_names_.data(), input_values_.data(),
+                                  input_values_.size(), output_names_.data(), output_names_.size(),
+                                  output_values_.data()));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     // Where there was no value ONNX Runtime has made one.
     if (outputs_[i].value == nullptr) outputs_[i].value.reset(output_values_[i]);

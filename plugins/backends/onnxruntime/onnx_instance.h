@@ -8,6 +8,7 @@
 #include "atoll/backend.h"
 #include "atoll/backend/responder.h"
 #include "backends/onnxruntime/gpu_execution.h"
+#include "backends/onnxruntime/gpu_graphs.h"
 #include "backends/onnxruntime/onnx_model.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "backends/onnxruntime/result_tensor.h"
@@ -30,7 +31,8 @@ class OnnxInstance final : public BackendInstance {
   OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
                std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter,
-               std::unique_ptr<GpuExecution> gpu = nullptr) noexcept;
+               std::unique_ptr<GpuExecution> gpu = nullptr,
+               std::unique_ptr<GpuGraphs> graphs = nullptr) noexcept;
 
   Status execute(const Batch& batch) noexcept override;
   bool ready() const noexcept override { return gpu_ == nullptr || gpu_->loss().ok(); }
@@ -72,9 +74,18 @@ class OnnxInstance final : public BackendInstance {
   size_t position_of(const OutputPlan& plan) const noexcept;
   OutputTensor* add_output(const OutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
                            uint64_t size_bytes) noexcept;
+  void list_tensors() noexcept;
   Status run() noexcept;
+  Status run_plain() noexcept;
+  Status run_with_graph() noexcept;
   bool has_output_to_make_on_gpu() const noexcept;
   Status run_bound() noexcept;
+  const OrtRunOptions* run_options() const noexcept {
+    return graphs_ == nullptr ? run_options_.get() : graphs_->plain_options();
+  }
+  bool describe_graph() noexcept;
+  Status run_graph(bool* ran) noexcept;
+  Status run_on(const GpuGraph& graph) noexcept;
 
   void deliver(const BoundOutput& bound) noexcept;
   Status copy_late(const BoundOutput& bound) noexcept;
@@ -92,6 +103,7 @@ class OnnxInstance final : public BackendInstance {
   Scratch scratch_;
   backends::BatchResponder responder_;
   std::unique_ptr<GpuExecution> gpu_;  ///< null: on the CPU
+  std::unique_ptr<GpuGraphs> graphs_;  ///< null: there are none
 
   // Of the batch at hand; members so that their memory is kept.
   std::vector<uint32_t> pending_, group_, rest_;
@@ -104,6 +116,9 @@ class OnnxInstance final : public BackendInstance {
   std::vector<const OrtValue*> input_values_;
   std::vector<OrtValue*> output_values_;
   std::vector<bool> outputs_on_gpu_;
+  std::vector<int64_t> graph_key_;
+  std::vector<GraphTensor> graph_tensors_;
+  std::vector<std::vector<int64_t>> graph_shapes_;  ///< of outputs
   ResultTensor result_;
   bool result_on_gpu_ = false;
   std::vector<int64_t> shape_;

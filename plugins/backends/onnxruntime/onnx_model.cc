@@ -133,6 +133,21 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
   return session;
 }
 
+Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
+                                       const std::string& log_id, const std::string& path,
+                                       GpuSettings& gpu_settings, int32_t device) noexcept {
+  const GpuPlace place{gpu_settings, device};
+  auto session = open_session(environment, settings, log_id, path, &place);
+  if (session.ok() || gpu_settings.graph_sizes.empty()) return session;
+  gpu_settings.graph_sizes.clear();
+  auto without = open_session(environment, settings, log_id, path, &place);
+  if (without.ok()) {
+    environment.log().warning("unable to record CUDA graph for '", log_id,
+                              "', it is run without: ", session.status().message());
+  }
+  return without;
+}
+
 OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings,
                      std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
                      FirstSession first) noexcept
@@ -167,8 +182,8 @@ Result<std::shared_ptr<OrtSession>> OnnxModel::session_on_gpu(int32_t device) no
   if (first_on_gpu_.session != nullptr && first_on_gpu_.device == device) {
     return std::shared_ptr<OrtSession>(std::move(first_on_gpu_.session));
   }
-  const GpuPlace place{*gpu_settings_, device};
-  auto session = open_session(*context_.environment, settings_, plan_->model_name, path_, &place);
+  auto session =
+      open_on_gpu(*context_.environment, settings_, plan_->model_name, path_, *gpu_settings_, device);
   if (!session.ok()) return std::move(session).status();
   std::lock_guard lock(mutex_);
   ++sessions_on_gpu_[device];
@@ -200,11 +215,18 @@ Result<std::unique_ptr<BackendInstance>> OnnxModel::create_on_gpu(const Instance
   auto gpu = GpuExecution::make(*context_.gpus, spec.device_id, **session, plan_->outputs.size(),
                                 context_.scratch_keep_bytes);
   if (!gpu.ok()) return std::move(gpu).status();
+  std::unique_ptr<GpuGraphs> graphs;
+  if (!gpu_settings_->graph_sizes.empty()) {
+    auto made = GpuGraphs::make(*context_.gpus, spec.device_id, gpu_settings_->graph_sizes,
+                                context_.environment->log());
+    if (!made.ok()) return std::move(made).status();
+    graphs = std::move(made).value();
+  }
   BackendContext context = context_;
   if (gpu_settings_->pinned_inputs) context.scratch = &context_.gpus->pinned_memory();
-  return std::unique_ptr<BackendInstance>(new OnnxInstance(context, plan_, std::move(session).value(),
-                                                           std::move(options).value(), std::move(memory_info),
-                                                           spec.reporter, std::move(gpu).value()));
+  return std::unique_ptr<BackendInstance>(
+      new OnnxInstance(context, plan_, std::move(session).value(), std::move(options).value(),
+                       std::move(memory_info), spec.reporter, std::move(gpu).value(), std::move(graphs)));
 }
 
 Result<std::unique_ptr<BackendInstance>> OnnxModel::create_instance(const InstanceSpec& spec) noexcept {

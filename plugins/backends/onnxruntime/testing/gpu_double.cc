@@ -32,6 +32,10 @@ struct State {
   std::mutex mutex;
   std::map<const OrtSessionOptions*, Options> appended;
   std::map<const OrtSession*, int32_t> sessions;
+  std::map<const OrtRunOptions*, std::string> graph_ids;
+  /// What is recorded, by session and number: the addresses of all tensors. Sessions without graphs are not in it.
+  std::map<const OrtSession*, std::map<std::string, std::vector<const void*>>> recorded;
+  bool refuses_graphs = false;
   std::string report;
   std::string load_failure;
   GpuDouble::Counts counts;
@@ -94,6 +98,15 @@ OrtStatus* ORT_API_CALL create_session(const OrtEnv* env, const char* path, cons
     *out = nullptr;
     return failure("CUDA failure 101: invalid device ordinal");
   }
+  if (appended->second.contains("enable_cuda_graph")) {
+    if (state().refuses_graphs) {
+      close_device(device);
+      real_api().ReleaseSession(*out);
+      *out = nullptr;
+      return failure("This session cannot use the graph capture feature");
+    }
+    state().recorded[*out];
+  }
   state().sessions[*out] = device;
   std::string line = "session";
   for (const auto& [key, value] : appended->second) line += " " + key + "=" + value;
@@ -107,6 +120,7 @@ void ORT_API_CALL release_session(OrtSession* session) noexcept {
     if (const auto found = state().sessions.find(session); found != state().sessions.end()) {
       close_device(found->second);
       state().sessions.erase(found);
+      state().recorded.erase(session);
     }
   }
   real_api().ReleaseSession(session);
@@ -158,6 +172,45 @@ void count(const std::vector<View>& inputs, const std::vector<View>& outputs) {
   state().counts.outputs += static_cast<uint64_t>(std::ranges::count_if(outputs, &View::on_device));
 }
 
+OrtStatus* ORT_API_CALL add_run_entry(OrtRunOptions* options, const char* key, const char* value) noexcept {
+  if (std::strcmp(key, "gpu_graph_id") == 0) {
+    std::lock_guard lock(state().mutex);
+    state().graph_ids[options] = value;
+  }
+  return real_api().AddRunConfigEntry(options, key, value);
+}
+void ORT_API_CALL release_run_options(OrtRunOptions* options) noexcept {
+  {
+    std::lock_guard lock(state().mutex);
+    state().graph_ids.erase(options);
+  }
+  real_api().ReleaseRunOptions(options);
+}
+
+/// A session with graphs records the first run of a number, and replays it on the same addresses, whatever it is given.
+OrtStatus* check_graph(const OrtSession* session, const OrtRunOptions* options, const OrtValue* const* inputs,
+                       size_t input_count, OrtValue* const* outputs, size_t output_count) {
+  std::lock_guard lock(state().mutex);
+  const auto graphs = state().recorded.find(session);
+  if (graphs == state().recorded.end()) return nullptr;
+  const std::string id = state().graph_ids[options];
+  if (id == "-1") return nullptr;
+  std::vector<const void*> addresses;
+  std::vector<const OrtValue*> values(inputs, inputs + input_count);
+  values.insert(values.end(), outputs, outputs + output_count);
+  for (const OrtValue* value : values) {
+    if (value == nullptr || !is_on_device(*value)) return failure("a graph needs its tensors on the device");
+    void* data = nullptr;
+    if (OrtStatus* status = real_api().GetTensorMutableData(const_cast<OrtValue*>(value), &data))
+      return status;
+    addresses.push_back(data);
+  }
+  if (state().refuses_graphs) return failure("the stream can not be captured");
+  const auto [known, is_new] = graphs->second.emplace(id, addresses);
+  if (!is_new) ++state().counts.replays;
+  return known->second == addresses ? nullptr : failure("a graph is replayed on other tensors");
+}
+
 OrtStatus* open_views(const OrtValue* const* values, size_t count, int32_t device, std::vector<View>& views,
                       std::vector<OrtValue*>& opened) {
   for (size_t i = 0; i < count; ++i) {
@@ -174,6 +227,8 @@ OrtStatus* ORT_API_CALL run(OrtSession* session, const OrtRunOptions* options, c
   const int32_t device = device_of_session(session);
   if (device != kNoDevice) {
     if (OrtStatus* status = begin_run(device)) return status;
+    if (OrtStatus* status = check_graph(session, options, inputs, input_count, outputs, output_count))
+      return status;
   }
   std::vector<View> input_views, output_views;
   std::vector<OrtValue*> used, made;
@@ -327,15 +382,20 @@ void forget() {
   state().load_failure.clear();
   state().counts = {};
   state().lose_in = 0;
+  state().refuses_graphs = false;
+}
+void refuse_graphs() {
+  std::lock_guard lock(state().mutex);
+  state().refuses_graphs = true;
 }
 
 void ORT_API_CALL release_environment(OrtEnv* env) noexcept {
   if (const char* path = std::getenv("ATOLL_ONNXRUNTIME_DOUBLE_REPORT")) {
     if (std::FILE* file = std::fopen(path, "a")) {
       const GpuDouble::Counts seen = counts();
-      std::fprintf(file, "%sruns=%lu inputs=%lu outputs=%lu\n", sessions(),
+      std::fprintf(file, "%sruns=%lu inputs=%lu outputs=%lu replays=%lu\n", sessions(),
                    static_cast<unsigned long>(seen.runs), static_cast<unsigned long>(seen.inputs),
-                   static_cast<unsigned long>(seen.outputs));
+                   static_cast<unsigned long>(seen.outputs), static_cast<unsigned long>(seen.replays));
       std::fclose(file);
     }
   }
@@ -353,6 +413,8 @@ OrtApi make_table() {
   table.CreateSession = &create_session;
   table.ReleaseSession = &release_session;
   table.Run = &run;
+  table.AddRunConfigEntry = &add_run_entry;
+  table.ReleaseRunOptions = &release_run_options;
   table.CreateIoBinding = &create_binding;
   table.ReleaseIoBinding = &release_binding;
   table.BindInput = &bind_input;
@@ -390,6 +452,6 @@ extern "C" __attribute__((visibility("default"))) const OrtApiBase* ORT_API_CALL
 extern "C" __attribute__((visibility("default"))) const atl::ort::test::GpuDouble*
 atoll_onnxruntime_double() {
   using namespace atl::ort::test;
-  static const GpuDouble made{&sessions, &counts, &lose_in_run, &fail_loading, &forget};
+  static const GpuDouble made{&sessions, &counts, &lose_in_run, &fail_loading, &refuse_graphs, &forget};
   return &made;
 }

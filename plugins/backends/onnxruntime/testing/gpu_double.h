@@ -17,6 +17,7 @@ struct GpuDouble {
     uint64_t runs = 0;
     uint64_t inputs = 0;
     uint64_t outputs = 0;
+    uint64_t replays = 0;  ///< runs of a graph that was there
     bool operator==(const Counts&) const = default;
   };
   Counts (*counts)();
@@ -24,6 +25,8 @@ struct GpuDouble {
   void (*lose_device)(uint64_t nth);
   /// The provider can not be loaded, for this reason; empty: it can.
   void (*fail_loading)(const char* reason);
+  /// Sessions with graphs can not be made, and those that are there record none.
+  void (*refuse_graphs)();
   /// Nothing has been counted, nothing is to fail.
   void (*forget)();
 };
