@@ -1,11 +1,13 @@
 #include "backends/onnxruntime/onnx_backend.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "backends/common/config_view.h"
 #include "backends/common/model_file.h"
 #include "backends/onnxruntime/autofill.h"
+#include "backends/onnxruntime/gpu_source.h"
 
 namespace atl::ort {
 namespace {
@@ -36,11 +38,60 @@ SessionSettings settings_for_inspection() {
   return settings;
 }
 
+using Group = inference::ModelInstanceGroup;
+
+bool has_group(const inference::ModelConfig& config, Group::Kind kind) {
+  return std::ranges::any_of(config.instance_group(),
+                             [kind](const Group& group) { return group.kind() == kind; });
+}
+
 }  // namespace
+
+/// Nothing: no instance is for a GPU.
+Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference::ModelConfig& config) const {
+  if (!has_group(config, Group::KIND_GPU)) {
+    if (config.optimization().execution_accelerators().gpu_execution_accelerator_size() != 0) {
+      context_.environment->log().warning("model '", config.name(),
+                                          "': gpu_execution_accelerator is ignored, the model runs on CPU");
+    }
+    return std::optional<GpuSettings>();
+  }
+  Status usable = context_.gpus == nullptr ? make_status(Code::kUnavailable, "no plugin provides GPUs")
+                                           : context_.gpus->usable();
+  if (!usable.ok()) {
+    return make_status(usable.code(), "unable to load model '", config.name(),
+                       "', which has instances of KIND_GPU: ", usable.message());
+  }
+  auto settings = read_gpu_settings(config);
+  if (!settings.ok()) return std::move(settings).status();
+  return std::optional(std::move(settings).value());
+}
+
+/// Where there are instances on the CPU, the session that they share; else that of the first instance.
+Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& config,
+                                             const SessionSettings& settings,
+                                             std::optional<GpuSettings>& gpu_settings,
+                                             const std::string& path) const {
+  FirstSession first;
+  const bool all_on_gpus =
+      gpu_settings && std::ranges::all_of(config.instance_group(), [](const Group& group) {
+        return group.kind() == Group::KIND_GPU && group.gpus_size() != 0;
+      });
+  if (all_on_gpus) first.device = config.instance_group(0).gpus(0);
+  auto session = all_on_gpus ? open_on_gpu(*context_.environment, settings, config.name(), path,
+                                           *gpu_settings, *first.device)
+                             : open_session(*context_.environment, settings, config.name(), path);
+  if (!session.ok()) return std::move(session).status();
+  first.session = std::move(session).value();
+  return first;
+}
 
 BackendTraits OnnxBackend::traits() const noexcept {
   BackendTraits traits;
-  traits.preferred_groups = {{InstanceKind::kCpu, 0, {}}};
+  if (context_.gpus != nullptr && context_.gpus->usable().ok()) {
+    traits.preferred_groups.push_back({InstanceKind::kGpu, 0, {}});
+  }
+  traits.preferred_groups.push_back({InstanceKind::kCpu, 0, {}});
   return traits;
 }
 
@@ -69,9 +120,11 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   if (!settings.ok()) return std::move(settings).status();
   auto file = find_onnx_file(source.version_directory, config.default_model_filename());
   if (!file.ok()) return std::move(file).status();
-  auto session = open_session(*context_.environment, *settings, config.name(), file->path);
-  if (!session.ok()) return std::move(session).status();
-  auto signature = read_signature(**session);
+  auto gpu_settings = gpu_settings_for(config);
+  if (!gpu_settings.ok()) return std::move(gpu_settings).status();
+  auto first = open_first(config, *settings, *gpu_settings, file->path);
+  if (!first.ok()) return std::move(first).status();
+  auto signature = read_signature(*first->session);
   if (!signature.ok()) return std::move(signature).status();
   Status fits = check_against_model(config, *signature);
   auto plan = fits.ok() ? make_plan(config, *signature) : Result<ModelPlan>(std::move(fits));
@@ -79,9 +132,9 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
     return make_status(plan.status().code(), "unable to load model '", config.name(), "', ",
                        plan.status().message());
   }
-  return std::unique_ptr<BackendModel>(new OnnxModel(context_, std::move(plan).value(),
-                                                     std::move(settings).value(), std::move(file->path),
-                                                     file->size_bytes, std::move(session).value()));
+  return std::unique_ptr<BackendModel>(new OnnxModel(
+      context_, std::move(plan).value(), std::move(settings).value(), std::move(gpu_settings).value(),
+      std::move(file->path), file->size_bytes, std::move(first).value()));
 }
 
 }  // namespace atl::ort

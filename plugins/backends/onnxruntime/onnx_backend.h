@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "atoll/backend.h"
 #include "backends/onnxruntime/environment.h"
@@ -23,6 +25,10 @@ class OnnxBackend final : public Backend {
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:
+  Result<std::optional<GpuSettings>> gpu_settings_for(const inference::ModelConfig& config) const;
+  Result<FirstSession> open_first(const inference::ModelConfig& config, const SessionSettings& settings,
+                                  std::optional<GpuSettings>& gpu_settings, const std::string& path) const;
+
   BackendContext context_;
   SessionDefaults defaults_;
 };

@@ -215,15 +215,26 @@ TEST_F(OnnxBackendTest, ABatchOutputWithoutAPlaceInItsSourceIsRefused) {
             "its source input 'INPUT0' with shape [-1,2] has a dimension");
 }
 
-TEST_F(OnnxBackendTest, AGpuInstanceIsRefused) {
+TEST_F(OnnxBackendTest, WithoutGpusAnInstanceOnOneIsRefused) {
   write(fp32_identity());
+  EXPECT_EQ(load(cat(kConfig, " instance_group { kind: KIND_GPU }")).text(),
+            "unable to load model 'm', which has instances of KIND_GPU: no plugin provides GPUs");
   ASSERT_TRUE(load(kConfig).ok());
   InstanceSpec spec;
   spec.name = "m_0_0";
   spec.kind = InstanceKind::kGpu;
   auto instance = model_->create_instance(spec);
-  EXPECT_EQ(instance.status().text(),
-            "instance 'm_0_0': found KIND_GPU, expected KIND_CPU: this backend runs on CPU");
+  EXPECT_EQ(instance.status().text(), "instance 'm_0_0' is of KIND_GPU: no plugin provides GPUs");
+  ASSERT_EQ(backend_.traits().preferred_groups.size(), 1u);
+  EXPECT_EQ(backend_.traits().preferred_groups[0].kind, InstanceKind::kCpu);
+}
+
+TEST_F(OnnxBackendTest, AnAcceleratorOfGpusIsForInstancesThere) {
+  write(fp32_identity());
+  EXPECT_TRUE(load(cat(kConfig, R"(optimization {
+    execution_accelerators { gpu_execution_accelerator { name: 'tensorrt' } } })"))
+                  .ok());
+  EXPECT_EQ(log_.count(LogLevel::kWarning, "gpu_execution_accelerator"), 1u);
 }
 
 TEST_F(OnnxBackendTest, MemoryIsAtLeastTheFile) {

@@ -33,6 +33,11 @@ const backends::BatchInput& batch_input_of(const ModelPlan& model, const InputPl
   return model.batch_inputs[static_cast<size_t>(input.batch_input)];
 }
 
+bool has_gpu_buffer(const InputTensor& input) {
+  return std::ranges::any_of(input.buffers,
+                             [](const Buffer& buffer) { return buffer.kind == MemoryKind::kGpu; });
+}
+
 Status gpu_buffer(std::string_view output) {
   return invalid_argument("output '", output, "': found a buffer in GPU memory, expected CPU memory");
 }
@@ -41,16 +46,24 @@ Status gpu_buffer(std::string_view output) {
 
 OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
                            std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
-                           Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter) noexcept
+                           Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter,
+                           std::unique_ptr<GpuExecution> gpu, std::unique_ptr<GpuGraphs> graphs) noexcept
     : clock_(*context.clock),
       plan_(std::move(plan)),
       session_(std::move(session)),
       run_options_(std::move(run_options)),
       memory_info_(std::move(memory_info)),
       scratch_(context.scratch, context.scratch_keep_bytes),
-      responder_(reporter, plan_->decoupled) {}
+      responder_(reporter, plan_->decoupled),
+      gpu_(std::move(gpu)),
+      graphs_(std::move(graphs)) {}
+
+std::string OnnxInstance::unready_reason() const {
+  return gpu_ == nullptr ? std::string() : std::string(gpu_->loss().message());
+}
 
 Status OnnxInstance::execute(const Batch& batch) noexcept {
+  if (gpu_ != nullptr) ATOLL_RETURN_IF_ERROR(gpu_->begin());
   ExecutionTimes times;
   times.execute_start_ns = clock_.now_ns();
   responder_.begin(batch);
@@ -59,7 +72,10 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   pending_.clear();
   alone_ = 0;
   for (uint32_t i = 0; i < responder_.size(); ++i) {
-    Status status = check_request(*plan_, responder_.request(i), check_elements);
+    Status status = gpu_ == nullptr ? Status() : gpu_->bring_texts(responder_.request(i));
+    if (status.ok()) {
+      status = check_request(*plan_, responder_.request(i), check_elements, gpu_ != nullptr);
+    }
     if (status.ok()) {
       pending_.push_back(i);
     } else {
@@ -73,6 +89,8 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   scratch_.done();
+  if (gpu_ != nullptr) gpu_->end();
+  if (graphs_ != nullptr) graphs_->done();
   responder_.finish(times);
   return {};
 }
@@ -120,9 +138,13 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
       status = make_status(status.code(), "model '", plan_->model_name, "': ", status.message());
     }
   }
+  if (!status.ok() && gpu_ != nullptr) status = gpu_->explain(std::move(status));
   if (status.ok()) {
     for (const BoundOutput& output : outputs_) deliver(output);
-  } else if (group_.size() > 1) {
+    if (gpu_ != nullptr) {
+      if (Status copied = gpu_->wait(); !copied.ok()) fail_group(copied);
+    }
+  } else if (group_.size() > 1 && (gpu_ == nullptr || gpu_->loss().ok())) {
     split_group();
   } else {
     fail_group(status);
@@ -148,11 +170,14 @@ Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) no
         bound.size_bytes > kMaxBytes) {
       return too_large(plan.name);
     }
+    if (gpu_ != nullptr) bound.on_gpu = bound.on_gpu || has_gpu_buffer(input);
   }
   if (plan.ragged) bound.shape[0] = elements;
-  bound.in_place = bound.size_bytes == 0 ||
-                   (group_.size() == 1 && first.buffers.size() == 1 && plan.datatype != DataType::kBytes &&
-                    is_aligned(first.buffers[0].data, plan.datatype));
+  bound.on_gpu = bound.on_gpu && bound.size_bytes != 0;
+  bound.in_place =
+      bound.size_bytes == 0 ||
+      (group_.size() == 1 && first.buffers.size() == 1 && plan.datatype != DataType::kBytes &&
+       (bound.on_gpu ? gpu_->is_usable(first.buffers[0]) : is_aligned(first.buffers[0].data, plan.datatype)));
   return {};
 }
 
@@ -166,32 +191,32 @@ Status OnnxInstance::describe_batch_input(const InputPlan& plan, BoundInput& bou
 }
 
 Status OnnxInstance::bind_inputs() noexcept {
-  uint64_t gathered_bytes = 0;
+  uint64_t gathered_bytes[] = {0, 0};  // with the CPU, on the GPU
   for (const InputPlan& plan : plan_->inputs) {
     bool made = plan.batch_input >= 0;
     if (!made && members_[0]->find_input(plan.name) == nullptr) continue;
     BoundInput& bound = inputs_.emplace_back();
     ATOLL_RETURN_IF_ERROR(made ? describe_batch_input(plan, bound) : describe_input(plan, bound));
     if (bound.in_place || plan.datatype == DataType::kBytes) continue;
-    if (__builtin_add_overflow(gathered_bytes, aligned(bound.size_bytes), &gathered_bytes)) {
-      return too_large(plan.name);
-    }
+    uint64_t& sum = gathered_bytes[bound.on_gpu];
+    if (__builtin_add_overflow(sum, aligned(bound.size_bytes), &sum)) return too_large(plan.name);
   }
-  std::byte* gathered = nullptr;
-  if (gathered_bytes != 0) {
-    auto block = scratch_.reserve(gathered_bytes);
+  std::byte* gathered[] = {nullptr, nullptr};
+  for (const bool on_gpu : {false, true}) {
+    if (gathered_bytes[on_gpu] == 0) continue;
+    auto block = on_gpu ? gpu_->reserve(gathered_bytes[on_gpu]) : scratch_.reserve(gathered_bytes[on_gpu]);
     if (!block.ok()) return std::move(block).status();
-    gathered = *block;
+    gathered[on_gpu] = *block;
   }
   for (BoundInput& bound : inputs_) {
     if (bound.plan->datatype == DataType::kBytes) {
       ATOLL_RETURN_IF_ERROR(bind_strings(bound));
     } else {
-      ATOLL_RETURN_IF_ERROR(bind_tensor(bound, gathered));
-      if (!bound.in_place) gathered += aligned(bound.size_bytes);
+      ATOLL_RETURN_IF_ERROR(bind_tensor(bound, gathered[bound.on_gpu]));
+      if (!bound.in_place) gathered[bound.on_gpu] += aligned(bound.size_bytes);
     }
   }
-  return {};
+  return gpu_ == nullptr ? Status() : gpu_->wait();
 }
 
 Status OnnxInstance::bind_tensor(BoundInput& bound, std::byte* gathered) noexcept {
@@ -203,17 +228,23 @@ Status OnnxInstance::bind_tensor(BoundInput& bound, std::byte* gathered) noexcep
   } else if (bound.in_place) {
     data = members_[0]->find_input(bound.plan->name)->buffers[0].data;
   } else {
-    uint64_t left = bound.size_bytes;
-    for (const Request* member : members_) {
-      const InputTensor& input = *member->find_input(bound.plan->name);
-      auto written = backends::gather(input.buffers, Buffer{gathered, left}, input.name);
-      if (!written.ok()) return std::move(written).status();
-      gathered += *written;
-      left -= *written;
-    }
+    ATOLL_RETURN_IF_ERROR(bound.on_gpu ? gather_on_gpu(bound, gathered) : gather(bound, gathered));
   }
-  return make(bound.value, api().CreateTensorWithDataAsOrtValue, memory_info_.get(), data, bound.size_bytes,
+  const OrtMemoryInfo* const place = bound.on_gpu ? gpu_->memory_info() : memory_info_.get();
+  return make(bound.value, api().CreateTensorWithDataAsOrtValue, place, data, bound.size_bytes,
               bound.shape.data(), bound.shape.size(), to_onnx(bound.plan->datatype));
+}
+
+Status OnnxInstance::gather(const BoundInput& bound, std::byte* gathered) noexcept {
+  uint64_t left = bound.size_bytes;
+  for (const Request* member : members_) {
+    const InputTensor& input = *member->find_input(bound.plan->name);
+    auto written = backends::gather(input.buffers, Buffer{gathered, left}, input.name);
+    if (!written.ok()) return std::move(written).status();
+    gathered += *written;
+    left -= *written;
+  }
+  return {};
 }
 
 Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
@@ -243,9 +274,23 @@ Status OnnxInstance::bind_outputs() noexcept {
     bool read_here = plan.state || plan.ends_iteration || plan.datatype == DataType::kBytes;
     if (group_.size() == 1 && plan.fixed && !read_here) {
       ATOLL_RETURN_IF_ERROR(bind_direct(bound));
+    } else if (gpu_ != nullptr) {
+      bound.on_gpu = is_for_gpu(plan);
     }
   }
   return {};
+}
+
+/// Adds an output to the response of request i, where the instance would rather have it.
+OutputTensor* OnnxInstance::add_output(const OutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
+                                       uint64_t size_bytes) noexcept {
+  if (gpu_ == nullptr || plan.datatype == DataType::kBytes) {
+    return responder_.add_output(i, wanted, plan.datatype, shape_, size_bytes);
+  }
+  OutputTensor* output =
+      responder_.add_output(i, wanted, plan.datatype, shape_, size_bytes, MemoryKind::kGpu, gpu_->device());
+  if (output != nullptr) gpu_->note_place(position_of(plan), output->buffer.kind);
+  return output;
 }
 
 /// Lets ONNX Runtime write into the response's buffer, if that can be.
@@ -261,21 +306,24 @@ Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
                             ", expected a product of dimensions that fits into 63 bits");
   }
   const RequestedOutput& wanted = *members_[0]->find_output(plan.name);
-  OutputTensor* output = responder_.add_output(group_[0], wanted, plan.datatype, shape_, size_bytes);
+  OutputTensor* output = add_output(plan, group_[0], wanted, size_bytes);
   if (output == nullptr)
     return internal_error("output '", plan.name, "': no buffer");  // failed with the reason
-  if (size_bytes != 0 && !backends::is_host_memory(output->buffer.kind)) return gpu_buffer(plan.name);
+  bound.on_gpu = size_bytes != 0 && !backends::is_host_memory(output->buffer.kind);
+  if (bound.on_gpu && gpu_ == nullptr) return gpu_buffer(plan.name);
   bound.direct = true;
   void* data = size_bytes == 0 ? g_nothing : output->buffer.data;
-  if (!is_aligned(data, plan.datatype)) {
-    bound.late = Buffer{data, size_bytes};
+  if (bound.on_gpu ? !gpu_->is_usable(output->buffer) : !is_aligned(data, plan.datatype)) {
+    bound.late = output->buffer;
+    bound.late.size_bytes = size_bytes;
     return {};
   }
-  return make(bound.value, api().CreateTensorWithDataAsOrtValue, memory_info_.get(), data, size_bytes,
-              shape_.data(), shape_.size(), to_onnx(plan.datatype));
+  const OrtMemoryInfo* const place = bound.on_gpu ? gpu_->memory_info() : memory_info_.get();
+  return make(bound.value, api().CreateTensorWithDataAsOrtValue, place, data, size_bytes, shape_.data(),
+              shape_.size(), to_onnx(plan.datatype));
 }
 
-Status OnnxInstance::run() noexcept {
+void OnnxInstance::list_tensors() noexcept {
   input_names_.clear();
   input_values_.clear();
   output_names_.clear();
@@ -288,10 +336,20 @@ Status OnnxInstance::run() noexcept {
     output_names_.push_back(output.plan->name.c_str());
     output_values_.push_back(output.value.get());
   }
+}
+
+Status OnnxInstance::run() noexcept {
+  list_tensors();
   if (outputs_.empty()) return {};
-  Status status = check(api().Run(session_.get(), run_options_.get(), input_names_.data(),
-                                  input_values_.data(), input_values_.size(), output_names_.data(),
-                                  output_names_.size(), output_values_.data()));
+  if (graphs_ != nullptr && graphs_->is_wanted(group_weight_) && describe_graph()) return run_with_graph();
+  return run_plain();
+}
+
+Status OnnxInstance::run_plain() noexcept {
+  if (gpu_ != nullptr && has_output_to_make_on_gpu()) return run_bound();
+  Status status = check(api().Run(session_.get(), run_options(), input_names_.data(), input_values_.data(),
+                                  input_values_.size(), output_names_.data(), output_names_.size(),
+                                  output_values_.data()));
   for (size_t i = 0; i < outputs_.size(); ++i) {
     // Where there was no value ONNX Runtime has made one.
     if (outputs_[i].value == nullptr) outputs_[i].value.reset(output_values_[i]);
@@ -302,6 +360,7 @@ Status OnnxInstance::run() noexcept {
 void OnnxInstance::deliver(const BoundOutput& bound) noexcept {
   const OutputPlan& plan = *bound.plan;
   Status status;
+  result_on_gpu_ = gpu_ != nullptr && ort::is_on_gpu(*bound.value);
   if (!bound.direct || bound.late.data != nullptr) status = result_.read(*bound.value, plan.datatype);
   if (status.ok()) {
     status = bound.direct ? copy_late(bound) : plan.scatter ? deliver_scattered(plan) : deliver_rows(plan);
@@ -319,7 +378,7 @@ Status OnnxInstance::copy_late(const BoundOutput& bound) noexcept {
   if (found != bound.late.size_bytes) {
     return internal_error("found ", found, " bytes from the model, expected ", bound.late.size_bytes);
   }
-  return result_.write(0, result_.element_count(), static_cast<std::byte*>(bound.late.data));
+  return write_part(*bound.plan, 0, result_.element_count(), bound.late);
 }
 
 /// Cuts an output by the requests' batch weights and copies the parts.
@@ -371,16 +430,18 @@ void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t fro
   uint64_t size_bytes = result_.size_bytes(from, count);
   const RequestedOutput* wanted = request.find_output(plan.name);
   if (wanted != nullptr && !responder_.failed(i)) {
-    OutputTensor* output = responder_.add_output(i, *wanted, plan.datatype, shape_, size_bytes);
+    OutputTensor* output = add_output(plan, i, *wanted, size_bytes);
     if (output == nullptr) return;
     Status status = write_part(plan, from, count, output->buffer);
     if (!status.ok()) responder_.fail(i, std::move(status));
   }
   if (plan.state && request.state != nullptr && !responder_.failed(i)) {
     Buffer buffer;
-    Status status =
-        request.state->output(plan.name, plan.datatype, shape_, size_bytes, MemoryKind::kCpu, 0, &buffer);
+    const MemoryKind kind = result_on_gpu_ ? MemoryKind::kGpu : MemoryKind::kCpu;
+    Status status = request.state->output(plan.name, plan.datatype, shape_, size_bytes, kind,
+                                          result_on_gpu_ ? gpu_->device() : 0, &buffer);
     if (status.ok()) status = write_part(plan, from, count, buffer);
+    if (status.ok() && gpu_ != nullptr) status = gpu_->wait();
     if (status.ok()) status = request.state->commit(plan.name);
     if (!status.ok()) responder_.fail(i, std::move(status));
   }
@@ -389,6 +450,7 @@ void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t fro
 
 Status OnnxInstance::write_part(const OutputPlan& plan, uint64_t from, uint64_t count,
                                 const Buffer& to) noexcept {
+  if (gpu_ != nullptr) return write_part_of_gpu(plan, from, count, to);
   if (count != 0 && !backends::is_host_memory(to.kind)) return gpu_buffer(plan.name);
   return result_.write(from, count, static_cast<std::byte*>(to.data));
 }

@@ -7,6 +7,7 @@
 
 #include "atoll/backend/parameters.h"
 #include "atoll/proto/model_description.h"
+#include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/onnx_instance.h"
 #include "backends/onnxruntime/session_threads.h"
 
@@ -66,6 +67,11 @@ Status plan_iterations(const inference::ModelConfig& config, const ModelDescript
   return {};
 }
 
+Status gpus_usable(const BackendContext& context) {
+  if (context.gpus != nullptr) return context.gpus->usable();
+  return make_status(Code::kUnavailable, "no plugin provides GPUs");
+}
+
 }  // namespace
 
 Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature) {
@@ -113,9 +119,11 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
 }
 
 Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
-                                        const std::string& log_id, const std::string& path) noexcept {
+                                        const std::string& log_id, const std::string& path,
+                                        const GpuPlace* place) noexcept {
   auto options = make_session_options(settings, environment, log_id);
   if (!options.ok()) return std::move(options).status();
+  if (place != nullptr) ATOLL_RETURN_IF_ERROR(add_gpu(**options, place->settings, place->device));
   auto threads = SessionThreads::make(environment.executors(), settings);
   if (!threads.ok()) return std::move(threads).status();
   ATOLL_RETURN_IF_ERROR(threads->give_to(**options));
@@ -125,46 +133,129 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
   return session;
 }
 
-OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings, std::string path,
-                     uint64_t file_size_bytes, Handle<OrtSession> session) noexcept
+Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
+                                       const std::string& log_id, const std::string& path,
+                                       GpuSettings& gpu_settings, int32_t device) noexcept {
+  const GpuPlace place{gpu_settings, device};
+  auto session = open_session(environment, settings, log_id, path, &place);
+  if (session.ok() || gpu_settings.graph_sizes.empty()) return session;
+  gpu_settings.graph_sizes.clear();
+  auto without = open_session(environment, settings, log_id, path, &place);
+  if (without.ok()) {
+    environment.log().warning("unable to record CUDA graph for '", log_id,
+                              "', it is run without: ", session.status().message());
+  }
+  return without;
+}
+
+OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings,
+                     std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
+                     FirstSession first) noexcept
     : context_(context),
       plan_(std::make_shared<const ModelPlan>(std::move(plan))),
       settings_(std::move(settings)),
+      gpu_settings_(std::move(gpu_settings)),
       path_(std::move(path)),
-      file_size_bytes_(file_size_bytes),
-      session_(std::move(session)) {}
+      file_size_bytes_(file_size_bytes) {
+  if (first.device) {
+    sessions_on_gpu_[*first.device] = 1;
+    first_on_gpu_ = std::move(first);
+  } else {
+    session_ = std::move(first.session);
+    on_cpu_ = true;
+  }
+}
 
 Result<std::shared_ptr<OrtSession>> OnnxModel::session_for_instance() noexcept {
   // The first instance takes the session that load() made, whether or not it is shared.
-  if (settings_.share_session) return session_;
-  if (session_ != nullptr) return std::exchange(session_, nullptr);
-  auto session = open_session(*context_.environment, settings_, plan_->model_name, path_);
+  if (session_ != nullptr) return settings_.share_session ? session_ : std::exchange(session_, nullptr);
+  auto opened = open_session(*context_.environment, settings_, plan_->model_name, path_);
+  if (!opened.ok()) return std::move(opened).status();
+  std::shared_ptr<OrtSession> session = std::move(opened).value();
+  if (settings_.share_session) session_ = session;
+  std::lock_guard lock(mutex_);
+  on_cpu_ = true;
+  return session;
+}
+
+Result<std::shared_ptr<OrtSession>> OnnxModel::session_on_gpu(int32_t device) noexcept {
+  if (first_on_gpu_.session != nullptr && first_on_gpu_.device == device) {
+    return std::shared_ptr<OrtSession>(std::move(first_on_gpu_.session));
+  }
+  auto session =
+      open_on_gpu(*context_.environment, settings_, plan_->model_name, path_, *gpu_settings_, device);
   if (!session.ok()) return std::move(session).status();
+  std::lock_guard lock(mutex_);
+  ++sessions_on_gpu_[device];
   return std::shared_ptr<OrtSession>(std::move(session).value());
+}
+
+Result<Handle<OrtRunOptions>> OnnxModel::run_options() const noexcept {
+  Handle<OrtRunOptions> options;
+  ATOLL_RETURN_IF_ERROR(make(options, api().CreateRunOptions));
+  if (!settings_.arena_shrinkage.empty()) {
+    ATOLL_RETURN_IF_ERROR(
+        check(api().AddRunConfigEntry(options.get(), kArenaShrinkageKey, settings_.arena_shrinkage.c_str())));
+  }
+  return options;
+}
+
+Result<std::unique_ptr<BackendInstance>> OnnxModel::create_on_gpu(const InstanceSpec& spec) noexcept {
+  if (!gpu_settings_) {
+    return internal_error("instance '", spec.name,
+                          "': found KIND_GPU, expected a kind of the instance groups "
+                          "that the model was loaded with");
+  }
+  auto session = session_on_gpu(spec.device_id);
+  if (!session.ok()) return std::move(session).status();
+  auto options = run_options();
+  if (!options.ok()) return std::move(options).status();
+  Handle<OrtMemoryInfo> memory_info;
+  ATOLL_RETURN_IF_ERROR(make(memory_info, api().CreateCpuMemoryInfo, OrtDeviceAllocator, OrtMemTypeDefault));
+  auto gpu = GpuExecution::make(*context_.gpus, spec.device_id, **session, plan_->outputs.size(),
+                                context_.scratch_keep_bytes);
+  if (!gpu.ok()) return std::move(gpu).status();
+  std::unique_ptr<GpuGraphs> graphs;
+  if (!gpu_settings_->graph_sizes.empty()) {
+    auto made = GpuGraphs::make(*context_.gpus, spec.device_id, gpu_settings_->graph_sizes,
+                                context_.environment->log());
+    if (!made.ok()) return std::move(made).status();
+    graphs = std::move(made).value();
+  }
+  BackendContext context = context_;
+  if (gpu_settings_->pinned_inputs) context.scratch = &context_.gpus->pinned_memory();
+  return std::unique_ptr<BackendInstance>(
+      new OnnxInstance(context, plan_, std::move(session).value(), std::move(options).value(),
+                       std::move(memory_info), spec.reporter, std::move(gpu).value(), std::move(graphs)));
 }
 
 Result<std::unique_ptr<BackendInstance>> OnnxModel::create_instance(const InstanceSpec& spec) noexcept {
   if (spec.kind == InstanceKind::kGpu) {
-    return unimplemented("instance '", spec.name,
-                         "': found KIND_GPU, expected KIND_CPU: this backend runs on CPU");
+    // Again, because the GPUs may have gone since the model was loaded.
+    if (Status status = gpus_usable(context_); !status.ok()) {
+      return make_status(status.code(), "instance '", spec.name, "' is of KIND_GPU: ", status.message());
+    }
+    return create_on_gpu(spec);
   }
   auto session = session_for_instance();
   if (!session.ok()) return std::move(session).status();
-  Handle<OrtRunOptions> run_options;
-  ATOLL_RETURN_IF_ERROR(make(run_options, api().CreateRunOptions));
-  if (!settings_.arena_shrinkage.empty()) {
-    ATOLL_RETURN_IF_ERROR(check(
-        api().AddRunConfigEntry(run_options.get(), kArenaShrinkageKey, settings_.arena_shrinkage.c_str())));
-  }
+  auto options = run_options();
+  if (!options.ok()) return std::move(options).status();
   Handle<OrtMemoryInfo> memory_info;
   ATOLL_RETURN_IF_ERROR(make(memory_info, api().CreateCpuMemoryInfo, OrtDeviceAllocator, OrtMemTypeDefault));
   return std::unique_ptr<BackendInstance>(new OnnxInstance(context_, plan_, std::move(session).value(),
-                                                           std::move(run_options), std::move(memory_info),
+                                                           std::move(options).value(), std::move(memory_info),
                                                            spec.reporter));
 }
 
 std::vector<MemoryUsage> OnnxModel::memory_usage() const noexcept {
-  return {{MemoryKind::kCpu, 0, file_size_bytes_}};
+  std::lock_guard lock(mutex_);
+  std::vector<MemoryUsage> usage;
+  if (on_cpu_) usage.push_back({MemoryKind::kCpu, 0, file_size_bytes_});
+  for (const auto& [device, count] : sessions_on_gpu_) {
+    usage.push_back({MemoryKind::kGpu, device, count * file_size_bytes_});
+  }
+  return usage;
 }
 
 }  // namespace atl::ort

@@ -1,7 +1,9 @@
 /// One loaded ONNX model version.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,12 +13,14 @@
 #include "atoll/backend/batch_output.h"
 #include "atoll/clock.h"
 #include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/gpu_settings.h"
 #include "backends/onnxruntime/session_settings.h"
 #include "backends/onnxruntime/signature.h"
 #include "model_config.pb.h"
 
 namespace atl::ort {
 
+class GpuSource;
 class ScratchSource;
 
 /// An input of the session as execution needs it.
@@ -62,33 +66,64 @@ struct BackendContext {
   Clock* clock = nullptr;
   ScratchSource* scratch = nullptr;  ///< null: the heap
   uint64_t scratch_keep_bytes = 0;
+  GpuSource* gpus = nullptr;  ///< null: models run on the CPU
+};
+
+/// The GPU that a session is for.
+struct GpuPlace {
+  const GpuSettings& settings;
+  int32_t device = 0;
 };
 
 /// \param log_id  what the session's log lines begin with
+/// \param place   null: the CPU
 /// Errors: those of ONNX Runtime, with the file's path; RESOURCE_EXHAUSTED no thread to be had.
 Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
-                                        const std::string& log_id, const std::string& path) noexcept;
+                                        const std::string& log_id, const std::string& path,
+                                        const GpuPlace* place = nullptr) noexcept;
 
-/// Holds the session that its instances share. A session may run on several threads at once and keeps nothing
-/// between runs, so a second one would only double weights and threads.
+/// A session on a GPU. Where the model can not be run by graphs, the log says why, and the settings have none from then on.
+/// Errors: as open_session()
+Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
+                                       const std::string& log_id, const std::string& path,
+                                       GpuSettings& gpu_settings, int32_t device) noexcept;
+
+/// The session that a model was loaded with, and for where it is.
+struct FirstSession {
+  Handle<OrtSession> session;
+  std::optional<int32_t> device;  ///< nothing: the CPU
+};
+
+/// Holds the session that its instances on the CPU share. A session may run on several threads at once and keeps nothing
+/// between runs, so a second one would only double weights and threads. On a GPU each instance has one, because a session
+/// has one stream there.
 class OnnxModel final : public BackendModel {
  public:
-  OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings, std::string path,
-            uint64_t file_size_bytes, Handle<OrtSession> session) noexcept;
+  OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings,
+            std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
+            FirstSession first) noexcept;
 
   Result<std::unique_ptr<BackendInstance>> create_instance(const InstanceSpec& spec) noexcept override;
-  /// The size of the model's file, which is mostly weights.
+  /// The size of the model's file, which is mostly weights, for each session of a GPU, and once for those of the CPU.
   std::vector<MemoryUsage> memory_usage() const noexcept override;
 
  private:
   Result<std::shared_ptr<OrtSession>> session_for_instance() noexcept;
+  Result<std::shared_ptr<OrtSession>> session_on_gpu(int32_t device) noexcept;
+  Result<std::unique_ptr<BackendInstance>> create_on_gpu(const InstanceSpec& spec) noexcept;
+  Result<Handle<OrtRunOptions>> run_options() const noexcept;
 
   BackendContext context_;
   std::shared_ptr<const ModelPlan> plan_;
   SessionSettings settings_;
+  std::optional<GpuSettings> gpu_settings_;  ///< nothing: no instance is for a GPU
   std::string path_;
   uint64_t file_size_bytes_;
-  std::shared_ptr<OrtSession> session_;
+  std::shared_ptr<OrtSession> session_;  ///< null: on the CPU there is none, or an instance has it
+  FirstSession first_on_gpu_;            ///< until an instance takes it
+  mutable std::mutex mutex_;             ///< for the following
+  bool on_cpu_ = false;
+  std::map<int32_t, uint64_t> sessions_on_gpu_;  ///< how many, by device
 };
 
 }  // namespace atl::ort

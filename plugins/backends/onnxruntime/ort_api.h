@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "atoll/status.h"
 #include "onnxruntime_c_api.h"
@@ -14,19 +15,34 @@ namespace atl::ort {
 /// The function table. Only after runtime_usable() returned OK. [any]
 const OrtApi& api() noexcept;
 
+/// The library that the plugin is linked with, unless use_library() was called.
 /// Errors: FAILED_PRECONDITION the library that was found is older than the headers the plugin was built
 /// with.
 Status runtime_usable() noexcept;
+
+/// Opens another library, which stays open as long as the process lives: those of CUDA that it opens in turn can not be
+/// closed. Before any other use of this header; a second call has to name the same one. \param path  empty: the library
+/// that the plugin is linked with
+/// Errors: FAILED_PRECONDITION another library is in use, or as runtime_usable(); INVALID_ARGUMENT it can not be opened,
+/// or is not ONNX Runtime.
+Status use_library(const std::string& path) noexcept;
 
 /// Takes over an OrtStatus. The message becomes one line of bounded length.
 Status check(OrtStatus* failure) noexcept;
 
 struct Release {
+  void operator()(OrtCUDAProviderOptionsV2* options) const noexcept {
+    api().ReleaseCUDAProviderOptions(options);
+  }
   void operator()(OrtEnv* env) const noexcept { api().ReleaseEnv(env); }
+  void operator()(OrtIoBinding* binding) const noexcept { api().ReleaseIoBinding(binding); }
   void operator()(OrtMemoryInfo* info) const noexcept { api().ReleaseMemoryInfo(info); }
   void operator()(OrtRunOptions* options) const noexcept { api().ReleaseRunOptions(options); }
   void operator()(OrtSession* session) const noexcept { api().ReleaseSession(session); }
   void operator()(OrtSessionOptions* options) const noexcept { api().ReleaseSessionOptions(options); }
+  void operator()(OrtTensorRTProviderOptionsV2* options) const noexcept {
+    api().ReleaseTensorRTProviderOptions(options);
+  }
   void operator()(OrtTensorTypeAndShapeInfo* info) const noexcept {
     api().ReleaseTensorTypeAndShapeInfo(info);
   }

@@ -1,10 +1,12 @@
 #include "atoll/plugin.h"
 
 #include <memory>
+#include <optional>
 
 #include "atoll/backend.h"
 #include "atoll/usable_cpus.h"
 #include "backends/onnxruntime/environment.h"
+#include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/onnx_backend.h"
 #include "backends/onnxruntime/scratch.h"
 
@@ -25,6 +27,10 @@ constexpr OptionTable kOptions{
     option_bytes("scratch_keep", "64MiB")
         .at_least("0")
         .help("Bytes of gather buffer that an instance keeps between batches; a larger one is given back."),
+    option_string("library", "")
+        .help("The file of another ONNX Runtime than the server's own, such as one with the CUDA provider."),
+    option_string_list("cuda_libraries", {})
+        .help("What the CUDA provider is linked with: files, or folders where those of CUDA are looked for."),
     option_string("log_level", "warning")
         .choices("verbose|info|warning|error")
         .help("Least severe message of ONNX Runtime that reaches the log."),
@@ -36,18 +42,23 @@ class OnnxRuntime final : public Plugin {
 
   Status start() override {
     const Options& options = host_.options();
+    ATOLL_RETURN_IF_ERROR(use_library(options.get_string("library")));
     auto environment = Environment::open(host_.log(), severity_from_text(options.get_string("log_level")),
                                          host_.executors());
     if (!environment.ok()) return std::move(environment).status();
     environment_ = std::move(environment).value();
-    if (Status status = scratch_.open(); !status.ok()) {
-      environment_.reset();
+    gpus_.emplace(host_, options.get_strings("cuda_libraries"));
+    Status status = scratch_.open();
+    if (status.ok()) status = gpus_->open();
+    if (!status.ok()) {
+      stop();
       return status;
     }
     BackendContext context;
     context.environment = environment_.get();
     context.clock = &host_.clock();
     context.scratch = &scratch_;
+    context.gpus = &*gpus_;
     context.scratch_keep_bytes = options.get_bytes("scratch_keep");
     SessionDefaults defaults;
     defaults.cpus = usable_cpus();
@@ -58,6 +69,7 @@ class OnnxRuntime final : public Plugin {
     return {};
   }
   void stop() override {
+    gpus_.reset();
     scratch_.close();
     environment_.reset();
   }
@@ -67,6 +79,7 @@ class OnnxRuntime final : public Plugin {
   Host& host_;
   std::unique_ptr<Environment> environment_;
   ScratchSource scratch_{host_};
+  std::optional<GpuSource> gpus_;
   OnnxBackend backend_;
 };
 
@@ -75,9 +88,9 @@ class OnnxRuntime final : public Plugin {
 ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .version = "1.0.0",
                            .license = "Apache-2.0",
-                           .help = "Runs ONNX models on CPU with ONNX Runtime.",
+                           .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
                            .provides = {provide<Backend, &OnnxRuntime::backend>()},
-                           .needs = {optional<Memory>()},
+                           .needs = {optional<Memory>(), optional<Cuda>()},
                            .options = kOptions});
 
 }  // namespace atl::ort

@@ -14,7 +14,7 @@ bool in_host_memory(const InputTensor& input) {
 }
 
 Status check_input(const InputPlan& plan, const InputTensor& input, const Request& request, bool batches,
-                   bool check_elements) {
+                   bool check_elements, bool on_gpu) {
   if (input.datatype != plan.datatype) {
     return invalid_argument("input '", plan.name, "': found datatype ", data_type_name(input.datatype),
                             ", expected ", data_type_name(plan.datatype));
@@ -34,7 +34,8 @@ Status check_input(const InputPlan& plan, const InputTensor& input, const Reques
     return invalid_argument("input '", plan.name, "': found shape ", shape_text(input.shape),
                             ", expected one element");
   }
-  if (!in_host_memory(input)) {
+  const bool anywhere = on_gpu && plan.datatype != DataType::kBytes;
+  if (!anywhere && !in_host_memory(input)) {
     return invalid_argument("input '", plan.name, "': found GPU memory, expected CPU memory");
   }
   for (const Buffer& buffer : input.buffers) ATOLL_RETURN_IF_ERROR(wait_until_ready(buffer));
@@ -68,7 +69,8 @@ uint64_t bytes_present(const InputTensor& input) noexcept {
   return sum;
 }
 
-Status check_request(const ModelPlan& model, const Request& request, bool check_elements) noexcept {
+Status check_request(const ModelPlan& model, const Request& request, bool check_elements,
+                     bool on_gpu) noexcept {
   for (const InputPlan& plan : model.inputs) {
     if (plan.batch_input >= 0) {
       ATOLL_RETURN_IF_ERROR(check_source(model.batch_inputs[static_cast<size_t>(plan.batch_input)].source,
@@ -81,7 +83,7 @@ Status check_request(const ModelPlan& model, const Request& request, bool check_
       return invalid_argument("input '", plan.name, "': found none, expected one: the model '",
                               model.model_name, "' has no default for it");
     }
-    ATOLL_RETURN_IF_ERROR(check_input(plan, *input, request, model.batches, check_elements));
+    ATOLL_RETURN_IF_ERROR(check_input(plan, *input, request, model.batches, check_elements, on_gpu));
   }
   for (const OutputPlan& plan : model.outputs) {
     if (!plan.scatter || request.find_output(plan.name) == nullptr) continue;

@@ -23,6 +23,10 @@ class ResultTensor {
 
   /// Bytes of `count` elements from `from` on, as a response carries them.
   uint64_t size_bytes(uint64_t from, uint64_t count) const noexcept;
+  /// Where they are, of another type than BYTES: which need not be memory of the CPU.
+  void* elements(uint64_t from) const noexcept {
+    return const_cast<std::byte*>(data_) + from * data_type_size_bytes(datatype_);
+  }
   /// Writes exactly size_bytes(). Errors: INVALID_ARGUMENT an element of BYTES that is too long.
   Status write(uint64_t from, uint64_t count, std::byte* to) const noexcept;
   /// Of BOOL: none of the `count` elements from `from` on is false.

@@ -4,9 +4,10 @@
 
 namespace atl::ort {
 
-ScratchSource::ScratchSource(Host& host)
-    : memory_(
-          host, [&host] { return memory_of(host.registry(), MemoryKind::kCpu); },
+ScratchSource::ScratchSource(Host& host, MemoryKind kind)
+    : kind_(kind),
+      memory_(
+          host, [&host, kind] { return memory_of(host.registry(), kind); },
           [this] { give_back_outdated(); }) {}
 
 void ScratchSource::add(Scratch* scratch) noexcept {
@@ -24,8 +25,8 @@ void ScratchSource::give_back_outdated() noexcept {
   for (Scratch* scratch : scratches_) scratch->give_back_outdated();
 }
 
-Scratch::Scratch(ScratchSource* source, uint64_t keep_bytes) noexcept
-    : source_(source), keep_bytes_(keep_bytes) {
+Scratch::Scratch(ScratchSource* source, uint64_t keep_bytes, int32_t device) noexcept
+    : source_(source), keep_bytes_(keep_bytes), device_(device) {
   if (source_ != nullptr) source_->add(this);
 }
 
@@ -41,18 +42,24 @@ Result<std::byte*> Scratch::reserve(uint64_t size_bytes) noexcept {
   release();
   if (source_ != nullptr) memory_ = source_->memory_.hold();
   if (memory_) {
-    Result<Buffer> block = memory_->allocate(size_bytes, 0);
-    if (!block.ok()) return std::move(block).status();
-    block_ = *block;
-  } else {
-    void* data = ::operator new(size_bytes, std::align_val_t(kAlignment), std::nothrow);
-    if (data == nullptr) {
-      return make_status(Code::kResourceExhausted, "no memory for a gathered input of ", size_bytes,
-                         " bytes");
+    Result<Buffer> block = memory_->allocate(size_bytes, device_);
+    if (block.ok()) {
+      block_ = *block;
+      return static_cast<std::byte*>(block_.data);
     }
-    block_.data = data;
-    block_.size_bytes = size_bytes;
+    // A pool of pinned memory is small, and any other memory of the host does as well.
+    if (source_->kind_ != MemoryKind::kCpuPinned) return std::move(block).status();
+    memory_.reset();
   }
+  if (source_ != nullptr && source_->kind_ == MemoryKind::kGpu) {
+    return make_status(Code::kUnavailable, "no plugin provides GPU memory");
+  }
+  void* data = ::operator new(size_bytes, std::align_val_t(kAlignment), std::nothrow);
+  if (data == nullptr) {
+    return make_status(Code::kResourceExhausted, "no memory for a gathered input of ", size_bytes, " bytes");
+  }
+  block_.data = data;
+  block_.size_bytes = size_bytes;
   return static_cast<std::byte*>(block_.data);
 }
 

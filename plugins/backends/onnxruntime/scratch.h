@@ -14,11 +14,11 @@ namespace atl::ort {
 
 class Scratch;
 
-/// Where scratch memory comes from: the service for memory of the host, else the heap. A service that goes
-/// gets back at once what is not in use.
+/// Where scratch memory comes from: the service for memory of its kind, else, for memory of the host, the heap. A service
+/// that goes gets back at once what is not in use.
 class ScratchSource {
  public:
-  explicit ScratchSource(Host& host);
+  explicit ScratchSource(Host& host, MemoryKind kind = MemoryKind::kCpu);
 
   Status open() noexcept { return memory_.open(); }  ///< [control]
   void close() noexcept { memory_.close(); }         ///< [control] after the last Scratch
@@ -29,6 +29,7 @@ class ScratchSource {
   void remove(Scratch* scratch) noexcept;
   void give_back_outdated() noexcept;
 
+  const MemoryKind kind_;
   Followed<Memory> memory_;
   std::mutex mutex_;  // guards scratches_
   std::set<Scratch*> scratches_;
@@ -41,12 +42,14 @@ class Scratch {
 
   /// \param source      null: the heap; else outlives this
   /// \param keep_bytes  larger blocks are given back after use
-  Scratch(ScratchSource* source, uint64_t keep_bytes) noexcept;
+  /// \param device      of memory of GPUs
+  Scratch(ScratchSource* source, uint64_t keep_bytes, int32_t device = 0) noexcept;
   ~Scratch();
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// At least size_bytes, aligned; what was in it is lost. Errors: RESOURCE_EXHAUSTED.
+  /// At least size_bytes, aligned; what was in it is lost.
+  /// Errors: RESOURCE_EXHAUSTED; of memory of GPUs also UNAVAILABLE the device is lost, or nobody provides any.
   Result<std::byte*> reserve(uint64_t size_bytes) noexcept;
   /// The contents are no longer needed.
   void done() noexcept;
@@ -61,6 +64,7 @@ class Scratch {
 
   ScratchSource* const source_;
   const uint64_t keep_bytes_;
+  const int32_t device_;
   bool in_use_ = false;  // written by the owner, under the mutex
   std::mutex mutex_;     // guards the following
   Followed<Memory>::Hold memory_;

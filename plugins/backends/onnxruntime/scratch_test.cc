@@ -13,7 +13,8 @@ namespace {
 class LimitedMemory : public Memory {
  public:
   virtual ~LimitedMemory() = default;
-  MemoryKind kind() const noexcept override { return MemoryKind::kCpu; }
+  explicit LimitedMemory(MemoryKind kind = MemoryKind::kCpu) : kind_(kind) {}
+  MemoryKind kind() const noexcept override { return kind_; }
   Result<Buffer> allocate(uint64_t size_bytes, int64_t) noexcept override {
     if (size_bytes > 1000) return Status(Code::kResourceExhausted, "limit");
     void* data = ::operator new(size_bytes, std::align_val_t(64));
@@ -28,6 +29,7 @@ class LimitedMemory : public Memory {
   uint64_t limit_bytes() const noexcept override { return 1000; }
 
  private:
+  const MemoryKind kind_;
   uint64_t used_ = 0;
 };
 
@@ -48,15 +50,15 @@ class ScratchFromService : public ::testing::Test {
   ~ScratchFromService() override { source_.close(); }
   void put(Memory& memory) {
     host_.registry().publish<Memory>("host", memory);
-    test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+    atl::test::tell_service_changed(host_, Memory::kInterfaceId, "host");
   }
   void take_away() {
     host_.registry().withdraw(std::string(Memory::kInterfaceId), "host");
-    test::tell_service_changed(host_, Memory::kInterfaceId, "host");
+    atl::test::tell_service_changed(host_, Memory::kInterfaceId, "host");
   }
   size_t holders() { return host_.registry().holders(Memory::kInterfaceId); }
 
-  test::FakeHost host_;
+  atl::test::FakeHost host_;
   ScratchSource source_{host_};
   LimitedMemory memory_;
   LimitedMemory next_;
@@ -137,6 +139,37 @@ TEST(ScratchTest, AHeapWithoutRoomIsAnError) {
   EXPECT_TRUE(heap.reserve(10).ok());
 }
 #endif
+
+TEST(ScratchOfAKindTest, APoolOfPinnedMemoryThatIsFullIsNoFailure) {
+  LimitedMemory pinned(MemoryKind::kCpuPinned);
+  atl::test::FakeHost host("onnxruntime");
+  host.registry().publish<Memory>("pinned", pinned);
+  ScratchSource source(host, MemoryKind::kCpuPinned);
+  ASSERT_TRUE(source.open().ok());
+  Scratch scratch(&source, 1 << 20);
+  ASSERT_TRUE(scratch.reserve(500).ok());
+  EXPECT_EQ(pinned.used_bytes(), 500u);
+  auto large = scratch.reserve(2000);
+  ASSERT_TRUE(large.ok());
+  std::memset(*large, 1, 2000);
+  EXPECT_EQ(pinned.used_bytes(), 0u);
+  scratch.done();
+  ASSERT_TRUE(scratch.reserve(500).ok());
+  EXPECT_EQ(pinned.used_bytes(), 500u) << "the pool again where it is large enough";
+}
+
+TEST(ScratchOfAKindTest, MemoryOfGpusIsNeverReplaced) {
+  atl::test::FakeHost host("onnxruntime");
+  ScratchSource source(host, MemoryKind::kGpu);
+  ASSERT_TRUE(source.open().ok());
+  Scratch scratch(&source, 1 << 20);
+  EXPECT_EQ(scratch.reserve(500).status().text(), "no plugin provides GPU memory");
+  LimitedMemory gpu(MemoryKind::kGpu);
+  host.registry().publish<Memory>("gpu", gpu);
+  atl::test::tell_service_changed(host, Memory::kInterfaceId, "gpu");
+  ASSERT_TRUE(scratch.reserve(500).ok());
+  EXPECT_EQ(scratch.reserve(2000).status().code(), Code::kResourceExhausted);
+}
 
 }  // namespace
 }  // namespace atl::ort

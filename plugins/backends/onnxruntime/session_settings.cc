@@ -187,9 +187,6 @@ Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
                          accelerator.name(),
                          "', expected none: models run on ONNX Runtime's own CPU provider");
   }
-  if (accelerators.gpu_execution_accelerator_size() != 0) {
-    log.warning("model '", config.name(), "': gpu_execution_accelerator is ignored, the model runs on CPU");
-  }
   return settings;
 }
 
