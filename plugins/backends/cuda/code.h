@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,22 +15,31 @@
 
 namespace atl::cuda_backend {
 
+/// A kernel as the driver has it, and as one of a device.
+struct KernelHandle {
+  CudaKernel kernel = nullptr;
+  CudaFunction function = nullptr;
+};
+
 /// Code that the driver has taken.
 class CodeLibrary {
  public:
-  CodeLibrary() noexcept = default;
+  CodeLibrary() noexcept;
   /// \param file  not source; a copy is not needed afterwards
   /// Errors: INVALID_ARGUMENT the driver refuses it, with what its compiler said; RESOURCE_EXHAUSTED; UNAVAILABLE the device
   /// is lost.
   static Result<CodeLibrary> load(Cuda& cuda, int32_t device, const CodeFile& file) noexcept;
-  CodeLibrary(CodeLibrary&& other) noexcept { *this = std::move(other); }
+  CodeLibrary(CodeLibrary&& other) noexcept;
   CodeLibrary& operator=(CodeLibrary&& other) noexcept;
-  ~CodeLibrary() { unload(); }
+  ~CodeLibrary();
 
-  /// Errors: NOT_FOUND, with the names that there are if the driver tells them.
-  Result<CudaKernel> find(const std::string& name) const noexcept;
+  /// The device has to be current: what was loaded lazily is compiled for it now.
+  /// Errors: NOT_FOUND, with the names that there are if the driver tells them; as load().
+  Result<KernelHandle> find(const std::string& name) const noexcept;
 
  private:
+  struct JitLog;
+  Status failure(const char* call, CudaResult result) const;
   void unload() noexcept;
   std::string names() const;
 
@@ -37,6 +47,7 @@ class CodeLibrary {
   int32_t device_ = 0;
   CudaLibrary library_ = nullptr;
   std::string file_;
+  std::unique_ptr<JitLog> log_;  // as long as the library: the driver may compile later
 };
 
 /// Where a pipeline's code is.
