@@ -21,6 +21,7 @@ struct TensorInfo {
   bool is_output = false;
   bool optional = false;      ///< inputs only: a batch may be without it
   std::vector<int64_t> dims;  ///< the batch dimension, -1, first where the model batches; -1: variable
+  bool flat = false;  ///< there is no batch dimension: the elements of all requests one after the other
 };
 
 /// All tensors of a model. A tensor's place in it is its slot, by which everything else names it.

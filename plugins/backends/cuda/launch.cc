@@ -5,16 +5,13 @@
 namespace atl::cuda_backend {
 namespace {
 
+/// As the messages of the file have it.
 std::string step_text(const ModelPlan& plan, size_t index) {
   const Step& step = plan.pipeline.steps[index];
-  switch (step.kind) {
-    case StepKind::kKernel:
-      return cat("step ", index, ", kernel '", step.kernel, "'");
-    case StepKind::kMemset:
-      return cat("step ", index, ", memset");
-    default:
-      return cat("step ", index, ", copy");
-  }
+  const std::string_view name = step.kind == StepKind::kKernel   ? std::string_view(step.kernel)
+                                : step.kind == StepKind::kMemset ? "memset"
+                                                                 : "copy";
+  return cat("step ", index + 1, " (", name, ")");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backends/common/config_view.h"
+#include "model_config.pb.h"
 
 namespace atl::cuda_backend {
 namespace {
@@ -38,7 +39,8 @@ class TableBuilder {
                               .datatype = datatype,
                               .is_output = is_output,
                               .optional = false,
-                              .dims = std::move(dims)});
+                              .dims = std::move(dims),
+                              .flat = false});
     return {};
   }
   Status add_controls() {
@@ -57,20 +59,23 @@ class TableBuilder {
     }
     return {};
   }
-  /// All requests' values one after the other: no batch dimension.
   void add_batch_input(const backends::BatchInput& input) {
     const size_t rank = input.kind == backends::BatchInput::Kind::kItemShape ? 2 : 1;
     for (const std::string& target : input.targets) {
-      if (const auto slot = table_.find(target, false)) {
-        table_.tensors[*slot].dims.assign(rank, -1);
-      } else {
-        table_.tensors.push_back(
-            {.name = target, .datatype = input.datatype, .dims = std::vector<int64_t>(rank, -1)});
+      if (!table_.find(target, false)) {
+        table_.tensors.emplace_back();
+        table_.tensors.back().name = target;
+        table_.tensors.back().datatype = input.datatype;
       }
+      flatten(target, false, rank);
     }
   }
-  void flatten(const std::string& name, bool is_output) {
-    if (const auto slot = table_.find(name, is_output)) table_.tensors[*slot].dims.assign(1, -1);
+  /// All requests' values one after the other: no batch dimension.
+  void flatten(const std::string& name, bool is_output, size_t rank = 1) {
+    const auto slot = table_.find(name, is_output);
+    if (!slot) return;
+    table_.tensors[*slot].dims.assign(rank, -1);
+    table_.tensors[*slot].flat = true;
   }
 
  private:
@@ -95,7 +100,7 @@ std::vector<GraphSpec> read_graphs(const ModelConfig& config) {
   std::vector<GraphSpec> graphs;
   if (!cuda.graphs()) return graphs;
   if (cuda.graph_spec_size() == 0) {
-    for (const int64_t batch : default_graph_batches(config)) graphs.push_back({.batch = batch});
+    for (const int64_t batch : default_graph_batches(config)) graphs.emplace_back().batch = batch;
   }
   for (const auto& written : cuda.graph_spec()) {
     GraphSpec& spec = graphs.emplace_back();

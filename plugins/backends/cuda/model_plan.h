@@ -12,7 +12,10 @@
 #include "atoll/log.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/pipeline.h"
-#include "model_config.pb.h"
+
+namespace inference {
+class ModelConfig;
+}
 
 namespace atl::cuda_backend {
 

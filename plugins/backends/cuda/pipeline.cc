@@ -158,7 +158,7 @@ class PipelineReader {
     for (size_t slot = 0; slot < made_.table.tensors.size(); ++slot) {
       const TensorInfo& info = made_.table.tensors[slot];
       if (!info.is_output || !made_.output_shapes[slot].empty()) continue;
-      const auto begin = info.dims.begin() + (made_.table.batches ? 1 : 0);
+      const auto begin = info.dims.begin() + (made_.table.batches && !info.flat ? 1 : 0);
       if (std::find(begin, info.dims.end(), -1) != info.dims.end()) {
         return invalid_argument(file_, ": output '", info.name,
                                 "' has a variable dimension, expected [output.", info.name,

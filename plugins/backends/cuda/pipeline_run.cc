@@ -179,7 +179,7 @@ Status set_output_shapes(const Pipeline& pipeline, BatchExtents& extents) noexce
       return invalid_argument("output '", info.name, "': found ", rank, " dimensions, expected at most ",
                               kMaxRank);
     std::copy(info.dims.begin(), info.dims.end(), shape);
-    if (pipeline.table.batches) shape[0] = extents.batch();
+    if (pipeline.table.batches && !info.flat) shape[0] = extents.batch();
     const std::vector<Expression>& wanted = pipeline.output_shapes[slot];
     for (size_t i = 0; i < wanted.size(); ++i) {
       const Result<int64_t> value = wanted[i].evaluate(extents);

@@ -42,7 +42,8 @@ Status lay_out(const ModelPlan& plan, const BatchExtents& extents, const Pipelin
 }
 
 void WorkAddresses::set(const ModelPlan& plan, const BatchExtents& extents, const WorkLayout& layout,
-                        CudaAddress base) noexcept {
+                        CudaAddress begin) noexcept {
+  base = begin;
   tensors.resize(layout.tensors.size());
   scratch.resize(layout.scratch.size());
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i] = base + layout.tensors[i];

@@ -26,12 +26,13 @@ Status lay_out(const ModelPlan& plan, const BatchExtents& extents, const Pipelin
 
 /// The addresses of everything that steps use.
 struct WorkAddresses {
+  CudaAddress base = 0;
   std::vector<CudaAddress> tensors;  ///< by slot
   std::vector<CudaAddress> scratch;
 
   /// All in one piece, but for inputs that are absent: those are null.
   void set(const ModelPlan& plan, const BatchExtents& extents, const WorkLayout& layout,
-           CudaAddress base) noexcept;
+           CudaAddress begin) noexcept;
   CudaAddress of(const BufferRef& buffer, const DevicePart& part) const noexcept;
 };
 
