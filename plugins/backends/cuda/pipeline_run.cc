@@ -19,23 +19,26 @@ class StepEvaluation {
   Status kernel(const Step& step, StepRun& run) const {
     run.cooperative = step.cooperative;
     bool empty = false;
-    for (size_t i = 0; i < 3; ++i) {
-      ATOLL_RETURN_IF_ERROR(number("grid", step.grid[i], 0, limits_.grid[i], run.grid[i]));
+    for (int i = 0; i < 3; ++i) {
+      ATOLL_RETURN_IF_ERROR(number({"grid", i}, step.grid[i], 0, limits_.grid[i], run.grid[i]));
       empty = empty || run.grid[i] == 0;
     }
     run.skip = empty;
     if (empty) return {};
     uint64_t threads = 1;
-    for (size_t i = 0; i < 3; ++i) {
-      ATOLL_RETURN_IF_ERROR(number("block", step.block[i], 1, limits_.block[i], run.block[i]));
+    for (int i = 0; i < 3; ++i) {
+      ATOLL_RETURN_IF_ERROR(number({"block", i}, step.block[i], 1, limits_.block[i], run.block[i]));
       threads *= run.block[i];
     }
     if (threads > limits_.threads)
       return invalid_argument("block: found ", threads, " threads, expected at most ", limits_.threads);
-    ATOLL_RETURN_IF_ERROR(number("shared", step.shared_bytes, 0, limits_.shared_bytes, run.shared_bytes));
+    ATOLL_RETURN_IF_ERROR(
+        number({"shared", -1}, step.shared_bytes, 0, limits_.shared_bytes, run.shared_bytes));
     run.arguments.resize(step.arguments.size());
-    for (size_t i = 0; i < step.arguments.size(); ++i)
-      ATOLL_RETURN_IF_ERROR(argument(step.arguments[i], run.arguments[i]));
+    for (size_t i = 0; i < step.arguments.size(); ++i) {
+      const Status status = argument(step.arguments[i], run.arguments[i]);
+      if (!status.ok()) return make_status(status.code(), "args[", i, "]: ", status.message());
+    }
     return {};
   }
 
@@ -57,13 +60,22 @@ class StepEvaluation {
   }
 
  private:
-  Status number(std::string_view what, const Expression& expression, int64_t least, int64_t most,
+  /// A field, or an element of one.
+  struct Field {
+    const char* name;
+    int index;  ///< -1: it is no array
+  };
+  static std::string text_of(const Field& field) {
+    return field.index < 0 ? std::string(field.name) : cat(field.name, "[", field.index, "]");
+  }
+
+  Status number(const Field& field, const Expression& expression, int64_t least, int64_t most,
                 uint32_t& into) const {
     const Result<int64_t> value = expression.evaluate(extents_);
-    if (!value.ok()) return invalid_argument(what, ": ", value.status().message());
+    if (!value.ok()) return invalid_argument(text_of(field), ": ", value.status().message());
     const int64_t found = value.value();
     if (found < least || found > most) {
-      return invalid_argument(what, ": found ", found, " of '", expression.text(),
+      return invalid_argument(text_of(field), ": found ", found, " of '", expression.text(),
                               "', expected a number from ", least, " to ", most);
     }
     into = static_cast<uint32_t>(found);
@@ -143,7 +155,7 @@ Status evaluate_scratch(const Pipeline& pipeline, const BatchExtents& extents, s
     if (!value.ok() || value.value() < 0) {
       const std::string found = value.ok()
                                     ? cat("bytes: found ", value.value(), ", expected a number from 0 on")
-                                    : std::string(value.status().message());
+                                    : cat("bytes: ", value.status().message());
       return invalid_argument(kPipelineFile, ": [scratch.", scratch.name, "]: ", found);
     }
     bytes[i] = static_cast<uint64_t>(value.value());
