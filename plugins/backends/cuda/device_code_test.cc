@@ -242,5 +242,24 @@ TEST_F(DeviceCodes, AreCompiledOfSource) {
       << none.status().text();
 }
 
+TEST_F(DeviceCodes, RunTheExampleOfTheReadme) {
+  std::stringstream readme;
+  readme << std::ifstream(ATOLL_CUDA_README).rdbuf();
+  const std::string text = readme.str();
+  const size_t begin = text.find("```toml\n"), end = text.find("```\n", begin + 1);
+  ASSERT_NE(end, std::string::npos);
+  folder_.write("weight.bin", "1234");
+  folder_.write("bias.bin", "1234");
+  model_.parameters["epsilon"] = "1e-5";
+  model_.outputs.resize(1);
+  Result<Pipeline> made =
+      parse_pipeline(std::string_view(text).substr(begin + 8, end - begin - 8), "pipeline.toml",
+                     folder_.path(), model_, make_tensor_table(model_).value());
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  CodeDevice device;
+  const Result<DeviceCode> code = DeviceCode::load(device, 0, *made, {folder_.path(), {}, {}});
+  ASSERT_TRUE(code.ok()) << code.status().text();
+}
+
 }  // namespace
 }  // namespace atl::cuda_backend
