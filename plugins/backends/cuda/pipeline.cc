@@ -56,6 +56,10 @@ class PipelineReader {
     Result<const toml::table*> tables = fields.table(key);
     if (!tables.ok()) return std::move(tables).status();
     if (*tables == nullptr) return {};
+    if ((*tables)->size() > kBuffersMax) {
+      return invalid_argument(file_, ": found ", (*tables)->size(), " tables [", key,
+                              ".NAME], expected at most ", kBuffersMax);
+    }
     std::map<std::string_view, const toml::value*> sorted;
     for (const auto& [name, value] : **tables) sorted.emplace(name, &value);
     for (const auto& [name, value] : sorted) {

@@ -18,6 +18,7 @@ namespace atl::cuda_backend {
 inline constexpr std::string_view kPipelineFile = "pipeline.toml";
 inline constexpr size_t kPipelineBytesMax = 1024 * 1024;
 inline constexpr size_t kStepsMax = 1024;
+inline constexpr size_t kBuffersMax = 1024;         ///< tables of scratch, and of constants
 inline constexpr size_t kArgumentsMax = 256;        ///< of one step
 inline constexpr uint64_t kScratchAlignment = 256;  ///< of each scratch buffer, constant and tensor
 

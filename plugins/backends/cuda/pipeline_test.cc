@@ -353,6 +353,9 @@ TEST_F(Pipelines, AreBounded) {
   std::string text(kShape);
   for (size_t i = 0; i <= kStepsMax; ++i) text += kZ;
   EXPECT_EQ(refusal(text), "pipeline.toml: found 1025 steps, expected at most 1024");
+  std::string tables;
+  for (size_t i = 0; i <= kBuffersMax; ++i) tables += cat("[scratch.s", i, "]\nbytes = 1\n");
+  EXPECT_EQ(refusal(tables), "pipeline.toml: found 1025 tables [scratch.NAME], expected at most 1024");
   std::string arguments = "kernel = 'k'\ngrid = [1]\nblock = [1]\nargs = ['out:Y'";
   for (size_t i = 0; i < kArgumentsMax; ++i) arguments += ",'null'";
   EXPECT_EQ(step_refusal(arguments + "]"), " (k): args: found 257, expected at most 256");

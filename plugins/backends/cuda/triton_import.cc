@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kNestingMax = 64;
+constexpr int kJsonNestingMax = 64;
 constexpr uint32_t kWarpThreads = 32;
 constexpr uint32_t kWarpsMax = 32;
 
@@ -28,7 +28,7 @@ bool is_nested_too_deeply(std::string_view text) {
     } else if (sign == '"') {
       in_string = true;
     } else if (sign == '[' || sign == '{') {
-      if (++depth > kNestingMax) return true;
+      if (++depth > kJsonNestingMax) return true;
     } else if (sign == ']' || sign == '}') {
       --depth;
     }
@@ -114,7 +114,7 @@ void refuse_what_can_not_run(Fields& fields) {
 Result<TritonKernel> parse_triton_json(std::string_view text, const std::string& name) noexcept {
   const std::string file = name + ".json";
   if (is_nested_too_deeply(text))
-    return invalid_argument(file, ": is nested deeper than ", kNestingMax, " levels");
+    return invalid_argument(file, ": is nested deeper than ", kJsonNestingMax, " levels");
   const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object())
     return invalid_argument(file,
