@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "atoll/request.h"
+#include "backends/cuda/pipeline.h"
 
 namespace atl::cuda_backend {
 
@@ -27,6 +28,8 @@ struct BatchGroup {
 
 /// What a host copies itself into pinned memory rather than having the device fetch it piece by piece.
 inline constexpr uint64_t kDirectBytes = 64 * 1024;
+/// What is copied along between two pieces rather than beginning another transfer: no more than lies between tensors.
+inline constexpr uint64_t kGapBytes = kScratchAlignment;
 /// What tensors are aligned to that are used where they are: what atoll.memory/1 gives.
 inline constexpr uint64_t kInPlaceAlignment = 64;
 

@@ -4,12 +4,6 @@
 #include <cstring>
 
 namespace atl::cuda_backend {
-namespace {
-
-/// Copied along between two tensors rather than beginning another transfer: no more than their alignment.
-constexpr uint64_t kGapBytes = kScratchAlignment;
-
-}  // namespace
 
 Status InputCopies::gather(const BatchGroup& group, const BatchExtents& extents, const WorkLayout& layout,
                            bool in_place, WorkAddresses& addresses, InFlight& batch, const Stream& stream,

@@ -6,8 +6,6 @@
 namespace atl::cuda_backend {
 namespace {
 
-constexpr uint64_t kGapBytes = kScratchAlignment;
-
 /// Members of an ensemble hand each other memory of the device; what the client does not want there, the ensemble's
 /// or the frontend's sink gives elsewhere.
 MemoryKind preferred_kind(const Request& request, const RequestedOutput& wanted) {
