@@ -75,6 +75,38 @@ TEST_F(InFlightTest, AThirdBatchWaits) {
   EXPECT_EQ(bench.reporter.all().succeeded, 3u);
 }
 
+/// The streams of the double are stepped in the order in which they were made: kernels come first where nothing says else.
+TEST_F(InFlightTest, WhatIsRunOneAfterTheOtherIsReadBeforeItIsWrittenAgain) {
+  const std::string config = R"(max_batch_size: 8 optimization { cuda { output_copy_stream: true } }
+    input { name: 'INPUT0' data_type: TYPE_UINT8 dims: -1 } output { name: 'OUTPUT0' data_type: TYPE_UINT8 dims: -1 })";
+  const std::string pipeline = R"(
+[output.OUTPUT0]
+shape = ["B", "INPUT0.shape[1]"]
+[[step]]
+copy = "in:INPUT0"
+to = "out:OUTPUT0"
+)";
+  ASSERT_TRUE(bench.load(files.add("bytes", config, pipeline)).ok());
+  const auto fill = [](TestRequest& request, const std::string& sent) {
+    request->batch_size = 1;
+    request.add_raw_input("INPUT0", DataType::kUint8, {1, static_cast<int64_t>(sent.size())}, sent);
+    request.add_output("OUTPUT0");
+  };
+  TestRequest larger[2], one("one"), two("two");
+  for (TestRequest& request : larger) {  // memory for what follows in both sets
+    fill(request, "as long as it gets");
+    ASSERT_TRUE(bench.run({&request}).ok());
+  }
+  bench.driver().set_stepped(true);
+  fill(one, "first");
+  fill(two, "and another");
+  ASSERT_TRUE(bench.execute({&one, &two}).ok());
+  step_until_done(one);
+  step_until_done(two);
+  EXPECT_EQ(one.response().find("OUTPUT0")->bytes, "first");
+  EXPECT_EQ(two.response().find("OUTPUT0")->bytes, "and another");
+}
+
 TEST_F(InFlightTest, UnloadingWaitsForBatches) {
   load("optimization { eager_batching: true cuda { output_copy_stream: true } }");
   TestRequest one("one"), two("two");
