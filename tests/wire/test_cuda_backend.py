@@ -58,7 +58,7 @@ WEIGHT = np.random.default_rng(1).standard_normal((COLUMNS, COLUMNS)).astype(np.
 
 
 def write(repository, name, pipeline, extra=""):
-    config = (f'name: "{name}" backend: "kernels" max_batch_size: 8\n'
+    config = (f'name: "{name}" backend: "cuda" max_batch_size: 8\n'
               + models.tensor_config("input", "X", "TYPE_FP32", (COLUMNS,))
               + models.tensor_config("output", "Y", "TYPE_FP32", (COLUMNS,)) + extra)
     models.write_model(repository, name, config, files={"kernels.ptx": PTX, "pipeline.toml": pipeline.encode(),

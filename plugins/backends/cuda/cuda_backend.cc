@@ -28,6 +28,12 @@ Result<std::string> CudaBackend::complete_config(const ModelSource& source) noex
   return source.config;
 }
 
+Result<bool> CudaBackend::serves(const ModelSource& source) noexcept {
+  auto view = backends::ConfigView::parse(source.config);
+  if (!view.ok()) return std::move(view).status();
+  return view->message().backend() == "cuda";
+}
+
 Result<std::unique_ptr<BackendModel>> CudaBackend::load(const ModelSource& source) noexcept {
   auto view = backends::ConfigView::parse(source.config);
   if (!view.ok()) return std::move(view).status();

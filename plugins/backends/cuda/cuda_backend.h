@@ -15,6 +15,8 @@ class CudaBackend final : public Backend {
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  /// `backend: "cuda"`, because an instance of that name is the GPUs' memory in most servers.
+  Result<bool> serves(const ModelSource& source) noexcept override;
 
  private:
   Surroundings surroundings_;

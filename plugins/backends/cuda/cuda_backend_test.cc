@@ -39,6 +39,15 @@ TEST_F(CudaBackendTest, ItRunsOnGpusAlone) {
   EXPECT_EQ(bench.backend.traits().preferred_groups[0].kind, InstanceKind::kGpu);
 }
 
+TEST_F(CudaBackendTest, ItIsFoundByTheNameOfItsKind) {
+  ModelSource source = files.add("scale", kScaleConfig, kScalePipeline);
+  EXPECT_TRUE(bench.backend.serves(source).value());
+  inference::ModelConfig other;
+  other.set_backend("another");
+  source.config = other.SerializeAsString();
+  EXPECT_FALSE(bench.backend.serves(source).value());
+}
+
 TEST_F(CudaBackendTest, WhatAModelTakesIsCounted) {
   ASSERT_TRUE(bench.load(files.add("scale", kScaleConfig, kScalePipeline)).ok());
   const auto usage = bench.model->memory_usage();
