@@ -1,0 +1,25 @@
+/// The "cuda" backend.
+#pragma once
+
+#include "atoll/backend.h"
+#include "backends/cuda/surroundings.h"
+
+namespace atl::cuda_backend {
+
+/// Runs the kernels of a version's pipeline.toml on GPUs.
+class CudaBackend final : public Backend {
+ public:
+  /// Before the first model; again after close(). [control]
+  void open(const Surroundings& surroundings) noexcept { surroundings_ = surroundings; }
+
+  BackendTraits traits() const noexcept override;
+  Result<std::string> complete_config(const ModelSource& source) noexcept override;
+  Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  /// `backend: "cuda"`, because an instance of that name is the GPUs' memory in most servers.
+  Result<bool> serves(const ModelSource& source) noexcept override;
+
+ private:
+  Surroundings surroundings_;
+};
+
+}  // namespace atl::cuda_backend
