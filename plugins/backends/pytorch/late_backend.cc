@@ -1,21 +1,25 @@
 #include "backends/pytorch/late_backend.h"
 
-#include <utility>
+#include <dlfcn.h>
 
-#include "atoll/runtime/shared_object.h"
+#include <utility>
 
 namespace atl::pytorch {
 
 Result<Backend*> LateBackend::backend() noexcept {
   std::lock_guard lock(mutex_);
   if (backend_ != nullptr) return backend_.get();
-  Result<runtime::SharedObject> library = runtime::SharedObject::open(library_);
-  if (!library.ok()) return std::move(library).status();
-  const auto make = reinterpret_cast<MakeBackend>(library->symbol(kMakeBackend));
-  const auto free = reinterpret_cast<FreeBackend>(library->symbol(kFreeBackend));
+  void* const library =
+      ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: libtorch can not be
+  if (library == nullptr) {
+    const char* reason = ::dlerror();
+    return make_status(Code::kFailedPrecondition,
+                       "PyTorch can not be used: ", reason == nullptr ? library_ : reason);
+  }
+  const auto make = reinterpret_cast<MakeBackend>(::dlsym(library, kMakeBackend));
+  const auto free = reinterpret_cast<FreeBackend>(::dlsym(library, kFreeBackend));
   if (make == nullptr || free == nullptr)
     return make_status(Code::kFailedPrecondition, library_, " is not the library of this backend");
-  library->leave_open();  // libtorch can not be closed
   backend_ = {make(clock_, log_, intra_op_threads_), free};
   return backend_.get();
 }

@@ -31,7 +31,7 @@ TEST_F(LateBackendTest, TheLibraryIsOpenedWithTheFirstModel) {
 TEST_F(LateBackendTest, WithoutTheLibraryALoadFailsAndSaysWhy) {
   late_.open((folder_.path() / "torch.so").string(), 1);
   const Status status = load_late().status();
-  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_THAT(status.text(), HasSubstr("torch.so"));
   late_.open(ATOLL_TORCH_LIBRARY, 1);
   EXPECT_TRUE(load_late().ok());

@@ -129,7 +129,7 @@ class Connection final : public Channel, public Posted, public std::enable_share
   Call* call_ = nullptr;
   bool keeps_head_ = false;  ///< of the present request, until its call ends
   bool answering_ = false;   ///< an answer was begun and is not finished
-  std::string cors_lines_;  ///< of every answer to the present request
+  std::string cors_lines_;   ///< of every answer to the present request
   std::string reply_head_;
   std::string own_body_;
   std::vector<iovec> parts_;
