@@ -285,8 +285,8 @@ def test_without_a_driver_models_of_kernels_do_not_load(without_driver, model, r
 
 
 def test_a_lost_gpu_makes_its_models_unready(repository):
-    with serve(repository, DOUBLE, STICKY="0:100:700") as server, server.wait_ready("fp32").client() as client:
-        server.wait_active()
+    with serve(repository, DOUBLE, STICKY="0:500:700") as server, server.wait_ready("twice").client() as client:
+        server.wait_ready("fp32").wait_active()
         messages = []
         for seed in range(200):
             try:

@@ -4,8 +4,8 @@
 namespace atl::test {
 namespace {
 
-using cuda_backend::test::BenchSetup;
 using cuda_backend::test::GpuBench;
+using cuda_backend::test::GpuSetup;
 using cuda_backend::test::kCopyConfig;
 using cuda_backend::test::kCopyPipeline;
 using cuda_backend::test::kScaleConfig;
@@ -58,7 +58,7 @@ BackendCase bytes(ModelFiles& files) {
   return one;
 }
 
-BackendProvider cuda(const std::string& name, const std::string& more, const BenchSetup& setup) {
+BackendProvider cuda(const std::string& name, const std::string& more, const GpuSetup& setup) {
   static ModelFiles files;
   BackendProvider provider;
   provider.name = name;
@@ -74,7 +74,7 @@ BackendProvider cuda(const std::string& name, const std::string& more, const Ben
 INSTANTIATE_TEST_SUITE_P(
     Cuda, BackendConformance,
     ::testing::Values(
-        cuda("plain", "", {}), cuda("pageable", "", {.gpus = {}, .pinned_bytes = 0}),
+        cuda("plain", "", {}), cuda("pageable", "", {.devices = 1, .pinned_bytes = 0}),
         cuda("graphs", "optimization { cuda { graphs: true } }", {}),
         cuda("streams",
              "optimization { eager_batching: true cuda { output_copy_stream: true graphs: true } }", {})));

@@ -54,7 +54,7 @@ TEST_F(CudaBackendTest, WhatAModelTakesIsCounted) {
   ASSERT_EQ(usage.size(), 1u);
   EXPECT_EQ(usage[0].kind, MemoryKind::kGpu);
   EXPECT_EQ(usage[0].size_bytes, 512u);  // two tensors of a whole batch
-  EXPECT_EQ(bench.memory->used_bytes(), 512u);
+  EXPECT_EQ(bench.memory.used_bytes(), 512u);
 }
 
 TEST_F(CudaBackendTest, WhatIsWrongWithAKernelFailsTheLoad) {
@@ -160,7 +160,7 @@ block = [1]
 args = ["in:VALUES", "in:BEGINS", "out:SUM", "u32:B"]
 )";
   for (const uint64_t pinned_bytes : {0u, 1u << 20}) {
-    GpuBench own({.gpus = {}, .pinned_bytes = pinned_bytes});
+    GpuBench own({.devices = 1, .pinned_bytes = pinned_bytes});
     const Status loaded = own.load(files.add("segments", config, pipeline));
     ASSERT_TRUE(loaded.ok()) << loaded.text();
     TestRequest three("three"), none("none"), one("one");

@@ -37,15 +37,15 @@ bool check(const TestRequest& request, float first, uint32_t rows = 1) {
 /// All that the backend does with batches: by kernels and by a graph, from and to all kinds of memory.
 void use(GpuBench& bench) {
   TestRequest host("host"), step("step"), whole("whole"), device("device");
-  DeviceSink step_sink(step, *bench.memory);
+  DeviceSink step_sink(step, bench.memory);
   fill_scale(host, 1);
   fill_scale(step, 2, 2);
   fill_scale(whole, 3, 2);
   fill_scale(device, 4);
   step->call_flags |= kIsStep;
   std::string bytes = bytes_of<float>({4, 5, 6, 7});
-  Result<Buffer> memory = bench.memory->allocate(bytes.size(), 0);
-  if (memory.ok() && bench.memory->copy(*memory, atl::test::host_buffer(bytes)).ok())
+  Result<Buffer> memory = bench.memory.allocate(bytes.size(), 0);
+  if (memory.ok() && bench.memory.copy(*memory, bytes_in(bytes)).ok())
     set_buffers(device, device->inputs[0], {*memory});
   expect_clear(bench.execute({&host, &step}));
   expect_clear(bench.execute({&whole}));
@@ -55,7 +55,7 @@ void use(GpuBench& bench) {
   if (step_sink.are_fetched()) check(step, 2, 2);
   check(whole, 3, 2);
   check(device, 4);
-  if (memory.ok()) bench.memory->free(*memory);
+  if (memory.ok()) bench.memory.free(*memory);
 }
 
 class FailureSweep : public ::testing::TestWithParam<CudaResult> {};
@@ -107,7 +107,7 @@ TEST(FailureSweepOfADevice, EveryOperationMayBreakIt) {
     const Status loaded = bench.load(source);
     expect_clear(loaded);
     if (loaded.ok()) use(bench);
-    is_lost = !bench.gpus.devices().lost(0).ok();
+    is_lost = !bench.cuda.lost(0).ok();
     if (is_lost && loaded.ok()) {
       EXPECT_FALSE(bench.instance->ready());
       EXPECT_FALSE(bench.instance->unready_reason().empty());

@@ -35,7 +35,7 @@ TEST_F(GraphTest, EachSizeThatIsNotNamedHasOne) {
   ASSERT_TRUE(load(kGraphs).ok());
   EXPECT_EQ(bench.driver().calls("cuGraphInstantiateWithParams"), 4u);  // 1, 2, 3, 4
   for (const uint32_t rows : {1u, 2u, 3u, 4u}) EXPECT_EQ(launches_of(rows), kByGraph);
-  for (const char* warning : {"unable to record"}) EXPECT_FALSE(bench.gpus.log().contains(warning));
+  for (const char* warning : {"unable to record"}) EXPECT_FALSE(bench.host.log().contains(warning));
 }
 
 TEST_F(GraphTest, PreferredSizesHaveThemWithADynamicBatcher) {
@@ -64,10 +64,10 @@ TEST_F(GraphTest, ALowerBoundEndsRounding) {
 
 TEST_F(GraphTest, DeviceMemoryIsCopiedToWhatAGraphKnows) {
   ASSERT_TRUE(load(kGraphs).ok());
-  const DeviceBytes from(*bench.memory, bytes_of<float>({1, 2, 3, 4})),
-      to(*bench.memory, std::string(16, '\0'));
+  const DeviceBytes from(bench.memory, bytes_of<float>({1, 2, 3, 4})),
+      to(bench.memory, std::string(16, '\0'));
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory);
+  DeviceSink sink(request, bench.memory);
   fill_scale(request, 0);
   set_buffers(request, request->inputs[0], {from.buffer()});
   request->outputs[0].placement = to.buffer();
@@ -83,14 +83,14 @@ TEST_F(GraphTest, WhatCanNotBeCapturedRunsWithout) {
     bench.driver().fail_call(call, 0, CudaResult::STREAM_CAPTURE_INVALIDATED);
     ASSERT_TRUE(load(kGraphs).ok());
     bench.driver().end_failures();
-    EXPECT_TRUE(bench.gpus.log().contains("unable to record CUDA graph for scale: batch size 1: GPU 0: "));
+    EXPECT_TRUE(bench.host.log().contains("unable to record CUDA graph for scale: batch size 1: GPU 0: "));
     EXPECT_EQ(launches_of(2), kByKernel);
   }
 }
 
 TEST_F(GraphTest, ModelsOfVariableShapesNeedThemSaid) {
   ASSERT_TRUE(bench.load(files.add("bytes", cat(kCopyConfig, kGraphs), kCopyPipeline)).ok());
-  EXPECT_TRUE(bench.gpus.log().contains(
+  EXPECT_TRUE(bench.host.log().contains(
       "unable to record CUDA graph for bytes: batch size 1: the shapes of its inputs vary"));
   const std::string spec =
       "optimization { cuda { graphs: true graph_spec { input { key: 'INPUT0' value { dim: 5 } } } } }";

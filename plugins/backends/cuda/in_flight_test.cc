@@ -158,11 +158,11 @@ TEST_F(InFlightTest, ALostDeviceAnswersAllThatIsUnderWay) {
 }
 
 TEST_F(InFlightTest, TheOtherDeviceServesOn) {
-  GpuBench own({.gpus = {.devices = 2}, .pinned_bytes = 1 << 20});
+  GpuBench own({.devices = 2});
   own.gpus.do_not_check();
   ASSERT_TRUE(own.load(files.add("scale", kScaleConfig, kScalePipeline), 1).ok());
   own.driver().fail_device(0, CudaResult::ILLEGAL_ADDRESS);
-  own.gpus.lose(0);
+  (void)own.cuda.report(0, "cuStreamSynchronize", CudaResult::ILLEGAL_ADDRESS).ok();
   TestRequest request("r");
   fill_scale(request, 1);
   ASSERT_TRUE(own.run({&request}).ok());
@@ -230,7 +230,7 @@ class Schedule {
         break;
       case 3: {
         const uint64_t cut = random_.below(bytes.size());
-        made.input.emplace(*bench_.memory, bytes);
+        made.input.emplace(bench_.memory, bytes);
         Buffer rest = input.buffers[0];
         rest.data = static_cast<char*>(rest.data) + cut;
         rest.size_bytes -= cut;
@@ -238,16 +238,16 @@ class Schedule {
         break;
       }
       case 4:
-        made.input.emplace(*bench_.memory, bytes);
+        made.input.emplace(bench_.memory, bytes);
         set_buffers(request, input, {made.input->buffer()});
         [[fallthrough]];
       case 5:
-        made.sink.emplace(request, *bench_.memory);
-        made.output.emplace(*bench_.memory, bytes);
+        made.sink.emplace(request, bench_.memory);
+        made.output.emplace(bench_.memory, bytes);
         request->outputs[0].placement = made.output->buffer();
         break;
       case 6:
-        made.sink.emplace(request, *bench_.memory);
+        made.sink.emplace(request, bench_.memory);
         request->call_flags |= kIsStep;
         break;
       default:

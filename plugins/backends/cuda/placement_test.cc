@@ -34,14 +34,14 @@ class PlacementTest : public ::testing::Test {
   static std::string row(float first) { return bytes_of<float>({first, first + 1, first + 2, first + 3}); }
 
   ModelFiles files;
-  GpuBench bench{{.gpus = {.devices = 2}, .pinned_bytes = 1 << 20}};
+  GpuBench bench{{.devices = 2}};
 };
 
 TEST_F(PlacementTest, MemoryOfTheDeviceIsUsedInPlace) {
   load();
-  const DeviceBytes from(*bench.memory, row(1)), to(*bench.memory, std::string(16, '\0'));
+  const DeviceBytes from(bench.memory, row(1)), to(bench.memory, std::string(16, '\0'));
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory);
+  DeviceSink sink(request, bench.memory);
   fill_scale(request, 0);
   set_buffers(request, request->inputs[0], {from.buffer()});
   request->outputs[0].placement = to.buffer();
@@ -56,7 +56,7 @@ TEST_F(PlacementTest, MemoryOfTheDeviceIsUsedInPlace) {
 TEST_F(PlacementTest, StepsOfAnEnsembleGetMemoryOfTheDevice) {
   load();
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory);
+  DeviceSink sink(request, bench.memory);
   fill_scale(request, 1);
   request->call_flags |= kIsStep;
   ASSERT_TRUE(bench.run({&request}).ok());
@@ -67,7 +67,7 @@ TEST_F(PlacementTest, StepsOfAnEnsembleGetMemoryOfTheDevice) {
 TEST_F(PlacementTest, AnotherKindThanWasPreferredWillDo) {
   load();
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory, MemoryKind::kCpu);
+  DeviceSink sink(request, bench.memory, MemoryKind::kCpu);
   fill_scale(request, 1);
   request->call_flags |= kIsStep;
   ASSERT_TRUE(bench.run({&request}).ok());
@@ -77,9 +77,9 @@ TEST_F(PlacementTest, AnotherKindThanWasPreferredWillDo) {
 
 TEST_F(PlacementTest, OtherDevicesAreReached) {
   load();
-  const DeviceBytes from(*bench.memory, row(1), 1), to(*bench.memory, std::string(16, '\0'), 1);
+  const DeviceBytes from(bench.memory, row(1), 1), to(bench.memory, std::string(16, '\0'), 1);
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory);
+  DeviceSink sink(request, bench.memory);
   fill_scale(request, 0);
   set_buffers(request, request->inputs[0], {from.buffer()});
   request->outputs[0].placement = to.buffer();
@@ -92,7 +92,7 @@ TEST_F(PlacementTest, OtherDevicesAreReached) {
 TEST_F(PlacementTest, ATensorMayBeInPiecesOfAllKinds) {
   load();
   const std::string bytes = row(1);
-  const DeviceBytes near(*bench.memory, bytes), far(*bench.memory, bytes, 1);
+  const DeviceBytes near(bench.memory, bytes), far(bench.memory, bytes, 1);
   auto pinned = bench.pinned.allocate(16, 0);
   ASSERT_TRUE(pinned.ok());
   std::memcpy(pinned->data, bytes.data(), 16);
@@ -100,7 +100,7 @@ TEST_F(PlacementTest, ATensorMayBeInPiecesOfAllKinds) {
   pinned_part.data = static_cast<char*>(pinned_part.data) + 7;
   pinned_part.size_bytes = 2;
   std::string host = bytes;
-  Buffer nothing, host_part = atl::test::host_buffer(host);
+  Buffer nothing, host_part = bytes_in(host);
   host_part.data = host.data() + 9;
   host_part.size_bytes = 7;
   TestRequest whole("whole"), cut("cut");
@@ -125,9 +125,9 @@ block = [1]
 args = ["in:INPUT0", "out:OUTPUT0", "u32:INPUT0.count", "f32:2"]
 )";
   ASSERT_TRUE(bench.load(files.add("over", kScaleConfig, pipeline)).ok());
-  const DeviceBytes both(*bench.memory, row(1));
+  const DeviceBytes both(bench.memory, row(1));
   TestRequest request("r");
-  DeviceSink sink(request, *bench.memory);
+  DeviceSink sink(request, bench.memory);
   fill_scale(request, 0);
   set_buffers(request, request->inputs[0], {both.buffer()});
   request->outputs[0].placement = both.buffer();
@@ -137,9 +137,9 @@ args = ["in:INPUT0", "out:OUTPUT0", "u32:INPUT0.count", "f32:2"]
 
 TEST_F(PlacementTest, InputsAreWaitedForOnTheDevice) {
   load();
-  auto event = bench.gpus.devices().acquire_event(0);
+  auto event = bench.cuda.acquire_event(0);
   ASSERT_TRUE(event.ok());
-  const DeviceBytes from(*bench.memory, row(1));
+  const DeviceBytes from(bench.memory, row(1));
   TestEvent known(*event), other, failed(*event, unavailable("GPU 1 is lost"));
   const auto run = [&](TestEvent& ready_after, bool joined) {
     TestRequest request("r"), second("second");
@@ -167,7 +167,7 @@ TEST_F(PlacementTest, InputsAreWaitedForOnTheDevice) {
     EXPECT_EQ(bench.driver().calls("cuStreamWaitEvent"), waits + 1);
     EXPECT_EQ(run(failed, joined), Code::kUnavailable) << "what filled the input failed";
   }
-  bench.gpus.devices().release_event(0, *event);
+  bench.cuda.release_event(0, *event);
 }
 
 TEST_F(PlacementTest, OneTransferCarriesWhatLiesTogether) {
@@ -190,7 +190,7 @@ TEST_F(PlacementTest, WithoutPinnedMemoryThereArePageableCopies) {
   for (const char* more :
        {"",
         "optimization { input_pinned_memory { enable: false } output_pinned_memory { enable: false } }"}) {
-    GpuBench own({.gpus = {}, .pinned_bytes = *more == '\0' ? uint64_t{0} : uint64_t{1} << 20});
+    GpuBench own({.devices = 1, .pinned_bytes = *more == '\0' ? uint64_t{0} : uint64_t{1} << 20});
     ASSERT_TRUE(own.load(files.add("scale", cat(kScaleConfig, more), kScalePipeline)).ok());
     TestRequest one("one"), two("two");
     fill_scale(one, 1);

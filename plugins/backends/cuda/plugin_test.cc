@@ -9,10 +9,9 @@ using namespace test;  // NOLINT
 TEST(CudaBackendPlugin, LoadsModelsWithTheServicesThatThereAre) {
   Gpus gpus;
   register_kernels();
-  memory::CudaMemory device_memory(gpus.devices(), {});
   FakeHost host("cuda", FakeHost::Threads::kReal);
-  host.registry().publish<Cuda>("cuda", gpus.devices());
-  host.registry().publish<Memory>("cuda", device_memory, 0, Memory::kGrowableMinor);
+  host.registry().publish<Cuda>("cuda", gpus.cuda());
+  host.registry().publish<Memory>("cuda", gpus.memory(), 0, Memory::kGrowableMinor);
   ModelFiles files;
   PluginRunner plugin(host);
   ASSERT_TRUE(plugin.create_and_start().ok());
@@ -25,18 +24,17 @@ TEST(CudaBackendPlugin, LoadsModelsWithTheServicesThatThereAre) {
     spec.kind = InstanceKind::kGpu;
     auto instance = (*model)->create_instance(spec);
     ASSERT_TRUE(instance.ok()) << instance.status().text();
-    EXPECT_GT(device_memory.used_bytes(), 0u);
+    EXPECT_GT(gpus.memory().used_bytes(), 0u);
   }
-  EXPECT_EQ(device_memory.used_bytes(), 0u);
+  EXPECT_EQ(gpus.memory().used_bytes(), 0u);
   plugin.stop();
   EXPECT_EQ(host.registry().holders(), 0u);
 }
 
 TEST(CudaBackendPlugin, WithoutGpusModelsSayWhy) {
-  FakeHost host("cuda");
-  memory::Devices none(host);
-  none.open(memory::open_driver("/nowhere/libcuda.so.1"), {});
-  host.registry().publish<Cuda>("cuda", none);
+  FakeHost host("kernels"), cuda_host("cuda");
+  LoadedPlugin none(cuda_host, ATOLL_CUDA_MEMORY_PLUGIN, {{"library", "/nowhere/libcuda.so.1"}});
+  host.registry().publish<Cuda>("cuda", none.query<Cuda>());
   ModelFiles files;
   PluginRunner plugin(host);
   ASSERT_TRUE(plugin.create_and_start().ok());

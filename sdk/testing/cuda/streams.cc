@@ -97,6 +97,7 @@ void Driver::run_next(std::unique_lock<std::mutex>& lock, Stream& stream) {
   if (device.failure == CudaResult::SUCCESS) {
     CudaResult result = device.fails_with;
     if (++device.operations != device.fails_at) {
+      next.point->is_running = true;
       lock.unlock();
       is_in_stream() = true;
       result = next.work.execute();
@@ -106,6 +107,7 @@ void Driver::run_next(std::unique_lock<std::mutex>& lock, Stream& stream) {
     }
     if (result != CudaResult::SUCCESS) fail_device(device, result);
   }
+  next.point->is_running = false;
   next.point->done = true;
   next.point->time_ns = now_ns();
   stream.is_running = false;
@@ -167,7 +169,8 @@ std::string Driver::waiting() const {
 
 CudaResult Driver::wait(std::unique_lock<std::mutex>& lock, const PointPtr& point, const Device& device) {
   bool is_told = false;
-  while (point != nullptr && !point->done && device.failure == CudaResult::SUCCESS) {
+  // What is being executed ends first, so that nobody writes to memory of the CPU when the call has failed.
+  while (point != nullptr && !point->done && (device.failure == CudaResult::SUCCESS || point->is_running)) {
     // The system's clock: other waits with a limit are not known to all thread sanitizers.
     const auto limit = std::chrono::system_clock::now() + kLongWait;
     if (changed.wait_until(lock, limit) == std::cv_status::no_timeout || is_told || point->done) continue;

@@ -20,6 +20,7 @@ struct KernelLaunch;
 /// A place in a stream that is reached, or not yet. With the driver's mutex held.
 struct Point {
   bool done = false;
+  bool is_running = false;  ///< what is before it is being executed
   bool hangs = false;
   uint64_t time_ns = 0;  ///< when it was reached
 };

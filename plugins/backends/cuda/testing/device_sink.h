@@ -5,17 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "atoll/memory.h"
 #include "atoll/testing/recording_sink.h"
-#include "memory/cuda/cuda_memory.h"
+#include "backends/cuda/batch_group.h"
 
 namespace atl::cuda_backend::test {
+
+inline Buffer bytes_in(std::string& bytes) { return host_buffer(bytes.data(), bytes.size()); }
 
 /// Stands before a TestRequest, which gets what arrives in device memory as bytes of the host.
 class DeviceSink final : public ResponseSink {
  public:
   /// \param kind  of the memory that it gives to whoever prefers device memory
-  DeviceSink(atl::test::TestRequest& request, memory::CudaMemory& memory,
-             MemoryKind kind = MemoryKind::kGpu) noexcept
+  DeviceSink(atl::test::TestRequest& request, Memory& memory, MemoryKind kind = MemoryKind::kGpu) noexcept
       : memory_(memory), kind_(kind), next_(request) {
     request->sink = this;
   }
@@ -59,11 +61,11 @@ class DeviceSink final : public ResponseSink {
   void fetch(OutputTensor& output) noexcept {
     ++on_device_;
     std::string& bytes = bytes_.emplace_back(output.buffer.size_bytes, '?');
-    are_fetched_ = are_fetched_ && memory_.copy(atl::test::host_buffer(bytes), output.buffer).ok();
-    output.buffer = atl::test::host_buffer(bytes);
+    are_fetched_ = are_fetched_ && memory_.copy(bytes_in(bytes), output.buffer).ok();
+    output.buffer = bytes_in(bytes);
   }
 
-  memory::CudaMemory& memory_;
+  Memory& memory_;
   const MemoryKind kind_;
   atl::test::TestRequest& next_;
   uint32_t on_device_ = 0;
@@ -75,7 +77,7 @@ class DeviceSink final : public ResponseSink {
 /// Memory of a device, for inputs and as the place of outputs.
 class DeviceBytes {
  public:
-  DeviceBytes(memory::CudaMemory& memory, std::string_view bytes, int32_t device = 0)
+  DeviceBytes(Memory& memory, std::string_view bytes, int32_t device = 0)
       : memory_(memory), buffer_(memory.allocate(bytes.size(), device).value()) {
     write(bytes);
   }
@@ -84,11 +86,11 @@ class DeviceBytes {
   ~DeviceBytes() { memory_.free(buffer_); }
   void write(std::string_view bytes) {
     std::string copy(bytes);
-    EXPECT_TRUE(memory_.copy(buffer_, atl::test::host_buffer(copy)).ok());
+    EXPECT_TRUE(memory_.copy(buffer_, bytes_in(copy)).ok());
   }
   std::string read() const {
     std::string bytes(buffer_.size_bytes, '?');
-    EXPECT_TRUE(memory_.copy(atl::test::host_buffer(bytes), buffer_).ok());
+    EXPECT_TRUE(memory_.copy(bytes_in(bytes), buffer_).ok());
     return bytes;
   }
   const Buffer& buffer() const noexcept { return buffer_; }
@@ -100,7 +102,7 @@ class DeviceBytes {
   }
 
  private:
-  memory::CudaMemory& memory_;
+  Memory& memory_;
   Buffer buffer_;
 };
 

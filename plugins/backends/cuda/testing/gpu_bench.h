@@ -17,9 +17,7 @@
 #include "atoll/testing/temporary_directory.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/surroundings.h"
-#include "memory/cuda/cuda_memory.h"
-#include "memory/cuda/testing/gpus.h"
-#include "memory/pinned/pinned_memory.h"
+#include "backends/cuda/testing/gpus.h"
 #include "model_config.pb.h"
 
 namespace atl::cuda_backend::test {
@@ -148,27 +146,21 @@ class ModelFiles {
   TemporaryDirectory folder_;
 };
 
-struct BenchSetup {
-  GpuSetup gpus = {};
-  uint64_t pinned_bytes = 1 << 20;  ///< 0: there is no pinned memory
-};
-
 /// All that a backend needs, in the order in which it goes.
 class GpuBench {
  public:
-  explicit GpuBench(const BenchSetup& setup = {}) : gpus(setup.gpus), pinned(setup.pinned_bytes) {
+  explicit GpuBench(const GpuSetup& setup = {})
+      : gpus(setup), cuda(gpus.cuda()), memory(gpus.memory()), pinned(gpus.pinned()) {
     register_kernels();
-    memory.emplace(gpus.devices(), memory::CudaMemorySettings{});
-    pinned.open(gpus.devices());
-    host().registry().publish<Memory>("cuda", *memory, 0, Memory::kGrowableMinor);
-    host().registry().publish<Memory>("pinned", pinned, 0, Memory::kGrowableMinor);
-    device_memory.emplace(host(), memory_finder(host(), MemoryKind::kGpu));
-    pinned_memory.emplace(host(), memory_finder(host(), MemoryKind::kCpuPinned));
+    host.registry().publish<Memory>("cuda", memory, 0, Memory::kGrowableMinor);
+    host.registry().publish<Memory>("pinned", pinned, 0, Memory::kGrowableMinor);
+    device_memory.emplace(host, memory_finder(host, MemoryKind::kGpu));
+    pinned_memory.emplace(host, memory_finder(host, MemoryKind::kCpuPinned));
     EXPECT_TRUE(device_memory->open().ok() && pinned_memory->open().ok());
     Surroundings surroundings;
-    surroundings.cuda = &gpus.devices();
-    surroundings.clock = &host().clock();
-    surroundings.log = &host().log();
+    surroundings.cuda = &cuda;
+    surroundings.clock = &host.clock();
+    surroundings.log = &host.log();
     surroundings.device_memory = &*device_memory;
     surroundings.pinned_memory = &*pinned_memory;
     backend.open(surroundings);
@@ -180,12 +172,8 @@ class GpuBench {
     model.reset();
     pinned_memory->close();
     device_memory->close();
-    (void)pinned.close().ok();
-    EXPECT_EQ(memory->used_bytes(), 0u) << "device memory was not given back";
-    EXPECT_EQ(pinned.used_bytes(), 0u) << "pinned memory was not given back";
   }
 
-  FakeHost& host() noexcept { return gpus.host(); }
   const CudaDouble& driver() noexcept { return Gpus::driver(); }
 
   /// Replaces `model` and `instance`.
@@ -232,8 +220,10 @@ class GpuBench {
   }
 
   Gpus gpus;
-  std::optional<memory::CudaMemory> memory;
-  memory::PinnedMemory pinned;
+  FakeHost host{"kernels", FakeHost::Threads::kReal};
+  Cuda& cuda;
+  Memory& memory;
+  Memory& pinned;
   std::optional<Followed<Memory>> device_memory, pinned_memory;
   RecordingReporter reporter;
   CudaBackend backend;
