@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 
 KERNELS = pathlib.Path(__file__).resolve().parent / "kernels"
-BACKEND = "kernels"  # the instance of backends/cuda
+BACKEND = "cuda"  # the instance of backends/cuda
 COLUMNS = 1024
 INNER = 256
 EPSILON = 1e-5

@@ -33,10 +33,10 @@ use = "memory/host"
 [plugin.shared]
 use = "memory/shared"
 allow_client_shm = true
-[plugin.cuda]
+[plugin.gpus]
 use = "memory/cuda"
 library = "{driver}"
-[plugin.kernels]
+[plugin.cuda]
 use = "backends/cuda"
 [plugin.nvml]
 use = "telemetry/nvml"

@@ -13,8 +13,8 @@ from support.server import BUILD, ROOT, Server
 from tritonclient.utils import InferenceServerException
 
 SETTINGS = ['plugin.shared.allow_client_shm=true', 'plugin.models.strict_readiness=false',
-            'plugin.cuda.use="memory/cuda"', 'plugin.pinned.use="memory/pinned"', 'plugin.pinned.size="1MiB"',
-            'plugin.kernels.use="backends/cuda"']
+            'plugin.gpus.use="memory/cuda"', 'plugin.pinned.use="memory/pinned"', 'plugin.pinned.size="1MiB"',
+            'plugin.cuda.use="backends/cuda"']
 KERNELS = BUILD / "tests" / "cuda_double_kernels.so"
 PTX = (ROOT / "plugins" / "backends" / "cuda" / "testing" / "kernels" / "kernels.ptx").read_bytes()
 COLUMNS = 64
@@ -96,7 +96,7 @@ def repository(tmp_path_factory):
 def serve(repository, library, *settings, **variables):
     environment = {f"ATOLL_CUDA_DOUBLE_{name}": value for name, value in variables.items()}
     environment["ATOLL_CUDA_DOUBLE_KERNELS"] = str(KERNELS)
-    return Server(repository, *SETTINGS, f'plugin.cuda.library="{library}"', *settings, environment=environment)
+    return Server(repository, *SETTINGS, f'plugin.gpus.library="{library}"', *settings, environment=environment)
 
 
 @pytest.fixture(scope="module")

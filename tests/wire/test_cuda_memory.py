@@ -13,7 +13,7 @@ from support.server import Server
 from tritonclient.utils import InferenceServerException
 
 SETTINGS = ['plugin.shared.allow_client_shm=true', 'plugin.models.strict_readiness=false',
-            'plugin.cuda.use="memory/cuda"', 'plugin.pinned.use="memory/pinned"', 'plugin.pinned.size="1MiB"']
+            'plugin.gpus.use="memory/cuda"', 'plugin.pinned.use="memory/pinned"', 'plugin.pinned.size="1MiB"']
 SHAPE = (1000,)
 
 
@@ -28,7 +28,7 @@ def repository(tmp_path_factory):
 
 def serve(repository, library, *settings, **variables):
     environment = {f"ATOLL_CUDA_DOUBLE_{name}": value for name, value in variables.items()}
-    return Server(repository, *SETTINGS, f'plugin.cuda.library="{library}"', *settings, environment=environment)
+    return Server(repository, *SETTINGS, f'plugin.gpus.library="{library}"', *settings, environment=environment)
 
 
 @pytest.fixture(params=[grpcclient, httpclient], ids=["grpc", "http"])

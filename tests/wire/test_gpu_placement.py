@@ -55,7 +55,7 @@ def manifest(tmp_path_factory):
 
 
 def serve(repository, manifest, library, *settings):
-    return Server(repository, 'plugin.cuda.use="memory/cuda"', f'plugin.cuda.library="{library}"',
+    return Server(repository, 'plugin.gpus.use="memory/cuda"', f'plugin.gpus.library="{library}"',
                   'plugin.repeat.use="backends/repeat"', "plugin.models.strict_readiness=false", *settings,
                   manifest=manifest, environment={"ATOLL_CUDA_DOUBLE_DEVICES": "2"})
 
@@ -141,7 +141,7 @@ def test_backends_made_for_triton_run_on_the_gpus(with_gpus, without_gpus):
 
 
 def test_gpus_that_are_too_old_are_none(repository, manifest):
-    with serve(repository, manifest, DOUBLE, "plugin.cuda.min_compute_capability=9.5",
+    with serve(repository, manifest, DOUBLE, "plugin.gpus.min_compute_capability=9.5",
                "plugin.configs.min_compute_capability=9.5") as server:
         server.wait_ready()
         assert reason_of(server, "on_gpu_7").endswith("specifies invalid or unsupported gpu id 0. GPUs with at least the "

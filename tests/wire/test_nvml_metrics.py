@@ -35,7 +35,7 @@ def serve(repository, library, *settings, cuda=None, gpus=2, **variables):
     environment = {"ATOLL_CUDA_DOUBLE_DEVICES": str(gpus), "ATOLL_CUDA_DOUBLE_MEMORY": "16GiB,80GiB"}
     environment |= {name if name.startswith("CUDA_") else f"ATOLL_NVML_DOUBLE_{name}": value
                     for name, value in variables.items()}
-    uses = ['plugin.cuda.use="memory/cuda"', f'plugin.cuda.library="{cuda}"'] if cuda else []
+    uses = ['plugin.gpus.use="memory/cuda"', f'plugin.gpus.library="{cuda}"'] if cuda else []
     # Every scrape reads anew.
     return Server(repository, "plugin.onnxruntime.enabled=false", f'plugin.nvml.library="{library}"',
                   'plugin.nvml.interval="1ms"', *uses, *settings, environment=environment)

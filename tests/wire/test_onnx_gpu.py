@@ -15,7 +15,7 @@ from tritonclient.utils import InferenceServerException
 
 ONNX_DOUBLE = BUILD / "tests" / "libonnxruntime_double.so"
 SETTINGS = ['plugin.shared.use="memory/shared"', "plugin.shared.allow_client_shm=true", "plugin.models.strict_readiness=false",
-            'plugin.cuda.use="memory/cuda"', f'plugin.cuda.library="{DOUBLE}"', 'plugin.pinned.use="memory/pinned"',
+            'plugin.gpus.use="memory/cuda"', f'plugin.gpus.library="{DOUBLE}"', 'plugin.pinned.use="memory/pinned"',
             'plugin.pinned.size="1MiB"']
 ON_GPU = 'backend: "onnxruntime" instance_group [ { kind: KIND_GPU count: 1 gpus: [ 0 ] } ]\n'
 RUNS = (12, 8, 7, 2)  # on the GPU; inputs and outputs of them that were there; replays of a graph

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/listed_gpus.h"
 #include "backends/onnxruntime/testing/backend_fixture.h"
-#include "backends/onnxruntime/testing/fake_cuda.h"
 
 namespace atl::ort::test {
 namespace {
@@ -30,7 +30,7 @@ class GpuSourceTest : public BackendFixture {
 };
 
 TEST_F(GpuSourceTest, WhatTheProviderSaysIsWhyNoModelLoads) {
-  FakeCuda cuda(1);
+  atl::test::ListedGpus cuda({CudaDeviceInfo{}});
   open(&cuda);
   const std::string reason = "CUDA execution provider is not enabled in this build.";
   EXPECT_EQ(source_->usable().message(), reason);
@@ -48,7 +48,7 @@ TEST_F(GpuSourceTest, WhatTheProviderSaysIsWhyNoModelLoads) {
 }
 
 TEST_F(GpuSourceTest, WithoutGpusNothingIsLoadedAndNothingIsSaid) {
-  FakeCuda cuda(0);
+  atl::test::ListedGpus cuda({});
   open(&cuda, {"/nowhere"});
   EXPECT_EQ(source_->usable().message(), "there is no driver");
   EXPECT_EQ(host_.log().count(LogLevel::kWarning, ""), 0u);
@@ -57,7 +57,7 @@ TEST_F(GpuSourceTest, WithoutGpusNothingIsLoadedAndNothingIsSaid) {
 TEST_F(GpuSourceTest, GpusMayComeAndGo) {
   open(nullptr);
   EXPECT_EQ(source_->usable().message(), "no plugin provides GPUs");
-  FakeCuda cuda(1);
+  atl::test::ListedGpus cuda({CudaDeviceInfo{}});
   host_.registry().publish<Cuda>("cuda", cuda);
   atl::test::tell_service_changed(host_, Cuda::kInterfaceId, "cuda");
   EXPECT_THAT(std::string(source_->usable().message()), HasSubstr("not enabled in this build"));
@@ -67,7 +67,7 @@ TEST_F(GpuSourceTest, GpusMayComeAndGo) {
 }
 
 TEST_F(GpuSourceTest, LibrariesThatAreNotThereAreNamed) {
-  FakeCuda cuda(1);
+  atl::test::ListedGpus cuda({CudaDeviceInfo{}});
   open(&cuda, {"/nowhere/cuda"});
   EXPECT_EQ(source_->usable().message(),
             "option cuda_libraries: found '/nowhere/cuda', expected a file or a folder that is there");

@@ -5,10 +5,10 @@
 
 #include "atoll/metrics.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/listed_gpus.h"
 #include "atoll/testing/plugin_runner.h"
 #include "atoll/testing/recorded_metrics.h"
 #include "telemetry/nvml/testing/double.h"
-#include "telemetry/nvml/testing/listed_gpus.h"
 
 namespace atl::telemetry {
 namespace {

@@ -1,25 +1,23 @@
-/// GPUs of which nothing can be had but their list.
+/// A provider of "atoll.cuda/1" that has devices and nothing else.
 #pragma once
 
-#include <cstdlib>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "atoll/cuda.h"
 
-namespace atl::ort::test {
+namespace atl::test {
 
-class FakeCuda final : public Cuda {
+class ListedGpus final : public Cuda {
  public:
-  explicit FakeCuda(int32_t devices) {
-    for (int32_t i = 0; i < devices; ++i) infos_.emplace_back().ordinal = i;
-  }
-  virtual ~FakeCuda() = default;
-  std::span<const CudaDeviceInfo> devices() const noexcept override { return infos_; }
+  explicit ListedGpus(std::vector<CudaDeviceInfo> devices) : devices_(std::move(devices)) {}
+  virtual ~ListedGpus() = default;
+
+  std::span<const CudaDeviceInfo> devices() const noexcept override { return devices_; }
   Status absence() const noexcept override {
-    return infos_.empty() ? not_found("there is no driver") : Status();
+    return devices_.empty() ? not_found("there is no driver") : Status();
   }
-  const CudaDriver& driver() const noexcept override { std::abort(); }
+  const CudaDriver& driver() const noexcept override { return driver_; }
   Status ensure_current(int32_t) noexcept override { return none(); }
   Result<CudaContext> context(int32_t) noexcept override { return none(); }
   Status lost(int32_t) const noexcept override { return {}; }
@@ -31,8 +29,10 @@ class FakeCuda final : public Cuda {
   Status post_when_done(int32_t, CudaEvent, CudaDone) noexcept override { return none(); }
 
  private:
-  static Status none() { return internal_error("these GPUs can not be used"); }
-  std::vector<CudaDeviceInfo> infos_;
+  static Status none() { return unavailable("these GPUs are a list"); }
+
+  std::vector<CudaDeviceInfo> devices_;
+  CudaDriver driver_;
 };
 
-}  // namespace atl::ort::test
+}  // namespace atl::test
