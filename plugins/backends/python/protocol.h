@@ -71,7 +71,7 @@ enum class MessageType : uint32_t {
   kExecute = 3,       ///< BatchHeader; `id` is the batch; answered by kResponses with kExecuteReturned
   kFinalize = 4,      ///< answered by kFinalized, then the worker exits with 0
 
-  // Side ring, server to worker: at any time after kInitialized.
+  // Side ring, server to worker: replies to calls, which start with kInitialize; kProbe after kInitialized.
   kInferResponse = 16,  ///< ResponsesHeader with one record, or nothing but kFinal; `id` is the call
   kReply = 17,  ///< to a call that is not kInfer; `id` is the call, `value` the result, JSON if it failed
   kProbe = 18,  ///< is_ready(), if kInitialized said that there is one; answered by kProbed with the same id

@@ -1,0 +1,106 @@
+"""pb_utils.MetricFamily and its metrics. Changes are messages that wake nobody up; values are the server's."""
+
+import struct
+import weakref
+
+from . import layout, session
+from .errors import TritonModelException
+
+COUNTER, GAUGE, HISTOGRAM = 0, 1, 2
+_KINDS = ("COUNTER", "GAUGE", "HISTOGRAM")
+_GONE = ("Invalid metric operation as the corresponding 'MetricFamily' has been deleted. Keep the 'MetricFamily' for as long as its "
+         "'Metric' objects are used.")
+_ALLOWED = {layout.METRIC_INCREMENT: (COUNTER, GAUGE), layout.METRIC_SET: (GAUGE,), layout.METRIC_OBSERVE: (HISTOGRAM,)}
+_VERBS = {layout.METRIC_INCREMENT: ("increment", "Increment"), layout.METRIC_SET: ("set", "Set"),
+          layout.METRIC_OBSERVE: ("observe", "Observe")}
+
+
+def _calls():
+    current = session.get()
+    if not current.can_call:
+        raise TritonModelException("custom metrics are only supported from 'initialize' to 'finalize'.")
+    return current.calls
+
+
+class Metric:
+    """One of a family, made by MetricFamily.Metric()."""
+
+    def __init__(self, family, labels, buckets):
+        content = {"family": family._number, "labels": labels, "buckets": buckets}
+        self._kind = family._kind
+        self._number = _calls().ask(layout.METRIC, content)
+        self._send = session.get().link.out.send
+        self._is_gone = False
+
+    def increment(self, value):
+        if self._kind == COUNTER and value < 0:
+            raise TritonModelException("Failed to increment metric value: TRITONSERVER_METRIC_KIND_COUNTER can only be incremented "
+                                       "monotonically by non-negative values.")
+        self._update(layout.METRIC_INCREMENT, value)
+
+    def set(self, value):
+        self._update(layout.METRIC_SET, value)
+
+    def observe(self, value):
+        self._update(layout.METRIC_OBSERVE, value)
+
+    def value(self):
+        self._check()
+        if self._kind == HISTOGRAM:
+            raise TritonModelException("Failed to get metric value: TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Value")
+        bits = session.get().calls.ask_about(layout.METRIC_VALUE, self._number)
+        return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+    def _check(self):
+        if self._is_gone:
+            raise TritonModelException(_GONE)
+
+    def _update(self, update, value):
+        self._check()
+        if self._kind not in _ALLOWED[update]:
+            verb, noun = _VERBS[update]
+            raise TritonModelException(f"Failed to {verb} metric value: TRITONSERVER_METRIC_KIND_{_KINDS[self._kind]} does not "
+                                       f"support {noun}")
+        self._send(layout.METRIC_UPDATE, update, 0, self._number, 0, 0, float(value), 0)
+
+    def __del__(self):
+        number = getattr(self, "_number", None)
+        if number is not None and not self._is_gone:
+            self._send(layout.METRIC_GONE, 0, 0, number, 0, 0, 0, 0)
+
+
+class MetricFamily:
+    """Metrics of one name, of one kind, told apart by their labels."""
+
+    COUNTER, GAUGE, HISTOGRAM = COUNTER, GAUGE, HISTOGRAM
+
+    def __init__(self, name, description, kind):
+        if kind not in (COUNTER, GAUGE, HISTOGRAM):
+            raise TritonModelException(f"Failed to create metric family. Unknown kind {kind}.")
+        self._kind = kind
+        self._metrics = weakref.WeakSet()
+        about = {"name": name, "description": description, "kind": kind}
+        self._number = _calls().ask(layout.METRIC_FAMILY, about)
+        self._send = session.get().link.out.send
+
+    def Metric(self, labels=None, buckets=None):
+        if labels is not None and not isinstance(labels, dict):
+            raise TritonModelException("Failed to create metric. Labels must be a dictionary.")
+        if buckets is not None and not isinstance(buckets, list):
+            raise TritonModelException("Failed to create metric. Buckets must be a list.")
+        if self._kind == HISTOGRAM and buckets is None:
+            raise TritonModelException("Failed to create metric. Missing required buckets.")
+        if self._kind != HISTOGRAM and buckets is not None:
+            raise TritonModelException("Failed to create metric. Unexpected buckets found.")
+        texts = {str(key): str(value) for key, value in (labels or {}).items()}
+        metric = Metric(self, texts, None if buckets is None else [float(bound) for bound in buckets])
+        self._metrics.add(metric)
+        return metric
+
+    def __del__(self):
+        number = getattr(self, "_number", None)
+        if number is None:
+            return
+        for metric in list(self._metrics):
+            metric._is_gone = True
+        self._send(layout.FAMILY_GONE, 0, 0, number, 0, 0, 0, 0)
