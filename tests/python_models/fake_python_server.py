@@ -162,6 +162,10 @@ class FakeServer:
         self.blocks.append((slab.region, offset))
         return slab, offset
 
+    def held_blocks(self):
+        """Those that the worker has not given back."""
+        return [offset for region, offset in self.blocks if region.load(offset - 64)]
+
     def send(self, ring, kind, payload=b"", *, flags=0, number=0, value=0):
         slab = offset = 0
         if payload:
