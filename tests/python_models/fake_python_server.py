@@ -92,6 +92,7 @@ class FakeServer:
         self.infers = []  # decoded BLS requests
         self.cancelled_calls = []
         self.metric_updates = []
+        self.nudges = 0
         self.on_infer = None
         self.on_call = None
         self.refuse_slabs = False
@@ -239,6 +240,15 @@ class FakeServer:
         slab.region.write(start, bytes(payload.data))
         self.side.send(layout.INFER_RESPONSE, layout.FINAL if final else 0, call, slab.index, start, len(payload.data), 0, 1)
 
+    def wait_for_room_on_side(self):
+        """What the server must do, as it goes on reading meanwhile; here the ring's own waiting is good enough."""
+        end = time.monotonic() + PATIENCE_S
+        region = self.control.region
+        while region.load(layout.SIDE_RING) - region.load(layout.SIDE_RING + 64) >= layout.SIDE_ENTRIES:
+            region.store(layout.SIDE_RING + 4, 1)
+            self.pump(1)
+            assert time.monotonic() < end
+
     def reply(self, call, value=0, *, error=None):
         payload = b"" if error is None else json.dumps({"error": error, "code": 1}).encode()
         self.side.send(layout.REPLY, 0, call, *self._place(payload), value, 1)
@@ -328,7 +338,9 @@ class FakeServer:
             self.metric_updates.append((kind, slab, flags, struct.unpack("<d", struct.pack("<Q", value))[0]))
         elif kind == layout.PROBED:
             self.answers.setdefault(kind, []).append((number, value, json.loads(payload) if payload else None))
-        elif kind != layout.NUDGE:
+        elif kind == layout.NUDGE:
+            self.nudges += 1
+        else:
             self.answers.setdefault(kind, []).append(json.loads(payload) if payload else True)
 
     def _take_responses(self, flags, number, payload):

@@ -7,6 +7,8 @@ from . import layout
 from .errors import TritonModelException
 
 _FIRST_CLASS = 4096
+_FIRST_SLAB = 1 << 20
+_LARGEST_STEP = 64 << 20
 _PAGE = 4096
 
 
@@ -62,7 +64,7 @@ class Arena:
                 place = self._cut(wanted)
             if place is None:
                 largest = self._slabs[-1].size if self._slabs else 0
-                slab = self._more(max(wanted, min(2 * largest, 64 << 20)))
+                slab = self._more(max(wanted, min(2 * largest, _LARGEST_STEP), _FIRST_SLAB))
                 if slab is None:
                     raise TritonModelException(f"The server has no shared memory left for {size} bytes of this model's process.")
                 self._slabs.append(_Slab(*slab))
