@@ -1,0 +1,70 @@
+/// One life of an instance's worker: what it is asked to do and what it answers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "atoll/status.h"
+#include "backends/python/executions.h"
+#include "backends/python/worker.h"
+
+namespace atl::python {
+
+/// What a worker's life means to its instance. On the worker's reader thread.
+class WorkerOwner : public Executions::Returned {
+ public:
+  /// initialize() has returned, or failed. Once.
+  virtual void on_initialized(Status status) noexcept = 0;
+  /// The process is gone, and everything that was inside is answered. Once, the last call.
+  virtual void on_ended(const std::string& how) noexcept = 0;
+
+ protected:
+  ~WorkerOwner() = default;
+};
+
+class ModelWorker final : private WorkerListener {
+ public:
+  /// \param start  kInitialize's JSON \param execution, owner  outlive it. Errors: as Worker::start()
+  static Result<std::unique_ptr<ModelWorker>> start(const WorkerContext& context, WorkerSpec spec,
+                                                    const std::string& start,
+                                                    const ExecutionContext& execution, WorkerOwner& owner);
+  ModelWorker(const ModelWorker&) = delete;
+  ModelWorker& operator=(const ModelWorker&) = delete;
+  virtual ~ModelWorker() = default;
+
+  /// As BackendInstance::execute(), once it is initialised. One call at a time.
+  Status execute(std::span<Request* const> requests, int64_t start_ns) noexcept;
+  /// Asks it to finalise; it ends then, or is killed after the timeout. Returns when it is gone. Not on its threads.
+  void finalize(int64_t timeout_ns) noexcept;
+  void kill(std::string reason) noexcept { worker_->kill(std::move(reason)); }
+  int64_t running_since_ns() const noexcept { return executions_->running_since_ns(); }
+  /// Batches that have returned.
+  uint64_t batches() const noexcept { return batches_.load(std::memory_order_relaxed); }
+  Worker& worker() noexcept { return *worker_; }
+
+ private:
+  explicit ModelWorker(const ExecutionContext& execution, WorkerOwner& owner)
+      : execution_(execution), owner_(owner) {}
+  Status on_message(const Message& message) noexcept override;
+  void on_end(const std::string& how) noexcept override;
+  Status take_initialized(const Message& message) noexcept;
+  Status take_responses(const Message& message) noexcept;
+  Status take_log(const Message& message) noexcept;
+
+  const ExecutionContext& execution_;
+  WorkerOwner& owner_;
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::atomic<bool> is_ready_{false};  // worker_ and executions_ are there
+  bool has_ended_ = false;
+  std::atomic<uint64_t> batches_{0};
+  std::unique_ptr<Executions> executions_;
+  std::unique_ptr<Worker> worker_;  // last, so that its threads end first
+};
+
+}  // namespace atl::python

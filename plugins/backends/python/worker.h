@@ -1,0 +1,131 @@
+/// One worker: its process, the memory shared with it, and the messages in both directions.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "atoll/clock.h"
+#include "atoll/executor.h"
+#include "atoll/file_descriptor.h"
+#include "atoll/log.h"
+#include "atoll/status.h"
+#include "backends/python/block_allocator.h"
+#include "backends/python/event_loop.h"
+#include "backends/python/line_reader.h"
+#include "backends/python/message_ring.h"
+#include "backends/python/payload.h"
+#include "backends/python/protocol.h"
+#include "backends/python/shared_region.h"
+#include "backends/python/slab_table.h"
+#include "backends/python/worker_process.h"
+
+namespace atl::python {
+
+/// What workers need of the server; outlives them.
+struct WorkerContext {
+  EventLoop& loop;
+  ExecutorFactory& executors;
+  Clock& clock;
+  Log& log;
+};
+
+struct WorkerSpec {
+  std::string name;  ///< of the instance, as the log and error texts have it
+  ProcessSpec process;
+  uint64_t first_slab_bytes = 1 << 20;
+  uint64_t shared_bytes = UINT64_MAX;  ///< most that is shared with it
+};
+
+/// Told on the worker's reader thread, one call at a time.
+class WorkerListener {
+ public:
+  /// One that the worker itself does not deal with. \returns why such a message can not be, for a worker that has broken its protocol
+  virtual Status on_message(const Message& message) noexcept = 0;
+  /// The last call: the process is gone. \param how  "worker 'm_0_0' (process 12) was killed by signal 9 (Killed)"
+  virtual void on_end(const std::string& how) noexcept = 0;
+
+ protected:
+  ~WorkerListener() = default;
+};
+
+/// From before its process begins until after it has ended.
+class Worker final : private SlabTable::Sender {
+ public:
+  /// Errors: RESOURCE_EXHAUSTED, UNAVAILABLE: the process, its memory or its thread is not to be had. Otherwise the listener is told the end.
+  static Result<std::unique_ptr<Worker>> start(const WorkerContext& context, WorkerSpec spec,
+                                               WorkerListener& listener);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  /// Kills what still runs and waits until the listener has been told. Not on the reader thread; on the loop's thread only after the end.
+  ~Worker();
+
+  /// [any] Onto the work ring. \returns false: it is full, which a worker that keeps to the protocol does not let happen
+  bool send_work(const Message& message) noexcept;
+  /// [any] Onto the side ring, as soon as there is room in it. \param sent_block  given back once it is sent; may be null
+  void send_side(const Message& message, const Block* sent_block = nullptr) noexcept;
+  /// [any] The end, unless it has come; the reason is what listener and log are told instead of how the process ended.
+  void kill(std::string reason) noexcept;
+  /// [any] SIGTERM.
+  void ask_to_end() noexcept;
+
+  BlockAllocator& blocks() noexcept { return blocks_; }
+  const SlabTable& slabs() const noexcept { return slabs_; }
+  const std::string& name() const noexcept { return spec_.name; }
+  pid_t pid() const noexcept { return pid_; }
+  /// The payload of a message from the worker. \returns false: there is none, or it is outside of what is shared
+  bool payload_of(const Message& message, PayloadView& payload) const noexcept;
+  /// This side is done with the payload.
+  void release(const Message& message) noexcept;
+  /// The reader looks at the ring, for messages that wake nobody. [any]
+  void look() noexcept;
+
+ private:
+  Worker(const WorkerContext& context, WorkerSpec spec, WorkerListener& listener);
+  Status open();
+  Status start_process();
+  bool send_slab(const SlabPacket& packet, int descriptor) noexcept override;
+  bool send_packet(const void* packet, size_t size, int descriptor) noexcept;
+  void read_reply();
+  void read_output(const FileDescriptor& from, LineReader& to);
+  void on_exit();
+  void read() noexcept;
+  Status handle(const Message& message) noexcept;
+  void give_slab(uint64_t size_bytes) noexcept;
+  void send_pending() noexcept;
+
+  const WorkerContext context_;
+  const WorkerSpec spec_;
+  WorkerListener& listener_;
+  SharedRegion control_;
+  SlabTable slabs_;
+  BlockAllocator blocks_;
+  FileDescriptor socket_;
+
+  std::mutex send_mutex_;  // of what follows
+  std::unique_ptr<RingProducer> work_, side_;
+  std::deque<std::pair<Message, const Block*>> pending_;
+  std::unique_ptr<RingConsumer> out_;
+
+  // On the loop's thread.
+  std::shared_ptr<Worker*> self_ =
+      std::make_shared<Worker*>(this);  ///< null at the end; for what was posted before
+  WorkerProcess process_;
+  FileDescriptor output_, errors_;
+  LineReader output_lines_, error_lines_;
+  bool replied_ = false;
+
+  std::atomic<pid_t> pid_{0};
+  std::mutex end_mutex_;  // of what follows
+  std::string reason_;    // why it was killed
+  std::string end_;
+  bool is_broken_ = false;  // on the reader's thread: what it says is not listened to any more
+  SerialExecutorPtr reader_;
+};
+
+}  // namespace atl::python
