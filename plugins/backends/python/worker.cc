@@ -147,7 +147,7 @@ void Worker::read_reply() {
   HelloReply reply;
   const ssize_t size = ::recv(socket_.get(), &reply, sizeof reply, MSG_DONTWAIT);
   if (size < 0 && errno == EAGAIN) return;
-  if (size == 0) {
+  if (size <= 0) {
     // It ends, as a rule; one that has only closed its socket gets nothing more.
     context_.loop.unwatch(socket_.get());
     return;
@@ -182,9 +182,16 @@ void Worker::on_exit() {
   {
     std::lock_guard lock(end_mutex_);
     end_ = cat("worker '", spec_.name, "' (process ", pid_.load(), ") ",
-               reason_.empty() ? end.value_or(ProcessEnd{}).text() : reason_);
+               reason_.empty() ? end_text(end.value_or(ProcessEnd{})) : reason_);
   }
   out_->close();
+}
+
+/// With the last line of what it had to say, which is that of the traceback if it has ended by an exception.
+std::string Worker::end_text(const ProcessEnd& end) const {
+  const auto& lines = error_lines_.last_lines();
+  if (end.signal != 0 || end.status == 0 || lines.empty()) return end.text();
+  return cat(end.text(), ": ", lines.back());
 }
 
 void Worker::kill(std::string reason) noexcept {

@@ -94,6 +94,7 @@ class Worker final : private SlabTable::Sender {
   void read_reply();
   void read_output(const FileDescriptor& from, LineReader& to);
   void on_exit();
+  std::string end_text(const ProcessEnd& end) const;
   void read() noexcept;
   Status handle(const Message& message) noexcept;
   void give_slab(uint64_t size_bytes) noexcept;
