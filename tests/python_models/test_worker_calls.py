@@ -167,10 +167,11 @@ return [ok(int({infer()}.exec().output_tensors()[0].as_numpy()[0]))]
 """))
     for _ in range(layout.SIDE_ENTRIES):
         server.reply(123456)  # nobody waits for it
+    server.control.region.store(layout.SIDE_RING + 4, 1)  # the server waits for room
     server.on_infer = lambda call: (server.wait_for_room_on_side(), server.answer(call["call"], {"OUT": np.array([1])}))
     (handle,) = server.execute([ONE])
     assert server.responses[handle][0].outputs["OUT"].tolist() == [1]
-    assert server.nudges == 1
+    assert server.nudges >= 1
 
 
 @pytest.mark.parametrize("what, text", [
