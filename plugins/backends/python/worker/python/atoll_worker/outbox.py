@@ -6,7 +6,7 @@ import threading
 from . import layout
 from .errors import TritonError, TritonModelException
 from .response import InferenceResponse
-from .wire import Writer, read_name
+from .wire import Writer, read_name, send_small
 
 RELEASE_ALL = 1
 RELEASE_RESCHEDULE = 2
@@ -17,24 +17,28 @@ _RESPONSE = layout.RESPONSE
 class RequestState:
     """Shared by the request and its senders. When nothing of the model refers to it and no last response was sent, nobody ever will."""
 
-    __slots__ = ("outbox", "handle", "block", "record", "is_cancelled", "is_closed", "is_running", "sent", "release",
-                 "output_names")
+    __slots__ = ("outbox", "handle", "block", "region", "cancel_word", "is_closed", "is_running", "sent", "release",
+                 "output_count", "output_names")
 
-    def __init__(self, outbox, handle, block, record, is_cancelled, output_names):
+    def __init__(self, outbox, handle, block, region, cancel_word, output_count, output_names):
         self.outbox = outbox
         self.handle = handle
-        self.block = block  # keeps the word of is_cancelled
-        self.record = record
-        self.is_cancelled = is_cancelled
+        self.block = block  # the request's, with cancel_word in it
+        self.region = region
+        self.cancel_word = cancel_word
         self.is_closed = False
         self.is_running = True  # execute() has not returned
         self.sent = 0
         self.release = RELEASE_ALL
-        self.output_names = output_names  # (count, offset)
+        self.output_count = output_count
+        self.output_names = output_names  # offset in the block
+
+    def is_cancelled(self):
+        return self.region.load(self.cancel_word) != 0
 
     def wanted_outputs(self):
-        count, offset = self.output_names
-        return {read_name(self.block, *layout.TEXT.unpack_from(self.block, offset + 8 * i)) for i in range(count)}
+        return {read_name(self.block, *layout.TEXT.unpack_from(self.block, self.output_names + 8 * i))
+                for i in range(self.output_count)}
 
     def __del__(self):
         if not self.is_closed and not self.is_running:
@@ -73,7 +77,7 @@ def encode(responses, link):
 
 # Outputs that nobody asked for are not even copied; the server drops them anyway.
 def _wanted(tensors, state):
-    if state is None or not 0 < state.output_names[0] < len(tensors):
+    if state is None or not 0 < state.output_count < len(tensors):
         return tensors
     names = state.wanted_outputs()
     return [tensor for tensor in tensors if tensor._name in names]
@@ -119,22 +123,37 @@ class Outbox:
     def finish(self, batch, states, responses):
         """End of a batch. `responses`: one a request, or None for those that have none (yet)."""
         with self._lock:
-            answers = []
-            for state, response in zip(states, responses):
-                if state.is_closed:
-                    answers.append((state.handle, layout.LAST, None, None))
-                elif state.release == RELEASE_RESCHEDULE and response is None:
-                    answers.append((state.handle, layout.RESCHEDULE, None, None))
-                elif response is not None:
-                    answers.append((state.handle, layout.LAST, response, state))
-                else:
-                    answers.append((state.handle, 0, None, None))
-            writer, records = encode(answers, self._link)
-            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
-            for state, answer in zip(states, answers):
-                state.is_closed = answer[1] != 0
-                state.is_running = False
+            if len(states) != 1 or not self._finish_simple(batch, states[0], responses[0]):
+                self._finish_all(batch, states, responses)
         self._tell_abandoned()
+
+    def _finish_all(self, batch, states, responses):
+        answers = []
+        for state, response in zip(states, responses):
+            if state.is_closed:
+                answers.append((state.handle, layout.LAST, None, None))
+            elif state.release == RELEASE_RESCHEDULE and response is None:
+                answers.append((state.handle, layout.RESCHEDULE, None, None))
+            elif response is not None:
+                answers.append((state.handle, layout.LAST, response, state))
+            else:
+                answers.append((state.handle, 0, None, None))
+        writer, records = encode(answers, self._link)
+        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+        for state, answer in zip(states, answers):
+            state.is_closed = answer[1] != 0
+            state.is_running = False
+
+    def _finish_simple(self, batch, state, response):
+        """One request, answered with one small tensor: what is most frequent costs least."""
+        if response is None or state.is_closed or response._error is not None or response._parameters:
+            return False
+        if len(response._tensors) != 1 or not send_small(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch,
+                                                         state.handle, response._tensors[0]):
+            return False
+        state.is_closed = True
+        state.is_running = False
+        return True
 
     def fail(self, batch, states, text, code=TritonError.INTERNAL):
         """The same for a batch that failed: the error goes to all that have had no last response."""

@@ -195,8 +195,7 @@ def read_requests(link, outbox, message):
     states = []
     for _ in range(count):
         record = layout.REQUEST.unpack_from(block, at)
-        word = start + at + layout.REQUEST_CANCELLED
-        state = RequestState(outbox, record[0], block, record, CancelWord(region, word, block), (record[15], record[16]))
+        state = RequestState(outbox, record[0], block, region, start + at + layout.REQUEST_CANCELLED, record[15], record[16])
         request = ReceivedRequest.__new__(ReceivedRequest)
         request._state = state
         request._record = record
@@ -208,17 +207,3 @@ def read_requests(link, outbox, message):
         states.append(state)
         at += 80
     return requests, states
-
-
-class CancelWord:
-    """Whether the server has set the word of a request; keeps the block that it is in."""
-
-    __slots__ = ("_region", "_offset", "_block")
-
-    def __init__(self, region, offset, block):
-        self._region = region
-        self._offset = offset
-        self._block = block
-
-    def __call__(self):
-        return self._region.load(self._offset) != 0

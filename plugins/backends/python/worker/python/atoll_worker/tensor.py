@@ -27,6 +27,8 @@ class Tensor:
         datatype = datatypes.number_of(numpy_array.dtype)
         if datatype is None:
             raise TritonModelException("NumPy dtype is not supported.")
+        if numpy_array.ndim > 32:
+            raise TritonModelException(f"A tensor has at most 32 dimensions, not {numpy_array.ndim}.")
         self._name = name
         self._datatype = datatype
         self._array = numpy_array if numpy_array.flags.c_contiguous else numpy_array.copy(order="C")

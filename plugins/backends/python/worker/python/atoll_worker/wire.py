@@ -1,5 +1,7 @@
 """Tensors, requests and responses in shared memory: reading and writing of protocol.h's records."""
 
+import struct
+
 from . import layout
 from .errors import TritonError
 from .native import Block
@@ -8,7 +10,6 @@ from .tensor import Tensor
 
 _TENSOR = layout.TENSOR
 _INLINE_LIMIT = 65536  # smaller data is copied even if the receiver could see it where it is
-_NO_KEEP = ()
 
 _names = {}  # names come again with every request
 
@@ -155,13 +156,42 @@ class Writer:
         return self._keep is not None
 
 
+# Head, the response's record, the tensor's record, its shape: by rank.
+_SMALL = tuple(struct.Struct(f"<II QIIIIIIIIQ IIIIIIiIIIQQ {rank}q") for rank in range(33))
+_SMALL_SHAPE = 8 + 48 + 56
+
+
+def send_small(link, kind, flags, number, handle, tensor):
+    """A last response of one tensor. False: it is not small enough, and nothing was done."""
+    size = tensor._measure()
+    if size >= _INLINE_LIMIT:
+        return False
+    shape = tensor._shape
+    rank = len(shape)
+    name = tensor._name.encode("utf-8", "replace")
+    name_at = _SMALL_SHAPE + 8 * rank
+    data_at = (name_at + len(name) + 63) & ~63
+    total = data_at + size
+    place = link.arena.allocate(total)
+    slab, start = place
+    try:
+        slab.region.write(start, _SMALL[rank].pack(1, 8, handle, layout.LAST | layout.HAS_RESPONSE, 0, 0, 0, 0, 0, 1, 56, 0, name_at,
+                                                   len(name), tensor._datatype, rank, _SMALL_SHAPE, 0, 0, 0, slab.index, 0,
+                                                   start + data_at, size, *shape) + name)
+        tensor._write(slab.region, start + data_at)
+    except BaseException:
+        link.arena.dropped(place, total)
+        raise
+    link.post(kind, flags, number, place, total)
+    return True
+
+
 _shape_structs = {}
 
 
 def _shape_struct(count):
     form = _shape_structs.get(count)
     if form is None:
-        import struct
         form = struct.Struct(f"<{count}q")
         if len(_shape_structs) < 256:
             _shape_structs[count] = form
