@@ -55,8 +55,8 @@ class Asked final : private WorkerListener {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return worker_ != nullptr; });
     if (message.type == MessageType::kFinalized) return {};
-    Result<nlohmann::json> object = read_json(*worker_, message);
-    worker_->release(message);
+    Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+    release_payload(*worker_->memory(), message);
     if (!object.ok()) return std::move(object).status();
     if (message.type == MessageType::kLog) {
       log_.info(worker_->name(), ": ", text_in(*object, "message"));

@@ -21,9 +21,9 @@ Status send_work_json(Worker& worker, MessageType type, std::string_view json) {
   return is_sent ? Status() : unavailable("worker '", worker.name(), "' takes no messages");
 }
 
-Result<nlohmann::json> read_json(const Worker& worker, const Message& message, uint64_t size_bytes) {
+Result<nlohmann::json> read_json(const WorkerMemory& memory, const Message& message, uint64_t size_bytes) {
   PayloadView payload;
-  if (!worker.payload_of(message, payload)) return invalid_argument("found a message without its JSON");
+  if (!payload_of(memory, message, payload)) return invalid_argument("found a message without its JSON");
   nlohmann::json object = nlohmann::json::parse(payload.text(size_bytes), nullptr, false);
   if (!object.is_object()) return invalid_argument("found a message that is no JSON object");
   return object;

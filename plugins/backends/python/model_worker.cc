@@ -22,25 +22,37 @@ Result<std::unique_ptr<ModelWorker>> ModelWorker::start(const WorkerContext& con
                                                         const std::string& start,
                                                         const ExecutionContext& execution,
                                                         WorkerOwner& owner) {
-  std::unique_ptr<ModelWorker> made(new ModelWorker(execution, owner));
+  std::unique_ptr<ModelWorker> made(new ModelWorker(context, execution, owner));
   Result<std::unique_ptr<Worker>> worker = Worker::start(context, std::move(spec), *made);
   if (!worker.ok()) return std::move(worker).status();
-  {
-    std::lock_guard lock(made->mutex_);
-    made->worker_ = std::move(worker).value();
-    made->executions_ =
-        std::make_unique<Executions>(execution, made->worker_->blocks(), made->worker_->slabs());
-    made->is_ready_ = true;
-  }
-  made->changed_.notify_all();
+  made->use(std::move(worker).value());
   if (Status sent = send_work_json(*made->worker_, MessageType::kInitialize, start); !sent.ok()) {
     made->worker_->kill(cat("is ended because it can not be initialised: ", sent.message()));
   }
   return made;
 }
 
+void ModelWorker::use(std::unique_ptr<Worker> worker) {
+  const std::shared_ptr<WorkerMemory>& memory = worker->memory();
+  executions_ = std::make_unique<Executions>(execution_, memory->blocks, memory->slabs);
+  calls_ = std::make_shared<InnerCalls>(*worker, context_.server);
+  replies_ = std::make_shared<Replies>(*worker);
+  worker_ = std::move(worker);
+  context_.metrics.add_news(*this);
+  std::lock_guard lock(mutex_);
+  is_ready_ = true;
+  changed_.notify_all();
+}
+
+ModelWorker::~ModelWorker() {
+  if (worker_ == nullptr) return;
+  context_.metrics.remove_news(*this);
+  worker_.reset();  // with its threads, which use the rest
+}
+
 Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns) noexcept {
   Message message;
+  calls_->set_parent(*requests.front());
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
   if (executions_->begin([&] { return worker_->send_work(message); })) return {};
   return unavailable("worker '", worker_->name(), "' has ended");
@@ -72,32 +84,42 @@ Status ModelWorker::on_message(const Message& message) noexcept {
       return take_log(message);
     case MessageType::kFinalized:
       return {};
+    case MessageType::kInfer:
+      return calls_->infer(message);
+    case MessageType::kCancelInfer:
+      calls_->cancel(message.id);
+      return {};
+    case MessageType::kLoadModel:
+    case MessageType::kUnloadModel:
+    case MessageType::kModelReady:
+      return take_control_call(*worker_->memory(), message, context_.server, replies_);
     default:
+      if (MetricCalls::is_one(message.type)) return metrics_.take(*worker_->memory(), message, *replies_);
       return invalid_argument("found message ", static_cast<uint32_t>(message.type));
   }
 }
 
 Status ModelWorker::take_responses(const Message& message) noexcept {
   PayloadView payload;
-  if (!worker_->payload_of(message, payload))
+  if (!payload_of(*worker_->memory(), message, payload))
     return invalid_argument("found responses outside of its memory");
   if ((message.flags & kExecuteReturned) != 0) batches_.fetch_add(1, std::memory_order_relaxed);
   Status status = executions_->take(message, payload, owner_);
-  worker_->release(message);
+  release_payload(*worker_->memory(), message);
   return status;
 }
 
 Status ModelWorker::take_initialized(const Message& message) noexcept {
-  Result<nlohmann::json> object = read_json(*worker_, message);
-  worker_->release(message);
+  Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+  release_payload(*worker_->memory(), message);
   if (!object.ok()) return std::move(object).status();
   owner_.on_initialized(error_in(*object));
   return {};
 }
 
 Status ModelWorker::take_log(const Message& message) noexcept {
-  Result<nlohmann::json> object = read_json(*worker_, message);
-  worker_->release(message);
+  Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+  release_payload(*worker_->memory(), message);
   if (!object.ok()) return std::move(object).status();
   const LogLevel level = level_of(*object);
   if (!execution_.log->enabled(level)) return {};
@@ -115,6 +137,8 @@ void ModelWorker::on_end(const std::string& how) noexcept {
     changed_.wait(lock, [this] { return is_ready_.load(); });
   }
   executions_->fail_all(unavailable(how));
+  calls_->close();
+  replies_->close();
   {
     std::lock_guard lock(mutex_);
     has_ended_ = true;

@@ -10,7 +10,11 @@
 #include <string>
 
 #include "atoll/status.h"
+#include "backends/python/control_calls.h"
 #include "backends/python/executions.h"
+#include "backends/python/inner_calls.h"
+#include "backends/python/metric_calls.h"
+#include "backends/python/metric_registry.h"
 #include "backends/python/worker.h"
 
 namespace atl::python {
@@ -27,7 +31,7 @@ class WorkerOwner : public Executions::Returned {
   ~WorkerOwner() = default;
 };
 
-class ModelWorker final : private WorkerListener {
+class ModelWorker final : private WorkerListener, private MetricNews {
  public:
   /// \param start  kInitialize's JSON \param execution, owner  outlive it. Errors: as Worker::start()
   static Result<std::unique_ptr<ModelWorker>> start(const WorkerContext& context, WorkerSpec spec,
@@ -35,7 +39,7 @@ class ModelWorker final : private WorkerListener {
                                                     const ExecutionContext& execution, WorkerOwner& owner);
   ModelWorker(const ModelWorker&) = delete;
   ModelWorker& operator=(const ModelWorker&) = delete;
-  virtual ~ModelWorker() = default;
+  virtual ~ModelWorker();
 
   /// As BackendInstance::execute(), once it is initialised. One call at a time.
   Status execute(std::span<Request* const> requests, int64_t start_ns) noexcept;
@@ -48,16 +52,22 @@ class ModelWorker final : private WorkerListener {
   Worker& worker() noexcept { return *worker_; }
 
  private:
-  explicit ModelWorker(const ExecutionContext& execution, WorkerOwner& owner)
-      : execution_(execution), owner_(owner) {}
+  ModelWorker(const WorkerContext& context, const ExecutionContext& execution, WorkerOwner& owner)
+      : context_(context), execution_(execution), owner_(owner), metrics_(context.metrics) {}
+  void use(std::unique_ptr<Worker> worker);
+  bool hurry() noexcept override { return worker_->look(); }
   Status on_message(const Message& message) noexcept override;
   void on_end(const std::string& how) noexcept override;
   Status take_initialized(const Message& message) noexcept;
   Status take_responses(const Message& message) noexcept;
   Status take_log(const Message& message) noexcept;
 
+  const WorkerContext context_;
   const ExecutionContext& execution_;
   WorkerOwner& owner_;
+  MetricCalls metrics_;  // of the reader's thread
+  std::shared_ptr<InnerCalls> calls_;
+  std::shared_ptr<Replies> replies_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::atomic<bool> is_ready_{false};  // worker_ and executions_ are there

@@ -22,7 +22,7 @@ std::string python_folder() {
   return (file.parent_path().parent_path().parent_path() / "python").string();
 }
 
-class PythonPlugin final : public Plugin {
+class PythonPlugin final : public Plugin, public MetricSource {
  public:
   explicit PythonPlugin(Host& host) : host_(host) {}
   Status init() override {
@@ -31,6 +31,8 @@ class PythonPlugin final : public Plugin {
     backend_.emplace(host_, std::move(settings).value(), python_folder());
     return {};
   }
+  Status start() override { return backend_->start(); }
+  void collect(MetricSink& sink) const noexcept override { backend_->metrics().collect(sink); }
   void stop() override { backend_->stop(); }
   Backend& backend() noexcept { return *backend_; }
 
@@ -46,7 +48,9 @@ ATOLL_PLUGIN(PythonPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Runs models that are Python programs in processes of their own.",
-              .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor)},
+              .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
+                           provide<MetricSource>()},
+              .needs = {optional<ModelCatalog>(), optional<ModelControl>()},
               .options = kPythonOptions});
 
 }  // namespace atl::python

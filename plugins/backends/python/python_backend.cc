@@ -13,7 +13,8 @@ PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string py
       settings_(std::move(settings)),
       python_folder_(std::move(python_folder)),
       loop_(host.clock()),
-      context_{loop_, host.executors(), host.clock(), host.log()} {}
+      server_(host),
+      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_} {}
 
 BackendTraits PythonBackend::traits() const noexcept {
   return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 0, .gpus = {}},

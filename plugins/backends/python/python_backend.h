@@ -7,8 +7,10 @@
 #include "atoll/backend.h"
 #include "atoll/host.h"
 #include "backends/python/event_loop.h"
+#include "backends/python/metric_registry.h"
 #include "backends/python/model_program.h"
 #include "backends/python/model_settings.h"
+#include "backends/python/server_link.h"
 #include "backends/python/worker.h"
 
 namespace atl::python {
@@ -21,8 +23,13 @@ class PythonBackend final : public Backend {
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  Status start() { return server_.open(); }
   /// When no model is loaded any more.
-  void stop() noexcept { loop_.stop(); }
+  void stop() noexcept {
+    server_.close();
+    loop_.stop();
+  }
+  const MetricRegistry& metrics() const noexcept { return metrics_; }
 
  private:
   /// Nothing runs before the first model comes.
@@ -32,6 +39,8 @@ class PythonBackend final : public Backend {
   const PythonSettings settings_;
   const std::string python_folder_;
   EventLoop loop_;
+  ServerLink server_;
+  MetricRegistry metrics_;
   const WorkerContext context_;
 };
 

@@ -6,6 +6,7 @@ namespace atl::python {
 
 Result<SlabTable::Slab> SlabTable::add(SlabOwner owner, uint64_t size_bytes) {
   std::lock_guard lock(mutex_);
+  if (sender_ == nullptr) return unavailable("worker '", name_, "' has ended");
   const uint64_t used = this->size_bytes();
   if (count_ == kMaxSlabs || size_bytes > limit_bytes_ || used > limit_bytes_ - size_bytes) {
     return make_status(Code::kResourceExhausted, "worker '", name_, "' shares ", used, " of at most ",
@@ -24,7 +25,7 @@ Result<SlabTable::Slab> SlabTable::add(SlabOwner owner, uint64_t size_bytes) {
   packet.owner = owner;
   packet.size_bytes = size_bytes;
   SharedRegion& kept = *regions_[index];
-  const bool is_sent = sender_.send_slab(packet, kept.descriptor());
+  const bool is_sent = sender_->send_slab(packet, kept.descriptor());
   kept.close_descriptor();
   if (!is_sent) return unavailable("worker '", name_, "' takes no memory");
   return Slab{index, &kept};

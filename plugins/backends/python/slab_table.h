@@ -29,7 +29,7 @@ class SlabTable {
 
   /// \param name  of the worker, as /proc shows it \param limit_bytes  of all slabs together
   SlabTable(std::string name, uint64_t limit_bytes, Sender& sender)
-      : name_(std::move(name)), limit_bytes_(limit_bytes), sender_(sender) {}
+      : name_(std::move(name)), limit_bytes_(limit_bytes), sender_(&sender) {}
   SlabTable(const SlabTable&) = delete;
   SlabTable& operator=(const SlabTable&) = delete;
 
@@ -39,6 +39,11 @@ class SlabTable {
   };
   /// A new one, which the worker has been sent. Errors: RESOURCE_EXHAUSTED the limit, or what the system has.
   Result<Slab> add(SlabOwner owner, uint64_t size_bytes);
+  /// The worker is gone, and its sender goes: add() fails from here on. What is there stays.
+  void close() noexcept {
+    std::lock_guard lock(mutex_);
+    sender_ = nullptr;
+  }
   /// Where these bytes are; null: there are none such.
   std::byte* find(uint32_t slab, uint64_t offset, uint64_t size_bytes) const noexcept {
     if (slab >= kMaxSlabs) return nullptr;
@@ -52,7 +57,7 @@ class SlabTable {
  private:
   const std::string name_;
   const uint64_t limit_bytes_;
-  Sender& sender_;
+  Sender* sender_;
   std::mutex mutex_;
   uint32_t count_ = 0;
   std::atomic<uint64_t> size_bytes_{0};

@@ -29,8 +29,7 @@ Worker::Worker(const WorkerContext& context, WorkerSpec spec, WorkerListener& li
     : context_(context),
       spec_(std::move(spec)),
       listener_(listener),
-      slabs_(spec_.name, spec_.shared_bytes, *this),
-      blocks_(slabs_, spec_.first_slab_bytes),
+      memory_(std::make_shared<WorkerMemory>(spec_, static_cast<SlabTable::Sender&>(*this))),
       output_lines_(to_log(context.log, spec_.name)),
       error_lines_(to_log(context.log, spec_.name)) {}
 
@@ -89,6 +88,11 @@ Status Worker::start_process() {
 }
 
 Worker::~Worker() {
+  // Before the socket goes, which it uses.
+  struct Close {
+    WorkerMemory& memory;
+    ~Close() { memory.slabs.close(); }
+  } const close{*memory_};
   if (reader_ == nullptr) return;
   kill({});
   stop_executor(reader_);
@@ -129,14 +133,15 @@ void Worker::send_side(const Message& message, const Block* sent_block) noexcept
   if (!pending_.empty() || !side_->put(message)) {
     pending_.emplace_back(message, sent_block);
   } else if (sent_block != nullptr) {
-    blocks_.give_back(sent_block, true);
+    memory_->blocks.give_back(sent_block, true);
   }
 }
 
 void Worker::send_pending() noexcept {
   std::lock_guard lock(send_mutex_);
   while (!pending_.empty() && side_->put(pending_.front().first)) {
-    if (const Block* block = pending_.front().second; block != nullptr) blocks_.give_back(block, true);
+    if (const Block* block = pending_.front().second; block != nullptr)
+      memory_->blocks.give_back(block, true);
     pending_.pop_front();
   }
 }
@@ -212,25 +217,28 @@ void Worker::ask_to_end() noexcept {
 
 // --- what comes, on the reader's thread ---
 
-void Worker::look() noexcept {
-  wake_futex(&reinterpret_cast<ControlRegion*>(control_.data())->out.header.tail);
+bool Worker::look() noexcept {
+  RingHeader& header = reinterpret_cast<ControlRegion*>(control_.data())->out.header;
+  const bool is_empty = std::atomic_ref(header.tail).load() == std::atomic_ref(header.head).load();
+  if (!is_empty) wake_futex(&header.tail);
+  return is_empty;
 }
 
-bool Worker::payload_of(const Message& message, PayloadView& payload) const noexcept {
+bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView& payload) noexcept {
   if (message.size_bytes == 0 || message.offset % kBlockAlignment != 0 ||
       message.offset < sizeof(BlockHeader))
     return false;
-  const std::byte* data = slabs_.find(message.slab, message.offset, message.size_bytes);
+  const std::byte* data = memory.slabs.find(message.slab, message.offset, message.size_bytes);
   if (data == nullptr) return false;
   payload = PayloadView(data, message.size_bytes);
   return true;
 }
 
-void Worker::release(const Message& message) noexcept {
+void release_payload(const WorkerMemory& memory, const Message& message) noexcept {
   PayloadView payload;
-  if (!payload_of(message, payload)) return;
+  if (!payload_of(memory, message, payload)) return;
   auto* header = reinterpret_cast<BlockHeader*>(
-      slabs_.find(message.slab, message.offset - sizeof(BlockHeader), sizeof(BlockHeader)));
+      memory.slabs.find(message.slab, message.offset - sizeof(BlockHeader), sizeof(BlockHeader)));
   std::atomic_ref(header->held).store(0, std::memory_order_seq_cst);
   if (std::atomic_ref(header->waiting).load(std::memory_order_seq_cst) != 0) wake_futex(&header->held);
 }
@@ -281,7 +289,7 @@ void Worker::give_slab(uint64_t size_bytes) noexcept {
   constexpr uint64_t kPage = 4096;
   if (size_bytes != 0 && size_bytes < UINT64_MAX / 2) {
     const Result<SlabTable::Slab> slab =
-        slabs_.add(SlabOwner::kWorker, (size_bytes + kPage - 1) / kPage * kPage);
+        memory_->slabs.add(SlabOwner::kWorker, (size_bytes + kPage - 1) / kPage * kPage);
     if (slab.ok()) return;
     context_.log.warning(spec_.name, ": ", slab.status().text());
   }

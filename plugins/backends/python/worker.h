@@ -27,12 +27,17 @@
 
 namespace atl::python {
 
+class MetricRegistry;
+class ServerLink;
+
 /// What workers need of the server; outlives them.
 struct WorkerContext {
   EventLoop& loop;
   ExecutorFactory& executors;
   Clock& clock;
   Log& log;
+  ServerLink& server;
+  MetricRegistry& metrics;
 };
 
 struct WorkerSpec {
@@ -41,6 +46,19 @@ struct WorkerSpec {
   uint64_t first_slab_bytes = 1 << 20;
   uint64_t shared_bytes = UINT64_MAX;  ///< most that is shared with it
 };
+
+/// What both sides have. Requests and responses of other models may be in it when the worker has ended.
+struct WorkerMemory {
+  WorkerMemory(const WorkerSpec& spec, SlabTable::Sender& sender)
+      : slabs(spec.name, spec.shared_bytes, sender), blocks(slabs, spec.first_slab_bytes) {}
+  SlabTable slabs;
+  BlockAllocator blocks;
+};
+
+/// The payload of a message from a worker. \returns false: there is none, or it is outside of what is shared
+bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView& payload) noexcept;
+/// This side is done with the payload of a message from a worker.
+void release_payload(const WorkerMemory& memory, const Message& message) noexcept;
 
 /// Told on the worker's reader thread, one call at a time.
 class WorkerListener {
@@ -74,16 +92,12 @@ class Worker final : private SlabTable::Sender {
   /// [any] SIGTERM.
   void ask_to_end() noexcept;
 
-  BlockAllocator& blocks() noexcept { return blocks_; }
-  const SlabTable& slabs() const noexcept { return slabs_; }
+  const std::shared_ptr<WorkerMemory>& memory() const noexcept { return memory_; }
+  BlockAllocator& blocks() noexcept { return memory_->blocks; }
   const std::string& name() const noexcept { return spec_.name; }
   pid_t pid() const noexcept { return pid_; }
-  /// The payload of a message from the worker. \returns false: there is none, or it is outside of what is shared
-  bool payload_of(const Message& message, PayloadView& payload) const noexcept;
-  /// This side is done with the payload.
-  void release(const Message& message) noexcept;
-  /// The reader looks at the ring, for messages that wake nobody. [any]
-  void look() noexcept;
+  /// The reader looks at the ring, for messages that wake nobody. \returns whether there are none. [any]
+  bool look() noexcept;
 
  private:
   Worker(const WorkerContext& context, WorkerSpec spec, WorkerListener& listener);
@@ -104,8 +118,7 @@ class Worker final : private SlabTable::Sender {
   const WorkerSpec spec_;
   WorkerListener& listener_;
   SharedRegion control_;
-  SlabTable slabs_;
-  BlockAllocator blocks_;
+  const std::shared_ptr<WorkerMemory> memory_;
   FileDescriptor socket_;
 
   std::mutex send_mutex_;  // of what follows
