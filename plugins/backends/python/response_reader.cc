@@ -32,6 +32,9 @@ Status copy_output(const ReceivedTensor& tensor, OutputTensor& output) {
 Status add_output(const ReceivedTensor& tensor, const Request& request, size_t guess, Response& response) {
   const RequestedOutput* wanted = request.find_output(tensor.name, guess);
   if (wanted == nullptr) return {};
+  for (const OutputTensor& there : response.outputs) {
+    if (there.name == wanted->name) return internal_error("output '", tensor.name, "' is there twice");
+  }
   OutputTensor& output = response.add_output(*wanted, tensor.datatype, tensor.dims());
   ATOLL_RETURN_IF_ERROR(response.allocate(output, tensor.size_bytes));
   return copy_output(tensor, output);
