@@ -14,9 +14,10 @@ TYPES = [bool, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.
 def test_names_and_numbers_of_types():
     for number, (name, kind) in enumerate(zip(NUMBERS, TYPES), 1):
         assert pb.triton_string_to_numpy("TYPE_" + name) is kind
-        assert pb.triton_to_numpy_type(number) is kind
+        assert pb.triton_to_numpy_type(number) is (np.bool_ if kind is bool else kind)
         assert pb.numpy_to_triton_type(kind) == number
         assert pb.numpy_to_triton_type(np.dtype(kind)) == number
+    assert pb.numpy_to_triton_type(np.bool_) == 1
     assert pb.triton_string_to_numpy("TYPE_STRING") is np.object_ and pb.numpy_to_triton_type(np.object_) == 13
     assert pb.numpy_to_triton_type(np.complex64) is None
     assert pb.numpy_to_triton_type(np.dtype("complex64")) is None
@@ -102,7 +103,7 @@ def test_errors_and_responses():
     assert pb.get_output_tensor_by_name(response, "A").name() == "A" and pb.get_output_tensor_by_name(response, "B") is None
     assert not response.has_error() and response.error() is None and response.parameters() == '{"k": 1}'
     failed = pb.InferenceResponse(error=pb.TritonError("m", pb.TritonError.CANCELLED))
-    assert failed.has_error() and failed.error().code() == 7 and failed.output_tensors() == []
+    assert failed.has_error() and failed.error().code() == 7 and failed.error().code().name == "CANCELLED" and failed.output_tensors() == []
     with pytest.raises(TypeError):
         pb.InferenceResponse(error="text")
     with pytest.raises(TypeError):
@@ -158,6 +159,7 @@ def test_a_configuration_is_completed():
                               "input": [CONFIG["input"][0], {"name": "E", "data_type": "TYPE_INT32", "dims": [2], "optional": True}],
                               "output": [CONFIG["output"][0], {"name": "N", "data_type": "TYPE_FP16", "dims": [-1]}],
                               "dynamic_batching": {}, "model_transaction_policy": {"decoupled": True}}
+    assert pb.ModelConfig('{"name": "text"}').as_dict() == {"name": "text"}
     made.as_dict()["extra"] = 1
     assert made.as_dict()["extra"] == 1
 

@@ -332,3 +332,9 @@ def test_metrics(serve):
         "Failed to create metric. Buckets must be a list.", "Failed to create metric. Unexpected buckets found.",
         "Failed to create metric family. Unknown kind 9."]
     assert server.logs[-1]["message"].startswith("Invalid metric operation as the corresponding 'MetricFamily' has been deleted.")
+
+
+def test_a_metric_that_the_server_refuses_fails_the_model(serve):
+    server = serve(METRICS, initialize=False)
+    server.on_call = lambda kind, number, payload, value: server.reply(number, error="Invalid metric name")
+    assert server.initialize() == {"error": "TritonModelException: Error when creating MetricFamily: Invalid metric name"}

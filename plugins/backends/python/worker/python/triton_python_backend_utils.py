@@ -15,6 +15,10 @@ from atoll_worker.response import InferenceResponse
 from atoll_worker.shared import empty
 from atoll_worker.tensor import Tensor
 
+# As which models and their tracebacks know them.
+for _class in (InferenceRequest, InferenceResponse, Logger, MetricFamily, PreferredMemory, Tensor, TritonError, TritonModelException):
+    _class.__module__ = "c_python_backend_utils"
+
 TRITONSERVER_MEMORY_CPU = 0
 TRITONSERVER_MEMORY_GPU = 2
 TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1

@@ -10,8 +10,9 @@ _TYPES = (bool, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np
           np.float64, np.object_)
 
 TRITON_STRING_TO_NUMPY = {"TYPE_" + name: kind for name, kind in zip(_NAMES, _TYPES)}
-TRITON_TO_NUMPY_TYPE = dict(enumerate(_TYPES, 1))
+TRITON_TO_NUMPY_TYPE = dict(enumerate((np.bool_,) + _TYPES[1:], 1))
 NUMPY_TO_TRITON_TYPE = {kind: number for number, kind in TRITON_TO_NUMPY_TYPE.items()}
+NUMPY_TO_TRITON_TYPE[bool] = BOOL
 
 #: np.dtype by number, for the types that a view can be made of.
 DTYPES = {number: np.dtype(kind) for number, kind in TRITON_TO_NUMPY_TYPE.items() if number != BYTES}

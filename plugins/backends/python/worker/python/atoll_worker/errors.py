@@ -1,5 +1,6 @@
 """Errors of the model's contract, and how an exception becomes text."""
 
+import enum
 import traceback
 
 CLIENT_TEXT_LIMIT = 4096
@@ -9,10 +10,17 @@ class TritonModelException(Exception):
     """Something that the server, or this module on its behalf, refuses."""
 
 
+class ErrorCode(enum.IntEnum):
+    UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = range(8)
+
+
+_CODES = tuple(ErrorCode)
+
+
 class TritonError:
     """What a response has instead of tensors."""
 
-    UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = range(8)
+    UNKNOWN, INTERNAL, NOT_FOUND, INVALID_ARG, UNAVAILABLE, UNSUPPORTED, ALREADY_EXISTS, CANCELLED = _CODES
     __slots__ = ("_message", "_code")
 
     def __init__(self, message, code=INTERNAL):
@@ -21,7 +29,7 @@ class TritonError:
         if isinstance(code, bool) or not isinstance(code, int):
             raise TypeError(f"TritonError() expects its code as int, not {type(code).__name__}")
         self._message = message
-        self._code = code if 0 <= code <= TritonError.CANCELLED else TritonError.INTERNAL
+        self._code = _CODES[code] if 0 <= code < len(_CODES) else ErrorCode.INTERNAL
 
     def message(self):
         return self._message

@@ -22,13 +22,20 @@ def _calls():
     return current.calls
 
 
+def _ask(prefix, kind, content):
+    try:
+        return _calls().ask(kind, content)
+    except TritonModelException as error:
+        raise TritonModelException(prefix + str(error)) from None
+
+
 class Metric:
     """One of a family, made by MetricFamily.Metric()."""
 
     def __init__(self, family, labels, buckets):
         content = {"family": family._number, "labels": labels, "buckets": buckets}
         self._kind = family._kind
-        self._number = _calls().ask(layout.METRIC, content)
+        self._number = _ask("Error when creating Metric: ", layout.METRIC, content)
         self._send = session.get().link.out.send
         self._is_gone = False
 
@@ -80,7 +87,7 @@ class MetricFamily:
         self._kind = kind
         self._metrics = weakref.WeakSet()
         about = {"name": name, "description": description, "kind": kind}
-        self._number = _calls().ask(layout.METRIC_FAMILY, about)
+        self._number = _ask("Error when creating MetricFamily: ", layout.METRIC_FAMILY, about)
         self._send = session.get().link.out.send
 
     def Metric(self, labels=None, buckets=None):

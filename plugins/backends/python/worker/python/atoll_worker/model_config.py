@@ -1,5 +1,7 @@
 """pb_utils.ModelConfig: what auto_complete_config() gets and gives back."""
 
+import json
+
 _INPUT_KEYS = ("name", "data_type", "dims", "optional")
 _OUTPUT_KEYS = ("name", "data_type", "dims")
 _OTHER_SCHEDULERS = ("sequence_batching", "ensemble_scheduling")
@@ -9,7 +11,7 @@ class ModelConfig:
     """Only adds to what the configuration says; what contradicts it is a ValueError."""
 
     def __init__(self, model_config):
-        self._model_config = model_config
+        self._model_config = json.loads(model_config) if isinstance(model_config, (str, bytes)) else model_config
 
     def as_dict(self):
         return self._model_config
