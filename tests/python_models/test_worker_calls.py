@@ -331,7 +331,7 @@ def test_metrics(serve):
         "Failed to create metric. Labels must be a dictionary.", "Failed to create metric. Missing required buckets.",
         "Failed to create metric. Buckets must be a list.", "Failed to create metric. Unexpected buckets found.",
         "Failed to create metric family. Unknown kind 9."]
-    assert server.logs[-1]["message"].startswith("Invalid metric operation as the corresponding 'MetricFamily' has been deleted.")
+    assert server.logs[-1]["message"].startswith("Failed to increment metric value: Invalid metric operation as the corresponding 'MetricFamily' has been deleted.")
 
 
 def test_a_metric_that_the_server_refuses_fails_the_model(serve):

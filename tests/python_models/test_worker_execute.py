@@ -126,6 +126,44 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([json.dumps(
         "", 2**64 - 1, 0, 0, "{}", None, ["OUT"], [], False, "m"]
 
 
+BATCHED = """
+batch = pb_utils.batched(requests)
+total = batch['A'] + batch['B']
+if total[0, 0] < 0:
+    total = total[1:]
+return batch.responses(SUM=total, ROWS=np.full((len(batch), 1), len(batch)))
+"""
+
+
+def rows(*values):
+    return {"inputs": {name: np.array(values, np.float32).reshape(len(values), 1) for name in "AB"}, "outputs": ["SUM", "ROWS"]}
+
+
+def test_requests_are_joined_and_responses_cut(serve):
+    server = serve(model(BATCHED))
+    handles = server.execute([rows(1, 2), rows(3), rows(4, 5, 6)])
+    answers = [server.responses[handle][0] for handle in handles]
+    assert [a.outputs["SUM"].ravel().tolist() for a in answers] == [[2, 4], [6], [8, 10, 12]]
+    assert [a.outputs["ROWS"].ravel().tolist() for a in answers] == [[6, 6], [6], [6, 6, 6]]
+    (handle,) = server.execute([rows(7)])
+    assert server.responses[handle][0].outputs["SUM"].tolist() == [[14]]
+
+
+def test_requests_that_can_not_be_joined_say_why(serve):
+    server = serve(model(BATCHED))
+    odd = rows(1)
+    odd["inputs"]["B"] = np.zeros((2, 1), np.float32)
+    wide = rows(1)
+    wide["inputs"]["A"] = np.zeros((1, 5), np.float32)
+    lacking = rows(1)
+    del lacking["inputs"]["B"]
+    for requests, text in [([odd], "Inputs of request '' differ in their first dimension: [1, 2]."),
+                           ([rows(1), wide], "Input 'A' of these requests can not be joined: "),
+                           ([lacking], "Request '' has no input 'B'."),
+                           ([rows(-1, 1)], "Output 'SUM' has the shape [1, 1]; its first dimension must be 2, as the requests")]:
+        assert errors(server, requests)[0].startswith(PREFIX + "TritonModelException: " + text)
+
+
 def test_a_decoupled_model_answers_when_it_likes(serve):
     server = serve(model("""
 def later(sender, n):

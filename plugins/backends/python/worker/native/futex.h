@@ -29,6 +29,9 @@ inline uint32_t load_acquire(uint32_t& word) noexcept {
 inline void store_release(uint32_t& word, uint32_t value) noexcept {
   std::atomic_ref<uint32_t>(word).store(value, std::memory_order_release);
 }
+inline uint32_t exchange(uint32_t& word, uint32_t value) noexcept {
+  return std::atomic_ref<uint32_t>(word).exchange(value, std::memory_order_acq_rel);
+}
 inline void full_fence() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 }  // namespace atl::python

@@ -85,7 +85,11 @@ PyObject* ring_send(PyObject* self, PyObject* const* arguments, Py_ssize_t count
   full_fence();
   uint32_t used = tail + 1 - load_acquire(ring.header->head);
   if (wakes == 0 && used < ring.entry_count / 4 * 3) Py_RETURN_NONE;
-  if (load_acquire(ring.header->consumer_waiting) != 0) futex_wake(&ring.header->tail);
+  if (load_acquire(ring.header->direct) != 0 && exchange(ring.header->direct, 0) != 0) {
+    futex_wake(&ring.header->direct);
+  } else if (load_acquire(ring.header->consumer_waiting) != 0) {
+    futex_wake(&ring.header->tail);
+  }
   Py_RETURN_NONE;
 }
 

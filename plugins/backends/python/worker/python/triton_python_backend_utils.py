@@ -1,5 +1,6 @@
 """What a model.py imports: Triton's contract for Python models."""
 
+from atoll_worker.batching import batched
 from atoll_worker.control import get_model_dir, is_model_ready, load_model, unload_model
 from atoll_worker.datatypes import (NUMPY_TO_TRITON_TYPE, TRITON_STRING_TO_NUMPY, TRITON_TO_NUMPY_TYPE, numpy_to_triton_type,
                                     triton_string_to_numpy, triton_to_numpy_type)

@@ -52,20 +52,20 @@ class Metric:
         self._update(layout.METRIC_OBSERVE, value)
 
     def value(self):
-        self._check()
+        self._check("get")
         if self._kind == HISTOGRAM:
             raise TritonModelException("Failed to get metric value: TRITONSERVER_METRIC_KIND_HISTOGRAM does not support Value")
         bits = session.get().calls.ask_about(layout.METRIC_VALUE, self._number)
         return struct.unpack("<d", struct.pack("<Q", bits))[0]
 
-    def _check(self):
+    def _check(self, verb):
         if self._is_gone:
-            raise TritonModelException(_GONE)
+            raise TritonModelException(f"Failed to {verb} metric value: {_GONE}")
 
     def _update(self, update, value):
-        self._check()
+        verb, noun = _VERBS[update]
+        self._check(verb)
         if self._kind not in _ALLOWED[update]:
-            verb, noun = _VERBS[update]
             raise TritonModelException(f"Failed to {verb} metric value: TRITONSERVER_METRIC_KIND_{_KINDS[self._kind]} does not "
                                        f"support {noun}")
         self._send(layout.METRIC_UPDATE, update, 0, self._number, 0, 0, float(value), 0)
