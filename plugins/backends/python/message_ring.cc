@@ -20,8 +20,8 @@ constexpr uint32_t kClosedMark = 0x80000000;
 
 std::atomic_ref<uint32_t> shared(uint32_t& word) noexcept { return std::atomic_ref<uint32_t>(word); }
 
-void wait_futex(uint32_t* word, uint32_t value) noexcept {
-  ::syscall(SYS_futex, word, FUTEX_WAIT, value, &kWaitAtMost, nullptr, 0);
+void wait_futex(uint32_t* word, uint32_t value, const timespec& at_most) noexcept {
+  ::syscall(SYS_futex, word, FUTEX_WAIT, value, &at_most, nullptr, 0);
 }
 
 }  // namespace
@@ -61,11 +61,13 @@ uint32_t RingConsumer::tail() const noexcept {
 }
 
 RingConsumer::State RingConsumer::take(Message& message) noexcept {
-  const uint32_t filled = tail() - head_;
+  const uint32_t head = head_.load(std::memory_order_relaxed);
+  const uint32_t filled = tail() - head;
   if (filled == 0) return State::kEmpty;
   if (filled > count_) return State::kBroken;
-  std::memcpy(&message, &entries_[head_ % count_], sizeof message);
-  shared(header_.head).store(++head_, std::memory_order_release);
+  std::memcpy(&message, &entries_[head % count_], sizeof message);
+  head_.store(head + 1, std::memory_order_relaxed);
+  shared(header_.head).store(head + 1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (shared(header_.producer_waiting).load(std::memory_order_relaxed) != 0) {
     shared(header_.producer_waiting).store(0, std::memory_order_relaxed);
@@ -79,8 +81,23 @@ void RingConsumer::wait() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // Before it is asked whether it is closed: if it is from here on, the word has another value.
   const uint32_t found = shared(header_.tail).load(std::memory_order_seq_cst);
-  if (found == head_ && !is_closed()) wait_futex(&header_.tail, found);
+  if (found == head_.load(std::memory_order_relaxed) && !is_closed())
+    wait_futex(&header_.tail, found, kWaitAtMost);
   shared(header_.consumer_waiting).store(0, std::memory_order_relaxed);
+}
+
+void RingConsumer::arm_direct() noexcept {
+  shared(header_.direct).store(1, std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void RingConsumer::wait_direct(int64_t timeout_ns) noexcept {
+  constexpr int64_t kSecond = 1'000'000'000;
+  wait_futex(&header_.direct, 1, {timeout_ns / kSecond, timeout_ns % kSecond});
+}
+
+bool RingConsumer::disarm_direct() noexcept {
+  return shared(header_.direct).exchange(0, std::memory_order_seq_cst) == 0;
 }
 
 void RingConsumer::close() noexcept {

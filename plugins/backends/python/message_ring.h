@@ -32,7 +32,8 @@ class RingProducer {
   uint32_t tail_ = 0;
 };
 
-/// Takes messages out of the ring that the worker fills. One thread, which is the only one that waits; close() is for others.
+/// Takes messages out of the ring that the worker fills: by one thread at a time. One thread waits with wait(), and another may with
+/// wait_direct(); close() is for any.
 class RingConsumer {
  public:
   template <class Ring>
@@ -44,6 +45,12 @@ class RingConsumer {
   State take(Message& message) noexcept;
   /// Blocks until there may be a message, close() was called, or some seconds have passed.
   void wait() noexcept;
+  /// For the other thread: from here on the next message wakes up this one alone. Then what is there is to be taken.
+  void arm_direct() noexcept;
+  /// Blocks until there was a message since arm_direct(), or the time is over.
+  void wait_direct(int64_t timeout_ns) noexcept;
+  /// \returns whether there was one: nobody else was told, and it is to be taken
+  bool disarm_direct() noexcept;
   /// wait() does not block from here on. Once nobody fills the ring any more; by one thread, any.
   void close() noexcept;
   bool is_closed() const noexcept { return closing_.load(std::memory_order_seq_cst) != Closing::kNo; }
@@ -57,7 +64,7 @@ class RingConsumer {
   RingHeader& header_;
   Message* const entries_;
   const uint32_t count_;
-  uint32_t head_ = 0;
+  std::atomic<uint32_t> head_{0};  ///< read by who waits while the other one takes
   std::atomic<Closing> closing_{Closing::kNo};
 };
 

@@ -54,8 +54,21 @@ Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns
   Message message;
   calls_->set_parent(*requests.front());
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
-  if (executions_->begin([&] { return worker_->send_work(message); })) return {};
-  return unavailable("worker '", worker_->name(), "' has ended");
+  const uint64_t batch = batches();
+  if (!executions_->begin([&] { return worker_->send_work(message); })) {
+    return unavailable("worker '", worker_->name(), "' has ended");
+  }
+  wait_a_moment(batch);
+  return {};
+}
+
+/// For the end of the batch after `batch` others, if it is likely to come soon.
+void ModelWorker::wait_a_moment(uint64_t batch) noexcept {
+  const int64_t time_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
+  if (time_ns == 0) return;
+  const auto has_come = [&] { return batches() != batch; };
+  worker_->read_until(context_.clock.now_ns() + time_ns, has_come);
+  short_wait_.add_wait(has_come());
 }
 
 void ModelWorker::finalize(int64_t timeout_ns) noexcept {
@@ -103,7 +116,10 @@ Status ModelWorker::take_responses(const Message& message) noexcept {
   PayloadView payload;
   if (!payload_of(*worker_->memory(), message, payload))
     return invalid_argument("found responses outside of its memory");
-  if ((message.flags & kExecuteReturned) != 0) batches_.fetch_add(1, std::memory_order_relaxed);
+  if ((message.flags & kExecuteReturned) != 0) {
+    short_wait_.add_execution(context_.clock.now_ns() - executions_->running_since_ns());
+    batches_.fetch_add(1, std::memory_order_relaxed);
+  }
   Status status = executions_->take(message, payload, owner_);
   release_payload(*worker_->memory(), message);
   return status;

@@ -15,6 +15,7 @@
 #include "backends/python/inner_calls.h"
 #include "backends/python/metric_calls.h"
 #include "backends/python/metric_registry.h"
+#include "backends/python/short_wait.h"
 #include "backends/python/worker.h"
 
 namespace atl::python {
@@ -58,6 +59,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   bool hurry() noexcept override { return worker_->look(); }
   Status on_message(const Message& message) noexcept override;
   void on_end(const std::string& how) noexcept override;
+  void wait_a_moment(uint64_t batch) noexcept;
   Status take_initialized(const Message& message) noexcept;
   Status take_responses(const Message& message) noexcept;
   Status take_log(const Message& message) noexcept;
@@ -73,6 +75,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   std::atomic<bool> is_ready_{false};  // worker_ and executions_ are there
   bool has_ended_ = false;
   std::atomic<uint64_t> batches_{0};
+  ShortWait short_wait_;
   std::unique_ptr<Executions> executions_;
   std::unique_ptr<Worker> worker_;  // last, so that its threads end first
 };

@@ -126,6 +126,9 @@ static_assert(sizeof(Message) == 64);
 /// Producer: write the entry; store tail + 1 (release); full fence; if consumer_waiting is set, FUTEX_WAKE tail.
 /// Consumer: if head == tail: store consumer_waiting = 1; full fence; load tail again; FUTEX_WAIT on it; store 0. Copy the entry; store
 /// head + 1 (release); full fence; if producer_waiting is set, clear it, and then: the worker sends kNudge, the server wakes up `head`.
+/// Beside the consumer's thread one other may wait for the next message, so that no third one has to be woken up (the server's, while a short
+/// execute() runs): it stores direct = 1, looks at the ring, and waits on that word. A producer that is to wake somebody exchanges it for 0
+/// first, and if it was 1 wakes up who waits there instead of the other. A producer may leave this out.
 /// A producer that finds the ring full sets producer_waiting, fences, looks again, and waits: the worker for the futex `head`, the server
 /// for kNudge (it must go on reading the out ring). Futexes are shared ones (no FUTEX_PRIVATE_FLAG).
 struct alignas(64) RingHeader {
@@ -134,7 +137,8 @@ struct alignas(64) RingHeader {
   uint32_t reserved[14] = {};
   uint32_t head = 0;  ///< written by the consumer; futex word of the producer
   uint32_t consumer_waiting = 0;
-  uint32_t reserved2[14] = {};
+  uint32_t direct = 0;  ///< 1: another thread of the consumer waits for the next message; futex word
+  uint32_t reserved2[13] = {};
 };
 static_assert(sizeof(RingHeader) == 128);
 

@@ -19,6 +19,9 @@ namespace {
 /// What the kernel keeps of a worker's output that is read in one go, so that one that prints without end does not keep others waiting.
 constexpr int kReadsAtATime = 16;
 
+/// Listeners of workers that this thread is inside of. Of trivial type, so it does not keep the plugin mapped.
+thread_local uint32_t reading_depth = 0;
+
 LineReader::Write to_log(Log& log, const std::string& name) {
   return [&log, &name](std::string_view line) { log.info(name, ": ", line); };
 }
@@ -243,33 +246,48 @@ void release_payload(const WorkerMemory& memory, const Message& message) noexcep
   if (std::atomic_ref(header->waiting).load(std::memory_order_seq_cst) != 0) wake_futex(&header->held);
 }
 
-void Worker::read() noexcept {
+bool Worker::is_reading() noexcept { return reading_depth != 0; }
+
+/// Everything that is there. \returns kEmpty, or kBroken
+RingConsumer::State Worker::take_all() noexcept {
+  std::lock_guard lock(read_mutex_);
+  ++reading_depth;
   Message message;
-  while (true) {
-    switch (out_->take(message)) {
-      case RingConsumer::State::kMessage:
-        if (is_broken_) continue;
-        if (Status status = handle(message); !status.ok()) {
-          is_broken_ = true;
-          kill(cat("does not keep to the protocol: ", status.message()));
-        }
-        continue;
-      case RingConsumer::State::kBroken:
-        if (!std::exchange(is_broken_, true)) kill("does not keep to the protocol: its ring is broken");
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // wait() would not
-        break;
-      case RingConsumer::State::kEmpty:
-        break;
-    }
-    if (out_->is_closed()) break;
-    out_->wait();
+  RingConsumer::State state = out_->take(message);
+  for (; state == RingConsumer::State::kMessage; state = out_->take(message)) {
+    if (is_broken_) continue;
+    Status status = handle(message);
+    if (status.ok()) continue;
+    is_broken_ = true;
+    kill(cat("does not keep to the protocol: ", status.message()));
   }
+  if (state == RingConsumer::State::kBroken && !std::exchange(is_broken_, true)) {
+    kill("does not keep to the protocol: its ring is broken");
+  }
+  --reading_depth;
+  return state;
+}
+
+void Worker::read() noexcept {
+  while (true) {
+    const RingConsumer::State state = take_all();
+    if (out_->is_closed()) break;
+    if (state == RingConsumer::State::kEmpty) {
+      out_->wait();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // wait() would not
+    }
+  }
+  (void)take_all();  // what came before it was closed
   std::string end;
   {
     std::lock_guard lock(end_mutex_);
     end = end_;
   }
+  std::lock_guard lock(read_mutex_);
+  ++reading_depth;
   listener_.on_end(end);
+  --reading_depth;
 }
 
 Status Worker::handle(const Message& message) noexcept {

@@ -60,7 +60,7 @@ bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView&
 /// This side is done with the payload of a message from a worker.
 void release_payload(const WorkerMemory& memory, const Message& message) noexcept;
 
-/// Told on the worker's reader thread, one call at a time.
+/// Told on the worker's reader thread, or on one that reads for it (Worker::read_until()): one call at a time.
 class WorkerListener {
  public:
   /// One that the worker itself does not deal with. \returns why such a message can not be, for a worker that has broken its protocol
@@ -96,6 +96,21 @@ class Worker final : private SlabTable::Sender {
   BlockAllocator& blocks() noexcept { return memory_->blocks; }
   const std::string& name() const noexcept { return spec_.name; }
   pid_t pid() const noexcept { return pid_; }
+  /// Does the reader's work on this thread until `is_done` says so, at most until the deadline: who waits for a short answer need not be told
+  /// by another thread. Not from inside the listener: see is_reading(). [any]
+  template <class Done>
+  void read_until(int64_t deadline_ns, Done&& is_done) noexcept {
+    while (true) {
+      out_->arm_direct();
+      take_all();
+      const int64_t left_ns = deadline_ns - context_.clock.now_ns();
+      if (is_done() || left_ns <= 0 || out_->is_closed()) break;
+      out_->wait_direct(left_ns);
+    }
+    if (out_->disarm_direct()) take_all();
+  }
+  /// Whether this thread is inside a worker's listener.
+  static bool is_reading() noexcept;
   /// The reader looks at the ring, for messages that wake nobody. \returns whether there are none. [any]
   bool look() noexcept;
 
@@ -110,6 +125,7 @@ class Worker final : private SlabTable::Sender {
   void on_exit();
   std::string end_text(const ProcessEnd& end) const;
   void read() noexcept;
+  RingConsumer::State take_all() noexcept;
   Status handle(const Message& message) noexcept;
   void give_slab(uint64_t size_bytes) noexcept;
   void send_pending() noexcept;
@@ -138,7 +154,8 @@ class Worker final : private SlabTable::Sender {
   std::mutex end_mutex_;  // of what follows
   std::string reason_;    // why it was killed
   std::string end_;
-  bool is_broken_ = false;  // on the reader's thread: what it says is not listened to any more
+  std::mutex read_mutex_;   // held by whoever takes messages and handles them
+  bool is_broken_ = false;  // under it: what the worker says is not listened to any more
   SerialExecutorPtr reader_;
 };
 
