@@ -193,6 +193,42 @@ def test_the_worker_does_not_end_with_the_terminals_signals(serve):
     assert server.responses[handle][0].error is None
 
 
+FORKING = """
+import gc, os, signal, subprocess
+held = requests[0].inputs()[0].as_numpy()
+child = os.fork()
+if child == 0:
+    status = 7
+    try:
+        requests.clear()
+        del held
+        gc.collect()
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        try:
+            pb_utils.Logger.log_info('from the child')
+        except pb_utils.TritonModelException as error:
+            status = 5 if 'forked' in str(error) else 6
+    finally:
+        os._exit(status)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+started = subprocess.Popen(['sleep', '1000'])
+started.terminate()
+return [pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([status, started.wait(10), held[0]]))])]
+"""
+
+
+@pytest.mark.parametrize("environment", [{}, {"ATOLL_WORKER_PURE": "1"}], ids=["native", "pure"])
+def test_a_process_that_the_model_forks_does_not_touch_what_is_the_servers(serve, environment):
+    server = serve(model(FORKING), environment=environment)
+    (handle,) = server.execute([ONE], wait=False)
+    released = []
+    server.wait_for(lambda: server.responses[handle].is_final or released.append(len(server.held_blocks())))
+    assert 0 not in released
+    assert server.responses[handle][0].error is None, server.logs
+    assert server.responses[handle][0].outputs["OUT"].tolist() == [5, -signal.SIGTERM, 1]
+    assert server.logs == []
+
+
 def test_descriptors_of_slabs_do_not_stay(serve):
     server = serve(model("""
 import os

@@ -1,5 +1,6 @@
 #include "backends/python/worker/native/region.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,8 @@ namespace atl::python {
 namespace {
 
 PyTypeObject* region_type = nullptr;
+// A process that the model forked has copies of all objects, but what they are about is its parent's.
+bool is_forked = false;
 
 BlockHeader* header_of(const Region& region, uint64_t payload_offset) noexcept {
   return reinterpret_cast<BlockHeader*>(region.data + payload_offset - sizeof(BlockHeader));
@@ -148,10 +151,12 @@ PyObject* block_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keyword
 
 void block_dealloc(PyObject* self) {
   auto* block = reinterpret_cast<Block*>(self);
-  BlockHeader* header = header_of(*block->region, block->offset);
-  store_release(header->held, 0);
-  full_fence();
-  if (load_acquire(header->waiting) != 0) futex_wake(&header->held);
+  if (!is_forked) {
+    BlockHeader* header = header_of(*block->region, block->offset);
+    store_release(header->held, 0);
+    full_fence();
+    if (load_acquire(header->waiting) != 0) futex_wake(&header->held);
+  }
   Py_DECREF(reinterpret_cast<PyObject*>(block->region));
   free_object(self);
 }
@@ -205,6 +210,7 @@ bool add_region_types(PyObject* module) noexcept {
   PyObject* region = PyType_FromSpec(&region_spec);
   PyObject* block = PyType_FromSpec(&block_spec);
   if (region == nullptr || block == nullptr) return false;
+  if (region_type == nullptr) pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
   region_type = reinterpret_cast<PyTypeObject*>(region);
   Py_INCREF(region);  // for region_type
   return PyModule_AddObject(module, "Region", region) == 0 && PyModule_AddObject(module, "Block", block) == 0;

@@ -81,7 +81,7 @@ def _send(link, request, decoupled, number, shared):
 
 
 def _cancel(session, call):
-    if not call.is_done:
+    if not call.is_done and not session.link.is_forked:
         session.link.out.send(layout.CANCEL_INFER, 0, call.number, 0, 0, 0, 0, 1)
 
 

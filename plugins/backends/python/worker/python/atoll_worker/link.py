@@ -3,12 +3,14 @@
 import json
 import os
 import select
+import signal
 import socket
 import sys
 import threading
 
 from . import layout
 from .arena import Arena
+from .errors import TritonModelException
 from .native import Block, Region, Ring
 
 _PACKET_SIZE = 256
@@ -16,6 +18,13 @@ _PACKET_SIZE = 256
 
 class ProtocolError(Exception):
     """The server said something that this worker does not understand."""
+
+
+class _OfParent:
+    """Stands for what a forked process must not touch."""
+
+    def __getattr__(self, name):
+        raise TritonModelException("A process that a model has forked can not talk to the server.")
 
 
 class Link:
@@ -39,7 +48,17 @@ class Link:
         self.side = Ring(control, layout.SIDE_RING, layout.SIDE_ENTRIES)
         self.out = Ring(control, layout.OUT_RING, layout.OUT_ENTRIES)
         self.arena = Arena(self._ask_for_slab)
+        self.is_forked = False
+        os.register_at_fork(after_in_child=self._forked)
         self._socket.send(layout.HELLO_REPLY.pack(layout.MAGIC, layout.VERSION, os.getpid(), sys.hexversion))
+
+    # A process that the model forked is none of the server's: what it does must not look like its parent's doing.
+    def _forked(self):
+        self.is_forked = True
+        self.out = self.side = self.work = self.arena = _OfParent()
+        self._socket.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     # --- slabs ---
 

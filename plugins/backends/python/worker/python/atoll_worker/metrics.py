@@ -36,7 +36,7 @@ class Metric:
         content = {"family": family._number, "labels": labels, "buckets": buckets}
         self._kind = family._kind
         self._number = _ask("Error when creating Metric: ", layout.METRIC, content)
-        self._send = session.get().link.out.send
+        self._link = session.get().link
         self._is_gone = False
 
     def increment(self, value):
@@ -68,12 +68,12 @@ class Metric:
         if self._kind not in _ALLOWED[update]:
             raise TritonModelException(f"Failed to {verb} metric value: TRITONSERVER_METRIC_KIND_{_KINDS[self._kind]} does not "
                                        f"support {noun}")
-        self._send(layout.METRIC_UPDATE, update, 0, self._number, 0, 0, float(value), 0)
+        self._link.out.send(layout.METRIC_UPDATE, update, 0, self._number, 0, 0, float(value), 0)
 
     def __del__(self):
         number = getattr(self, "_number", None)
-        if number is not None and not self._is_gone:
-            self._send(layout.METRIC_GONE, 0, 0, number, 0, 0, 0, 0)
+        if number is not None and not self._is_gone and not self._link.is_forked:
+            self._link.out.send(layout.METRIC_GONE, 0, 0, number, 0, 0, 0, 0)
 
 
 class MetricFamily:
@@ -88,7 +88,7 @@ class MetricFamily:
         self._metrics = weakref.WeakSet()
         about = {"name": name, "description": description, "kind": kind}
         self._number = _ask("Error when creating MetricFamily: ", layout.METRIC_FAMILY, about)
-        self._send = session.get().link.out.send
+        self._link = session.get().link
 
     def Metric(self, labels=None, buckets=None):
         if labels is not None and not isinstance(labels, dict):
@@ -106,8 +106,8 @@ class MetricFamily:
 
     def __del__(self):
         number = getattr(self, "_number", None)
-        if number is None:
+        if number is None or self._link.is_forked:
             return
         for metric in list(self._metrics):
             metric._is_gone = True
-        self._send(layout.FAMILY_GONE, 0, 0, number, 0, 0, 0, 0)
+        self._link.out.send(layout.FAMILY_GONE, 0, 0, number, 0, 0, 0, 0)

@@ -182,8 +182,9 @@ class Outbox:
 
     def abandon(self, handle):
         """Comes from a destructor, which may run anywhere: also inside of what holds the lock."""
-        self._abandoned.append(handle)
-        self._tell_abandoned()
+        if not self._link.is_forked:
+            self._abandoned.append(handle)
+            self._tell_abandoned()
 
     def _tell_abandoned(self):
         while self._abandoned and self._lock.acquire(False):

@@ -23,6 +23,8 @@ _MESSAGE = struct.Struct("<IIQIIQQQ")
 _DOUBLE = struct.Struct("<d")
 _MASK = 0xffffffff
 _barrier = threading.Lock()
+_forked = []
+os.register_at_fork(after_in_child=lambda: _forked.append(True))
 
 
 def _fence():
@@ -114,8 +116,8 @@ class Block(np.ndarray):
 
     def __del__(self):
         region = getattr(self, "_region", None)
-        if region is None:
-            return  # a view of this type
+        if region is None or _forked:
+            return  # a view of this type, or a copy in a process that the model forked
         region.store(self._held, 0)
         _fence()
         if region.load(self._held + 4):

@@ -17,8 +17,9 @@ _IDLE_MS = 1000
 
 def main(fd):
     """The exit status."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Not SIG_IGN, which programs that the model starts would inherit.
+    signal.signal(signal.SIGINT, _no_action)
+    signal.signal(signal.SIGTERM, _no_action)
     parent = os.getppid()
     die_with_parent()
     if os.getppid() != parent:
@@ -31,6 +32,10 @@ def main(fd):
     link.watch()
     Worker(link).run()
     return 0
+
+
+def _no_action(number, frame):
+    pass
 
 
 class Worker:
