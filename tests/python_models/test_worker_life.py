@@ -211,6 +211,9 @@ if child == 0:
     finally:
         os._exit(status)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+pb_utils.Logger.log_info('parent')
+while not requests[0].is_cancelled():
+    time.sleep(0.001)
 started = subprocess.Popen(['sleep', '1000'])
 started.terminate()
 return [pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([status, started.wait(10), held[0]]))])]
@@ -220,13 +223,14 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.array([status, sta
 @pytest.mark.parametrize("environment", [{}, {"ATOLL_WORKER_PURE": "1"}], ids=["native", "pure"])
 def test_a_process_that_the_model_forks_does_not_touch_what_is_the_servers(serve, environment):
     server = serve(model(FORKING), environment=environment)
-    (handle,) = server.execute([ONE], wait=False)
-    released = []
-    server.wait_for(lambda: server.responses[handle].is_final or released.append(len(server.held_blocks())))
-    assert 0 not in released
+    (handle,) = server.execute([ONE], wait=False, own_block=True)
+    server.wait_for(lambda: server.logs)
+    assert len(server.held_blocks()) == 2
+    server.cancel(handle)
+    server.wait_for(lambda: server.responses[handle].is_final)
     assert server.responses[handle][0].error is None, server.logs
     assert server.responses[handle][0].outputs["OUT"].tolist() == [5, -signal.SIGTERM, 1]
-    assert server.logs == []
+    assert [entry["message"] for entry in server.logs] == ["parent"]
 
 
 def test_descriptors_of_slabs_do_not_stay(serve):
