@@ -5,6 +5,7 @@
 #include "backends/python/worker/native/dlpack.h"
 #include "backends/python/worker/native/elements.h"
 #include "backends/python/worker/native/python_api.h"
+#include "backends/python/worker/native/records.h"
 #include "backends/python/worker/native/region.h"
 #include "backends/python/worker/native/ring.h"
 
@@ -21,6 +22,8 @@ PyMethodDef functions[] = {
     {"measure_elements", measure_elements, METH_O,
      "measure_elements(list): their size; makes all of them bytes"},
     method("write_elements", write_elements, "write_elements(list, region, offset)"),
+    method("parse_tensors", parse_tensors, "parse_tensors(block, offset, count)"),
+    {"parse_requests", parse_requests, METH_O, "parse_requests(block)"},
     method("dlpack_capsule", dlpack_capsule, "dlpack_capsule(owner, address, shape, code, bits, lanes)"),
     {"die_with_parent", die_with_parent, METH_NOARGS,
      "The process is killed when the thread that started it ends"},

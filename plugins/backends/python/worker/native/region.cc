@@ -12,6 +12,7 @@ namespace atl::python {
 namespace {
 
 PyTypeObject* region_type = nullptr;
+PyTypeObject* block_type = nullptr;
 // A process that the model forked has copies of all objects, but what they are about is its parent's.
 bool is_forked = false;
 
@@ -198,6 +199,12 @@ Region* to_region(PyObject* object) noexcept {
   return nullptr;
 }
 
+Block* to_block(PyObject* object) noexcept {
+  if (Py_TYPE(object) == block_type) return reinterpret_cast<Block*>(object);
+  PyErr_SetString(PyExc_TypeError, "a Block is expected");
+  return nullptr;
+}
+
 bool is_inside(const Region& region, uint64_t offset, uint64_t size_bytes) noexcept {
   if (offset <= region.size_bytes && size_bytes <= region.size_bytes - offset) return true;
   PyErr_Format(PyExc_ValueError, "%llu bytes at %llu are not inside a region of %llu bytes",
@@ -212,7 +219,9 @@ bool add_region_types(PyObject* module) noexcept {
   if (region == nullptr || block == nullptr) return false;
   if (region_type == nullptr) pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
   region_type = reinterpret_cast<PyTypeObject*>(region);
+  block_type = reinterpret_cast<PyTypeObject*>(block);
   Py_INCREF(region);  // for region_type
+  Py_INCREF(block);
   return PyModule_AddObject(module, "Region", region) == 0 && PyModule_AddObject(module, "Block", block) == 0;
 }
 

@@ -21,6 +21,8 @@ struct Block {
 
 /// The Region argument; sets TypeError and returns null if it is none.
 Region* to_region(PyObject* object) noexcept;
+/// The same for a Block.
+Block* to_block(PyObject* object) noexcept;
 /// Whether a word (4 bytes, aligned) or bytes of this size are inside; sets ValueError if not.
 bool is_inside(const Region& region, uint64_t offset, uint64_t size_bytes) noexcept;
 

@@ -10,17 +10,17 @@ _FIRST_CLASS = 4096
 _FIRST_SLAB = 1 << 20
 _LARGEST_STEP = 64 << 20
 _PAGE = 4096
+SMALL_SIZE = 16384 - layout.BLOCK_HEADER_SIZE
 
 
 class _Slab:
-    __slots__ = ("index", "region", "size", "used", "address")
+    __slots__ = ("index", "region", "size", "used")
 
     def __init__(self, index, region, size):
         self.index = index
         self.region = region
         self.size = size
         self.used = 0
-        self.address = region.address()
 
 
 def size_class(size):
@@ -43,56 +43,69 @@ class Arena:
         self._sent = collections.deque()  # (slab, payload's offset, size class, what must live until then)
         self._lock = threading.Lock()
         self._is_warm = False
+        self._taken = 0  # blocks between allocate() and sent() or dropped()
+        self._small = None  # (slab, payload's offset)
+
+    def small(self):
+        """The one block of SMALL_SIZE that frequent small answers use in turn, marked as held; None: it is with its receiver."""
+        fresh = self.allocate(SMALL_SIZE) if self._small is None else None
+        with self._lock:
+            if fresh is not None:
+                self._small = fresh
+                self._taken -= 1
+            slab, offset = place = self._small
+            if slab.region.load(offset - layout.BLOCK_HEADER_SIZE):
+                return None
+            slab.region.store(offset - layout.BLOCK_HEADER_SIZE, 1)
+            return place
 
     def allocate(self, size):
         """(slab, offset of the payload) of a block of at least `size` bytes. Then sent() or dropped()."""
         wanted = size_class(size)
         with self._lock:
             self._sweep(4)
-            free = self._free.get(wanted)
-            if free:
-                return free.pop()
+            place = self._take(wanted) or self._make_room(wanted)
+            if place is None:
+                raise TritonModelException(f"The server has no shared memory left for {size} bytes of this model's process.")
+            self._taken += 1
             self._is_warm = True
-            place = self._cut(wanted)
-            if place is None:
-                self._sweep(len(self._sent))
-                free = self._free.get(wanted)
-                if free:
-                    return free.pop()
-                if not self._sent:
-                    self._start_anew()
-                place = self._cut(wanted)
-            if place is None:
-                largest = self._slabs[-1].size if self._slabs else 0
-                slab = self._more(max(wanted, min(2 * largest, _LARGEST_STEP), _FIRST_SLAB))
-                if slab is None:
-                    raise TritonModelException(f"The server has no shared memory left for {size} bytes of this model's process.")
-                self._slabs.append(_Slab(*slab))
-                place = self._cut(wanted)
             return place
+
+    def _take(self, wanted):
+        free = self._free.get(wanted)
+        return free.pop() if free else self._cut(wanted)
+
+    def _make_room(self, wanted):
+        self._sweep(len(self._sent))
+        if self._is_unused():
+            self._start_anew()
+        place = self._take(wanted)
+        if place is not None:
+            return place
+        largest = self._slabs[-1].size if self._slabs else 0
+        slab = self._more(max(wanted, min(2 * largest, _LARGEST_STEP), _FIRST_SLAB))
+        if slab is None:
+            return None
+        self._slabs.append(_Slab(*slab))
+        return self._cut(wanted)
 
     def sent(self, place, size, keep=None):
         """The block was marked as held and is being sent; `keep` lives as long."""
-        self._sent.append((place[0], place[1], size_class(size), keep))
+        with self._lock:
+            self._taken -= 1
+            self._sent.append((place[0], place[1], size_class(size), keep))
 
     def dropped(self, place, size):
         """It is not going to be sent."""
         with self._lock:
+            self._taken -= 1
             self._free.setdefault(size_class(size), []).append(place)
-
-    def find(self, address, size):
-        """(slab's index, offset) of memory that lies in a slab of the worker; or None."""
-        for slab in self._slabs:
-            offset = address - slab.address
-            if 0 <= offset and offset + size <= slab.size:
-                return slab.index, offset
-        return None
 
     def rest(self):
         """For an idle worker: takes back what has been released, and gives its pages to the system if all has been."""
         with self._lock:
             self._sweep(len(self._sent))
-            if self._sent or not self._is_warm:
+            if not self._is_warm or not self._is_unused():
                 return
             self._start_anew()
             self._is_warm = False
@@ -117,8 +130,14 @@ class Arena:
                 return slab, offset
         return None
 
+    def _is_unused(self):
+        if self._sent or self._taken:
+            return False
+        return self._small is None or not self._small[0].region.load(self._small[1] - layout.BLOCK_HEADER_SIZE)
+
     # Sizes that are not asked for any more would otherwise keep what they once got.
     def _start_anew(self):
         self._free.clear()
+        self._small = None
         for slab in self._slabs:
             slab.used = 0

@@ -6,7 +6,7 @@ import threading
 from . import layout
 from .errors import TritonError, TritonModelException
 from .response import InferenceResponse
-from .wire import Writer, read_name, send_small
+from .wire import Writer, read_text, send_small
 
 RELEASE_ALL = 1
 RELEASE_RESCHEDULE = 2
@@ -37,7 +37,7 @@ class RequestState:
         return self.region.load(self.cancel_word) != 0
 
     def wanted_outputs(self):
-        return {read_name(self.block, *layout.TEXT.unpack_from(self.block, self.output_names + 8 * i))
+        return {read_text(self.block, *layout.TEXT.unpack_from(self.block, self.output_names + 8 * i))
                 for i in range(self.output_count)}
 
     def __del__(self):

@@ -190,6 +190,30 @@ class Ring:
         return kind, flags, number, slab, offset, size, value, nudge
 
 
+# --- records ---
+
+def parse_tensors(block, offset, count):
+    view = memoryview(block)
+    tensors = []
+    for _ in range(count):
+        (name, name_size, datatype, rank, shape, _kind, _device, _reserved, slab, flags, at,
+         size) = layout.TENSOR.unpack_from(view, offset)
+        offset += layout.TENSOR.size
+        tensors.append((str(view[name:name + name_size], "utf-8", "replace"), datatype,
+                        tuple(view[shape:shape + 8 * rank].cast("q")) if rank else (), slab, flags, at, size))
+    return tensors
+
+
+def parse_requests(block):
+    count, offset = layout.BATCH.unpack_from(block, 0)
+    requests = []
+    for _ in range(count):
+        record = layout.REQUEST.unpack_from(block, offset)
+        offset += layout.REQUEST.size
+        requests.append((*record[:14], parse_tensors(block, record[14], record[13]), *record[15:]))
+    return requests
+
+
 # --- elements of BYTES ---
 
 def split_elements(content, count):

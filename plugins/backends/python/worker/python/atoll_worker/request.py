@@ -3,6 +3,7 @@
 from . import layout, session
 from . import parameters as parameter_text
 from .errors import TritonModelException
+from .native import parse_requests
 from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE, RequestState
 from .sender import InferenceResponseSender
 from .tensor import Tensor
@@ -190,20 +191,19 @@ def read_requests(link, outbox, message):
     block = link.block(message)
     start = message[4]
     region = link.region(message[3])
-    count, at = layout.BATCH.unpack_from(block, 0)
+    word = start + layout.BATCH.unpack_from(block, 0)[1] + layout.REQUEST_CANCELLED
     requests = []
     states = []
-    for _ in range(count):
-        record = layout.REQUEST.unpack_from(block, at)
-        state = RequestState(outbox, record[0], block, region, start + at + layout.REQUEST_CANCELLED, record[15], record[16])
+    for record in parse_requests(block):
+        state = RequestState(outbox, record[0], block, region, word, record[15], record[16])
         request = ReceivedRequest.__new__(ReceivedRequest)
         request._state = state
         request._record = record
         request._id = None
         request._flags = record[11]
         request._timeout = record[2]
-        request._inputs = read_tensors(link, block, start, record[13], record[14])
+        request._inputs = read_tensors(link, block, start, record[14])
         requests.append(request)
         states.append(state)
-        at += 80
+        word += 80
     return requests, states

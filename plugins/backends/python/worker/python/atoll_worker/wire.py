@@ -3,16 +3,14 @@
 import struct
 
 from . import layout
+from .arena import SMALL_SIZE
 from .errors import TritonError
-from .native import Block
+from .native import Block, parse_tensors
 from .response import InferenceResponse
 from .tensor import Tensor
 
 _TENSOR = layout.TENSOR
 _INLINE_LIMIT = 65536  # smaller data is copied even if the receiver could see it where it is
-
-_names = {}  # names come again with every request
-
 
 def read_text(block, offset, size):
     if not size:
@@ -20,35 +18,14 @@ def read_text(block, offset, size):
     return str(memoryview(block)[offset:offset + size], "utf-8", "replace")
 
 
-def read_name(block, offset, size):
-    raw = bytes(memoryview(block)[offset:offset + size])
-    name = _names.get(raw)
-    if name is None:
-        name = raw.decode("utf-8", "replace")
-        if len(_names) < 1024:
-            _names[raw] = name
-    return name
-
-
-def read_shape(block, rank, offset):
-    if rank == 0:
-        return ()
-    return tuple(memoryview(block)[offset:offset + 8 * rank].cast("q"))
-
-
-def read_tensors(link, block, start, count, offset):
-    """Tensors of a message whose payload is `block`, at `start` in its slab."""
+def read_tensors(link, block, start, parsed):
+    """Tensors of a message whose payload is `block`, at `start` in its slab, as parse_tensors() gives them."""
     tensors = []
-    for _ in range(count):
-        (name, name_size, datatype, rank, shape, _kind, _device, _reserved, slab, flags, at,
-         size) = _TENSOR.unpack_from(block, offset)
-        offset += 56
+    for name, datatype, shape, slab, flags, at, size in parsed:
         if flags & layout.OWN_BLOCK:
-            memory, first = Block(link.region(slab), at, size), 0
+            tensors.append(Tensor._of_memory(name, datatype, shape, Block(link.region(slab), at, size), 0, size))
         else:
-            memory, first = block, at - start
-        tensors.append(Tensor._of_memory(read_name(block, name, name_size), datatype, read_shape(block, rank, shape), memory,
-                                         first, size))
+            tensors.append(Tensor._of_memory(name, datatype, shape, block, at - start, size))
     return tensors
 
 
@@ -61,7 +38,7 @@ def read_response(link, block, start):
     if flags & layout.HAS_ERROR:
         failure = TritonError(read_text(block, error, error_size), code)
         count = 0
-    return InferenceResponse._of(read_tensors(link, block, start, count, tensors), failure,
+    return InferenceResponse._of(read_tensors(link, block, start, parse_tensors(block, tensors, count)), failure,
                                  read_text(block, parameters, parameters_size))
 
 
@@ -159,12 +136,13 @@ class Writer:
 # Head, the response's record, the tensor's record, its shape: by rank.
 _SMALL = tuple(struct.Struct(f"<II QIIIIIIIIQ IIIIIIiIIIQQ {rank}q") for rank in range(33))
 _SMALL_SHAPE = 8 + 48 + 56
+_SMALL_LIMIT = SMALL_SIZE - 1024
 
 
 def send_small(link, kind, flags, number, handle, tensor):
-    """A last response of one tensor. False: it is not small enough, and nothing was done."""
+    """A last response of one tensor. False: it is not small, or the last one is still being read; nothing was done."""
     size = tensor._measure()
-    if size >= _INLINE_LIMIT:
+    if size > _SMALL_LIMIT:
         return False
     shape = tensor._shape
     rank = len(shape)
@@ -172,17 +150,20 @@ def send_small(link, kind, flags, number, handle, tensor):
     name_at = _SMALL_SHAPE + 8 * rank
     data_at = (name_at + len(name) + 63) & ~63
     total = data_at + size
-    place = link.arena.allocate(total)
+    place = link.arena.small() if total <= SMALL_SIZE else None
+    if place is None:
+        return False
     slab, start = place
+    region = slab.region
     try:
-        slab.region.write(start, _SMALL[rank].pack(1, 8, handle, layout.LAST | layout.HAS_RESPONSE, 0, 0, 0, 0, 0, 1, 56, 0, name_at,
-                                                   len(name), tensor._datatype, rank, _SMALL_SHAPE, 0, 0, 0, slab.index, 0,
-                                                   start + data_at, size, *shape) + name)
-        tensor._write(slab.region, start + data_at)
+        region.write(start, _SMALL[rank].pack(1, 8, handle, layout.LAST | layout.HAS_RESPONSE, 0, 0, 0, 0, 0, 1, 56, 0, name_at,
+                                              len(name), tensor._datatype, rank, _SMALL_SHAPE, 0, 0, 0, slab.index, 0,
+                                              start + data_at, size, *shape) + name)
+        tensor._write(region, start + data_at)
     except BaseException:
-        link.arena.dropped(place, total)
+        region.store(start - layout.BLOCK_HEADER_SIZE, 0)
         raise
-    link.post(kind, flags, number, place, total)
+    link.out.send(kind, flags, number, slab.index, start, total, 0, 1)
     return True
 
 

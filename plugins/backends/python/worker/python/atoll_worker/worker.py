@@ -10,7 +10,7 @@ from . import layout, logger, session
 from .calls import Calls
 from .errors import exception_text, traceback_text
 from .link import Link, ProtocolError
-from .native import die_with_parent
+from .native import WHY_NOT, die_with_parent
 
 _IDLE_MS = 1000
 
@@ -108,6 +108,9 @@ class Worker:
         self._session.is_decoupled = content["decoupled"]
         self._session.outbox = outbox.Outbox(self._link, self._session)
         self._session.can_call = True
+        if WHY_NOT:
+            logger.send(logger.WARNING, f"{sys.executable} does not load Atoll's module, a slower one in Python takes its place: "
+                        f"{WHY_NOT}", __file__, 0)
         try:
             module = self._load(content)
             self._model = module.TritonPythonModel()
