@@ -63,13 +63,6 @@ class Parameters {
     value = *found;
     return {};
   }
-  Status flag(std::string_view key, std::string_view yes, std::string_view no, bool& value) const {
-    const std::string* found = text(key);
-    if (found == nullptr) return {};
-    if (*found != yes && *found != no) return wrong(key, *found, cat("'", yes, "' or '", no, "'"));
-    value = *found == yes;
-    return {};
-  }
   /// One of those that Triton's command line has for the backend. Nothing: it is not set, or no number
   std::optional<uint64_t> setting(const std::string& key) const {
     const auto found = settings_.find(key);

@@ -152,6 +152,7 @@ void ModelWorker::on_end(const std::string& how) noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_ready_.load(); });
   }
+  owner_.on_gone(how, batches() != 0);
   executions_->fail_all(unavailable(how));
   calls_->close();
   replies_->close();

@@ -25,7 +25,9 @@ class WorkerOwner : public Executions::Returned {
  public:
   /// initialize() has returned, or failed. Once.
   virtual void on_initialized(Status status) noexcept = 0;
-  /// The process is gone, and everything that was inside is answered. Once, the last call.
+  /// The process is gone, and what was inside is about to be answered so. \param has_worked  it has executed batches
+  virtual void on_gone(const std::string& how, bool has_worked) noexcept = 0;
+  /// Everything is answered. Once, the last call.
   virtual void on_ended(const std::string& how) noexcept = 0;
 
  protected:

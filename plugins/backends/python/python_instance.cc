@@ -192,34 +192,40 @@ void PythonInstance::on_initialized(Status status) noexcept {
   });
 }
 
-void PythonInstance::on_ended(const std::string& how) noexcept {
+/// Before its requests are answered, so that who has the answer does not find the instance ready. Others wait if the next worker comes at once.
+void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
+  if (has_worked) failures_ = 0;
+  {
+    std::lock_guard lock(mutex_);
+    reason_ = initialized_.ok()
+                  ? how
+                  : cat("worker '", plan_.worker.name, "' can not be initialised: ", initialized_.message());
+    if (was_ready_) reason_ += cat("; the next one is started in ", pause_ns(failures_) / kNsPerSecond, " s");
+  }
   is_busy_.store(false, std::memory_order_release);
-  set_state(State::kWaiting);
-  context_.loop.post([this, how] { renew(how); });
+  set_state(pause_ns(failures_) == 0 ? State::kStarting : State::kWaiting);
 }
 
-void PythonInstance::renew(const std::string& how) {
+void PythonInstance::on_ended(const std::string&) noexcept {
+  context_.loop.post([this] { renew(); });
+}
+
+void PythonInstance::renew() {
   context_.loop.cancel(start_timer_);
   std::shared_ptr<ModelWorker> last;
-  int64_t pause = 0;
   {
     std::lock_guard lock(mutex_);
     if (state_.load() == State::kEnding) return;
     last = std::move(worker_);
-    reason_ = initialized_.ok()
-                  ? how
-                  : cat("worker '", plan_.worker.name, "' can not be initialised: ", initialized_.message());
     if (!was_ready_) {
       first_ends_ = true;
       changed_.notify_all();
       return;
     }
-    if (last != nullptr && last->batches() != 0) failures_ = 0;
-    pause = pause_ns(failures_++);
-    reason_ += cat("; the next one is started in ", pause / kNsPerSecond, " s");
   }
   context_.log.error(unready_reason());
-  restart_timer_ = context_.loop.at(context_.clock.now_ns() + pause, [this] { restart(); });
+  const int64_t due_ns = context_.clock.now_ns() + pause_ns(failures_++);
+  restart_timer_ = context_.loop.at(due_ns, [this] { restart(); });
 }
 
 void PythonInstance::restart() {

@@ -55,11 +55,12 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
                  InstancePlan plan);
   void on_returned() noexcept override;
   void on_initialized(Status status) noexcept override;
+  void on_gone(const std::string& how, bool has_worked) noexcept override;
   void on_ended(const std::string& how) noexcept override;
   void on_group_changed() noexcept override;
 
   Status start_worker();
-  void renew(const std::string& how);
+  void renew();
   void restart();
   void arm_timers();
   void check_start();
@@ -87,8 +88,9 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   bool first_ends_ = false;  ///< the first worker has ended before it was ready
   Status initialized_;       ///< of the newest worker
 
+  std::atomic<uint32_t> failures_{0};  ///< workers in a row that have done nothing
+
   // On the loop's thread.
-  uint32_t failures_ = 0;  ///< workers in a row that have done nothing
   EventLoop::Timer restart_timer_ = 0, start_timer_ = 0, look_timer_ = 0;
 };
 
