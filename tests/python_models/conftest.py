@@ -4,12 +4,7 @@ import textwrap
 
 import pytest
 
-from fake_python_server import FakeServer
-
-HEAD = """
-import numpy as np
-import triton_python_backend_utils as pb_utils
-"""
+from fake_python_server import HEAD, FakeServer
 
 
 @pytest.fixture

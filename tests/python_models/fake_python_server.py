@@ -22,6 +22,12 @@ from atoll_worker.datatypes import DTYPES, BYTES, number_of  # noqa: E402
 SEALS = 1033, 0x1 | 0x2 | 0x4  # F_ADD_SEALS; SEAL, SHRINK, GROW
 PATIENCE_S = 20
 
+#: What each model of the tests starts with.
+HEAD = """
+import numpy as np
+import triton_python_backend_utils as pb_utils
+"""
+
 
 def interpreters():
     """Every CPython of the PATH and of pyenv that has NumPy, the newest of each minor version."""

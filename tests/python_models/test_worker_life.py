@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from conftest import HEAD
-from fake_python_server import FOLDER, FakeServer, interpreters, layout
+from fake_python_server import FOLDER, interpreters, layout
 from test_worker_execute import ONE, async_model, model
 
 IDLE = "class TritonPythonModel:\n    def execute(self, requests): return [None] * len(requests)\n"

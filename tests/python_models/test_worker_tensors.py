@@ -1,9 +1,12 @@
 """Tensors between server and a Python worker: types, shapes, who owns which memory, DLPack."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
-from fake_python_server import DTYPES
+from fake_python_server import DTYPES, HEAD, FakeServer
 
 ECHO = """
 class TritonPythonModel:
@@ -34,10 +37,6 @@ def test_every_number_type_and_shape_comes_back_as_it_was(worker, datatype, shap
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory):
-    import os
-    import sys
-    from conftest import HEAD
-    from fake_python_server import FakeServer
     with FakeServer(os.environ.get("ATOLL_TEST_PYTHON", sys.executable), tmp_path_factory.mktemp("echo"), HEAD + ECHO) as server:
         yield server.started()
 
@@ -223,6 +222,20 @@ def test_dlpack_shares_memory_both_ways(serve):
     assert unnamed == "Tensor name cannot be an empty string."
     assert device == "DLDevice type 7 is not support by Python backend."
     assert "that nobody has used" in used
+
+
+def test_brain_floats_come_from_dlpack_and_go_as_they_are(serve):
+    server = serve("""
+        from atoll_worker.native import dlpack_capsule
+        class TritonPythonModel:
+            def execute(self, requests):
+                raw = np.array([0x3f80, 0x4000], np.uint16)
+                capsule = dlpack_capsule(raw, raw.__array_interface__["data"][0], (2,), 4, 16, 1)
+                return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("OUT", capsule)])]
+    """)
+    (handle,) = server.execute([{"outputs": ["OUT"]}])
+    assert server.responses[handle][0].error is None, server.responses[handle][0].error
+    assert server.responses[handle][0].outputs["OUT"] == b"\x80\x3f\x00\x40"
 
 
 def test_dlpack_has_no_strings(serve):

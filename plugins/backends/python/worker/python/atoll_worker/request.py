@@ -3,7 +3,7 @@
 from . import layout, session
 from . import parameters as parameter_text
 from .errors import TritonModelException
-from .native import parse_requests
+from .native import Block, parse_requests
 from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE, RequestState
 from .sender import InferenceResponseSender
 from .tensor import Tensor
@@ -188,9 +188,9 @@ class ReceivedRequest(InferenceRequest):
 
 def read_requests(link, outbox, message):
     """Requests of kExecute, and their states."""
-    block = link.block(message)
     start = message[4]
     region = link.region(message[3])
+    block = Block(region, start, message[5])
     word = start + layout.BATCH.unpack_from(block, 0)[1] + layout.REQUEST_CANCELLED
     requests = []
     states = []

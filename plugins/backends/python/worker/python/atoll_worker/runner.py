@@ -30,7 +30,7 @@ class Runner:
             if self._execute is None:
                 raise _Refused(self._missing)
             result = self._execute(requests)
-            if inspect.iscoroutine(result):
+            if type(result) is not list and inspect.iscoroutine(result):
                 if self._session.is_decoupled:
                     self._leave_running(result, states)
                     result = None
