@@ -305,12 +305,13 @@ NEEDS = with_frontends(
 
 
 # What they are for shows only where a process ends, in test_faults.py, with memory of GPUs, in
-# wire/test_device_memory.py, on GPUs, in wire/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api and backends/triton
-# have no address, and telemetry/nvml asks for GPUs: their unit tests follow what they need.
+# wire/test_device_memory.py, on GPUs, in wire/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api, backends/triton
+# and backends/python have no address, and telemetry/nvml asks for GPUs: their unit tests follow what they need.
 NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
             ("models/catalog", "atoll.response_cache/1"), ("backends/triton", "atoll.triton_server/1"),
             ("telemetry/nvml", "atoll.cuda/1"),
-            ("backends/onnxruntime", "atoll.cuda/1")} | {
+            ("backends/onnxruntime", "atoll.cuda/1"),
+            ("backends/python", "atoll.model_catalog/1"), ("backends/python", "atoll.model_control/1")} | {
                 ("frontends/c_api", f"atoll.{name}/1")
                 for name in ("model_control", "model_demand", "model_router", "metrics_page", "repository_paths",
                              "repository_poll")}

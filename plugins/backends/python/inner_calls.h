@@ -1,0 +1,64 @@
+/// Requests of a worker to other models.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "atoll/inner_request.h"
+#include "backends/python/protocol.h"
+#include "backends/python/response_reader.h"
+#include "backends/python/server_link.h"
+#include "backends/python/worker.h"
+
+namespace atl::python {
+
+class InnerCall;
+
+/// On whose behalf a worker asks other models.
+struct CallParent {
+  uint32_t call_flags = 0;
+  std::string tenant, caller;
+};
+
+/// The calls of one worker that are open. They may outlive the worker: what comes then is dropped.
+class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
+ public:
+  InnerCalls(Worker& worker, ServerLink& server)
+      : memory_(worker.memory()), server_(server), worker_(&worker) {}
+  InnerCalls(const InnerCalls&) = delete;
+  InnerCalls& operator=(const InnerCalls&) = delete;
+
+  /// Of the batch that is executed from now on. [any]
+  void set_parent(const Request& first);
+
+  // --- on the worker's reader thread ---
+  /// kInfer. Errors: the worker does not keep to the protocol.
+  Status infer(const Message& message);
+  /// kCancelInfer
+  void cancel(uint64_t id);
+  /// The worker has ended: its calls are cancelled.
+  void close();
+
+ private:
+  friend class InnerCall;
+  static constexpr size_t kOpenMax = 65536;
+
+  /// The call's answer so far; null: nothing but the flags.
+  void send(uint64_t id, Response* response, uint32_t flags, const Status& failure);
+  void remove(uint64_t id);
+  Status write(const Response* response, const Status& failure, Message& message, const Block** block);
+
+  const std::shared_ptr<WorkerMemory> memory_;
+  ServerLink& server_;
+  std::mutex mutex_;  // of what follows
+  Worker* worker_;    ///< null: it has ended
+  std::map<uint64_t, std::shared_ptr<InnerCall>> open_;
+  CallParent parent_;
+};
+
+}  // namespace atl::python

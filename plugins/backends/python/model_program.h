@@ -1,0 +1,28 @@
+/// What is run for a model: interpreter, environment, the model's file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "atoll/backend.h"
+#include "atoll/status.h"
+#include "backends/python/model_settings.h"
+#include "backends/python/worker.h"
+
+namespace atl::python {
+
+struct ModelProgram {
+  ModelSettings settings;
+  ProcessSpec process;
+  nlohmann::json message;  ///< what kAutoComplete and kInitialize have in common
+
+  /// \param python_folder  with atoll_worker in it
+  /// Errors: NOT_FOUND the model's file or the interpreter is missing; INVALID_ARGUMENT a parameter.
+  static Result<ModelProgram> find(const PythonSettings& options, const std::string& python_folder,
+                                   const ModelSource& source);
+
+  /// \param name  of the instance
+  WorkerSpec worker(const std::string& name) const;
+};
+
+}  // namespace atl::python

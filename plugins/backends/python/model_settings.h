@@ -1,0 +1,40 @@
+/// How a model's workers run: the plugin's options, and what the model says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/backend.h"
+#include "atoll/options.h"
+#include "atoll/status.h"
+#include "backends/python/worker_process.h"
+
+namespace atl::python {
+
+/// The plugin's options; a model's parameter of the same name comes before each.
+struct PythonSettings {
+  std::string interpreter = "python3";
+  int64_t execute_timeout_ns = 0;  ///< 0: none
+  int64_t start_timeout_ns = 0;    ///< 0: none
+  int64_t stop_timeout_ns = 30'000'000'000;
+  uint64_t shared_memory_bytes = 0;  ///< most that one worker shares with the server; 0: any
+  ProcessLimits limits;
+  std::string user;                      ///< empty: the server's
+  std::vector<std::string> environment;  ///< names of variables that are passed on
+
+  /// Errors: INVALID_ARGUMENT names the option.
+  static Result<PythonSettings> read(const Options& options);
+};
+
+/// One model's.
+struct ModelSettings : PythonSettings {
+  std::string environment_path;  ///< EXECUTION_ENV_PATH, the model's directory filled in; empty: none
+  uint64_t first_slab_bytes = 1 << 20;
+};
+
+/// What the options bound, a model may only make smaller. Errors: INVALID_ARGUMENT names model and parameter.
+Result<ModelSettings> model_settings(const PythonSettings& options, const ModelSource& source);
+
+}  // namespace atl::python

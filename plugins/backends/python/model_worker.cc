@@ -1,0 +1,167 @@
+#include "backends/python/model_worker.h"
+
+#include <chrono>
+#include <utility>
+
+#include "backends/python/json_message.h"
+
+namespace atl::python {
+namespace {
+
+LogLevel level_of(const nlohmann::json& object) {
+  constexpr LogLevel kLevels[] = {LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError, LogLevel::kDebug};
+  const auto found = object.find("level");
+  if (found == object.end() || !found->is_number_unsigned()) return LogLevel::kInfo;
+  const auto level = found->get<uint64_t>();
+  return level < std::size(kLevels) ? kLevels[level] : LogLevel::kInfo;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelWorker>> ModelWorker::start(const WorkerContext& context, WorkerSpec spec,
+                                                        const std::string& start,
+                                                        const ExecutionContext& execution,
+                                                        WorkerOwner& owner) {
+  std::unique_ptr<ModelWorker> made(new ModelWorker(context, execution, owner));
+  Result<std::unique_ptr<Worker>> worker = Worker::start(context, std::move(spec), *made);
+  if (!worker.ok()) return std::move(worker).status();
+  made->use(std::move(worker).value());
+  if (Status sent = send_work_json(*made->worker_, MessageType::kInitialize, start); !sent.ok()) {
+    made->worker_->kill(cat("is ended because it can not be initialised: ", sent.message()));
+  }
+  return made;
+}
+
+void ModelWorker::use(std::unique_ptr<Worker> worker) {
+  const std::shared_ptr<WorkerMemory>& memory = worker->memory();
+  executions_ = std::make_unique<Executions>(execution_, memory->blocks, memory->slabs);
+  calls_ = std::make_shared<InnerCalls>(*worker, context_.server);
+  replies_ = std::make_shared<Replies>(*worker);
+  worker_ = std::move(worker);
+  context_.metrics.add_news(*this);
+  std::lock_guard lock(mutex_);
+  is_ready_ = true;
+  changed_.notify_all();
+}
+
+ModelWorker::~ModelWorker() {
+  if (worker_ == nullptr) return;
+  context_.metrics.remove_news(*this);
+  worker_.reset();  // with its threads, which use the rest
+}
+
+Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns) noexcept {
+  Message message;
+  calls_->set_parent(*requests.front());
+  ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
+  const uint64_t batch = batches();
+  if (!executions_->begin([&] { return worker_->send_work(message); })) {
+    return unavailable("worker '", worker_->name(), "' has ended");
+  }
+  wait_a_moment(batch);
+  return {};
+}
+
+/// For the end of the batch after `batch` others, if it is likely to come soon.
+void ModelWorker::wait_a_moment(uint64_t batch) noexcept {
+  const int64_t time_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
+  if (time_ns == 0) return;
+  const auto has_come = [&] { return batches() != batch; };
+  worker_->read_until(context_.clock.now_ns() + time_ns, has_come);
+  short_wait_.add_wait(has_come());
+}
+
+void ModelWorker::finalize(int64_t timeout_ns) noexcept {
+  Message message;
+  message.type = MessageType::kFinalize;
+  const bool is_asked = worker_->send_work(message);
+  std::unique_lock lock(mutex_);
+  const auto ended = [this] { return has_ended_; };
+  if (!is_asked || !changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), ended)) {
+    worker_->kill(cat("is killed because it has not finalised within ", timeout_ns / kNsPerMs, " ms"));
+    changed_.wait(lock, ended);
+  }
+}
+
+Status ModelWorker::on_message(const Message& message) noexcept {
+  if (!is_ready_) {  // its process was quicker than start()
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_ready_.load(); });
+  }
+  switch (message.type) {
+    case MessageType::kResponses:
+      return take_responses(message);
+    case MessageType::kInitialized:
+      return take_initialized(message);
+    case MessageType::kLog:
+      return take_log(message);
+    case MessageType::kFinalized:
+      return {};
+    case MessageType::kInfer:
+      return calls_->infer(message);
+    case MessageType::kCancelInfer:
+      calls_->cancel(message.id);
+      return {};
+    case MessageType::kLoadModel:
+    case MessageType::kUnloadModel:
+    case MessageType::kModelReady:
+      return take_control_call(*worker_->memory(), message, context_.server, replies_);
+    default:
+      if (MetricCalls::is_one(message.type)) return metrics_.take(*worker_->memory(), message, *replies_);
+      return invalid_argument("found message ", static_cast<uint32_t>(message.type));
+  }
+}
+
+Status ModelWorker::take_responses(const Message& message) noexcept {
+  PayloadView payload;
+  if (!payload_of(*worker_->memory(), message, payload))
+    return invalid_argument("found responses outside of its memory");
+  if ((message.flags & kExecuteReturned) != 0) {
+    short_wait_.add_execution(context_.clock.now_ns() - executions_->running_since_ns());
+    batches_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Status status = executions_->take(message, payload, owner_);
+  release_payload(*worker_->memory(), message);
+  return status;
+}
+
+Status ModelWorker::take_initialized(const Message& message) noexcept {
+  Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+  release_payload(*worker_->memory(), message);
+  if (!object.ok()) return std::move(object).status();
+  owner_.on_initialized(error_in(*object));
+  return {};
+}
+
+Status ModelWorker::take_log(const Message& message) noexcept {
+  Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+  release_payload(*worker_->memory(), message);
+  if (!object.ok()) return std::move(object).status();
+  const LogLevel level = level_of(*object);
+  if (!execution_.log->enabled(level)) return {};
+  const std::string file = text_in(*object, "file");
+  const auto line = object->find("line");
+  const uint64_t number = line != object->end() && line->is_number_unsigned() ? line->get<uint64_t>() : 0;
+  execution_.log->write(level, cat(worker_->name(), ": ", text_in(*object, "message"),
+                                   file.empty() ? std::string() : cat(" [", file, ":", number, "]")));
+  return {};
+}
+
+void ModelWorker::on_end(const std::string& how) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_ready_.load(); });
+  }
+  owner_.on_gone(how, batches() != 0);
+  executions_->fail_all(unavailable(how));
+  calls_->close();
+  replies_->close();
+  {
+    std::lock_guard lock(mutex_);
+    has_ended_ = true;
+    changed_.notify_all();
+  }
+  owner_.on_ended(how);
+}
+
+}  // namespace atl::python

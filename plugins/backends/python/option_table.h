@@ -1,0 +1,44 @@
+/// Options of backends/python.
+#pragma once
+
+#include "atoll/option_table.h"
+
+namespace atl::python {
+
+inline constexpr OptionTable kPythonOptions{
+    option_string("interpreter", "python3")
+        .help(
+            "Program that runs models: a path, or a name that is looked for in PATH. CPython 3.9 or later."),
+    option_duration("execute_timeout", "0s")
+        .range("0s", "24h")
+        .help("How long one execute() may take; then its worker is killed and started anew. 0s: for ever."),
+    option_duration("start_timeout", "10m")
+        .range("0s", "24h")
+        .help("How long a worker may take from its start until initialize() has returned. 0s: for ever."),
+    option_duration("stop_timeout", "30s")
+        .range("0s", "1h")
+        .help("How long finalize() may take; then the worker is killed."),
+    option_bytes("shared_memory", "0")
+        .help(
+            "Most memory that one worker shares with the server, for the tensors of requests and responses. 0: any."),
+    option_bytes("memory_limit", "0")
+        .help(
+            "Most memory that one worker may have, in addresses (RLIMIT_AS): libraries reserve some that they never use. 0: any."),
+    option_int("open_files", 0)
+        .range(0, 1048576)
+        .help("Most file descriptors of one worker. 0: as many as the server."),
+    option_int("processes", 0)
+        .range(0, 1048576)
+        .help(
+            "Most processes and threads of a worker's user (RLIMIT_NPROC), which does not bind root. 0: any."),
+    option_string("cpu_cores", "")
+        .help("CPU cores that workers may use, such as 0-3,8; empty: all of the server's."),
+    option_string("run_as_user", "")
+        .help("User that workers run as, by name or number, if the server may choose; empty: the server's."),
+    option_string_list("environment")
+        .help(
+            "Names of variables that workers get of the server's environment beside those that programs need to find their files; "
+            "a '*' at the end stands for any rest."),
+};
+
+}  // namespace atl::python

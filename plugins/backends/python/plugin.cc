@@ -1,0 +1,56 @@
+/// backends/python: models that are Python programs.
+#include "atoll/plugin.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "backends/python/option_table.h"
+#include "backends/python/python_backend.h"
+
+namespace atl::python {
+namespace {
+
+/// What workers run lies beside the plugins' folder, wherever that is: lib/atoll/python of lib/atoll/plugins/backends/python.so.
+std::string python_folder() {
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<const void*>(&python_folder), &info) == 0) return {};
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+  return (file.parent_path().parent_path().parent_path() / "python").string();
+}
+
+class PythonPlugin final : public Plugin, public MetricSource {
+ public:
+  explicit PythonPlugin(Host& host) : host_(host) {}
+  Status init() override {
+    Result<PythonSettings> settings = PythonSettings::read(host_.options());
+    if (!settings.ok()) return std::move(settings).status();
+    backend_.emplace(host_, std::move(settings).value(), python_folder());
+    return {};
+  }
+  Status start() override { return backend_->start(); }
+  void collect(MetricSink& sink) const noexcept override { backend_->metrics().collect(sink); }
+  void stop() override { backend_->stop(); }
+  Backend& backend() noexcept { return *backend_; }
+
+ private:
+  Host& host_;
+  std::optional<PythonBackend> backend_;
+};
+
+}  // namespace
+
+ATOLL_PLUGIN(PythonPlugin,
+             {.name = "backends/python",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Runs models that are Python programs in processes of their own.",
+              .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
+                           provide<MetricSource>()},
+              .needs = {optional<ModelCatalog>(), optional<ModelControl>()},
+              .options = kPythonOptions});
+
+}  // namespace atl::python

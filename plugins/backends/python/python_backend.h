@@ -1,0 +1,47 @@
+/// The Python backend.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "atoll/backend.h"
+#include "atoll/host.h"
+#include "backends/python/event_loop.h"
+#include "backends/python/metric_registry.h"
+#include "backends/python/model_program.h"
+#include "backends/python/model_settings.h"
+#include "backends/python/server_link.h"
+#include "backends/python/worker.h"
+
+namespace atl::python {
+
+class PythonBackend final : public Backend {
+ public:
+  /// \param python_folder  with atoll_worker in it
+  PythonBackend(Host& host, PythonSettings settings, std::string python_folder);
+
+  BackendTraits traits() const noexcept override;
+  Result<std::string> complete_config(const ModelSource& source) noexcept override;
+  Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  Status start() { return server_.open(); }
+  /// When no model is loaded any more.
+  void stop() noexcept {
+    server_.close();
+    loop_.stop();
+  }
+  const MetricRegistry& metrics() const noexcept { return metrics_; }
+
+ private:
+  /// Nothing runs before the first model comes.
+  Result<ModelProgram> prepare(const ModelSource& source);
+
+  Host& host_;
+  const PythonSettings settings_;
+  const std::string python_folder_;
+  EventLoop loop_;
+  ServerLink server_;
+  MetricRegistry metrics_;
+  const WorkerContext context_;
+};
+
+}  // namespace atl::python

@@ -1,0 +1,51 @@
+#include <sys/prctl.h>
+
+#include <csignal>
+
+#include "backends/python/worker/native/dlpack.h"
+#include "backends/python/worker/native/elements.h"
+#include "backends/python/worker/native/python_api.h"
+#include "backends/python/worker/native/records.h"
+#include "backends/python/worker/native/region.h"
+#include "backends/python/worker/native/ring.h"
+
+namespace atl::python {
+namespace {
+
+PyObject* die_with_parent(PyObject* /*module*/, PyObject* /*unused*/) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    method("split_elements", split_elements, "split_elements(buffer, count): elements of a BYTES tensor"),
+    {"measure_elements", measure_elements, METH_O,
+     "measure_elements(list): their size; makes all of them bytes"},
+    method("write_elements", write_elements, "write_elements(list, region, offset)"),
+    method("parse_tensors", parse_tensors, "parse_tensors(block, offset, count)"),
+    {"parse_requests", parse_requests, METH_O, "parse_requests(block)"},
+    method("dlpack_capsule", dlpack_capsule, "dlpack_capsule(owner, address, shape, code, bits, lanes)"),
+    {"die_with_parent", die_with_parent, METH_NOARGS,
+     "The process is killed when the thread that started it ends"},
+    {nullptr, nullptr, 0, nullptr}};
+
+int execute(PyObject* module) {
+  if (!add_region_types(module) || !add_ring_type(module) || !add_dlpack_type(module)) return -1;
+  return PyModule_AddIntConstant(module, "PROTOCOL_VERSION", kProtocolVersion);
+}
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_atoll_python",
+                          "Shared memory and codecs of the worker that runs Python models.",
+                          0,
+                          functions,
+                          slots,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+}  // namespace atl::python
+
+PyMODINIT_FUNC PyInit__atoll_python() { return PyModuleDef_Init(&atl::python::definition); }

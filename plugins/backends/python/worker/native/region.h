@@ -1,0 +1,32 @@
+/// Memory that server and worker share, as Python sees it.
+#pragma once
+
+#include "backends/python/protocol.h"
+#include "backends/python/worker/native/python_api.h"
+
+namespace atl::python {
+
+/// Region(fd, size): a mapping of a file. Exports its bytes as a writable buffer; unmapped when nothing refers to it any more.
+struct Region {
+  PyObject_HEAD char* data;
+  uint64_t size_bytes;
+};
+
+/// Block(region, offset, size): a block's payload, writable, which releases the block when nothing refers to it any more.
+struct Block {
+  PyObject_HEAD Region* region;
+  uint64_t offset;
+  uint64_t size_bytes;
+};
+
+/// The Region argument; sets TypeError and returns null if it is none.
+Region* to_region(PyObject* object) noexcept;
+/// The same for a Block.
+Block* to_block(PyObject* object) noexcept;
+/// Whether a word (4 bytes, aligned) or bytes of this size are inside; sets ValueError if not.
+bool is_inside(const Region& region, uint64_t offset, uint64_t size_bytes) noexcept;
+
+/// Adds both types to the module. False: an exception is set.
+bool add_region_types(PyObject* module) noexcept;
+
+}  // namespace atl::python

@@ -1,0 +1,200 @@
+"""Responses on their way to the server, and what is known of each request until its last one."""
+
+import collections
+import threading
+
+from . import layout
+from .errors import TritonError, TritonModelException
+from .response import InferenceResponse
+from .wire import Writer, read_text, send_small
+
+RELEASE_ALL = 1
+RELEASE_RESCHEDULE = 2
+
+_RESPONSE = layout.RESPONSE
+
+
+class RequestState:
+    """Shared by the request and its senders. When nothing of the model refers to it and no last response was sent, nobody ever will."""
+
+    __slots__ = ("outbox", "handle", "block", "region", "cancel_word", "is_closed", "is_running", "sent", "release",
+                 "output_count", "output_names")
+
+    def __init__(self, outbox, handle, block, region, cancel_word, output_count, output_names):
+        self.outbox = outbox
+        self.handle = handle
+        self.block = block  # the request's, with cancel_word in it
+        self.region = region
+        self.cancel_word = cancel_word
+        self.is_closed = False
+        self.is_running = True  # execute() has not returned
+        self.sent = 0
+        self.release = RELEASE_ALL
+        self.output_count = output_count
+        self.output_names = output_names  # offset in the block
+
+    def is_cancelled(self):
+        return self.region.load(self.cancel_word) != 0
+
+    def wanted_outputs(self):
+        return {read_text(self.block, *layout.TEXT.unpack_from(self.block, self.output_names + 8 * i))
+                for i in range(self.output_count)}
+
+    def __del__(self):
+        if not self.is_closed and not self.is_running:
+            self.outbox.abandon(self.handle)
+
+
+def encode(responses, link):
+    """(writer, records) of [(handle, flags, response or None, state or None)]."""
+    writer = Writer(8 + 48 * len(responses))
+    heads = []
+    first = 0
+    for handle, flags, response, state in responses:
+        error = parameters = (0, 0)
+        code = count = 0
+        if response is not None:
+            flags |= layout.HAS_RESPONSE
+            if response._parameters:
+                parameters = writer.add_text(response._parameters)
+            if response._error is not None:
+                flags |= layout.HAS_ERROR
+                code = response._error.code()
+                error = writer.add_text(response._error.message())
+            else:
+                for tensor in _wanted(response._tensors, state):
+                    writer.add_tensor(tensor, link)
+                    count += 1
+        heads.append((handle, flags, code, error, parameters, count, first))
+        first += count
+    writer.layout()
+    records = [layout.RESPONSES_HEAD.pack(len(responses), 8)]
+    for handle, flags, code, error, parameters, count, first in heads:
+        records.append(_RESPONSE.pack(handle, flags, code, *writer.text(error), *writer.text(parameters), count,
+                                      writer.tensor_records_at(first), 0))
+    return writer, records
+
+
+# Outputs that nobody asked for are not even copied; the server drops them anyway.
+def _wanted(tensors, state):
+    if state is None or not 0 < state.output_count < len(tensors):
+        return tensors
+    names = state.wanted_outputs()
+    return [tensor for tensor in tensors if tensor._name in names]
+
+
+class Outbox:
+    """One lock orders what is known here with what the server hears."""
+
+    def __init__(self, link, session):
+        self._link = link
+        self._session = session
+        self._lock = threading.Lock()
+        self._abandoned = collections.deque()
+
+    def send(self, state, response, flags):
+        """A sender's send()."""
+        place = None
+        with self._lock:
+            self._check(state, response, flags)
+            last = bool(flags)
+            writer, records = encode([(state.handle, layout.LAST if last else 0, response, state)], self._link)
+            place = writer.send(self._link, layout.RESPONSES, 0, 0, records)
+            state.sent += response is not None
+            state.is_closed = last
+        if writer.has_elsewhere():
+            place[0].region.wait_released(place[1])
+        self._tell_abandoned()
+
+    def _check(self, state, response, flags):
+        if flags not in (0, 1):
+            raise TritonModelException("Unable to send response. Unsupported flag provided.")
+        if response is None and flags == 0:
+            raise TritonModelException("Inference Response object must be provided when the response flags is set to zero.")
+        if state.is_closed:
+            raise TritonModelException("Unable to send response. Response sender has been closed.")
+        if not self._session.is_decoupled:
+            if response is not None and state.sent:
+                raise TritonModelException("Unable to send response. Non-decoupled model cannot send more than one response.")
+            if response is None and not state.sent:
+                raise TritonModelException("Unable to send response. Non-decoupled model cannot send complete final before "
+                                           "sending a response.")
+
+    def finish(self, batch, states, responses):
+        """End of a batch. `responses`: one a request, or None for those that have none (yet)."""
+        with self._lock:
+            if len(states) != 1 or not self._finish_simple(batch, states[0], responses[0]):
+                self._finish_all(batch, states, responses)
+        self._tell_abandoned()
+
+    def _finish_all(self, batch, states, responses):
+        answers = []
+        for state, response in zip(states, responses):
+            if state.is_closed:
+                answers.append((state.handle, layout.LAST, None, None))
+            elif state.release == RELEASE_RESCHEDULE and response is None:
+                answers.append((state.handle, layout.RESCHEDULE, None, None))
+            elif response is not None:
+                answers.append((state.handle, layout.LAST, response, state))
+            else:
+                answers.append((state.handle, 0, None, None))
+        writer, records = encode(answers, self._link)
+        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+        for state, answer in zip(states, answers):
+            state.is_closed = answer[1] != 0
+            state.is_running = False
+
+    def _finish_simple(self, batch, state, response):
+        """One request, answered with one small tensor: what is most frequent costs least."""
+        if response is None or state.is_closed or response._error is not None or response._parameters:
+            return False
+        if len(response._tensors) != 1 or not send_small(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch,
+                                                         state.handle, response._tensors[0]):
+            return False
+        state.is_closed = True
+        state.is_running = False
+        return True
+
+    def fail(self, batch, states, text, code=TritonError.INTERNAL):
+        """The same for a batch that failed: the error goes to all that have had no last response."""
+        response = InferenceResponse._of([], TritonError(text, code), "")
+        with self._lock:
+            answers = [(state.handle, layout.LAST, None if state.is_closed else response, None) for state in states]
+            writer, records = encode(answers, self._link)
+            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+            for state in states:
+                state.is_closed = True
+                state.is_running = False
+                state.release = RELEASE_ALL
+        self._tell_abandoned()
+
+    def fail_open(self, states, text):
+        """Requests of a batch whose end has been told: what its coroutine left open fails."""
+        response = InferenceResponse._of([], TritonError(text), "")
+        with self._lock:
+            still = [state for state in states if not state.is_closed]
+            if still:
+                writer, records = encode([(state.handle, layout.LAST, response, None) for state in still], self._link)
+                writer.send(self._link, layout.RESPONSES, 0, 0, records)
+            for state in still:
+                state.is_closed = True
+        self._tell_abandoned()
+
+    def abandon(self, handle):
+        """Comes from a destructor, which may run anywhere: also inside of what holds the lock."""
+        if not self._link.is_forked:
+            self._abandoned.append(handle)
+            self._tell_abandoned()
+
+    def _tell_abandoned(self):
+        while self._abandoned and self._lock.acquire(False):
+            try:
+                handle = self._abandoned.popleft()
+                response = InferenceResponse._of([], TritonError(
+                    f"Model '{self._session.instance_name}' has dropped the request without a final response."), "")
+                writer, records = encode([(handle, layout.LAST, response, None)], self._link)
+                writer.send(self._link, layout.RESPONSES, 0, 0, records)
+            except IndexError:
+                pass  # another thread was quicker
+            finally:
+                self._lock.release()

@@ -1,0 +1,209 @@
+"""pb_utils.InferenceRequest: what execute() gets, and what a model makes for another model."""
+
+from . import layout, session
+from . import parameters as parameter_text
+from .errors import TritonModelException
+from .native import Block, parse_requests
+from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE, RequestState
+from .sender import InferenceResponseSender
+from .tensor import Tensor
+from .wire import read_tensors, read_text
+
+FLAG_SEQUENCE_START = 1
+FLAG_SEQUENCE_END = 2
+
+MEMORY_CPU, MEMORY_GPU = 0, 2
+
+_MISSING = object()
+
+
+class PreferredMemory:
+    """Where a model wants to have another one's outputs."""
+
+    __slots__ = ("_type", "_device_id")
+
+    def __init__(self, preferred_memory_type, preferred_device_id=0):
+        self._type = preferred_memory_type
+        self._device_id = preferred_device_id
+
+    def preferred_memory_type(self):
+        return self._type
+
+    def preferred_device_id(self):
+        return self._device_id
+
+
+class InferenceTrace:
+    """Goes from a request into the requests that are made for it."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context=None):
+        self._context = context
+
+    def get_context(self):
+        return self._context
+
+
+class InferenceRequest:
+    """A request of the model's own to another model."""
+
+    __slots__ = ("_id", "_correlation_id", "_inputs", "_output_names", "_model_name", "_model_version", "_flags", "_timeout",
+                 "_preferred_memory", "_trace", "_parameters", "__weakref__")
+
+    def __init__(self, request_id="", correlation_id=0, inputs=_MISSING, requested_output_names=_MISSING, model_name=_MISSING,
+                 model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None):
+        for name, value in (("inputs", inputs), ("requested_output_names", requested_output_names), ("model_name", model_name)):
+            if value is _MISSING or value is None:
+                raise TypeError(f"InferenceRequest() needs the argument '{name}'")
+        for name, value, kind in (("request_id", request_id, str), ("model_name", model_name, str),
+                                  ("model_version", model_version, int), ("flags", flags, int), ("timeout", timeout, int)):
+            if not isinstance(value, kind):
+                raise TypeError(f"InferenceRequest() expects {name} as {kind.__name__}, not {type(value).__name__}")
+        if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
+            raise TritonModelException("Correlation ID must be integer or string")
+        for name, value, most in (("correlation_id", correlation_id, 64), ("flags", flags, 32), ("timeout", timeout, 64)):
+            if not isinstance(value, str) and not 0 <= value < 1 << most:
+                raise TritonModelException(f"{name} must be from 0 to 2^{most} - 1, not {value}")
+        self._inputs = list(inputs)
+        self._output_names = list(requested_output_names)
+        about = f"for request with id '{request_id}' and model name '{model_name}' should not be empty."
+        for tensor in self._inputs:
+            if tensor is None:
+                raise TritonModelException("Input tensor " + about)
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"InferenceRequest() expects inputs as Tensor, not {type(tensor).__name__}")
+        for name in self._output_names:
+            if not name:
+                raise TritonModelException("Requested output name " + about)
+        self._id = request_id
+        self._correlation_id = correlation_id
+        self._model_name = model_name
+        self._model_version = model_version
+        self._flags = flags
+        self._timeout = timeout
+        self._preferred_memory = preferred_memory
+        self._trace = trace
+        self._parameters = parameter_text.to_text(parameters)
+
+    def inputs(self):
+        return self._inputs
+
+    def requested_output_names(self):
+        return set(self._output_names)
+
+    def request_id(self):
+        return self._id
+
+    def correlation_id(self):
+        return self._correlation_id
+
+    def flags(self):
+        return self._flags
+
+    def set_flags(self, flags):
+        self._flags = flags
+
+    def timeout(self):
+        return self._timeout
+
+    def model_name(self):
+        return self._model_name
+
+    def model_version(self):
+        return self._model_version
+
+    def preferred_memory(self):
+        return self._preferred_memory
+
+    def parameters(self):
+        return self._parameters or "{}"
+
+    def trace(self):
+        return self._trace if self._trace is not None else InferenceTrace()
+
+    def set_release_flags(self, flags):
+        raise TritonModelException("Release flags are for requests that execute() was given.")
+
+    def get_response_sender(self):
+        return InferenceResponseSender(None)
+
+    def is_cancelled(self):
+        return False
+
+    def exec(self, decoupled=False):
+        from . import bls
+        return bls.infer(session.get(), self, decoupled)
+
+    def async_exec(self, decoupled=False):
+        from . import bls
+        return bls.infer_later(session.get(), self, decoupled)
+
+
+class ReceivedRequest(InferenceRequest):
+    """One of a batch. What is rarely asked for is read when it is."""
+
+    __slots__ = ("_state", "_record")
+
+    def request_id(self):
+        if self._id is None:
+            self._id = self._text(self._record[5], self._record[6])
+        return self._id
+
+    def correlation_id(self):
+        record = self._record
+        return self._text(record[3], record[4]) if record[4] else record[1]
+
+    def requested_output_names(self):
+        return self._state.wanted_outputs()
+
+    def parameters(self):
+        return self._text(self._record[7], self._record[8]) or "{}"
+
+    def trace(self):
+        return InferenceTrace(self._text(self._record[9], self._record[10]) or None)
+
+    def model_name(self):
+        return session.get().model_name
+
+    def set_release_flags(self, flags):
+        if flags not in (RELEASE_ALL, RELEASE_RESCHEDULE):
+            raise TritonModelException(f"Invalid release flags {flags}: 1 (all) or 2 (reschedule) are expected.")
+        self._state.release = flags
+
+    def get_response_sender(self):
+        return InferenceResponseSender(self._state)
+
+    def is_cancelled(self):
+        return self._state.is_cancelled()
+
+    def exec(self, decoupled=False):
+        raise TritonModelException("A request that execute() was given can not be sent again: make an InferenceRequest.")
+
+    async_exec = exec
+
+    def _text(self, offset, size):
+        return read_text(self._state.block, offset, size)
+
+
+def read_requests(link, outbox, message):
+    """Requests of kExecute, and their states."""
+    start = message[4]
+    region = link.region(message[3])
+    block = Block(region, start, message[5])
+    word = start + layout.BATCH.unpack_from(block, 0)[1] + layout.REQUEST_CANCELLED
+    requests = []
+    states = []
+    for record in parse_requests(block):
+        state = RequestState(outbox, record[0], block, region, word, record[15], record[16])
+        request = ReceivedRequest.__new__(ReceivedRequest)
+        request._state = state
+        request._record = record
+        request._id = None
+        request._flags = record[11]
+        request._timeout = record[2]
+        request._inputs = read_tensors(link, block, start, record[14])
+        requests.append(request)
+        states.append(state)
+        word += 80
+    return requests, states

@@ -1,0 +1,44 @@
+"""pb_utils.InferenceResponse."""
+
+from . import parameters as parameter_text
+from .errors import TritonError, TritonModelException
+from .tensor import Tensor
+
+
+class InferenceResponse:
+    """Tensors or an error, with parameters."""
+
+    __slots__ = ("_tensors", "_error", "_parameters", "__weakref__")
+
+    def __init__(self, output_tensors=(), error=None, parameters=None):
+        if error is not None and not isinstance(error, TritonError):
+            raise TypeError(f"InferenceResponse() expects its error as TritonError, not {type(error).__name__}")
+        tensors = list(output_tensors) if output_tensors else []
+        for tensor in tensors:
+            if tensor is None:
+                raise TritonModelException("Output tensor for inference response should not be empty.")
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"InferenceResponse() expects a list of Tensor, not of {type(tensor).__name__}")
+        self._tensors = tensors
+        self._error = error
+        self._parameters = parameter_text.to_text(parameters) if parameters is not None else ""
+
+    @classmethod
+    def _of(cls, tensors, error, parameters):
+        self = cls.__new__(cls)
+        self._tensors = tensors
+        self._error = error
+        self._parameters = parameters
+        return self
+
+    def output_tensors(self):
+        return self._tensors
+
+    def has_error(self):
+        return self._error is not None
+
+    def error(self):
+        return self._error
+
+    def parameters(self):
+        return self._parameters or "{}"

@@ -1,0 +1,199 @@
+#include "backends/python/worker_process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+namespace atl::python {
+namespace {
+
+struct Pipe {
+  FileDescriptor read, write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return make_status(Code::kResourceExhausted, "no pipe can be made: ", std::strerror(errno));
+  }
+  Pipe pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+  // Only this end: what the process writes must wait, not fail.
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+/// posix_spawn's settings, freed.
+class Spawning {
+ public:
+  Spawning(int output, int errors, int control) {
+    ::posix_spawn_file_actions_init(&files_);
+    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files_, control, kControlDescriptor);
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, kControlDescriptor + 1);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&attributes_, &signals);
+    ::sigfillset(&signals);
+    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_,
+                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  Spawning(const Spawning&) = delete;
+  Spawning& operator=(const Spawning&) = delete;
+  ~Spawning() {
+    ::posix_spawn_file_actions_destroy(&files_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  int spawn(pid_t* pid, char* const* words, char* const* environment) {
+    return ::posix_spawn(pid, words[0], &files_, &attributes_, words, environment);
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+/// As C has them: a null at the end.
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+Status limit(pid_t pid, __rlimit_resource which, uint64_t most, std::string_view what) {
+  if (most == 0) return {};
+  const rlimit to = {most, most};
+  if (::prlimit(pid, which, &to, nullptr) == 0) return {};
+  return unavailable("its ", what, " can not be limited to ", most, ": ", std::strerror(errno));
+}
+
+Status set_limits(pid_t pid, const ProcessLimits& limits) {
+  ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_AS, limits.memory_bytes, "memory"));
+  ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NOFILE, limits.open_files, "file descriptors"));
+  ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NPROC, limits.processes, "processes"));
+  const rlimit no_core = {0, 0};
+  (void)::prlimit(pid, RLIMIT_CORE, &no_core, nullptr);
+  if (limits.cpu_cores.empty()) return {};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (uint32_t core : limits.cpu_cores) {
+    if (core < CPU_SETSIZE) CPU_SET(core, &set);
+  }
+  if (::sched_setaffinity(pid, sizeof set, &set) == 0) return {};
+  return unavailable("it can not be bound to its CPU cores: ", std::strerror(errno));
+}
+
+}  // namespace
+
+std::string ProcessEnd::text() const {
+  if (signal == 0) return cat("exited with status ", status);
+  return cat("was killed by signal ", signal, " (", ::strsignal(signal), ")");
+}
+
+Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
+  Result<Pipe> output = make_pipe();
+  if (!output.ok()) return std::move(output).status();
+  Result<Pipe> errors = make_pipe();
+  if (!errors.ok()) return std::move(errors).status();
+  Spawning spawning(output->write.get(), errors->write.get(), spec.control);
+  WorkerProcess process;
+  if (const int failed =
+          spawning.spawn(&process.pid_, pointers(spec.words).data(), pointers(spec.environment).data());
+      failed != 0) {
+    const Code code = failed == EAGAIN || failed == ENOMEM ? Code::kResourceExhausted : Code::kUnavailable;
+    return make_status(code, spec.words[0], " can not be started: ", std::strerror(failed));
+  }
+  // By its number: <sys/pidfd.h> of Debian 12 can not be linked from C++.
+  process.handle_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process.pid_, 0)));
+  if (!process.handle_.valid()) {
+    const int failed = errno;
+    ::kill(-process.pid_, SIGKILL);
+    (void)::waitpid(process.pid_, nullptr, 0);
+    return make_status(Code::kResourceExhausted, "process ", process.pid_,
+                       " can not be watched: ", std::strerror(failed));
+  }
+  process.output_ = std::move(output->read);
+  process.errors_ = std::move(errors->read);
+  ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
+  return process;
+}
+
+WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
+  WorkerProcess former(std::move(*this));
+  pid_ = other.pid_;
+  handle_ = std::move(other.handle_);
+  output_ = std::move(other.output_);
+  errors_ = std::move(other.errors_);
+  return *this;
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (!handle_.valid()) return;
+  signal_group(SIGKILL);
+  (void)wait(0);
+}
+
+void WorkerProcess::signal(int number) const noexcept {
+  if (handle_.valid()) (void)::syscall(SYS_pidfd_send_signal, handle_.get(), number, nullptr, 0);
+}
+
+void WorkerProcess::signal_group(int number) const noexcept {
+  // As long as nobody has waited for the leader its number is no other group's.
+  if (handle_.valid()) (void)::kill(-pid_, number);
+}
+
+std::optional<ProcessEnd> WorkerProcess::reap() noexcept {
+  if (!handle_.valid()) return std::nullopt;
+  return wait(WNOHANG);
+}
+
+std::optional<ProcessEnd> WorkerProcess::wait(int how) noexcept {
+  siginfo_t info = {};
+  const auto id = static_cast<id_t>(pid_);
+  if (::waitid(P_PID, id, &info, WEXITED | WNOWAIT | how) != 0) {
+    handle_ = FileDescriptor();
+    return ProcessEnd{0, -1};  // somebody else has waited for it
+  }
+  if (info.si_pid == 0) return std::nullopt;
+  (void)::kill(-pid_, SIGKILL);
+  (void)::waitid(P_PID, id, &info, WEXITED);
+  handle_ = FileDescriptor();
+  if (info.si_code == CLD_EXITED) return ProcessEnd{0, info.si_status};
+  return ProcessEnd{info.si_status, 0};
+}
+
+Result<std::string> find_program(const std::string& program, const std::string& path) {
+  const auto is_program = [](const std::string& file) {
+    struct stat found = {};
+    return ::stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (program.find('/') != std::string::npos) {
+    if (is_program(program)) return program;
+    return not_found("'", program, "' is no program");
+  }
+  std::string_view left = path;
+  while (!program.empty() && !left.empty()) {
+    const size_t end = left.find(':');
+    const std::string file = cat(left.substr(0, end), "/", program);
+    if (is_program(file)) return file;
+    left = end == std::string_view::npos ? std::string_view() : left.substr(end + 1);
+  }
+  return not_found("there is no program '", program, "' in the folders of PATH, which is '", path, "'");
+}
+
+}  // namespace atl::python
