@@ -22,8 +22,12 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
     assert len(plugins) > 15
     libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libatoll_server.so", "libtritonserver.so",
                                                   "libonnxruntime.so.1")}
+    # What plugins open later: libtorch's part, and all that a worker of Python models has.
+    workers = ROOT / "plugins" / "backends" / "python" / "worker" / "python"
+    opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so"} | {
+        f"lib/atoll/python/{path.relative_to(workers)}" for path in workers.rglob("*.py")}
     programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
-    assert installed == plugins | libraries | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
+    assert installed == plugins | libraries | opened | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
                                                      "share/atoll/pools.proto", "share/doc/atoll/LICENSE"}
 
 
