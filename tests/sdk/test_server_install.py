@@ -12,7 +12,7 @@ from support.server import BUILD, ROOT, Server
 
 
 def binaries(prefix):
-    return sorted(path for folder in ("bin", "lib") for path in (prefix / folder).rglob("*") if path.is_file())
+    return sorted(path for folder in ("bin", "lib") for path in (prefix / folder).rglob("*") if path.is_file() and path.suffix != ".py")
 
 
 def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix):
