@@ -163,6 +163,23 @@ def test_a_model_without_a_worker_refuses_and_is_not_ready(repository):
         assert client.is_model_ready("once")
 
 
+def test_a_model_may_say_that_it_is_not_ready(repository):
+    python_models.write(repository, "moody", """\
+        def execute(self, requests):
+            self.is_well = bool(value(requests[0])[0])
+            return [answer(value(request)) for request in requests]
+        def is_ready(self):
+            return getattr(self, "is_well", True)
+        """)
+    with start(repository) as server, server.client() as client:
+        server.wait_ready()
+        ask(client, "moody", np.array([0], dtype=np.float32))
+        eventually(lambda: not client.is_model_ready("moody"), timeout_s=10)
+        ask(client, "moody", np.array([1], dtype=np.float32))
+        eventually(lambda: client.is_model_ready("moody"), timeout_s=10)
+        assert client.is_model_ready("good")
+
+
 def refusal(client):
     try:
         ask(client, "once")

@@ -14,7 +14,7 @@ PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string py
       python_folder_(std::move(python_folder)),
       loop_(host.clock()),
       server_(host),
-      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_} {}
+      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_, graph_} {}
 
 BackendTraits PythonBackend::traits() const noexcept {
   return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 0, .gpus = {}},

@@ -6,6 +6,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/host.h"
+#include "backends/python/call_graph.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/metric_registry.h"
 #include "backends/python/model_program.h"
@@ -41,6 +42,7 @@ class PythonBackend final : public Backend {
   EventLoop loop_;
   ServerLink server_;
   MetricRegistry metrics_;
+  CallGraph graph_;
   const WorkerContext context_;
 };
 
