@@ -23,7 +23,7 @@ BackendTraits PythonBackend::traits() const noexcept {
 }
 
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  Result<ModelProgram> program = ModelProgram::find(settings_, python_folder_, source);
+  Result<ModelProgram> program = ModelProgram::find(settings_, python_folder_, packed_, source);
   if (!program.ok()) return program;
   ATOLL_RETURN_IF_ERROR(loop_.start(host_.executors()));
   return program;

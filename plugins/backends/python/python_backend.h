@@ -39,6 +39,7 @@ class PythonBackend final : public Backend {
   Host& host_;
   const PythonSettings settings_;
   const std::string python_folder_;
+  PackedEnvironments packed_;
   EventLoop loop_;
   ServerLink server_;
   MetricRegistry metrics_;
