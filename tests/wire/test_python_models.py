@@ -39,6 +39,24 @@ def server(tmp_path_factory):
         """, "TYPE_STRING")
     write_metrics(repository)
     write_self_callers(repository)
+    python_models.write(repository, "again", """\
+        def initialize(self, args):
+            self.runs = {}
+        def execute(self, requests):
+            responses = []
+            for request in requests:
+                key = request.correlation_id()
+                self.runs[key] = self.runs.get(key, 0) + 1
+                given = value(request)
+                given_before = given.copy()
+                given += 100
+                if self.runs[key] < given_before.flat[0]:
+                    request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+                    responses.append(None)
+                else:
+                    responses.append(answer(np.full_like(given, self.runs.pop(key)) + given_before))
+            return responses
+        """, max_batch_size=4, dims=(1,), extra="sequence_batching { iterative_sequence: true }")
     python_models.write(repository, "patient", """\
         def execute(self, requests):
             sender = requests[0].get_response_sender()
@@ -305,6 +323,12 @@ def test_a_request_learns_that_its_client_has_gone(server, client):
         with pytest.raises(InferenceServerException):
             ask(client, "patient", np.array([1], dtype=np.float32), client_timeout=0.3)
         eventually(lambda seen=seen: server.log.count("it was cancelled") == seen + 1, timeout_s=10)
+
+
+def test_a_request_may_be_executed_again_and_again(client):
+    for times in (1, 2, 7):
+        found = ask(client, "again", np.array([[times]], dtype=np.float32), sequence_id=times, sequence_start=True, sequence_end=True)
+        assert found == [[2 * times]]
 
 
 def test_errors_have_their_texts(client):
