@@ -5,6 +5,8 @@ import contextlib
 import os
 import pathlib
 import signal
+import sys
+import tarfile
 
 import numpy as np
 import pytest
@@ -163,6 +165,23 @@ def test_a_model_without_a_worker_refuses_and_is_not_ready(repository):
         assert client.is_model_ready("once")
 
 
+def test_a_model_may_say_that_it_is_not_ready(repository):
+    python_models.write(repository, "moody", """\
+        def execute(self, requests):
+            self.is_well = bool(value(requests[0])[0])
+            return [answer(value(request)) for request in requests]
+        def is_ready(self):
+            return getattr(self, "is_well", True)
+        """)
+    with start(repository) as server, server.client() as client:
+        server.wait_ready()
+        ask(client, "moody", np.array([0], dtype=np.float32))
+        eventually(lambda: not client.is_model_ready("moody"), timeout_s=10)
+        ask(client, "moody", np.array([1], dtype=np.float32))
+        eventually(lambda: client.is_model_ready("moody"), timeout_s=10)
+        assert client.is_model_ready("good")
+
+
 def refusal(client):
     try:
         ask(client, "once")
@@ -272,6 +291,35 @@ def test_workers_have_no_secrets_and_no_descriptors(repository, monkeypatch):
         assert "secret: None wanted: yes" in server.log
         [files] = [line.split("files: ", 1)[1] for line in server.lines if "files: " in line]
         assert set(eval(files)) <= {"/dev/null", "pipe", "socket"}
+
+
+def test_an_environment_may_come_with_the_model(repository):
+    body = """\
+        def execute(self, requests):
+            print("environment:", os.environ["VIRTUAL_ENV"], os.environ["PATH"].split(":")[0], os.environ["MARK"])
+            return [answer(value(request)) for request in requests]
+        """
+    environment = repository.parent / "environment"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python3").write_text(f'#!/bin/sh\nMARK=ours exec {sys.executable} "$@"\n')
+    (environment / "bin" / "python3").chmod(0o755)
+
+    def parameter(path):
+        return f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{path}" }} }}'
+
+    python_models.write(repository, "folder", body, extra=parameter(environment))
+    python_models.write(repository, "packed", body, extra=parameter("$$TRITON_MODEL_DIRECTORY/env.tar.gz"))
+    with tarfile.open(repository / "packed" / "env.tar.gz", "w:gz") as archive:
+        archive.add(environment, ".")
+    with start(repository) as server, server.client() as client:
+        server.wait_ready()
+        ask(client, "folder")
+        eventually(lambda: f"environment: {environment} {environment}/bin ours" in server.log, timeout_s=10)
+        ask(client, "packed")
+        eventually(lambda: server.log.count("environment: ") == 2, timeout_s=10)
+        [unpacked] = [line.split("environment: ")[1].split()[0] for line in server.lines if "packed_0: environment: " in line]
+        assert pathlib.Path(unpacked).is_dir() and unpacked != str(environment)
+    assert not pathlib.Path(unpacked).exists()
 
 
 def test_a_worker_that_takes_too_much_memory_fails_alone(repository):

@@ -8,11 +8,15 @@ from atoll_worker.errors import TritonModelException
 
 
 class Region:
+    on_load = None
+
     def __init__(self):
         self.words = {}
         self.trimmed = []
 
     def load(self, offset):
+        if self.on_load is not None:
+            self.on_load()
         return self.words.get(offset, 0)
 
     def store(self, offset, value):
@@ -94,6 +98,23 @@ def test_the_small_block_is_used_in_turn_and_counts():
     server.release(small)
     assert server.arena.allocate((1 << 20) - 4096)[1] == 64
     assert SMALL_SIZE == size_class(SMALL_SIZE) - 64
+
+
+def test_a_destructor_inside_is_refused_instead_of_waiting_for_itself():
+    server = Server()
+    slab, _ = server.send(1000)
+    refused = []
+
+    def destructor():
+        slab.region.on_load = None
+        with pytest.raises(TritonModelException, match="A destructor can not talk to the server while its thread does."):
+            server.arena.allocate(1000)
+        refused.append(True)
+
+    slab.region.on_load = destructor
+    server.send(1000)
+    assert refused == [True]
+    server.send(1000)
 
 
 def test_slabs_grow_with_what_is_needed():

@@ -161,6 +161,35 @@ return [ok()]
         assert server.responses[handle][0].error is None, server.responses[handle][0].error
 
 
+DESTRUCTOR = """
+class Last:
+    def __del__(self):
+        found.append(pb_utils.is_model_ready('x'))
+        pb_utils.Logger.log_info('gone')
+found = []
+"""
+
+
+def test_a_destructor_may_call_the_server_even_in_the_thread_that_reads(serve):
+    server = serve(model(f"""
+from atoll_worker import session
+calls = session.current.calls
+take = calls._take
+def take_once(message):
+    calls._take = take
+    Last()  # as a collection might do
+    take(message)
+calls._take = take_once
+response = {infer()}.exec()
+return [ok(int(response.output_tensors()[0].as_numpy()[0]) + len(found))]
+""", before=DESTRUCTOR))
+    server.on_call = lambda kind, number, payload, value: server.reply(number, 1)
+    server.on_infer = lambda call: server.answer(call["call"], {"OUT": np.array([4])})
+    (handle,) = server.execute([ONE])
+    assert server.responses[handle][0].outputs["OUT"].tolist() == [5]
+    assert [entry["message"] for entry in server.logs] == ["gone"]
+
+
 def test_the_worker_says_when_a_full_ring_has_room_again(serve):
     server = serve(model(f"""
 return [ok(int({infer()}.exec().output_tensors()[0].as_numpy()[0]))]

@@ -205,6 +205,7 @@ if child == 0:
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         try:
             pb_utils.Logger.log_info('from the child')
+            pb_utils.load_model('x')
         except pb_utils.TritonModelException as error:
             status = 5 if 'forked' in str(error) else 6
     finally:
@@ -230,6 +231,7 @@ def test_a_process_that_the_model_forks_does_not_touch_what_is_the_servers(serve
     assert server.responses[handle][0].error is None, server.logs
     assert server.responses[handle][0].outputs["OUT"].tolist() == [5, -signal.SIGTERM, 1]
     assert [entry["message"] for entry in server.logs] == ["parent"]
+    server.wait_for(lambda: b"from the child\n" in server.output)  # it has stderr
 
 
 def test_descriptors_of_slabs_do_not_stay(serve):

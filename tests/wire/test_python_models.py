@@ -9,6 +9,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models, python_models
 from support.server import Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 DECOUPLED = "model_transaction_policy { decoupled: true }"
@@ -37,6 +38,33 @@ def server(tmp_path_factory):
             return [answer(np.array([json.dumps(about)], dtype=object), parameters={"n": 3, "yes": True, "text": "t"})]
         """, "TYPE_STRING")
     write_metrics(repository)
+    write_self_callers(repository)
+    python_models.write(repository, "again", """\
+        def initialize(self, args):
+            self.runs = {}
+        def execute(self, requests):
+            responses = []
+            for request in requests:
+                key = request.correlation_id()
+                self.runs[key] = self.runs.get(key, 0) + 1
+                given = value(request)
+                given_before = given.copy()
+                given += 100
+                if self.runs[key] < given_before.flat[0]:
+                    request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+                    responses.append(None)
+                else:
+                    responses.append(answer(np.full_like(given, self.runs.pop(key)) + given_before))
+            return responses
+        """, max_batch_size=4, dims=(1,), extra="sequence_batching { iterative_sequence: true }")
+    python_models.write(repository, "patient", """\
+        def execute(self, requests):
+            sender = requests[0].get_response_sender()
+            while not requests[0].is_cancelled():
+                time.sleep(0.001)
+            print("it was cancelled")
+            return [answer(value(requests[0]))]
+        """)
     with Server(repository, python_models.INTERPRETER) as running:
         yield running.wait_ready()
 
@@ -128,6 +156,27 @@ def write_errors(repository):
                 error = pb_utils.TritonError("not here", pb_utils.TritonError.NOT_FOUND)
                 return [pb_utils.InferenceResponse(error=error)]
         """)
+
+
+def write_self_callers(repository):
+    body = """\
+        def execute(self, requests):
+            responses = []
+            for request in requests:
+                given = value(request)
+                if given[0] > 0:
+                    response = pb_utils.InferenceRequest(model_name="{}", requested_output_names=["OUTPUT0"],
+                                                         inputs=[pb_utils.Tensor("INPUT0", given - 1)]).exec()
+                    if response.has_error():
+                        responses.append(pb_utils.InferenceResponse(error=response.error()))
+                        continue
+                    given = pb_utils.get_output_tensor_by_name(response, "OUTPUT0").as_numpy()
+                responses.append(answer(given + 1))
+            return responses
+        """
+    python_models.write(repository, "recursive", body.format("recursive"), extra="instance_group [ { count: 2 kind: KIND_CPU } ]")
+    python_models.write(repository, "ping", body.format("pong"))
+    python_models.write(repository, "pong", body.format("ping"))
 
 
 def write_metrics(repository):
@@ -255,6 +304,31 @@ def test_many_calls_may_be_open_at_once(client):
     given = np.array([1, 2], dtype=np.float32)
     for _ in range(20):
         assert (ask(client, "async_caller", given) == given * 8 + 28).all()
+
+
+def test_a_circle_of_calls_is_refused(client):
+    assert ask(client, "recursive", np.array([1], dtype=np.float32)) == [2]
+    deep = error_of(lambda: ask(client, "recursive", np.array([2], dtype=np.float32)))
+    assert "UNAVAILABLE" in deep.status()
+    assert "model 'recursive' waits for model 'recursive', every instance of which waits for others" in deep.message()
+    assert ask(client, "ping", np.array([1], dtype=np.float32)) == [2]
+    circle = error_of(lambda: ask(client, "ping", np.array([5], dtype=np.float32)))
+    assert "model 'pong' waits for model 'ping'" in circle.message()
+    assert ask(client, "ping", np.array([0], dtype=np.float32)) == [1]
+
+
+def test_a_request_learns_that_its_client_has_gone(server, client):
+    for _ in range(3):
+        seen = server.log.count("it was cancelled")
+        with pytest.raises(InferenceServerException):
+            ask(client, "patient", np.array([1], dtype=np.float32), client_timeout=0.3)
+        eventually(lambda seen=seen: server.log.count("it was cancelled") == seen + 1, timeout_s=10)
+
+
+def test_a_request_may_be_executed_again_and_again(client):
+    for times in (1, 2, 7):
+        found = ask(client, "again", np.array([[times]], dtype=np.float32), sequence_id=times, sequence_start=True, sequence_end=True)
+        assert found == [[2 * times]]
 
 
 def test_errors_have_their_texts(client):

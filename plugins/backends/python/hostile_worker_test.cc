@@ -109,7 +109,7 @@ TEST_F(HostileWorkerTest, WhatCanNotBeginFailsTheLoad) {
   const DoubleModel dies("dies in initialize"), fails("fails in initialize");
   const Status death = create(dies).status().clone();
   EXPECT_EQ(death.code(), Code::kUnavailable);
-  EXPECT_NE(death.text().find("was killed by signal 11"), std::string::npos) << death.text();
+  EXPECT_NE(death.text().find("was killed by signal 9"), std::string::npos) << death.text();
   const Status failure = create(fails).status().clone();
   EXPECT_EQ(failure.code(), Code::kInternal);
   EXPECT_EQ(failure.text(), "it can not be");

@@ -73,6 +73,11 @@ class InnerCall final : public InnerRequest {
     if (held_.model->info().decoupled && (header_.flags & InferHeader::kDecoupled) == 0) {
       return refuse(refused(model_, cat("Model ", model_, kIsDecoupled)));
     }
+    if (!calls_->graph_.begin_call(*calls_->node_, model_)) {
+      return refuse(unavailable("Model ", model_, " - Error when running inference: model '",
+                                calls_->node_->model(), "' waits for model '", model_,
+                                "', every instance of which waits for others, in the end for this one"));
+    }
     is_asked_ = true;
     Model& target = *held_.model.get();
     if (submit(target)) on_end();
@@ -143,6 +148,7 @@ class InnerCall final : public InnerRequest {
   }
   void on_end() noexcept override {
     const std::shared_ptr<InnerCalls> calls = calls_;
+    if (is_asked_) calls->graph_.end_call(*calls->node_, model_);
     release_payload(*calls->memory_, message_);
     held_ = {};
     calls->remove(message_.id);  // which may be the last reference to this

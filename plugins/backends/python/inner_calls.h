@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atoll/inner_request.h"
+#include "backends/python/call_graph.h"
 #include "backends/python/protocol.h"
 #include "backends/python/response_reader.h"
 #include "backends/python/server_link.h"
@@ -28,8 +30,9 @@ struct CallParent {
 /// The calls of one worker that are open. They may outlive the worker: what comes then is dropped.
 class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
  public:
-  InnerCalls(Worker& worker, ServerLink& server)
-      : memory_(worker.memory()), server_(server), worker_(&worker) {}
+  /// \param graph  outlives the calls \param node  of the instance
+  InnerCalls(Worker& worker, ServerLink& server, CallGraph& graph, std::shared_ptr<CallGraph::Node> node)
+      : memory_(worker.memory()), server_(server), graph_(graph), node_(std::move(node)), worker_(&worker) {}
   InnerCalls(const InnerCalls&) = delete;
   InnerCalls& operator=(const InnerCalls&) = delete;
 
@@ -55,6 +58,8 @@ class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
 
   const std::shared_ptr<WorkerMemory> memory_;
   ServerLink& server_;
+  CallGraph& graph_;
+  const std::shared_ptr<CallGraph::Node> node_;
   std::mutex mutex_;  // of what follows
   Worker* worker_;    ///< null: it has ended
   std::map<uint64_t, std::shared_ptr<InnerCall>> open_;

@@ -52,12 +52,17 @@ Status run_as(const std::string& user, const std::string& path, std::vector<std:
 }  // namespace
 
 Result<ModelProgram> ModelProgram::find(const PythonSettings& options, const std::string& python_folder,
-                                        const ModelSource& source) {
+                                        PackedEnvironments& packed, const ModelSource& source) {
   Result<ModelSettings> settings = model_settings(options, source);
   if (!settings.ok()) return std::move(settings).status();
   const std::string& named = source.model.default_model_filename;
   const std::string file = cat(source.version_directory, "/", named.empty() ? "model.py" : named);
   if (!is_file(file)) return not_found("Python model file not found in '", file, "'");
+  if (PackedEnvironments::is_packed(settings->environment_path)) {
+    Result<std::string> folder = packed.unpack(settings->environment_path);
+    if (!folder.ok()) return std::move(folder).status().note(cat("model '", source.name, "'"));
+    settings->environment_path = std::move(folder).value();
+  }
   ModelProgram program;
   program.process.environment = worker_environment(environ, settings->environment);
   Result<std::string> interpreter =

@@ -7,6 +7,7 @@
 #include "atoll/backend.h"
 #include "atoll/status.h"
 #include "backends/python/model_settings.h"
+#include "backends/python/packed_environments.h"
 #include "backends/python/worker.h"
 
 namespace atl::python {
@@ -16,10 +17,10 @@ struct ModelProgram {
   ProcessSpec process;
   nlohmann::json message;  ///< what kAutoComplete and kInitialize have in common
 
-  /// \param python_folder  with atoll_worker in it
+  /// \param python_folder  with atoll_worker in it \param packed  unpacks the environment, if that is an archive
   /// Errors: NOT_FOUND the model's file or the interpreter is missing; INVALID_ARGUMENT a parameter.
   static Result<ModelProgram> find(const PythonSettings& options, const std::string& python_folder,
-                                   const ModelSource& source);
+                                   PackedEnvironments& packed, const ModelSource& source);
 
   /// \param name  of the instance
   WorkerSpec worker(const std::string& name) const;

@@ -35,7 +35,7 @@ Result<std::unique_ptr<ModelWorker>> ModelWorker::start(const WorkerContext& con
 void ModelWorker::use(std::unique_ptr<Worker> worker) {
   const std::shared_ptr<WorkerMemory>& memory = worker->memory();
   executions_ = std::make_unique<Executions>(execution_, memory->blocks, memory->slabs);
-  calls_ = std::make_shared<InnerCalls>(*worker, context_.server);
+  calls_ = std::make_shared<InnerCalls>(*worker, context_.server, context_.graph, node_);
   replies_ = std::make_shared<Replies>(*worker);
   worker_ = std::move(worker);
   context_.metrics.add_news(*this);
@@ -45,6 +45,7 @@ void ModelWorker::use(std::unique_ptr<Worker> worker) {
 }
 
 ModelWorker::~ModelWorker() {
+  context_.graph.remove(node_);
   if (worker_ == nullptr) return;
   context_.metrics.remove_news(*this);
   worker_.reset();  // with its threads, which use the rest
@@ -55,7 +56,9 @@ Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns
   calls_->set_parent(*requests.front());
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
   const uint64_t batch = batches();
+  node_->set_executing(true);
   if (!executions_->begin([&] { return worker_->send_work(message); })) {
+    node_->set_executing(false);
     return unavailable("worker '", worker_->name(), "' has ended");
   }
   wait_a_moment(batch);
@@ -95,6 +98,8 @@ Status ModelWorker::on_message(const Message& message) noexcept {
       return take_initialized(message);
     case MessageType::kLog:
       return take_log(message);
+    case MessageType::kProbed:
+      return take_probed(message);
     case MessageType::kFinalized:
       return {};
     case MessageType::kInfer:
@@ -119,6 +124,7 @@ Status ModelWorker::take_responses(const Message& message) noexcept {
   if ((message.flags & kExecuteReturned) != 0) {
     short_wait_.add_execution(context_.clock.now_ns() - executions_->running_since_ns());
     batches_.fetch_add(1, std::memory_order_relaxed);
+    node_->set_executing(false);
   }
   Status status = executions_->take(message, payload, owner_);
   release_payload(*worker_->memory(), message);
@@ -129,7 +135,35 @@ Status ModelWorker::take_initialized(const Message& message) noexcept {
   Result<nlohmann::json> object = read_json(*worker_->memory(), message);
   release_payload(*worker_->memory(), message);
   if (!object.ok()) return std::move(object).status();
+  if (const auto found = object->find("is_ready");
+      found != object->end() && found->is_boolean() && found->get<bool>())
+    probe_.enable();
   owner_.on_initialized(error_in(*object));
+  return {};
+}
+
+bool ModelWorker::is_model_ready() noexcept {
+  bool asks = false;
+  const bool is_ready = probe_.is_ready(context_.clock.now_ns(), asks);
+  if (asks) {
+    Message message;
+    message.type = MessageType::kProbe;
+    message.id = 1;
+    worker_->send_side(message);
+  }
+  return is_ready;
+}
+
+Status ModelWorker::take_probed(const Message& message) noexcept {
+  bool is_ready = message.value == 1;
+  if (message.size_bytes != 0) {
+    Result<nlohmann::json> object = read_json(*worker_->memory(), message);
+    release_payload(*worker_->memory(), message);
+    if (!object.ok()) return std::move(object).status();
+    is_ready = false;
+    execution_.log->warning(worker_->name(), ": is_ready(): ", error_in(*object).message());
+  }
+  probe_.answer(is_ready, context_.clock.now_ns());
   return {};
 }
 

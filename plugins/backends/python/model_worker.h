@@ -15,6 +15,7 @@
 #include "backends/python/inner_calls.h"
 #include "backends/python/metric_calls.h"
 #include "backends/python/metric_registry.h"
+#include "backends/python/model_probe.h"
 #include "backends/python/short_wait.h"
 #include "backends/python/worker.h"
 
@@ -52,11 +53,21 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   int64_t running_since_ns() const noexcept { return executions_->running_since_ns(); }
   /// Batches that have returned.
   uint64_t batches() const noexcept { return batches_.load(std::memory_order_relaxed); }
-  Worker& worker() noexcept { return *worker_; }
+  /// What the model's is_ready() has said lately; true if it has none. [any]
+  bool is_model_ready() noexcept;
+  /// Of an instance that does nothing: memory goes back to the system.
+  void trim() noexcept { worker_->blocks().trim(kKeptBytes); }
 
  private:
+  /// Memory of requests that stays for the next ones.
+  static constexpr uint64_t kKeptBytes = 4 << 20;
+
   ModelWorker(const WorkerContext& context, const ExecutionContext& execution, WorkerOwner& owner)
-      : context_(context), execution_(execution), owner_(owner), metrics_(context.metrics) {}
+      : context_(context),
+        execution_(execution),
+        owner_(owner),
+        metrics_(context.metrics),
+        node_(context.graph.add(execution.model)) {}
   void use(std::unique_ptr<Worker> worker);
   bool hurry() noexcept override { return worker_->look(); }
   Status on_message(const Message& message) noexcept override;
@@ -64,12 +75,14 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   void wait_a_moment(uint64_t batch) noexcept;
   Status take_initialized(const Message& message) noexcept;
   Status take_responses(const Message& message) noexcept;
+  Status take_probed(const Message& message) noexcept;
   Status take_log(const Message& message) noexcept;
 
   const WorkerContext context_;
   const ExecutionContext& execution_;
   WorkerOwner& owner_;
   MetricCalls metrics_;  // of the reader's thread
+  const std::shared_ptr<CallGraph::Node> node_;
   std::shared_ptr<InnerCalls> calls_;
   std::shared_ptr<Replies> replies_;
   std::mutex mutex_;  // of what follows
@@ -78,6 +91,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   bool has_ended_ = false;
   std::atomic<uint64_t> batches_{0};
   ShortWait short_wait_;
+  ModelProbe probe_;
   std::unique_ptr<Executions> executions_;
   std::unique_ptr<Worker> worker_;  // last, so that its threads end first
 };

@@ -14,7 +14,7 @@ PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string py
       python_folder_(std::move(python_folder)),
       loop_(host.clock()),
       server_(host),
-      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_} {}
+      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_, graph_} {}
 
 BackendTraits PythonBackend::traits() const noexcept {
   return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 0, .gpus = {}},
@@ -23,7 +23,7 @@ BackendTraits PythonBackend::traits() const noexcept {
 }
 
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  Result<ModelProgram> program = ModelProgram::find(settings_, python_folder_, source);
+  Result<ModelProgram> program = ModelProgram::find(settings_, python_folder_, packed_, source);
   if (!program.ok()) return program;
   ATOLL_RETURN_IF_ERROR(loop_.start(host_.executors()));
   return program;

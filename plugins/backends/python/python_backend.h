@@ -6,6 +6,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/host.h"
+#include "backends/python/call_graph.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/metric_registry.h"
 #include "backends/python/model_program.h"
@@ -38,9 +39,11 @@ class PythonBackend final : public Backend {
   Host& host_;
   const PythonSettings settings_;
   const std::string python_folder_;
+  PackedEnvironments packed_;
   EventLoop loop_;
   ServerLink server_;
   MetricRegistry metrics_;
+  CallGraph graph_;
   const WorkerContext context_;
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kLongestPauseNs = 30 * kNsPerSecond;
 /// How exact times are kept that a worker may take.
 constexpr int64_t kLookNs = 100 * kNsPerMs;
+constexpr int64_t kIdleNs = 10 * kNsPerSecond;
 
 /// 0, 1, 2, 4 .. 30 s.
 int64_t pause_ns(uint32_t failures) {
@@ -57,7 +58,8 @@ PythonInstance::~PythonInstance() {
   context_.loop.call([&] {
     std::lock_guard lock(mutex_);
     was_ready = state_.exchange(State::kEnding) == State::kReady;
-    for (EventLoop::Timer timer : {restart_timer_, start_timer_, look_timer_}) context_.loop.cancel(timer);
+    for (EventLoop::Timer timer : {restart_timer_, start_timer_, look_timer_, idle_timer_})
+      context_.loop.cancel(timer);
   });
   if (std::shared_ptr<ModelWorker> last = worker(); last != nullptr) {
     last->finalize(plan_.stop_timeout_ns);
@@ -73,8 +75,14 @@ std::shared_ptr<ModelWorker> PythonInstance::worker() const {
   return worker_;
 }
 
+bool PythonInstance::ready() const noexcept {
+  const std::shared_ptr<ModelWorker> used = has_worker() ? worker() : nullptr;
+  return used != nullptr && used->is_model_ready();
+}
+
 std::string PythonInstance::unready_reason() const {
-  if (ready()) return {};
+  if (has_worker())
+    return ready() ? std::string() : std::string("the model's is_ready() says that it is not");
   std::lock_guard lock(mutex_);
   return reason_;
 }
@@ -109,7 +117,7 @@ Status PythonInstance::execute(const Batch& batch) noexcept {
 
 Status PythonInstance::execute(std::span<Request* const> requests, int64_t start_ns) noexcept {
   if (requests.empty()) return {};
-  const std::shared_ptr<ModelWorker> used = ready() ? worker() : nullptr;
+  const std::shared_ptr<ModelWorker> used = has_worker() ? worker() : nullptr;
   if (used == nullptr) return unavailable(unready_reason());
   return used->execute(requests, start_ns);
 }
@@ -247,10 +255,21 @@ void PythonInstance::arm_timers() {
     start_timer_ = context_.loop.at(now_ns + plan_.start_timeout_ns, [this] { check_start(); });
   }
   if (plan_.execute_timeout_ns != 0 && look_timer_ == 0) check_execution();
+  if (idle_timer_ == 0) check_idle();
+}
+
+/// Memory that large requests have left goes back when none comes for a while.
+void PythonInstance::check_idle() {
+  if (const auto used = has_worker() ? worker() : nullptr; used != nullptr) {
+    const uint64_t batches = used->batches();
+    if (batches == batches_seen_) used->trim();
+    batches_seen_ = batches;
+  }
+  idle_timer_ = context_.loop.at(context_.clock.now_ns() + kIdleNs, [this] { check_idle(); });
 }
 
 void PythonInstance::check_start() {
-  if (ready()) return;
+  if (has_worker()) return;
   if (const auto late = worker(); late != nullptr) {
     late->kill(cat("is killed because it was not ready within ", seconds_text(plan_.start_timeout_ns)));
   }
@@ -258,7 +277,7 @@ void PythonInstance::check_start() {
 
 void PythonInstance::check_execution() {
   const int64_t now_ns = context_.clock.now_ns();
-  const auto used = ready() ? worker() : nullptr;
+  const auto used = has_worker() ? worker() : nullptr;
   const int64_t since_ns = used == nullptr ? 0 : used->running_since_ns();
   if (since_ns != 0 && now_ns - since_ns >= plan_.execute_timeout_ns) {
     used->kill(

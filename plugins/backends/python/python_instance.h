@@ -36,7 +36,7 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   ~PythonInstance() override;
 
   Status execute(const Batch& batch) noexcept override;
-  bool ready() const noexcept override { return state_.load(std::memory_order_acquire) == State::kReady; }
+  bool ready() const noexcept override;
   /// A model's execute() runs one batch at a time: any batch, or none.
   uint32_t room() const noexcept override;
   bool add_room_listener(RoomListener& listener) noexcept override {
@@ -59,12 +59,14 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   void on_ended(const std::string& how) noexcept override;
   void on_group_changed() noexcept override;
 
+  bool has_worker() const noexcept { return state_.load(std::memory_order_acquire) == State::kReady; }
   Status start_worker();
   void renew();
   void restart();
   void arm_timers();
   void check_start();
   void check_execution();
+  void check_idle();
   void set_state(State state);
   void set_reason(std::string reason);
   std::shared_ptr<ModelWorker> worker() const;
@@ -91,7 +93,8 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   std::atomic<uint32_t> failures_{0};  ///< workers in a row that have done nothing
 
   // On the loop's thread.
-  EventLoop::Timer restart_timer_ = 0, start_timer_ = 0, look_timer_ = 0;
+  EventLoop::Timer restart_timer_ = 0, start_timer_ = 0, look_timer_ = 0, idle_timer_ = 0;
+  uint64_t batches_seen_ = 0;  ///< by check_idle()
 };
 
 }  // namespace atl::python

@@ -27,6 +27,7 @@
 
 namespace atl::python {
 
+class CallGraph;
 class MetricRegistry;
 class ServerLink;
 
@@ -38,6 +39,7 @@ struct WorkerContext {
   Log& log;
   ServerLink& server;
   MetricRegistry& metrics;
+  CallGraph& graph;
 };
 
 struct WorkerSpec {

@@ -122,7 +122,7 @@ class Double {
     const nlohmann::json object = nlohmann::json::parse(std::string(text, message.size_bytes));
     std::ifstream file(object["module_path"].get<std::string>());
     std::getline(file, mode_);
-    if (mode_ == "dies in initialize") ::raise(SIGSEGV);
+    if (mode_ == "dies in initialize") ::raise(SIGKILL);
     if (mode_ == "fails in initialize")
       return send_json(MessageType::kInitialized, {{"error", "it can not be"}});
     if (mode_ != "never initialised") send_json(MessageType::kInitialized, {{"is_ready", false}});

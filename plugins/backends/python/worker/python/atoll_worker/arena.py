@@ -1,10 +1,10 @@
 """The worker's own memory: blocks in the slabs that the server gave it."""
 
 import collections
-import threading
 
 from . import layout
 from .errors import TritonModelException
+from .guard import Guard
 
 _FIRST_CLASS = 4096
 _FIRST_SLAB = 1 << 20
@@ -41,7 +41,7 @@ class Arena:
         self._slabs = []
         self._free = {}  # size class -> [(slab, payload's offset)]
         self._sent = collections.deque()  # (slab, payload's offset, size class, what must live until then)
-        self._lock = threading.Lock()
+        self._lock = Guard()
         self._is_warm = False
         self._taken = 0  # blocks between allocate() and sent() or dropped()
         self._small = None  # (slab, payload's offset)
@@ -49,7 +49,7 @@ class Arena:
     def small(self):
         """The one block of SMALL_SIZE that frequent small answers use in turn, marked as held; None: it is with its receiver."""
         fresh = self.allocate(SMALL_SIZE) if self._small is None else None
-        with self._lock:
+        with self._lock.mutex:  # it may be inside: nothing is half done where a destructor can run
             if fresh is not None:
                 self._small = fresh
                 self._taken -= 1

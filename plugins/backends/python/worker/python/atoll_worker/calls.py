@@ -29,8 +29,8 @@ class Calls:
         self._link = link
         self._numbers = itertools.count(1)
         self._open = {}
-        self._mutex = threading.Lock()
-        self._is_read = False
+        self._mutex = threading.RLock()  # a destructor may run inside, and open a call
+        self._reader = None  # number of the thread that reads the ring
         self._waiting = []  # (call, lock that its thread sleeps on)
         self._thread = None
         self.on_probe = None
@@ -84,25 +84,30 @@ class Calls:
             with self._mutex:
                 if call.is_done or len(call.items) > index:
                     return
-                wakeup = threading.Lock() if self._is_read else None
-                if wakeup is not None:
+                this = threading.get_ident()
+                is_nested = self._reader == this  # a destructor, run by the reader: nobody else would read for it
+                wakeup = None
+                if self._reader is None:
+                    self._reader = this
+                elif not is_nested:
+                    wakeup = threading.Lock()
                     wakeup.acquire()
                     self._waiting.append((call, wakeup))
-                self._is_read = True
             if wakeup is None:
-                self._read(call, index)
+                self._read(call, index, is_nested)
                 return
             wakeup.acquire()
 
-    def _read(self, call, index):
+    def _read(self, call, index, is_nested):
         try:
             while not call.is_done and len(call.items) <= index:
                 self._take(self._link.receive(self._link.side))
         finally:
-            with self._mutex:
-                self._is_read = False
-                if self._waiting:
-                    self._waiting.pop()[1].release()
+            if not is_nested:
+                with self._mutex:
+                    self._reader = None
+                    if self._waiting:
+                        self._waiting.pop()[1].release()
 
     def start_reader(self):
         """For those who do not wait: a thread that always reads."""

@@ -4,6 +4,7 @@ import logging
 import sys
 
 from . import layout, session
+from .errors import TritonModelException
 
 INFO, WARNING, ERROR, VERBOSE = range(4)
 
@@ -14,7 +15,10 @@ def send(level, message, file, line):
     if current is None:
         print(message, file=sys.stderr)
         return
-    current.link.send_json(layout.LOG, {"level": level, "message": message, "file": file, "line": line})
+    try:
+        current.link.send_json(layout.LOG, {"level": level, "message": message, "file": file, "line": line})
+    except TritonModelException:  # a destructor's, a forked process's, or there is no memory left
+        print(message, file=sys.stderr)
 
 
 def _send_from_caller(level, message):

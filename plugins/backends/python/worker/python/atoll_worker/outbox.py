@@ -1,10 +1,10 @@
 """Responses on their way to the server, and what is known of each request until its last one."""
 
 import collections
-import threading
 
 from . import layout
 from .errors import TritonError, TritonModelException
+from .guard import Guard
 from .response import InferenceResponse
 from .wire import Writer, read_text, send_small
 
@@ -89,7 +89,7 @@ class Outbox:
     def __init__(self, link, session):
         self._link = link
         self._session = session
-        self._lock = threading.Lock()
+        self._lock = Guard()
         self._abandoned = collections.deque()
 
     def send(self, state, response, flags):
@@ -187,7 +187,7 @@ class Outbox:
             self._tell_abandoned()
 
     def _tell_abandoned(self):
-        while self._abandoned and self._lock.acquire(False):
+        while self._abandoned and self._lock.try_enter():
             try:
                 handle = self._abandoned.popleft()
                 response = InferenceResponse._of([], TritonError(
@@ -197,4 +197,4 @@ class Outbox:
             except IndexError:
                 pass  # another thread was quicker
             finally:
-                self._lock.release()
+                self._lock.leave()
