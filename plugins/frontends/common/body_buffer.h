@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace atl::frontends::http {
+namespace atl::frontends {
 
 /// Contiguous bytes, aligned for vector instructions, with room behind them that parsers may read. Large ones
 /// only take address space until they are filled, and grow without being copied. Not thread safe.
@@ -110,4 +110,4 @@ class BodyBuffer {
   size_t mapped_bytes_ = 0;  ///< 0: of the C library
 };
 
-}  // namespace atl::frontends::http
+}  // namespace atl::frontends
