@@ -1,0 +1,157 @@
+#include "frontends/grpc_nghttp2/transport/connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "atoll/status.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Pieces that one call of the system writes.
+constexpr size_t kMostPieces = 64;
+/// Reads of one connection before others have their turn.
+constexpr int kReadsATurn = 4;
+
+std::string address_text(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return cat("ipv4:", text, ":", ntohs(v4.sin_port));
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+    return cat("ipv6:[", text, "]:", ntohs(v6.sin6_port));
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
+                       const ConnectionSettings& settings, ConnectionHome& home) noexcept
+    : loop_(context.loop),
+      receive_(receive),
+      settings_(settings),
+      home_(home),
+      fd_(fd),
+      session_(context, *this) {}
+
+Connection::~Connection() {
+  loop_.forget(fd_, *this);
+  ::close(fd_);
+}
+
+std::string Connection::peer() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "unknown";
+  return address_text(address);
+}
+
+void Connection::start() noexcept {
+  if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();
+  watch_headers();
+}
+
+void Connection::close() noexcept { home_.on_closed(*this); }
+
+void Connection::go_away() noexcept {
+  session_.go_away();
+  loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
+}
+
+void Connection::on_limit(const Limit& limit) noexcept {
+  if (&limit == &going_) return session_.finish_going();
+  close();
+}
+
+void Connection::on_ready(uint32_t events) noexcept {
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !read()) return close();
+  if ((events & EPOLLOUT) != 0) loop_.at_turn_end(*this);
+}
+
+bool Connection::read() noexcept {
+  for (int i = 0; i < kReadsATurn; ++i) {
+    const std::span<uint8_t> room = receive_.room();
+    const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
+    if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (got == 0) return false;
+    const auto bytes = static_cast<size_t>(got);
+    if (!take(room.first(bytes), receive_.filled(bytes))) return false;
+    // A short read was all there is.
+    if (bytes < room.size()) break;
+  }
+  return true;
+}
+
+bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noexcept {
+  const ChunkRef chunk = held;
+  do {
+    const ssize_t taken = session_.receive(bytes, chunk);
+    if (taken < 0) {
+      // The client is to see why, as far as its socket takes it.
+      (void)write();
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(taken));
+    if (session_.is_paused() && !write()) return false;
+  } while (!bytes.empty() || session_.is_paused());
+  if (session_.is_told()) {
+    going_.unset();
+    session_.finish_going();
+  }
+  watch_headers();
+  return true;
+}
+
+void Connection::watch_headers() noexcept {
+  if (!session_.awaits_headers()) {
+    headers_.unset();
+  } else if (!headers_.is_set()) {
+    loop_.set(headers_, loop_.now_ns() + settings_.header_timeout_ns);
+  }
+}
+
+void Connection::on_turn_end() noexcept {
+  if (!write() || session_.is_over()) close();
+}
+
+bool Connection::write() noexcept {
+  for (bool more = true; more || !out_.empty();) {
+    more = session_.write(&out_);
+    if (out_.empty()) break;
+    iovec pieces[kMostPieces];
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = out_.gather(pieces);
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    if (sent < 0) {
+      wait_for_room(true);
+      return true;
+    }
+    stall_.unset();
+    out_.written(static_cast<uint64_t>(sent));
+  }
+  wait_for_room(false);
+  return true;
+}
+
+void Connection::wait_for_room(bool waits) noexcept {
+  if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  if (!waits) stall_.unset();
+  if (std::exchange(waits_for_room_, waits) == waits) return;
+  loop_.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);
+}
+
+}  // namespace atl::frontends::grpc_nghttp2
