@@ -37,7 +37,7 @@ void InferStream::on_start(bool ok) {
   arm(queue_);
   self_ = self;
   queue_.streams.add(std::move(self));
-  queue_.frontend.settings.set_compression(&context_);
+  set_compression(queue_.frontend.settings, &context_);
   const AccessPoint& access = *queue_.frontend.server.access;
   if (access_.ask(access, ApiCategory::kInference, context_, *queue_.queue, settled_)) on_settled(true);
 }

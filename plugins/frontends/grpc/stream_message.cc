@@ -15,7 +15,7 @@ Status write_stream_message(std::string_view error, std::string_view model, std:
   V2InferResponse inner(model, version, request, response, kInlineBytes);
   const size_t error_bytes = error.empty() ? 0 : length_field_size(error.size());
   const uint64_t wrapper_bytes = error_bytes + 1 + varint_size(inner.total_bytes());
-  if (wrapper_bytes + inner.total_bytes() > kMaxResponseBytes) {
+  if (wrapper_bytes + inner.total_bytes() > kMaxGrpcMessageBytes) {
     return Status(Code::kInvalidArgument, messages::response_too_large(wrapper_bytes + inner.total_bytes()));
   }
   grpc_slice head = grpc_slice_malloc(wrapper_bytes + inner.head_bytes());

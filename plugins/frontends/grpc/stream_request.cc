@@ -162,7 +162,8 @@ Result<bool> StreamRequest::parse_request() noexcept {
 }
 
 Status StreamRequest::read_head() noexcept {
-  ATOLL_RETURN_IF_ERROR(read_metadata(queue_.frontend, stream_->context(), model->info(), request));
+  ATOLL_RETURN_IF_ERROR(
+      read_call_metadata(queue_.frontend, MetadataHead(stream_->context()), model->info(), request));
   trace("GRPC_WAITREAD_START", read_start_ns_);
   trace("GRPC_WAITREAD_END", read_end_ns_);
   keep_order();
@@ -274,7 +275,7 @@ void StreamRequest::answer_too_slow(bool is_last) noexcept {
 }
 
 Status StreamRequest::check_output(const OutputTensor&, uint64_t size_bytes) noexcept {
-  return check_output_bytes(size_bytes);
+  return check_grpc_output(size_bytes);
 }
 
 void StreamRequest::recycle() noexcept {

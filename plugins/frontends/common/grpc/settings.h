@@ -1,20 +1,20 @@
-/// The frontend's options, read.
+/// The options of a gRPC frontend, read.
 #pragma once
-
-#include <grpcpp/server_context.h>
 
 #include <cstdint>
 #include <string>
 
 #include "atoll/options.h"
 #include "atoll/status.h"
+#include "frontends/common/grpc/tls_settings.h"
 #include "frontends/common/header_forward.h"
 #include "frontends/common/listen_address.h"
 #include "frontends/common/region_uses.h"
 #include "frontends/common/tenant_header.h"
-#include "frontends/grpc/credentials.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
+
+enum class CompressionLevel : uint32_t { kNone, kLow, kMedium, kHigh };
 
 struct GrpcSettings {
   ListenAddress address;
@@ -30,7 +30,7 @@ struct GrpcSettings {
   std::string server_name;
   HeaderForward header_forward;
   TenantHeader tenant;
-  grpc_compression_level response_compression = GRPC_COMPRESS_LEVEL_NONE;
+  CompressionLevel response_compression = CompressionLevel::kNone;
   int keepalive_time_ms = 0;
   int keepalive_timeout_ms = 0;
   bool keepalive_permit_without_calls = false;
@@ -44,14 +44,9 @@ struct GrpcSettings {
   CopyLimit copy_limit() const noexcept {
     return {static_cast<uint64_t>(max_message_bytes), "max_message_bytes"};
   }
-  /// Before the first message of an inference call, or of another plugin's, is written.
-  void set_compression(grpc::ServerContext* context) const {
-    if (response_compression != GRPC_COMPRESS_LEVEL_NONE)
-      context->set_compression_level(response_compression);
-  }
 };
 
 /// Errors: INVALID_ARGUMENT address, TLS files that are not named, header pattern, tenant header.
-Result<GrpcSettings> read_settings(const Options& options) noexcept;
+Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept;
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

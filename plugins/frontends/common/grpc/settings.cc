@@ -1,4 +1,4 @@
-#include "frontends/grpc/settings.h"
+#include "frontends/common/grpc/settings.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "atoll/usable_cpus.h"
 #include "frontends/common/thread_count.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 namespace {
 
 int milliseconds(const Options& options, std::string_view key) {
@@ -19,10 +19,10 @@ int integer(const Options& options, std::string_view key) {
   return static_cast<int>(std::clamp<int64_t>(options.get_int(key), 0, std::numeric_limits<int>::max()));
 }
 
-grpc_compression_level compression_level(const std::string& name) noexcept {
-  if (name == "low") return GRPC_COMPRESS_LEVEL_LOW;
-  if (name == "medium") return GRPC_COMPRESS_LEVEL_MED;
-  return name == "high" ? GRPC_COMPRESS_LEVEL_HIGH : GRPC_COMPRESS_LEVEL_NONE;
+CompressionLevel compression_level(const std::string& name) noexcept {
+  if (name == "low") return CompressionLevel::kLow;
+  if (name == "medium") return CompressionLevel::kMedium;
+  return name == "high" ? CompressionLevel::kHigh : CompressionLevel::kNone;
 }
 
 /// The options whose text can be wrong.
@@ -44,7 +44,7 @@ Status read_checked(const Options& options, GrpcSettings* settings) {
 
 }  // namespace
 
-Result<GrpcSettings> read_settings(const Options& options) noexcept {
+Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept {
   GrpcSettings settings;
   ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));
   settings.reuse_port = options.get_bool("reuse_port");
@@ -70,4 +70,4 @@ Result<GrpcSettings> read_settings(const Options& options) noexcept {
   return settings;
 }
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends
