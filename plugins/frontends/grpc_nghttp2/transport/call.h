@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "frontends/grpc_nghttp2/transport/message.h"
@@ -43,14 +44,24 @@ class Method {
   ~Method() = default;
 };
 
-/// Finds the method of a path. Asked by every thread at once.
+/// The methods as one thread has them. All on that thread, but for construction and end.
 class MethodFinder {
  public:
+  virtual ~MethodFinder() = default;
   /// \param path  "/service/method" \returns null: there is none
   virtual Method* find(std::string_view path) noexcept = 0;
+};
+
+class Worker;
+
+/// What is served. Outlives its server.
+class Application {
+ public:
+  /// [control] One for each thread, before it runs. Ended on [control] when the thread has ended.
+  virtual std::unique_ptr<MethodFinder> make_methods(Worker& worker) = 0;
 
  protected:
-  ~MethodFinder() = default;
+  ~Application() = default;
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

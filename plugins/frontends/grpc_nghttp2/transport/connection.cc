@@ -64,6 +64,12 @@ void Connection::start() noexcept {
 
 void Connection::close() noexcept { home_.on_closed(*this); }
 
+void Connection::shut_down() noexcept {
+  session_.finish_going();
+  (void)write();
+  close();
+}
+
 void Connection::go_away() noexcept {
   session_.go_away();
   loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);

@@ -49,6 +49,8 @@ class Connection final
   void go_away() noexcept;
   /// At once.
   void close() noexcept;
+  /// The same, after what is answered already was written as far as the socket takes it.
+  void shut_down() noexcept;
 
  private:
   /// Tells of one of the times that a connection waits for.

@@ -116,10 +116,11 @@ TEST_F(ConnectionTest, PingsAreAnswered) {
   EXPECT_EQ(client_->frames.back().payload, "12345678");
 }
 
-/// Echoes on the connection's thread, or from another one.
+/// Echoes on the connection's thread.
 class EchoFinder final : public MethodFinder, public Method {
  public:
   EchoFinder() { max_message_bytes = 1 << 20; }
+  virtual ~EchoFinder() = default;
   Method* find(std::string_view) noexcept override { return this; }
   void begin(CallStream& stream, Message message) noexcept override {
     stream.answer(*TextMessage::make(text_of(message), &sent));
@@ -127,9 +128,13 @@ class EchoFinder final : public MethodFinder, public Method {
   int sent = 0;
 };
 
+struct EchoApplication final : Application {
+  std::unique_ptr<MethodFinder> make_methods(Worker&) override { return std::make_unique<EchoFinder>(); }
+};
+
 TEST(WorkerTest, ServesConnectionsOnItsThread) {
   const test::RealClock clock;
-  EchoFinder echo;
+  EchoApplication echo;
   const TransportContext transport{clock, echo};
   Worker worker(transport);
   ASSERT_TRUE(worker.open().ok());

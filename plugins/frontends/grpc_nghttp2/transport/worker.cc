@@ -27,10 +27,11 @@ class PostedFunction final : public Posted {
 
 }  // namespace
 
-Worker::Worker(const TransportContext& transport) noexcept
+Worker::Worker(const TransportContext& transport)
     : transport_(transport),
       loop_(transport.clock),
-      context_{loop_,    rules_,   transport.methods, transport.session,
+      methods_(transport.application.make_methods(*this)),
+      context_{loop_,    rules_,   *methods_,         transport.session,
                buffers_, streams_, transport.budgets, memory_.nghttp2()} {}
 
 Worker::~Worker() { stop(); }
@@ -94,7 +95,7 @@ void Worker::go_away() noexcept {
 void Worker::close_connections() noexcept {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   run([this] {
-    while (!connections_.empty()) on_closed(connections_.front());
+    while (!connections_.empty()) connections_.front().shut_down();
     closed_.store(true, std::memory_order_release);
   });
 }

@@ -16,7 +16,7 @@ namespace atl::frontends::grpc_nghttp2 {
 /// What a server is made of; outlives it.
 struct TransportContext {
   const Clock& clock;
-  MethodFinder& methods;
+  Application& application;
   const RequestBudgets* budgets = nullptr;  ///< null: memory of requests is not counted
   SessionSettings session{};
   ConnectionSettings connection{};
@@ -24,7 +24,7 @@ struct TransportContext {
 
 class Worker final : private ConnectionHome {
  public:
-  explicit Worker(const TransportContext& transport) noexcept;
+  explicit Worker(const TransportContext& transport);
   ~Worker();
 
   /// Before all else. Errors: RESOURCE_EXHAUSTED.
@@ -42,7 +42,7 @@ class Worker final : private ConnectionHome {
   void adopt(int fd) noexcept;
   /// Every connection is told to go away.
   void go_away() noexcept;
-  /// Closes every connection, those too that are still to be adopted. The loop goes on.
+  /// Ends every connection, those too that are still to be adopted. The loop goes on.
   void close_connections() noexcept;
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   /// Runs a function on the thread, once.
@@ -62,6 +62,7 @@ class Worker final : private ConnectionHome {
   StreamPool streams_;
   ReceiveBuffer receive_;
   SessionRules rules_;
+  const std::unique_ptr<MethodFinder> methods_;
   SessionContext context_;
   boost::intrusive::list<Connection> connections_;
   std::atomic<int64_t> count_{0};
