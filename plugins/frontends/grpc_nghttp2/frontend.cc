@@ -101,9 +101,12 @@ void Nghttp2Frontend::stop() {
   if (server_ != nullptr) {
     calls_->close();
     server_->close_listener();
+    // A stream without requests is no reason to wait; its client hears why it ends.
+    methods_->end_streams();
     server_->close_connections();
     // A request may still be with its model, or with who knows whether it may be made.
-    while (calls_->calls() > 0 || context_->server.access->unsettled() > 0 || !server_->closed()) {
+    while (calls_->calls() > 0 || context_->server.access->unsettled() > 0 || methods_->open_streams() > 0 ||
+           !server_->closed()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     server_->stop();

@@ -1,7 +1,5 @@
 #include "frontends/grpc_nghttp2/infer_call.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "frontends/common/error_map.h"
@@ -15,14 +13,9 @@ constexpr size_t kPooledCalls = 256;
 
 }  // namespace
 
-CallThread::CallThread(GrpcCallContext& shared, Worker& worker) noexcept
-    : frontend(shared), loop(worker.loop()), buffers(worker.buffers()) {}
-
-CallThread::~CallThread() = default;
-
 InferCall::InferCall(CallThread& thread) : V2UnaryCall(thread.frontend), thread_(thread) {}
 
-InferCall::~InferCall() { free_tensors(); }
+InferCall::~InferCall() = default;
 
 void InferCall::begin(CallThread& thread, CallStream& stream, Message message) {
   std::unique_ptr<InferCall> call;
@@ -79,30 +72,6 @@ void InferCall::answer(Response& response) noexcept {
   deliver();
 }
 
-Status InferCall::write(V2InferResponse& response) noexcept {
-  uint8_t* const head = OutgoingMessage::begin(response.head_bytes());
-  if (head == nullptr) return make_status(Code::kResourceExhausted, "no memory for the answer");
-  for (const V2ResponsePart& part : response.write(head)) {
-    if (part.tensor == nullptr) {
-      add(part.bytes);
-      continue;
-    }
-    auto& tensor = const_cast<OutputTensor&>(*part.tensor);
-    if (tensor.sink_data == reinterpret_cast<uint64_t>(part.bytes.data())) {
-      tensors_.push_back(take_output_memory(tensor));
-    } else {
-      // Not what the backend was given: a classification in the response's arena.
-      void* copy = std::malloc(part.bytes.size());
-      if (copy == nullptr) return make_status(Code::kResourceExhausted, "no memory for the answer");
-      std::memcpy(copy, part.bytes.data(), part.bytes.size());
-      tensors_.push_back(copy);
-    }
-    add({static_cast<const uint8_t*>(tensors_.back()), part.bytes.size()});
-  }
-  end();
-  return {};
-}
-
 void InferCall::answer_error(const Status& status) noexcept {
   free_tensors();
   code_ = grpc_code(status.code());
@@ -143,11 +112,6 @@ void InferCall::on_sent() noexcept {
   trace("GRPC_SEND_END");
   free_tensors();
   done(kStreamPart);
-}
-
-void InferCall::free_tensors() noexcept {
-  for (void* tensor : tensors_) std::free(tensor);
-  tensors_.clear();
 }
 
 void InferCall::recycle() noexcept {

@@ -7,12 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "frontends/common/grpc/v2_unary_call.h"
 #include "frontends/common/post_list.h"
 #include "frontends/grpc_nghttp2/call_access.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
+#include "frontends/grpc_nghttp2/tensor_message.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -22,7 +22,7 @@ namespace atl::frontends::grpc_nghttp2 {
 class InferCall final : public V2UnaryCall<ReceivedBytes>,
                         public Call,
                         private Posted,
-                        private OutgoingMessage {
+                        private TensorMessage {
  public:
   static void begin(CallThread& thread, CallStream& stream, Message message);
 
@@ -39,17 +39,14 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   };
 
   void run(CallStream& stream, Message message);
-  // --- OutgoingMessage ---
+  // --- TensorMessage ---
   void on_sent() noexcept override;
   // --- Posted: may be made, goes on after a wait, has its answer, or is over ---
   void on_posted() noexcept override;
 
-  /// Moves the response into the message.
-  Status write(V2InferResponse& response) noexcept;
   /// The answer is there: to the stream with it. [any]
   void deliver() noexcept;
   void send_answer() noexcept;
-  void free_tensors() noexcept;
   void rest() noexcept;
 
   // --- V2UnaryCall ---
@@ -79,7 +76,6 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   // The answer: made on the thread that has it.
   int code_ = 0;
   std::string text_;
-  std::vector<void*> tensors_;  ///< memory that is being sent
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

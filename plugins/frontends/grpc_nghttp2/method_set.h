@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
@@ -17,9 +18,11 @@ class MethodSet final : public MethodFinder {
   virtual ~MethodSet();
 
   Method* find(std::string_view path) noexcept override;
+  CallThread& thread() noexcept { return thread_; }
 
  private:
   class InferMethod;
+  class StreamMethod;
   /// So that methods of several types are one.
   struct OwnedMethod {
     virtual ~OwnedMethod() = default;
@@ -30,6 +33,7 @@ class MethodSet final : public MethodFinder {
 
   CallThread thread_;
   std::unique_ptr<InferMethod> infer_;
+  std::unique_ptr<StreamMethod> stream_infer_;
   std::unordered_map<std::string_view, std::unique_ptr<OwnedMethod>> methods_;  ///< by literals
 };
 
@@ -38,12 +42,21 @@ class ServedMethods final : public Application {
  public:
   explicit ServedMethods(GrpcCallContext& frontend) noexcept : frontend_(frontend) {}
   virtual ~ServedMethods() = default;
-  std::unique_ptr<MethodFinder> make_methods(Worker& worker) override {
-    return std::make_unique<MethodSet>(frontend_, worker);
-  }
+  std::unique_ptr<MethodFinder> make_methods(Worker& worker) override;
+
+  /// [control] Streams end, whatever they wait for.
+  void end_streams() noexcept;
+  /// [any] Streams that are not over.
+  size_t open_streams() const noexcept;
 
  private:
+  struct OfThread {
+    Worker& worker;
+    CallThread& thread;
+  };
+
   GrpcCallContext& frontend_;
+  std::vector<OfThread> threads_;  ///< as long as their server runs
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

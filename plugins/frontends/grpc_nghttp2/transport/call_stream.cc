@@ -309,12 +309,21 @@ void CallStream::queue(OutgoingMessage& message) noexcept {
 
 void CallStream::pop_message() noexcept {
   OutgoingMessage* done = std::exchange(first_, first_->next);
+  dropped_ = false;
   if (first_ != nullptr) cursor_.start(*first_);
   done->let_go();
 }
 
 void CallStream::drop_messages() noexcept {
-  while (first_ != nullptr) pop_message();
+  if (!frame_pending_) {
+    while (first_ != nullptr) pop_message();
+    return;
+  }
+  // A frame that has begun is to be finished.
+  dropped_ = true;
+  OutgoingMessage* message = std::exchange(first_->next, nullptr);
+  last_ = first_;
+  while (message != nullptr) std::exchange(message, message->next)->let_go();
 }
 
 void CallStream::submit() noexcept {
@@ -365,6 +374,7 @@ ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexc
       if (filled != 0) return static_cast<ssize_t>(filled);  // the next frame is its own
       filled = static_cast<size_t>(std::min<uint64_t>(length, cursor_.left()));
       *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+      frame_pending_ = true;
       if (filled < cursor_.left() || first_->next != nullptr || !ended_) return static_cast<ssize_t>(filled);
       break;
     }
@@ -394,6 +404,7 @@ void CallStream::let_call_go() noexcept {
 void CallStream::on_closed() noexcept {
   ended_ = true;
   let_call_go();
+  frame_pending_ = false;  // without a stream it is not finished
   drop_messages();
   Timer::unset();
   reader_.reset(buffers());
@@ -413,7 +424,7 @@ void CallStream::on_closed() noexcept {
   refusal_code_ = 0;
   refusal_.clear();
   wants_next_ = is_reading_ = false;
-  submitted_ = deferred_ = ended_ = false;
+  submitted_ = deferred_ = dropped_ = ended_ = false;
   code_ = 0;
   text_.clear();
   trailers_.clear();

@@ -119,7 +119,8 @@ class CallStream final
       length -= bytes.size();
       take(*first_, bytes);
     }
-    if (cursor_.left() == 0) pop_message();
+    frame_pending_ = false;
+    if (cursor_.left() == 0 || dropped_) pop_message();
   }
   bool sends_large() const noexcept { return first_ != nullptr && !first_->is_copied(); }
   /// The stream is no more. Ready for the next one then.
@@ -184,7 +185,9 @@ class CallStream final
   MessageCursor cursor_;  ///< in the first one
   bool submitted_ = false;
   bool deferred_ = false;
-  bool ended_ = false;  ///< by the call or for it: nothing is added any more
+  bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet
+  bool dropped_ = false;        ///< the first message, behind that frame
+  bool ended_ = false;          ///< by the call or for it: nothing is added any more
   int code_ = 0;
   std::string text_;
   std::vector<std::pair<std::string, std::string>> trailers_;

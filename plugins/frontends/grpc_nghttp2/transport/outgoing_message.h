@@ -63,7 +63,7 @@ class OutgoingMessage {
  protected:
   ~OutgoingMessage() = default;
   /// The transport needs nothing of it any more: all was written, or the client will not get it.
-  /// [the connection's thread] Calls nothing of its stream.
+  /// [the connection's thread] Of its stream it may call send() and finish(), if that is still its own.
   virtual void on_sent() noexcept = 0;
 
  private:
