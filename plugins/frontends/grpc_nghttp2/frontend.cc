@@ -21,6 +21,7 @@ void read_own(const Options& options, SessionSettings* session, ConnectionSettin
   session->max_metadata_bytes = static_cast<uint32_t>(options.get_bytes("max_metadata_bytes"));
   session->max_protocol_errors = static_cast<uint32_t>(options.get_int("max_protocol_errors"));
   session->inline_budget = static_cast<uint32_t>(options.get_int("inline_budget"));
+  session->resets_a_second = static_cast<uint32_t>(options.get_int("reset_rate"));
   connection->header_timeout_ns = options.get_duration_ns("header_timeout");
   connection->write_stall_timeout_ns = options.get_duration_ns("write_stall_timeout");
 }
@@ -30,16 +31,19 @@ Status check_supported(const GrpcSettings& settings) {
   if (settings.tls.use_ssl) {
     return unimplemented("option 'use_ssl' is true, expected false: frontends/grpc_nghttp2 has no TLS");
   }
-  if (settings.response_compression != CompressionLevel::kNone) {
-    return unimplemented(
-        "option 'response_compression' is set, expected none: frontends/grpc_nghttp2 does not compress answers");
-  }
-  if (settings.max_connection_age_ms != 0) {
-    return unimplemented(
-        "option 'max_connection_age' is set, expected 0: frontends/grpc_nghttp2 does not limit the age of "
-        "connections");
-  }
   return {};
+}
+
+void apply(const GrpcSettings& settings, SessionSettings* session, ConnectionSettings* connection) {
+  session->max_streams = static_cast<uint32_t>(settings.max_streams_per_connection);
+  session->ping_interval_ns = settings.http2_min_recv_ping_interval_without_data_ms * kNsPerMs;
+  session->pings_without_calls = settings.keepalive_permit_without_calls;
+  session->max_ping_strikes = static_cast<uint32_t>(settings.http2_max_ping_strikes);
+  connection->keepalive_time_ns = settings.keepalive_time_ms * kNsPerMs;
+  connection->keepalive_timeout_ns = settings.keepalive_timeout_ms * kNsPerMs;
+  connection->keepalive_without_calls = settings.keepalive_permit_without_calls;
+  connection->max_age_ns = settings.max_connection_age_ms * kNsPerMs;
+  connection->max_age_grace_ns = settings.max_connection_age_grace_ms * kNsPerMs;
 }
 
 }  // namespace
@@ -51,7 +55,7 @@ Status Nghttp2Frontend::init() {
   if (!settings.ok()) return std::move(settings).status();
   settings_ = std::move(settings).value();
   read_own(host_.options(), &session_, &connection_);
-  session_.max_streams = static_cast<uint32_t>(settings_.max_streams_per_connection);
+  apply(settings_, &session_, &connection_);
   return check_supported(settings_);
 }
 

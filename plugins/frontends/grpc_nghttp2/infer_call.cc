@@ -4,6 +4,7 @@
 
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/status_text.h"
+#include "frontends/grpc_nghttp2/response_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -35,6 +36,7 @@ void InferCall::run(CallStream& stream, Message message) {
   metadata_.emplace(stream);
   ticket_ = stream.take_ticket();
   deadline_ns_ = stream.deadline_ns();
+  encoding_ = response_encoding(frontend_.settings.response_compression, stream);
   received_.take(std::move(message));
   wait_end_ns_ = frontend_.trace_time_ns();
   if (wait_end_ns_ != 0) wait_start_ns_ = stream.began_ns();
@@ -65,7 +67,8 @@ void InferCall::on_gone() noexcept {
 }
 
 void InferCall::answer(Response& response) noexcept {
-  Status status = write_response(response, [this](V2InferResponse& message) { return write(message); });
+  Status status =
+      write_response(response, [this](V2InferResponse& message) { return write(message, encoding_); });
   drop_outputs(response);
   if (!status.ok()) return answer_error(status);
   code_ = 0;
@@ -94,6 +97,7 @@ void InferCall::send_answer() noexcept {
     free_tensors();
   } else if (code_ == 0) {
     trace("GRPC_SEND_START");
+    stream->set_answer_encoding(encoding_);
     stream->answer(*this);
   } else {
     trace("GRPC_SEND_START");

@@ -67,6 +67,7 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   CallStream* stream_ = nullptr;  ///< null: the client has gone, or has its answer
   std::optional<StreamMetadata> metadata_;
   int64_t deadline_ns_ = 0;
+  MessageEncoding encoding_ = MessageEncoding::kIdentity;  ///< of the answer
   CallAccess access_;
   CallTicket ticket_;
 

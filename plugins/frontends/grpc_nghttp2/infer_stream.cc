@@ -4,6 +4,7 @@
 
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/status_text.h"
+#include "frontends/grpc_nghttp2/response_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -20,7 +21,12 @@ void InferStream::begin_call(CallThread& thread, CallStream& stream) {
 }
 
 InferStream::InferStream(CallThread& thread, CallStream& stream)
-    : V2InferStream(thread.frontend), thread_(thread), stream_(&stream), ticket_(stream.take_ticket()) {
+    : V2InferStream(thread.frontend),
+      thread_(thread),
+      stream_(&stream),
+      ticket_(stream.take_ticket()),
+      encoding_(response_encoding(thread.frontend.settings.response_compression, stream)) {
+  stream.set_answer_encoding(encoding_);
   metadata_.emplace(stream);
 }
 

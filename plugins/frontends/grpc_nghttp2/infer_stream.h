@@ -32,6 +32,7 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   // --- StreamAnswer; [loop] ---
   void on_written() noexcept;
 
+  MessageEncoding encoding() const noexcept { return encoding_; }
   const CallMetadata* metadata() const noexcept override {
     return stream_ == nullptr ? nullptr : &*metadata_;
   }
@@ -62,6 +63,7 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   std::optional<StreamMetadata> metadata_;
   CallAccess access_;
   CallTicket ticket_;
+  const MessageEncoding encoding_;         ///< of answers
   std::shared_ptr<V2InferStream> posted_;  ///< this, while it is on its way to the loop; under the lock
   bool is_asking_ = false;                 ///< whether the call may be made; [loop]
   bool is_over_ = false;                   ///< [loop]

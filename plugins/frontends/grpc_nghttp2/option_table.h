@@ -27,6 +27,11 @@ inline constexpr OptionTable kOptions = grpc_options(
     option_int("max_protocol_errors", 100)
         .range(0, 1000000)
         .help("Calls of one connection that may be malformed before it is closed."),
+    option_int("reset_rate", 100)
+        .range(1, 1000000)
+        .help(
+            "Calls without an answer that the client of one connection may reset in a second, after as many as "
+            "it may have open; with more the connection is closed."),
     option_int("inline_budget", 64)
         .range(1, 10000)
         .help("Calls that a thread begins before it writes what was answered."));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "frontends/grpc_nghttp2/infer_stream.h"
+
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
@@ -24,6 +26,10 @@ StreamRequest& StreamRequest::start(CallThread& thread, Stream& stream, Message 
   request->V2StreamRequest::start(stream, bytes, request->received_.uncounted_bytes(), read_start_ns,
                                   read_end_ns);
   return *request.release();
+}
+
+Status StreamRequest::write_message(V2StreamMessage& from, StreamMessage* message) noexcept {
+  return message->make().write(from, static_cast<InferStream&>(*stream_).encoding());
 }
 
 void StreamRequest::on_posted() noexcept {

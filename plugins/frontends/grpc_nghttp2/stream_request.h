@@ -29,9 +29,7 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, StreamMessage,
 
   // --- V2StreamRequest ---
   std::optional<bool> pass_on() noexcept override { return {}; }
-  Status write_message(V2StreamMessage& from, StreamMessage* message) noexcept override {
-    return message->make().write(from);
-  }
+  Status write_message(V2StreamMessage& from, StreamMessage* message) noexcept override;
   void to_own_thread() noexcept override { thread_.loop.post(*this); }
   void recycle() noexcept override;
 

@@ -34,6 +34,8 @@ nghttp2_nv constant(std::string_view name, std::string_view value) noexcept {
 const nghttp2_nv kStatus = constant(":status", "200");
 const nghttp2_nv kContentType = constant("content-type", "application/grpc");
 const nghttp2_nv kAcceptEncoding = constant("grpc-accept-encoding", "identity, deflate, gzip");
+const nghttp2_nv kGzip = constant("grpc-encoding", "gzip");
+const nghttp2_nv kDeflate = constant("grpc-encoding", "deflate");
 
 std::string_view code_text(int code) noexcept {
   constexpr std::string_view kTexts[] = {"0", "1",  "2",  "3",  "4",  "5",  "6",  "7", "8",
@@ -336,8 +338,10 @@ void CallStream::submit() noexcept {
   nghttp2_data_provider data{};
   data.source.ptr = this;
   data.read_callback = &read_stream_data;
-  const nghttp2_nv fields[] = {kStatus, kContentType, kAcceptEncoding};
-  nghttp2_submit_response(session_->raw(), id_, fields, std::size(fields), &data);
+  const bool is_plain = answer_encoding_ == MessageEncoding::kIdentity;
+  const nghttp2_nv fields[] = {kStatus, kContentType, kAcceptEncoding,
+                               answer_encoding_ == MessageEncoding::kGzip ? kGzip : kDeflate};
+  nghttp2_submit_response(session_->raw(), id_, fields, std::size(fields) - (is_plain ? 1 : 0), &data);
 }
 
 void CallStream::submit_headers_only() noexcept {
@@ -419,6 +423,7 @@ void CallStream::on_closed() noexcept {
   is_post_ = has_te_ = begun_ = remote_ended_ = has_encoding_ = false;
   encoding_ = MessageEncoding::kIdentity;
   accepted_ = static_cast<uint32_t>(MessageEncoding::kIdentity);
+  answer_encoding_ = MessageEncoding::kIdentity;
   deadline_ns_ = 0;
   timeout_ns_ = -1;
   refusal_code_ = 0;

@@ -89,6 +89,8 @@ class CallStream final
   void attach(Call& call) noexcept { call_ = &call; }
   /// The next message is wanted, or to know that none comes. It may be told before this returns.
   void read_next() noexcept;
+  /// How messages of the answer may be compressed. Before the first one.
+  void set_answer_encoding(MessageEncoding encoding) noexcept { answer_encoding_ = encoding; }
   /// The one message, and OK.
   void answer(OutgoingMessage& message) noexcept;
   /// One message of several.
@@ -183,6 +185,7 @@ class CallStream final
   OutgoingMessage* first_ = nullptr;
   OutgoingMessage* last_ = nullptr;
   MessageCursor cursor_;  ///< in the first one
+  MessageEncoding answer_encoding_ = MessageEncoding::kIdentity;
   bool submitted_ = false;
   bool deferred_ = false;
   bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet

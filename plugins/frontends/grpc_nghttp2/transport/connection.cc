@@ -60,6 +60,14 @@ std::string Connection::peer() const {
 void Connection::start() noexcept {
   if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();
   watch_headers();
+  last_read_ns_ = loop_.now_ns();
+  loop_.set(quiet_, last_read_ns_ + settings_.keepalive_time_ns);
+  if (settings_.max_age_ns != 0) {
+    // Clients that came together do not leave together: a tenth more or less, by what differs between them.
+    const int64_t spread = settings_.max_age_ns / 10;
+    const int64_t part = static_cast<int64_t>(reinterpret_cast<uintptr_t>(this) / 64 % 201) - 100;
+    loop_.set(age_, last_read_ns_ + settings_.max_age_ns + spread * part / 100);
+  }
 }
 
 void Connection::close() noexcept { home_.on_closed(*this); }
@@ -77,7 +85,31 @@ void Connection::go_away() noexcept {
 
 void Connection::on_limit(const Limit& limit) noexcept {
   if (&limit == &going_) return session_.finish_going();
+  if (&limit == &quiet_) return on_quiet();
+  if (&limit == &age_) return on_age();
   close();
+}
+
+void Connection::on_quiet() noexcept {
+  const int64_t now = loop_.now_ns();
+  const int64_t due = last_read_ns_ + settings_.keepalive_time_ns;
+  if (now < due) {
+    pinged_ = false;
+    return loop_.set(quiet_, due);
+  }
+  if (pinged_) return close();
+  if (session_.open_streams() == 0 && !settings_.keepalive_without_calls) {
+    return loop_.set(quiet_, now + settings_.keepalive_time_ns);
+  }
+  pinged_ = true;
+  session_.ping();
+  loop_.set(quiet_, now + settings_.keepalive_timeout_ns);
+}
+
+void Connection::on_age() noexcept {
+  if (std::exchange(is_old_, true)) return shut_down();
+  go_away();
+  if (settings_.max_age_grace_ns != 0) loop_.set(age_, loop_.now_ns() + settings_.max_age_grace_ns);
 }
 
 void Connection::on_ready(uint32_t events) noexcept {
@@ -92,6 +124,7 @@ bool Connection::read() noexcept {
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     const auto bytes = static_cast<size_t>(got);
+    last_read_ns_ = loop_.now_ns();
     if (!take(room.first(bytes), receive_.filled(bytes))) return false;
     // A short read was all there is.
     if (bytes < room.size()) break;

@@ -18,6 +18,11 @@ struct ConnectionSettings {
   int64_t header_timeout_ns = 10 * kNsPerSecond;       ///< for the preface, and for each list of headers
   int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< without a byte that the socket takes
   int64_t go_away_timeout_ns = 20 * kNsPerSecond;      ///< for the client to show that it was told
+  int64_t keepalive_time_ns = 7200 * kNsPerSecond;     ///< without a byte from the client, then it is pinged
+  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;    ///< for a byte from it then
+  bool keepalive_without_calls = false;
+  int64_t max_age_ns = 0;        ///< about; then the client is sent away. 0: never
+  int64_t max_age_grace_ns = 0;  ///< for its calls then. 0: as long as they take
 };
 
 /// What a connection has from its thread.
@@ -69,6 +74,8 @@ class Connection final
   void on_output() noexcept override { loop_.at_turn_end(*this); }
   std::string peer() const override;
   void on_limit(const Limit& limit) noexcept;
+  void on_quiet() noexcept;
+  void on_age() noexcept;
 
   /// False: the connection is to be closed.
   bool read() noexcept;
@@ -88,6 +95,11 @@ class Connection final
   Limit headers_{*this};
   Limit stall_{*this};
   Limit going_{*this};
+  Limit quiet_{*this};
+  Limit age_{*this};
+  int64_t last_read_ns_ = 0;
+  bool pinged_ = false;  ///< since the client was heard last
+  bool is_old_ = false;
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -116,6 +116,97 @@ TEST_F(ConnectionTest, PingsAreAnswered) {
   EXPECT_EQ(client_->frames.back().payload, "12345678");
 }
 
+TEST_F(ConnectionTest, QuickPingsAreStrikes) {
+  open();
+  for (int i = 0; i < 3; ++i) client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "12345678"));
+  turn();
+  EXPECT_NE(connection_, nullptr);
+  call(1, "/s/echo", "forgets them");
+  for (int i = 0; i < 3; ++i) client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "12345678"));
+  turn();
+  EXPECT_NE(connection_, nullptr);
+  client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "12345678"));
+  turn();
+  EXPECT_EQ(client_->goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_EQ(client_->goaway_text, "too_many_pings");
+  EXPECT_EQ(connection_, nullptr);
+}
+
+TEST_F(ConnectionTest, RapidResetsEndTheConnection) {
+  session_settings_.max_streams = 10;
+  session_settings_.resets_a_second = 5;
+  open();
+  held_.act = [](CallStream& stream, Message) { static_cast<void>(stream); };
+  int32_t stream = 1;
+  auto reset_one = [&] {
+    client_->headers(stream, RawClient::call("/s/held"));
+    client_->reset(stream, NGHTTP2_CANCEL);
+    stream += 2;
+    turn();
+  };
+  for (int i = 0; i < 15; ++i) reset_one();
+  EXPECT_NE(connection_, nullptr);
+  clock_.advance(kNsPerSecond);
+  for (int i = 0; i < 5; ++i) reset_one();
+  EXPECT_NE(connection_, nullptr);
+  reset_one();
+  EXPECT_EQ(client_->goaway_text, "too_many_resets");
+  EXPECT_EQ(connection_, nullptr);
+}
+
+TEST_F(ConnectionTest, ResetsOfAnsweredCallsAreNone) {
+  session_settings_.max_streams = 10;
+  session_settings_.resets_a_second = 5;
+  open();
+  for (int32_t stream = 1; stream < 200; stream += 2) {
+    call(stream, "/s/echo", "x");
+    client_->reset(stream, NGHTTP2_CANCEL);
+  }
+  turn();
+  EXPECT_NE(connection_, nullptr);
+}
+
+TEST_F(ConnectionTest, AQuietClientWithCallsIsPingedAndThenLeft) {
+  open();
+  clock_.advance(connection_settings_.keepalive_time_ns);
+  turn();
+  EXPECT_EQ(client_->count(NGHTTP2_PING), 0u);
+  call(1, "/s/held", "x");
+  clock_.advance(connection_settings_.keepalive_time_ns);
+  turn();
+  EXPECT_EQ(client_->count(NGHTTP2_PING), 1u);
+  client_->send(RawClient::frame(NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, std::string(8, '\0')));
+  turn();
+  clock_.advance(connection_settings_.keepalive_timeout_ns);
+  turn();
+  EXPECT_NE(connection_, nullptr);
+  clock_.advance(connection_settings_.keepalive_time_ns);
+  turn();
+  EXPECT_EQ(client_->count(NGHTTP2_PING), 2u);
+  clock_.advance(connection_settings_.keepalive_timeout_ns);
+  turn();
+  EXPECT_EQ(connection_, nullptr);
+  EXPECT_TRUE(call_.gone);
+}
+
+TEST_F(ConnectionTest, AnOldConnectionSendsItsClientAway) {
+  connection_settings_.max_age_ns = 100 * kNsPerSecond;
+  connection_settings_.max_age_grace_ns = 30 * kNsPerSecond;
+  open();
+  call(1, "/s/held", "x");
+  clock_.advance(89 * kNsPerSecond);
+  turn();
+  EXPECT_EQ(client_->count(NGHTTP2_GOAWAY), 0u);
+  clock_.advance(21 * kNsPerSecond);
+  turn();
+  EXPECT_EQ(client_->count(NGHTTP2_GOAWAY), 1u);
+  EXPECT_FALSE(call_.gone);
+  clock_.advance(30 * kNsPerSecond);
+  turn();
+  EXPECT_TRUE(call_.gone);
+  EXPECT_EQ(connection_, nullptr);
+}
+
 /// Echoes on the connection's thread.
 class EchoFinder final : public MethodFinder, public Method {
  public:

@@ -156,6 +156,17 @@ TEST_F(HeadersTest, FarTooMuchEndsTheConnection) {
   EXPECT_EQ(echo_.begun, 0);
 }
 
+TEST_F(HeadersTest, AValueThatIsTooLongIsRefusedBeforeTheConnectionEnds) {
+  open();
+  std::string block = client_->block(RawClient::call("/s/echo"));
+  block.append("\0\x01x\x7F", 4).append("\xFF\xFF\x03", 3).append(65'662, 'v');  // without Huffman's code
+  client_->send(RawClient::frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, block));
+  turn();
+  expect_status(1, "8", "received initial metadata size exceeds limit");
+  EXPECT_EQ(client_->goaway, NGHTTP2_COMPRESSION_ERROR);
+  EXPECT_EQ(connection_, nullptr);
+}
+
 TEST_F(HeadersTest, ContinuationsWithoutEndEndTheConnection) {
   open();
   client_->send(RawClient::frame(NGHTTP2_HEADERS, 0, 1, client_->block(RawClient::call("/s/echo"))));

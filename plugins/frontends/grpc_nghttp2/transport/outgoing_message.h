@@ -40,11 +40,12 @@ class OutgoingMessage {
     }
   }
   /// All bytes are there. At most 2^32 - 1.
-  void end(bool compressed = false) noexcept {
-    const uint64_t bytes = total_bytes_ - kPrefixBytes;
-    uint8_t* prefix = head_.data();
-    prefix[0] = compressed ? 1 : 0;
-    for (int i = 1; i <= 4; ++i) prefix[i] = static_cast<uint8_t>(bytes >> (8 * (4 - i)) & 0xFF);
+  void end() noexcept { write_prefix(head_.data(), false); }
+  /// Bytes in other memory take the place of all, prefix included, which is set here.
+  void replace(std::span<uint8_t> bytes, bool compressed) noexcept {
+    pieces_.assign(1, {bytes.data(), bytes.size()});
+    total_bytes_ = bytes.size();
+    write_prefix(bytes.data(), compressed);
   }
 
   /// With the prefix.
@@ -67,6 +68,11 @@ class OutgoingMessage {
   virtual void on_sent() noexcept = 0;
 
  private:
+  void write_prefix(uint8_t* prefix, bool compressed) noexcept {
+    const uint64_t bytes = total_bytes_ - kPrefixBytes;
+    prefix[0] = compressed ? 1 : 0;
+    for (int i = 1; i <= 4; ++i) prefix[i] = static_cast<uint8_t>(bytes >> (8 * (4 - i)) & 0xFF);
+  }
   static const uint8_t* end_of(const iovec& piece) noexcept {
     return static_cast<const uint8_t*>(piece.iov_base) + piece.iov_len;
   }

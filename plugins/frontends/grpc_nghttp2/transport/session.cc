@@ -5,6 +5,33 @@
 #include <utility>
 
 namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// nghttp2 reads no longer value, as it was encoded.
+constexpr size_t kMostValueBytes = size_t{64} << 10;
+
+/// A header that changes no table, of at most 126 bytes each.
+void add_literal(std::string_view name, std::string_view value, std::string* block) {
+  block->push_back('\0');
+  for (const std::string_view text : {name, value}) {
+    block->push_back(static_cast<char>(text.size()));
+    block->append(text);
+  }
+}
+
+/// A frame that answers the stream with RESOURCE_EXHAUSTED, for a session that makes no more frames of it.
+std::string metadata_too_large(int32_t stream) {
+  std::string block("\x88", 1);  // :status 200
+  add_literal("content-type", "application/grpc", &block);
+  add_literal("grpc-status", "8", &block);
+  add_literal("grpc-message", "received initial metadata size exceeds limit", &block);
+  std::string frame = {0, 0, static_cast<char>(block.size()), NGHTTP2_HEADERS,
+                       NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM};
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(stream >> shift & 0xFF));
+  return frame + block;
+}
+
+}  // namespace
 
 // --- streams that wait ---
 
@@ -67,6 +94,9 @@ struct SessionCallbacks {
                         void* user) {
     return self(user).on_data(id, {data, length});
   }
+  static int before_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return self(user).before_frame(*frame);
+  }
   static int frame_sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     return self(user).on_frame_sent(*frame);
   }
@@ -89,6 +119,7 @@ Status SessionRules::open() noexcept {
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks_, &On::frame_received);
   nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks_, &On::invalid_frame);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks_, &On::data_chunk);
+  nghttp2_session_callbacks_set_before_frame_send_callback(callbacks_, &On::before_frame);
   nghttp2_session_callbacks_set_on_frame_send_callback(callbacks_, &On::frame_sent);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks_, &On::stream_closed);
   nghttp2_option_set_no_auto_window_update(options_, 1);
@@ -159,6 +190,7 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   CallStream* stream = context_.streams.take();
   stream->start(*this, frame.hd.stream_id);
+  large_headers_ = frame.hd.length > kMostValueBytes ? frame.hd.stream_id : 0;
   streams_.push_back(*stream);
   nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, stream);
   return 0;
@@ -174,6 +206,7 @@ int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::s
 
 int Session::on_frame(const nghttp2_frame& frame) {
   inside_headers_ = false;  // nothing else comes within a list of headers
+  large_headers_ = 0;
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
       return on_request(frame);
@@ -185,12 +218,41 @@ int Session::on_frame(const nghttp2_frame& frame) {
       has_settings_ = true;
       break;
     case NGHTTP2_PING:
-      if (going_ && (frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) told_ = true;
+      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) == 0) return on_ping();
+      if (going_) told_ = true;
       break;
+    case NGHTTP2_RST_STREAM:
+      return on_reset(frame);
     default:
       break;
   }
   return 0;
+}
+
+int Session::on_ping() {
+  constexpr int64_t kWithoutCallsNs = 2 * 3600 * kNsPerSecond;
+  const SessionSettings& settings = context_.settings;
+  if (settings.max_ping_strikes == 0) return 0;
+  const bool is_idle = streams_.empty() && !settings.pings_without_calls;
+  const int64_t interval = is_idle ? kWithoutCallsNs : settings.ping_interval_ns;
+  const int64_t now = context_.loop.now_ns();
+  const int64_t last = std::exchange(last_ping_ns_, now);
+  if (last == 0 || now - last >= interval || ++ping_strikes_ <= settings.max_ping_strikes) return 0;
+  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int Session::on_reset(const nghttp2_frame& frame) {
+  const CallStream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr || stream->is_answered()) return 0;
+  const SessionSettings& settings = context_.settings;
+  const int64_t now = context_.loop.now_ns();
+  const double forgotten = static_cast<double>(now - std::exchange(reset_ns_, now)) / kNsPerSecond;
+  resets_ = std::max(0.0, resets_ - forgotten * settings.resets_a_second) + 1;
+  // All calls that there can be may time out at once.
+  if (resets_ <= settings.max_streams + settings.resets_a_second) return 0;
+  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 int Session::on_request(const nghttp2_frame& frame) {
@@ -221,7 +283,22 @@ int Session::on_data(int32_t id, std::span<const uint8_t> bytes) {
   return 0;
 }
 
+int Session::before_frame(const nghttp2_frame& frame) {
+  const bool is_cut_off =
+      frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code == NGHTTP2_COMPRESSION_ERROR;
+  if (!is_cut_off || large_headers_ == 0) return 0;
+  // nghttp2 takes no value of more than 64 KiB and ends the connection. The client is to see why, before that.
+  const std::string answer = metadata_too_large(std::exchange(large_headers_, 0));
+  const auto* bytes = reinterpret_cast<const uint8_t*>(answer.data());
+  return out_->append({bytes, answer.size()}) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
 int Session::on_frame_sent(const nghttp2_frame& frame) {
+  if (frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA ||
+      frame.hd.type == NGHTTP2_WINDOW_UPDATE) {
+    last_ping_ns_ = 0;
+    ping_strikes_ = 0;
+  }
   if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   const CallStream* stream = find(frame.hd.stream_id);
   // Clients that still send are told that nobody reads it; without an error, as they have their answer.
@@ -259,6 +336,11 @@ void Session::go_away() noexcept {
   // What the client sends before it has seen this it sent without knowing.
   const uint8_t opaque[8] = {'g', 'o', ' ', 'a', 'w', 'a', 'y', ' '};
   nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, opaque);
+  owner_.on_output();
+}
+
+void Session::ping() noexcept {
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
   owner_.on_output();
 }
 

@@ -26,7 +26,11 @@ struct SessionSettings {
   uint32_t max_metadata_bytes = 64u << 10;
   uint32_t max_metadata_fields = 100;
   uint32_t max_protocol_errors = 100;  ///< streams that we had to reset
-  uint32_t inline_budget = 64;         ///< calls begun before what they have answered is written
+  uint32_t resets_a_second = 100;  ///< by the client, of calls that have no answer, after max_streams of them
+  int64_t ping_interval_ns = 300 * kNsPerSecond;  ///< a PING sooner after the last one is a strike
+  bool pings_without_calls = false;               ///< else the interval is two hours then
+  uint32_t max_ping_strikes = 2;                  ///< 0: any number
+  uint32_t inline_budget = 64;                    ///< calls begun before what they have answered is written
 };
 
 /// Streams that wait to be used again. Of one thread.
@@ -113,6 +117,9 @@ class Session {
   bool awaits_headers() const noexcept { return !has_settings_ || inside_headers_; }
   size_t open_streams() const noexcept { return streams_.size(); }
 
+  /// Asks the client for a sign of life.
+  void ping() noexcept;
+
   /// Tells the client to make no more calls here; those that it makes until it knows are taken. finish_going()
   /// then is owed, at the acknowledgement (which comes as is_told()) or after some time.
   void go_away() noexcept;
@@ -143,8 +150,11 @@ class Session {
   int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
   int on_frame(const nghttp2_frame& frame);
   int on_request(const nghttp2_frame& frame);
+  int on_ping();
+  int on_reset(const nghttp2_frame& frame);
   int on_data(int32_t id, std::span<const uint8_t> bytes);
   int on_frame_sent(const nghttp2_frame& frame);
+  int before_frame(const nghttp2_frame& frame);
   int on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length);
   void on_stream_closed(int32_t id) noexcept;
 
@@ -157,6 +167,11 @@ class Session {
   OutQueue* out_ = nullptr;  ///< while write() runs
   uint32_t begun_ = 0;       ///< calls since receive() began
   uint32_t protocol_errors_ = 0;
+  int64_t last_ping_ns_ = 0;  ///< 0: none since something was written
+  uint32_t ping_strikes_ = 0;
+  double resets_ = 0;  ///< that are not forgotten yet
+  int64_t reset_ns_ = 0;
+  int32_t large_headers_ = 0;  ///< the stream whose headers are larger than nghttp2 takes; 0: none
   bool has_settings_ = false;
   bool inside_headers_ = false;
   bool paused_ = false;

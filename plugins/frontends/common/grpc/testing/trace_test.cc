@@ -1,7 +1,7 @@
 // Traces of inferences: started with what the client sent, and the frontend's own moments in them.
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 /// Remembers what was reported, beyond the trace's end.
@@ -181,4 +181,4 @@ TEST_F(TraceTest, TraceSettingsAreShownAndChanged) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,7 +1,7 @@
 // ModelStreamInfer: what is answered, in which order and form.
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -363,4 +363,4 @@ TEST_F(StreamErrorTest, OnlyTheWordTrueCounts) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -4,10 +4,10 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/temporary_directory.h"
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 #include "health.grpc.pb.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -387,4 +387,4 @@ TEST_F(TlsFilesTest, ASharedPortIsTakenOnlyIfAskedFor) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,7 +1,7 @@
 // ModelInfer from the client's side.
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/frontend_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -321,4 +321,4 @@ TEST_F(InferTest, ManyClientsAtOnceEachGetTheirOwnAnswer) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

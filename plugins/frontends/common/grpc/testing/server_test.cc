@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/frontend_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -299,4 +299,4 @@ TEST_F(ServerTest, AThousandConnectionsTakeNoThreadsAndGiveTheirDescriptorsBack)
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

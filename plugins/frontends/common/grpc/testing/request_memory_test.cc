@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 
 #include "atoll/testing/fake_request_memory.h"
-#include "frontends/grpc/receive_quota.h"
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/frontend_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,11 +115,5 @@ TEST_F(RequestMemoryTest, AStreamRefusesTheRequestAndGoesOn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST(ReceiveQuota, IsLargerThanTheLimit) {
-  EXPECT_EQ(ReceiveQuota::size_for(1000), 1500u + 32 * kMib);
-  EXPECT_EQ(ReceiveQuota::size_for(0), static_cast<size_t>(INT64_MAX));
-  EXPECT_EQ(ReceiveQuota::size_for(UINT64_MAX), static_cast<size_t>(INT64_MAX));
-}
-
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

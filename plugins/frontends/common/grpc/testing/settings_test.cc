@@ -1,9 +1,9 @@
 // The calls that change what the server shows of itself: log settings, shared memory regions.
 #include "atoll/log_control.h"
 #include "atoll/testing/fake_shared_memory.h"
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/frontend_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -152,4 +152,4 @@ TEST_F(SettingsTest, TensorsInSharedMemoryAreReadAndWrittenThere) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,9 +1,9 @@
 // ModelStreamInfer: ends before the time, bad bytes, many at once.
 #include <random>
 
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -362,4 +362,4 @@ TEST_F(StreamTest, StreamsThatAreCancelledAtAnyMomentLeaveNothing) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -2,9 +2,9 @@
 #include <thread>
 
 #include "atoll/testing/fake_model_demand.h"
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -125,4 +125,4 @@ TEST_F(WaitTest, AStreamThatIsCancelledLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,7 +1,7 @@
 // ModelStreamInfer: limits of what a stream has in hand.
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -230,4 +230,4 @@ TEST_F(SlowReaderTest, ManyEmptyResponsesCountToo) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,8 +1,8 @@
 // Every method but ModelInfer, from the client's side.
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/frontend_fixture.h"
 #include "health.grpc.pb.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -305,4 +305,4 @@ TEST_F(MethodsTest, SettingsWithoutTheirPluginsAreUnimplemented) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,9 +1,9 @@
 // Tenants from metadata, and refusals that say when to try again.
 #include <map>
 
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -93,4 +93,4 @@ TEST_F(TenantTest, SoDoRefusalsAfterAWait) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,22 +1,22 @@
 // What every sink owes, by the calls that run models, with a client behind them.
 #include "atoll/testing/conformance/response_sink.h"
 
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
 namespace atl::test {
 namespace {
 
-using frontends::grpc_frontend::HeldModel;
+using frontends::grpc_cases::HeldModel;
 
 /// The part that both kinds of calls share.
-class GrpcCall : public SinkUnderTest, protected frontends::grpc_frontend::StreamTest {
+class GrpcCall : public SinkUnderTest, protected frontends::grpc_cases::StreamTest {
  public:
   Request& request() override { return held_.at(0); }
   int ends(int expected) override {
     if (expected != 0) {
       take_answers();
       EXPECT_TRUE(all_gone() &&
-                  frontends::grpc_frontend::eventually([this] { return model_.references() == 0; }));
+                  frontends::grpc_cases::eventually([this] { return model_.references() == 0; }));
     }
     return calls() == 0 ? 1 : 0;
   }
