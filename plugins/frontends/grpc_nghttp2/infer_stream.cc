@@ -80,6 +80,11 @@ void InferStream::on_settle_posted() {
   settle_here(std::move(lock));
 }
 
+void InferStream::on_read_posted() {
+  const std::shared_ptr<V2InferStream> self = std::move(reads_);
+  if (stream_ != nullptr) stream_->read_next();
+}
+
 void InferStream::settle(Lock lock) noexcept {
   if (thread_.loop.is_current()) return settle_here(std::move(lock));
   if (posted_ != nullptr) return;  // it comes
@@ -117,7 +122,11 @@ void InferStream::settle_here(Lock lock) noexcept {
     thread_.streams.erase(std::static_pointer_cast<InferStream>(self));
     return;
   }
-  if (reads && !finishes) stream->read_next();
+  if (!reads || finishes) return;
+  if (stream->is_reading()) return stream->read_next();
+  // Not at once: who settles may have a request that is to run first.
+  reads_ = self;
+  thread_.loop.post(read_);
 }
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -52,6 +52,7 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
 
   void on_settled();
   void on_settle_posted();
+  void on_read_posted();
   // --- V2InferStream ---
   void settle(Lock lock) noexcept override;
   void settle_here(Lock lock) noexcept;
@@ -59,12 +60,14 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   CallThread& thread_;
   Step settled_{*this, &InferStream::on_settled};
   Step settle_{*this, &InferStream::on_settle_posted};
+  Step read_{*this, &InferStream::on_read_posted};
   CallStream* stream_;  ///< null: the client has gone, or has its end
   std::optional<StreamMetadata> metadata_;
   CallAccess access_;
   CallTicket ticket_;
   const MessageEncoding encoding_;         ///< of answers
   std::shared_ptr<V2InferStream> posted_;  ///< this, while it is on its way to the loop; under the lock
+  std::shared_ptr<V2InferStream> reads_;   ///< this, while it is about to read; [loop]
   bool is_asking_ = false;                 ///< whether the call may be made; [loop]
   bool is_over_ = false;                   ///< [loop]
 };

@@ -42,7 +42,7 @@ void ReceivedBytes::take(Message received) noexcept {
 }
 
 Result<bool> ReceivedBytes::open_small(uint64_t max_bytes) noexcept {
-  if (!message_.compressed) return true;
+  if (!message_.compressed || !message_.refused.ok()) return true;
   return open_small_message(
       [this](uint64_t most, bool* is_larger) { return open_message(&message_, most, is_larger, charge_); },
       max_bytes, charge_);
@@ -52,6 +52,7 @@ void ReceivedBytes::give_back(BufferPool& buffers) noexcept {
   message_.chunk.reset();
   message_.bytes = {};
   message_.compressed = false;
+  message_.refused = {};
   if (message_.buffer.capacity() != 0) buffers.give(std::exchange(message_.buffer, BodyBuffer()));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "frontends/common/buffer_pool.h"
 #include "frontends/common/management/management.h"
@@ -35,10 +36,11 @@ class ReceivedBytes {
   Status open(uint64_t max_bytes) noexcept { return open_message(&message_, max_bytes, nullptr, charge_); }
   /// \returns false: open() is to be called elsewhere
   Result<bool> open_small(uint64_t max_bytes) noexcept;
-  /// Errors: as V2InferRequest::parse().
+  /// Errors: as V2InferRequest::parse(); why memory was refused, of a message that was not kept.
   Status parse(Arena& arena) noexcept {
     span_ = message_.bytes;
-    return request_.parse({&span_, 1}, arena);
+    Status parsed = message_.compressed ? Status() : request_.parse({&span_, 1}, arena);
+    return message_.refused.ok() ? std::move(parsed) : message_.refused.clone();
   }
   /// Of the model that the message names, by number or label, or ModelCatalog::kLatest. Only after parse().
   /// Errors: INVALID_ARGUMENT no number.

@@ -31,6 +31,7 @@ Status EventLoop::open() noexcept {
 
 void EventLoop::run() noexcept {
   while (!stopping_.load(std::memory_order_acquire)) turn(-1);
+  turn(0);  // what was posted before it was stopped
 }
 
 void EventLoop::stop() noexcept {

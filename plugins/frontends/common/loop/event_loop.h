@@ -77,7 +77,7 @@ class EventLoop final : public PostList {
   /// Once, before all else. Errors: RESOURCE_EXHAUSTED no descriptor.
   Status open() noexcept;
 
-  /// Turns until stop(); the calling thread is the loop's.
+  /// Turns until stop(), and runs what was posted till then; the calling thread is the loop's.
   void run() noexcept;
   /// [any]
   void stop() noexcept;

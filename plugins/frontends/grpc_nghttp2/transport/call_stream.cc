@@ -230,7 +230,7 @@ void CallStream::read_messages(std::span<const uint8_t> bytes, const ChunkRef& c
 std::span<const uint8_t> CallStream::take_messages(std::span<const uint8_t> bytes,
                                                    const ChunkRef& chunk) noexcept {
   const size_t before = bytes.size();
-  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets};
+  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets, true};
   while (wants_next_ && !ended_ && call_ != nullptr && !bytes.empty()) {
     Message message;
     Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);

@@ -89,6 +89,8 @@ class CallStream final
   void attach(Call& call) noexcept { call_ = &call; }
   /// The next message is wanted, or to know that none comes. It may be told before this returns.
   void read_next() noexcept;
+  /// Whether messages are being given to the call: the one that read_next() asks for then comes after that.
+  bool is_reading() const noexcept { return is_reading_; }
   /// How messages of the answer may be compressed. Before the first one.
   void set_answer_encoding(MessageEncoding encoding) noexcept { answer_encoding_ = encoding; }
   /// The one message, and OK.

@@ -16,6 +16,7 @@ namespace atl::frontends::grpc_nghttp2 {
 struct Message {
   std::span<const uint8_t> bytes;
   bool compressed = false;  ///< as its flag says
+  Status refused;           ///< why only its first bytes are here; OK: all are
   ChunkRef chunk;           ///< null: the bytes are in `buffer`, or there are none
   BodyBuffer buffer;
   RequestCharge charge;  ///< for `buffer`, if that is not small

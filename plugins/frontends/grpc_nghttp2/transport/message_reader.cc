@@ -51,6 +51,26 @@ Status MessageReader::make_room(const MessageLimits& limits, BufferPool& buffers
   return make_status(Code::kResourceExhausted, "no memory for a message of ", wanted, " bytes");
 }
 
+Status MessageReader::keep(std::span<const uint8_t>* bytes, const MessageLimits& limits,
+                           BufferPool& buffers) noexcept {
+  const size_t wanted = length();
+  if (refused_.ok()) {
+    refused_ = make_room(limits, buffers);
+    if (!refused_.ok() && !limits.reads_refused) return std::exchange(refused_, {});
+  }
+  if (!refused_.ok()) {
+    const size_t skipped = std::min<size_t>(wanted - buffer_.size() - skipped_bytes_, bytes->size());
+    skipped_bytes_ += skipped;
+    *bytes = bytes->subspan(skipped);
+    return {};
+  }
+  const size_t taken = std::min({wanted - buffer_.size(), bytes->size(), buffer_.space_bytes()});
+  std::memcpy(buffer_.space(), bytes->data(), taken);
+  buffer_.advance(taken);
+  *bytes = bytes->subspan(taken);
+  return {};
+}
+
 Result<bool> MessageReader::read(std::span<const uint8_t>* bytes, const ChunkRef& chunk,
                                  const MessageLimits& limits, BufferPool& buffers,
                                  Message* message) noexcept {
@@ -68,14 +88,12 @@ Result<bool> MessageReader::read(std::span<const uint8_t>* bytes, const ChunkRef
     message->chunk = wanted == 0 ? nullptr : chunk;
     *bytes = bytes->subspan(wanted);
   } else {
-    while (buffer_.size() < wanted && !bytes->empty()) {
-      ATOLL_RETURN_IF_ERROR(make_room(limits, buffers));
-      const size_t taken = std::min({wanted - buffer_.size(), bytes->size(), buffer_.space_bytes()});
-      std::memcpy(buffer_.space(), bytes->data(), taken);
-      buffer_.advance(taken);
-      *bytes = bytes->subspan(taken);
+    while (buffer_.size() + skipped_bytes_ < wanted && !bytes->empty()) {
+      ATOLL_RETURN_IF_ERROR(keep(bytes, limits, buffers));
     }
-    if (buffer_.size() < wanted) return false;
+    if (buffer_.size() + skipped_bytes_ < wanted) return false;
+    skipped_bytes_ = 0;
+    message->refused = std::exchange(refused_, {});
     message->buffer = std::move(buffer_);
     message->bytes = message->buffer.bytes();
     message->charge = std::move(charge_);
@@ -87,6 +105,8 @@ Result<bool> MessageReader::read(std::span<const uint8_t>* bytes, const ChunkRef
 
 void MessageReader::reset(BufferPool& buffers) noexcept {
   prefix_bytes_ = 0;
+  skipped_bytes_ = 0;
+  refused_ = {};
   charge_.release();
   if (buffer_.capacity() != 0) buffers.give(std::exchange(buffer_, BodyBuffer()));
 }

@@ -15,6 +15,8 @@ struct MessageLimits {
   uint64_t max_bytes = 0;
   bool has_encoding = false;                ///< the call says how messages are compressed
   const RequestBudgets* budgets = nullptr;  ///< null: nothing is counted
+  /// A message that memory is refused for is read to its end all the same; only its first bytes are kept.
+  bool reads_refused = false;
 };
 
 /// Frames may cut messages anywhere, and hold several. Not thread safe.
@@ -38,6 +40,8 @@ class MessageReader {
   void reset(BufferPool& buffers) noexcept;
 
  private:
+  /// The message's next bytes. Errors: as read().
+  Status keep(std::span<const uint8_t>* bytes, const MessageLimits& limits, BufferPool& buffers) noexcept;
   Status judge_prefix(const MessageLimits& limits) noexcept;
   Status make_room(const MessageLimits& limits, BufferPool& buffers) noexcept;
   uint32_t length() const noexcept {
@@ -47,6 +51,8 @@ class MessageReader {
   uint8_t prefix_[kPrefixBytes] = {};
   size_t prefix_bytes_ = 0;
   BodyBuffer buffer_;
+  Status refused_;              ///< memory for more than what is in the buffer
+  uint64_t skipped_bytes_ = 0;  ///< of a message that was refused
   RequestCharge charge_;
 };
 

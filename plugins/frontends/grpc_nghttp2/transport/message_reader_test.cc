@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "atoll/testing/fake_host.h"
+#include "atoll/testing/fake_request_memory.h"
 #include "frontends/grpc_nghttp2/transport/testing/raw_client.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -94,6 +96,32 @@ TEST_F(MessageReaderTest, FlagsThatCanNotBeAreRefused) {
   EXPECT_TRUE(messages_[0].compressed);
   ASSERT_TRUE(read(prefixed("x", 0)).ok());
   EXPECT_FALSE(messages_[1].compressed);
+}
+
+TEST_F(MessageReaderTest, WhatIsRefusedMayBeReadToItsEnd) {
+  test::FakeHost host("grpc");
+  test::FakeRequestMemory memory;
+  host.registry().publish<RequestMemory>("host", memory);
+  RequestBudgets budgets(host);
+  ASSERT_TRUE(budgets.open().ok());
+  limits_.budgets = &budgets;
+  memory.set_limit(100'000);
+  const std::string all = prefixed(std::string(150'000, 'x')) + prefixed("next");
+  auto read_all = [&] {
+    for (size_t at = 0; at < all.size(); at += 60'000) ATOLL_RETURN_IF_ERROR(read(all.substr(at, 60'000)));
+    return Status();
+  };
+  EXPECT_EQ(read_all().code(), Code::kResourceExhausted);
+  reader_.reset(buffers_);
+  limits_.reads_refused = true;
+  ASSERT_TRUE(read_all().ok());
+  ASSERT_EQ(messages_.size(), 2u);
+  EXPECT_EQ(messages_[0].refused.code(), Code::kResourceExhausted);
+  EXPECT_LT(messages_[0].bytes.size(), 100'000u);
+  EXPECT_TRUE(messages_[1].refused.ok());
+  EXPECT_EQ(texts_[1], "next");
+  messages_.clear();
+  EXPECT_EQ(memory.used_bytes(), 0u);
 }
 
 TEST(ReceiveBufferTest, StartsAgainWhenNothingIsHeld) {
