@@ -6,7 +6,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support.control import PROTOCOLS, Control  # noqa: E402
-from support.server import GRPC_FRONTENDS  # noqa: E402
+from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
 
 
 @pytest.fixture(params=PROTOCOLS)

@@ -16,8 +16,7 @@ SANITIZED = re.search(r"^ATOLL_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").rea
 # How much resident memory may grow where it should not. Sanitizers keep freed memory for a while and never unmap
 # plugins, so their builds only have a wide bound.
 MEMORY_SLACK_BYTES = (512 << 20) if SANITIZED else (8 << 20)
-GRPC_FRONTENDS = ("frontends/grpc", "frontends/grpc_nghttp2")
-# The plugin behind plugin.grpc, in place of the manifest's, for a whole run of the tests: one of the above.
+# The plugin behind plugin.grpc, in place of the manifest's, for a whole run of the tests: one of GRPC_FRONTENDS.
 GRPC_FRONTEND = os.environ.get("ATOLL_GRPC_FRONTEND")
 DEFAULT_MANIFEST = ROOT / "etc" / "atoll.toml"
 # Sanitized builds are several times slower; this only bounds how long a failing test waits.
