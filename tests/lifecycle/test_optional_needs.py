@@ -28,6 +28,7 @@ PLUGINS = BUILD / "lib" / "atoll" / "plugins"
 NUMBERS = itertools.count()
 FRONTENDS = {
     "frontends/grpc": ("grpc", r"Started GRPCInferenceService at (\S+)", grpcclient),
+    "frontends/grpc_nghttp2": ("grpc", r"Started GRPCInferenceService at (\S+)", grpcclient),
     "frontends/http": ("http", r"Started HTTPService at (\S+)", httpclient),
     "frontends/metrics": ("metrics", r"Started Metrics Service at (\S+)", None),
     "backends/onnxruntime": ("grpc", r"Started GRPCInferenceService at (\S+)", grpcclient),
@@ -41,6 +42,7 @@ class World:
     def __init__(self, folder, plugin):
         self.folder, self.frontend = folder, plugin
         self.name, self.started, self.module = FRONTENDS[plugin]
+        used = plugin if plugin.startswith("frontends/") else f"frontends/{self.name}"
         repository = folder / "models"
         models.write_add(repository, "m", 1, 1)
         models.write_add(repository, "m", 2, 2)
@@ -59,7 +61,7 @@ class World:
             "control": 'use = "control/none"', "default": 'use = "schedulers/default"',
             "dynamic": 'use = "schedulers/dynamic"', "onnxruntime": 'use = "backends/onnxruntime"',
             "identity": 'use = "backends/identity"', "placement": 'use = "placement/best_fit"',
-            "launcher": f'use = "launchers/process"\nstate_directory = "{folder}/servers"', self.name: f'use = "frontends/{self.name}"\naddress = "127.0.0.1:0"'}
+            "launcher": f'use = "launchers/process"\nstate_directory = "{folder}/servers"', self.name: f'use = "{used}"\naddress = "127.0.0.1:0"'}
         self.wishes = 0  # models that requests have loaded
 
     def instances(self, provider, body):
@@ -253,7 +255,10 @@ class Need:
 
 
 def with_frontends(*rows):
-    return {(plugin, interface): need for interface, need in rows for plugin in ("frontends/grpc", "frontends/http")}
+    every = ("frontends/grpc", "frontends/grpc_nghttp2", "frontends/http")
+    return {(plugin, interface): need for interface, need in rows for plugin in every
+            # Calls are not passed on to other servers there.
+            if (plugin, interface) != ("frontends/grpc_nghttp2", "atoll.remote_models/1")}
 
 
 TRACE = 'use = "telemetry/trace"\nlevel = ["TIMESTAMPS"]\nrate = {0}\ntrace_file = "{{folder}}/trace{0}.json"'

@@ -16,6 +16,8 @@ SANITIZED = re.search(r"^ATOLL_SANITIZE:\w+=.+$", (BUILD / "CMakeCache.txt").rea
 # How much resident memory may grow where it should not. Sanitizers keep freed memory for a while and never unmap
 # plugins, so their builds only have a wide bound.
 MEMORY_SLACK_BYTES = (512 << 20) if SANITIZED else (8 << 20)
+# The plugin behind plugin.grpc, in place of the manifest's, for a whole run of the tests: one of GRPC_FRONTENDS.
+GRPC_FRONTEND = os.environ.get("ATOLL_GRPC_FRONTEND")
 DEFAULT_MANIFEST = ROOT / "etc" / "atoll.toml"
 # Sanitized builds are several times slower; this only bounds how long a failing test waits.
 START_TIMEOUT_S = 60
@@ -24,8 +26,11 @@ START_TIMEOUT_S = 60
 class Server:
     """One process of the server. Use as a context manager; leaving it stops the process and checks its exit code."""
 
-    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST, environment=None, open_files=None):
-        """open_files: its hard limit of file descriptors"""
+    def __init__(self, repository, *settings, manifest=DEFAULT_MANIFEST, environment=None, open_files=None,
+                 grpc_frontend=GRPC_FRONTEND):
+        """open_files: its hard limit of file descriptors; grpc_frontend: None: the manifest's"""
+        if grpc_frontend:
+            settings = (f'plugin.grpc.use="{grpc_frontend}"', *settings)
         paths = repository if isinstance(repository, (list, tuple)) else [repository]
         listed = ", ".join(f'"{path}"' for path in paths)
         limited = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"] if open_files else []

@@ -83,9 +83,11 @@ class TritonProgram:
             assert code == 0, f"exit code {code}; the log:\n{self.log}"
 
 
-FRONTENDS, TRITON_PROGRAM = SERVERS = ("frontends", "triton_program")
+FRONTENDS, NGHTTP2, TRITON_PROGRAM = SERVERS = ("frontends", "nghttp2", "triton_program")
 
 
 def start(kind, repository, *settings):
     """One of SERVERS. settings: of the frontends' server, to which Triton's has nothing alike."""
+    if kind == NGHTTP2:
+        return Server(repository, *settings, grpc_frontend="frontends/grpc_nghttp2")
     return Server(repository, *settings) if kind == FRONTENDS else TritonProgram(repository)

@@ -32,13 +32,16 @@ def repository(tmp_path_factory):
     return repository
 
 
-def serve(repository, *settings):
-    return Server(repository, *settings, manifest=MANIFEST)
+@pytest.fixture(scope="module")
+def serve(repository, grpc_frontend):
+    def start(*settings):
+        return Server(repository, *settings, manifest=MANIFEST, grpc_frontend=grpc_frontend)
+    return start
 
 
 @pytest.fixture(scope="module")
-def shared_server(repository):
-    with serve(repository, 'plugin.grpc.max_message_bytes="1MiB"',
+def shared_server(serve):
+    with serve('plugin.grpc.max_message_bytes="1MiB"',
                'plugin.grpc.header_forward_pattern="x-|priority"') as running:
         yield running.wait_ready()
 
@@ -108,8 +111,9 @@ def test_a_compressed_bomb(server, path):
     assert usage(server.pid)["resident_bytes"] - before < 16 * MIB + MEMORY_SLACK_BYTES
 
 
-def test_streams_that_are_reset_at_once(server):
-    """50,000 streams on 10 connections (2,000 under sanitizers); another client is served meanwhile."""
+def test_streams_that_are_reset_at_once(server, grpc_frontend):
+    """50,000 streams on 10 connections (2,000 under sanitizers), or as many as until these are closed; another client is
+    served meanwhile."""
     headers = call_headers(INFER)
     stop = threading.Event()
     slowest = [0.0]
@@ -123,7 +127,9 @@ def test_streams_that_are_reset_at_once(server):
 
     def flood():
         for _ in range(1 if SANITIZED else 5):
-            with Raw(server) as raw:
+            # gRPC's library takes resets without end, so there a connection that ends is a failure.
+            may_end = contextlib.nullcontext() if grpc_frontend == "frontends/grpc" else contextlib.suppress(ConnectionError)
+            with may_end, Raw(server) as raw:
                 for first in range(1, 2_000 if SANITIZED else 10_000, 1000):
                     raw.send(b"".join(frame(HEADERS, END_HEADERS, i, headers) + frame(RST_STREAM, 0, i, b"\0\0\0\x08")
                                       for i in range(first, first + 1000, 2)))
@@ -149,8 +155,8 @@ def infer_raw(server):
         service_pb2_grpc.GRPCInferenceServiceStub(channel).ModelInfer(message(), timeout=TIMEOUT_S)
 
 
-def test_more_streams_than_a_connection_may_have(repository):
-    with serve(repository, "plugin.grpc.max_streams_per_connection=10") as server:
+def test_more_streams_than_a_connection_may_have(serve):
+    with serve("plugin.grpc.max_streams_per_connection=10") as server:
         server.wait_ready()
         with Raw(server) as raw:
             block = call_headers(STREAM)

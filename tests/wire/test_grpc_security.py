@@ -37,14 +37,17 @@ def repository(tmp_path_factory):
     return repository
 
 
-def serve(repository, *settings):
-    return Server(repository, *settings, manifest=MANIFEST)
+@pytest.fixture(scope="module")
+def serve(repository, grpc_frontend):
+    def start(*settings):
+        return Server(repository, *settings, manifest=MANIFEST, grpc_frontend=grpc_frontend)
+    return start
 
 
 @pytest.fixture(scope="module")
-def shared_server(repository):
-    with serve(repository, 'plugin.grpc.max_message_bytes="1MiB"',
-                'plugin.grpc.header_forward_pattern="x-|priority"') as running:
+def shared_server(serve):
+    with serve('plugin.grpc.max_message_bytes="1MiB"',
+               'plugin.grpc.header_forward_pattern="x-|priority"') as running:
         yield running.wait_ready()
 
 
@@ -184,11 +187,10 @@ def test_unknown_methods_and_services(server):
 
 # --- access ---
 
-def test_restricted_protocols(repository):
-    with serve(repository,
-                'plugin.keys.use="security/keys"',
-                'plugin.keys.restricted_protocols=["inference,statistics:key=secret", "model-repository:admin=root"]'
-                ) as server:
+def test_restricted_protocols(serve):
+    with serve('plugin.keys.use="security/keys"',
+               'plugin.keys.restricted_protocols=["inference,statistics:key=secret", "model-repository:admin=root"]'
+               ) as server:
         server.wait_ready("any")
         expected = "This protocol is restricted, expecting header 'triton-grpc-protocol-key'"
         right = {"triton-grpc-protocol-key": "secret"}
@@ -219,8 +221,8 @@ def test_restricted_protocols(repository):
 
 # --- the end of the server ---
 
-def test_shutdown_with_streams_open(repository):
-    with serve(repository) as server:
+def test_shutdown_with_streams_open(serve):
+    with serve() as server:
         server.wait_ready()
         go_on = threading.Event()
         more = threading.Event()

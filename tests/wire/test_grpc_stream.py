@@ -36,7 +36,7 @@ def repeat_config(name, **parameters):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server(tmp_path_factory, grpc_frontend):
     repository = tmp_path_factory.mktemp("repository")
     models.write_model(repository, "fast", models.identity_config("fast"))
     slow = 'parameters { key: "execute_delay_ms" value { string_value: "300" } }'
@@ -46,7 +46,8 @@ def server(tmp_path_factory):
     models.write_model(repository, "repeat", repeat_config("repeat"))
     models.write_model(repository, "repeat_final", repeat_config("repeat_final", final_with_last="true"))
     models.write_model(repository, "repeat_fails", repeat_config("repeat_fails", fail_at="1"))
-    with Server(repository, f"plugin.grpc.max_stream_backlog_bytes={BACKLOG_BYTES}", manifest=MANIFEST) as running:
+    with Server(repository, f"plugin.grpc.max_stream_backlog_bytes={BACKLOG_BYTES}", manifest=MANIFEST,
+                grpc_frontend=grpc_frontend) as running:
         yield running.wait_ready()
 
 

@@ -9,6 +9,8 @@ from . import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ("atoll", "triton", "mlserver", "echo")
+# Only where they are named.
+MORE_PEERS = ("atoll_nghttp2",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _parser():
     parser.add_argument("--cases", type=_words, metavar="PATTERN,...",
                         help="cases or groups of them, with * (default: all)")
     parser.add_argument("--peers", type=_words, metavar="NAME,...", default=list(PEERS),
-                        help=f"of {', '.join(PEERS)} (default: all)")
+                        help=f"of {', '.join((*PEERS, *MORE_PEERS))} (default: {','.join(PEERS)})")
     parser.add_argument("--repetitions", type=_positive(int), metavar="N", help="default: 5; with --quick 1")
     parser.add_argument("--seconds", type=_positive(float), metavar="S", help="of each run; default: 5; with --quick 0.5")
     parser.add_argument("--quick", action="store_true",
@@ -65,9 +67,10 @@ def _parser():
 def parse(arguments=None):
     parser = _parser()
     given = parser.parse_args(arguments)
-    unknown = [peer for peer in given.peers if peer not in PEERS]
+    known = (*PEERS, *MORE_PEERS)
+    unknown = [peer for peer in given.peers if peer not in known]
     if unknown:
-        parser.error(f"--peers: '{unknown[0]}' is none of {', '.join(PEERS)}")
+        parser.error(f"--peers: '{unknown[0]}' is none of {', '.join(known)}")
     every = cases.all_cases()
     try:
         chosen = cases.select(every, given.cases) if given.cases else cases.quick_cases() if given.quick else every
@@ -81,7 +84,7 @@ def parse(arguments=None):
     seconds = given.seconds or (0.5 if given.quick else 5.0)
     build = ROOT / "build" / "release"
     return Options(
-        cases=chosen, peers=[peer for peer in PEERS if peer in given.peers],
+        cases=chosen, peers=[peer for peer in known if peer in given.peers],
         repetitions=given.repetitions or (1 if given.quick else 5), seconds=seconds, warm_up=min(1.0, seconds / 2),
         server_core=server, client_core=client,
         output=(given.output or ROOT / ("build/bench/quick" if given.quick else "bench/results")).resolve(),

@@ -105,6 +105,7 @@ class Atoll(Peer):
     protocols = (cases.GRPC, cases.STREAM, cases.HTTP, cases.JSON, cases.SHM)
     caches = {"identity_missed": {"cache.use": '"caches/local"', "cache.ttl": '"1ns"'},
               "identity_1ms_cached": {"cache.use": '"caches/local"'}}
+    settings = {}  # beside those of every Atoll
 
     def prepare(self):
         self._binary = self.options.atoll_build / "bin" / "atoll"
@@ -131,7 +132,7 @@ class Atoll(Peer):
         grpc_port, http_port = free_port(), free_port()
         settings = {"repository.paths": f'["{self._repository}"]', "grpc.address": f'"127.0.0.1:{grpc_port}"',
                     "http.address": f'"127.0.0.1:{http_port}"', "metrics.address": '"127.0.0.1:0"',
-                    "shared.allow_client_shm": "true", **more}
+                    "shared.allow_client_shm": "true", **self.settings, **more}
         if self._batcher and "schedulers/dynamic" not in self._manifest.read_text():
             settings["dynamic.use"] = '"schedulers/dynamic"'
         command = [self._binary, "--manifest", self._manifest]
@@ -145,6 +146,16 @@ class Atoll(Peer):
         commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
         version = subprocess.run([self._binary, "--version"], capture_output=True, text=True).stdout.split()
         return {"atoll": " ".join([*version[1:2], commit.stdout.strip()])}
+
+
+class AtollNghttp2(Atoll):
+    """With gRPC by nghttp2."""
+    name = "atoll_nghttp2"
+    protocols = (cases.GRPC, cases.STREAM, cases.SHM)
+    settings = {"grpc.use": '"frontends/grpc_nghttp2"'}
+
+    def versions(self):
+        return {"atoll_nghttp2": super().versions()["atoll"]}
 
 
 class Triton(Peer):
@@ -242,4 +253,4 @@ class Echo(Peer):
         return found
 
 
-KINDS = {kind.name: kind for kind in (Atoll, Triton, MLServer, Echo)}
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo)}

@@ -11,6 +11,13 @@ size_t MetadataHead::find(std::string_view name, std::span<std::string_view> val
   return count;
 }
 
+void MetadataHead::visit(void (*use)(void* user, std::string_view name, std::string_view value),
+                         void* user) const {
+  for (const auto& [name, value] : context_.client_metadata()) {
+    use(user, {name.data(), name.size()}, {value.data(), value.size()});
+  }
+}
+
 bool CallAccess::ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
                               const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
                               Event& settled) noexcept {

@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include "frontends/common/access_check.h"
+#include "frontends/common/grpc/call_metadata.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 
 /// What a call has brought before its message. Lives as long as the call's context.
-class MetadataHead final : public CallHead {
+class MetadataHead final : public CallMetadata {
  public:
   explicit MetadataHead(const grpc::ServerContext& context) : context_(context) {}
   virtual ~MetadataHead() = default;
@@ -22,6 +23,9 @@ class MetadataHead final : public CallHead {
   std::string peer() const noexcept override { return context_.peer(); }
 
  private:
+  void visit(void (*use)(void* user, std::string_view name, std::string_view value),
+             void* user) const override;
+
   const grpc::ServerContext& context_;
 };
 

@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "atoll/clock.h"
-#include "atoll/model.h"
-#include "frontends/grpc/grpc_context.h"
+#include "frontends/common/grpc/settings.h"
 
 namespace atl::frontends::grpc_frontend {
 
@@ -17,17 +16,11 @@ int64_t deadline_ns(const grpc::ServerContext& context, const Clock& clock) noex
 /// The first value under a name; empty if there is none. Lives as long as the context. [queue's thread]
 std::string_view metadata_value(const grpc::ServerContext& context, std::string_view name) noexcept;
 
-/// What a request has from its call's metadata. [queue's thread]
-/// - The metadata that matches becomes parameters, in place of those of the same names; of several values the
-///   last counts. Binary metadata ("-bin") that is no text is left out.
-/// - The tenant, and a trace if the request is to have one.
-/// Errors: INVALID_ARGUMENT a reserved name, a value that is not UTF-8, several tenants.
-Status read_metadata(const GrpcContext& frontend, const grpc::ServerContext& context, const ModelInfo& model,
-                     Request& request) noexcept;
-
-/// Tells the client when to try again: `retry-after` in seconds, as over HTTP, and `grpc-retry-pushback-ms`,
-/// which the retry policy of gRPC clients obeys. Before the call is finished. \param retry_after_ms  0:
+/// Tells the client when to try again, see retry_metadata(). Before the call is finished. \param retry_after_ms  0:
 /// nothing
 void add_retry_after(grpc::ServerContext& context, uint32_t retry_after_ms);
+
+/// Before the first message of an inference call, or of another plugin's, is written.
+void set_compression(const GrpcSettings& settings, grpc::ServerContext* context);
 
 }  // namespace atl::frontends::grpc_frontend

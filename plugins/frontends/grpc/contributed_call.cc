@@ -20,7 +20,7 @@ Status no_such_method() { return Status(Code::kUnimplemented, ""); }
 
 /// Whether gRPC can send a message of so many bytes. Errors: INVALID_ARGUMENT.
 Status check_size(uint64_t size_bytes) noexcept {
-  if (size_bytes <= kMaxResponseBytes) return {};
+  if (size_bytes <= kMaxGrpcMessageBytes) return {};
   return Status(Code::kInvalidArgument, messages::response_too_large(size_bytes));
 }
 
@@ -123,7 +123,7 @@ void ContributedCall::handle(Status opened) noexcept {
     if (method != nullptr && method->category == category_) provider = method->provider->hold();
   }
   if (!provider) return refuse(no_such_method());
-  frontend.settings.set_compression(&context_);
+  set_compression(frontend.settings, &context_);
   GrpcCalls& calls = *provider;
   {
     Lock lock(mutex_);

@@ -2,64 +2,9 @@
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 namespace atl::frontends::grpc_frontend {
-namespace {
-
-constexpr off_t kMaxPemBytes = 1 << 20;
-
-Status unreadable(std::string_view option, const std::string& path, std::string_view why) {
-  return invalid_argument("option '", option, "' names '", path, "', expected a readable PEM file: ", why);
-}
-
-/// \param block  what the file must hold: "CERTIFICATE" or "PRIVATE KEY"
-Status read_pem(std::string_view option, const std::string& path, std::string_view block,
-                std::string* content) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return unreadable(option, path, std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return unreadable(option, path, "it is not a regular file");
-  if (info.st_size > kMaxPemBytes) {
-    return unreadable(option, path, cat("it has ", info.st_size, " bytes, at most ", kMaxPemBytes));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return unreadable(option, path, std::strerror(errno));
-  *content = text.str();
-  const size_t begin = content->find("-----BEGIN ");
-  if (begin == std::string::npos || content->find(cat(block, "-----"), begin) == std::string::npos) {
-    return unreadable(option, path, cat("it has no ", block));
-  }
-  return {};
-}
-
-}  // namespace
-
-Result<TlsSettings> TlsSettings::read(const Options& options) noexcept {
-  TlsSettings settings;
-  settings.mutual = options.get_bool("use_ssl_mutual");
-  settings.use_ssl = options.get_bool("use_ssl") || settings.mutual;
-  settings.server_cert = options.get_string("server_cert");
-  settings.server_key = options.get_string("server_key");
-  settings.root_cert = options.get_string("root_cert");
-  if (!settings.use_ssl) return settings;
-  const std::string_view wanted = settings.mutual ? "use_ssl_mutual" : "use_ssl";
-  auto missing = [wanted](std::string_view key) -> Status {
-    return invalid_argument("option '", key, "' is empty, expected the path of a PEM file, because '", wanted,
-                            "' is true");
-  };
-  if (settings.server_cert.empty()) return missing("server_cert");
-  if (settings.server_key.empty()) return missing("server_key");
-  if (settings.mutual && settings.root_cert.empty()) return missing("root_cert");
-  return settings;
-}
 
 Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSettings& settings) noexcept {
   if (!settings.use_ssl) return grpc::InsecureServerCredentials();

@@ -14,7 +14,7 @@ constexpr uint32_t kLargeWorkThreads = 2;
 GrpcFrontend::~GrpcFrontend() { stop(); }
 
 Status GrpcFrontend::init() {
-  Result<GrpcSettings> settings = read_settings(host_.options());
+  Result<GrpcSettings> settings = read_grpc_settings(host_.options());
   if (!settings.ok()) return std::move(settings).status();
   settings_ = std::move(settings).value();
   return {};
@@ -27,7 +27,7 @@ Status GrpcFrontend::start() {
   log_bridge_ = std::make_unique<LogBridge>(host_.log());
   calls_ = CallGate::open(host_.gate());
   frontend_ =
-      std::make_unique<GrpcContext>(GrpcContext{host_, settings_, std::move(access).value(), *calls_});
+      std::make_unique<GrpcContext>(GrpcContext{{host_, settings_, std::move(access).value(), *calls_}});
   Status opened = frontend_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
   if (!opened.ok()) {
     stop();

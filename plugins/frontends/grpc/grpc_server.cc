@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "frontends/common/wire_messages.h"
+#include "frontends/grpc/credentials.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_call.h"
 #include "frontends/grpc/infer_stream.h"

@@ -11,8 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "atoll/gate.h"
-#include "frontends/common/unary_infer_context.h"
+#include "frontends/common/grpc/v2_unary_call.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_queue.h"
@@ -22,7 +21,7 @@
 
 namespace atl::frontends::grpc_frontend {
 
-class GrpcInferCall final : public UnaryInferContext {
+class GrpcInferCall final : public V2UnaryCall<ReceivedMessage> {
  public:
   /// Waits for the queue's next call, with a context of the pool or a new one.
   static void arm(InferQueue& queue);
@@ -35,32 +34,26 @@ class GrpcInferCall final : public UnaryInferContext {
 
   void wait();
   void on_start(bool ok);
-  /// It is known whether the call may be made.
-  void on_settled(bool ok);
+  void on_access(bool) { on_settled(); }
   void on_written(bool ok);
   void on_end(bool ok);
   void on_woken(bool) { resume(); }
   void on_remote_answer(bool ok);
-  /// Opens and parses the message. \returns false: that is done elsewhere, and find() goes on
-  Result<bool> read() noexcept;
-  /// The message is read, or can not be.
-  bool find(Status read) noexcept;
-  /// Has another server answer, if that has the model. \returns false: none has
-  bool pass_on() noexcept;
+  // --- V2UnaryCall ---
+  const CallMetadata* metadata() const noexcept override { return &*head_; }
+  int64_t deadline_ns() const noexcept override;
+  Status take_access(std::string_view* caller) noexcept override { return access_.take(caller); }
+  bool pass_on() noexcept override;
 
   // --- UnaryInferContext ---
-  Status read_large() noexcept override;
-  Result<bool> parse_request() noexcept override;
-  Status read_head() noexcept override;
   void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }
-  Status check_output(const OutputTensor& output, uint64_t size_bytes) noexcept override;
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
   void recycle() noexcept override;
 
   InferQueue& queue_;
   Step<GrpcInferCall> start_{this, &GrpcInferCall::on_start};
-  Step<GrpcInferCall> settled_{this, &GrpcInferCall::on_settled};
+  Step<GrpcInferCall> settled_{this, &GrpcInferCall::on_access};
   Step<GrpcInferCall> written_{this, &GrpcInferCall::on_written};
   Step<GrpcInferCall> end_{this, &GrpcInferCall::on_end};
   Step<GrpcInferCall> woken_{this, &GrpcInferCall::on_woken};
@@ -68,12 +61,9 @@ class GrpcInferCall final : public UnaryInferContext {
   CallAccess access_;
   WakeUp wake_up_;  ///< brings a request that waited back to its thread
   std::optional<grpc::ServerContext> context_;
+  std::optional<MetadataHead> head_;
   std::optional<grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>> writer_;
   std::unique_ptr<RemoteCall> remote_;  ///< null: this server answers
-  ReceivedMessage received_;
-  Pass pass_;
-  int64_t wait_start_ns_ = 0;  ///< 0: requests are not traced
-  int64_t wait_end_ns_ = 0;
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -28,7 +28,7 @@ void StreamList::add(std::shared_ptr<InferStream> stream) {
 }
 
 void StreamList::remove(InferStream& stream) noexcept {
-  std::shared_ptr<InferStream> last = stream.shared_from_this();
+  std::shared_ptr<InferStream> last = std::static_pointer_cast<InferStream>(stream.shared_from_this());
   std::lock_guard lock(mutex_);
   streams_.erase(last);
 }

@@ -21,10 +21,8 @@ struct InferQueue {
              std::unique_ptr<grpc::ServerCompletionQueue> completion_queue);
   ~InferQueue();
 
-  /// Now, if requests are traced at all; else 0.
-  int64_t trace_time_ns() const noexcept {
-    return frontend.server.tracing->is_present() ? frontend.host.clock().now_ns() : 0;
-  }
+  /// As the context's.
+  int64_t trace_time_ns() const noexcept { return frontend.trace_time_ns(); }
 
   GrpcContext& frontend;
   InferenceService& service;

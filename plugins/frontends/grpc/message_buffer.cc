@@ -7,11 +7,6 @@
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::grpc_frontend {
-Status check_output_bytes(uint64_t size_bytes) noexcept {
-  constexpr uint64_t kSpareBytes = 64;  // so little more is found when the message is written
-  if (size_bytes <= kMaxResponseBytes + kSpareBytes) return {};
-  return Status(Code::kInvalidArgument, messages::response_too_large(size_bytes));
-}
 
 grpc::ByteBuffer to_buffer(grpc_slice head, std::span<const V2ResponsePart> parts) {
   const uint8_t* head_begin = GRPC_SLICE_START_PTR(head);

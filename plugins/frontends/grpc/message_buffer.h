@@ -4,18 +4,12 @@
 #include <grpc/slice.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include <limits>
 #include <span>
 
+#include "frontends/common/grpc/v2_unary_call.h"
 #include "frontends/common/v2_infer_response.h"
 
 namespace atl::frontends::grpc_frontend {
-
-/// gRPC's own limit.
-inline constexpr uint64_t kMaxResponseBytes = std::numeric_limits<int32_t>::max();
-
-/// Whether gRPC could send an output of so many bytes. Errors: INVALID_ARGUMENT.
-Status check_output_bytes(uint64_t size_bytes) noexcept;
 
 /// The message as slices: pieces of the head share its memory, tensors give theirs away.
 /// \param head   taken over

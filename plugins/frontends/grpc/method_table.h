@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "atoll/access.h"
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/remote_channels.h"
 #include "frontends/grpc/services.h"
@@ -22,14 +22,8 @@ class MethodTable {
   void arm(grpc::ServerCompletionQueue& queue, RemoteChannels& channels);
 
  private:
-  template <class Request, class Response, class Arm, class Handle>
-  void add(Arm arm, ApiCategory category, bool holds_pass, Handle handle, const char* path = nullptr);
-
-  void add_health();
-  void add_models();
-  void add_repository();
-  void add_shared_memory();
-  void add_settings();
+  template <class Request, class Response>
+  void add(const ListedMethod<Request, Response>& method);
 
   GrpcContext& frontend_;
   InferenceService& inference_;

@@ -1,7 +1,8 @@
 #include "frontends/grpc/received_message.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "frontends/common/grpc/inflate_message.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {
@@ -13,13 +14,9 @@ constexpr size_t kSmallSliceBytes = 1024;
 }  // namespace
 
 Result<bool> ReceivedMessage::open_small(uint64_t max_bytes) noexcept {
-  bool is_larger = false;
-  const uint64_t charged = charge_ == nullptr ? 0 : charge_->bytes();
-  Status status = open_message(&bytes_, std::min<uint64_t>(max_bytes, kLargeBytes), &is_larger, charge_);
-  if (is_larger && charge_ != nullptr) charge_->reduce(charge_->bytes() - charged);
-  if (is_larger && max_bytes > kLargeBytes) return false;
-  ATOLL_RETURN_IF_ERROR(std::move(status));
-  return true;
+  return open_small_message(
+      [this](uint64_t most, bool* is_larger) { return open_message(&bytes_, most, is_larger, charge_); },
+      max_bytes, charge_);
 }
 
 Status ReceivedMessage::parse(Arena& arena) noexcept {

@@ -17,6 +17,8 @@ class ReceivedMessage {
  public:
   /// For gRPC to read into, before open().
   grpc::ByteBuffer& bytes() noexcept { return bytes_; }
+  /// Bytes that came, which nobody has counted.
+  uint64_t uncounted_bytes() const noexcept { return bytes_.Length(); }
 
   /// What is read is counted as the charge's. Set once, before use; outlives this.
   void set_charge(RequestCharge& charge) noexcept {

@@ -16,9 +16,6 @@
 
 namespace atl::frontends::grpc_frontend {
 
-inline constexpr const char* kInferMethod = "/inference.GRPCInferenceService/ModelInfer";
-inline constexpr const char* kStreamInferMethod = "/inference.GRPCInferenceService/ModelStreamInfer";
-
 /// How long a call may take that nobody cancels.
 inline constexpr std::chrono::seconds kLongestUncancelled{10};
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/grpc/remote_call.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -17,7 +18,7 @@ RemoteStream::RemoteStream(RemoteStreamOwner& owner, std::shared_ptr<grpc::Gener
                            grpc::ServerCompletionQueue& queue)
     : owner_(owner), cancellation_(cancellation), queue_(queue), stub_(std::move(stub)) {
   pass_on(call, &context_);
-  stream_ = stub_->PrepareCall(&context_, kStreamInferMethod, &queue_);
+  stream_ = stub_->PrepareCall(&context_, kGrpcStreamInferPath, &queue_);
   ++open_steps_;
   stream_->StartCall(started_.tag());
   if (!cancellation_.listen(this, nullptr)) context_.TryCancel();

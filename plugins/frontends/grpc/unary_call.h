@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "atoll/gate.h"
-#include "frontends/common/management/management.h"
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/common/management/remote_server.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/call_access.h"
@@ -32,19 +32,10 @@ using RawWriter = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
 template <class Request, class Response>
 struct UnaryMethod {
   std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, RawWriter*, void*)> arm;
-  /// Request and response are valid until finish is called, on this or another thread.
-  std::function<void(const Request&, Response*, Finish)> handle;
+  ListedMethod<Request, Response> method;
   GrpcContext* frontend = nullptr;
   grpc::ServerCompletionQueue* queue = nullptr;
-  ApiCategory category = ApiCategory::kHealth;
-  /// Health calls hold no pass of the gate: they are answered while the server drains.
-  bool holds_pass = false;
-  uint64_t max_bytes = 0;  ///< of a request, after decompression
-  /// Whether requests count as memory of requests; those that can only be small do not.
-  bool counts_memory = false;
-  /// Of a method about a model: its name. Null: the method is about this server.
-  std::function<std::string_view(const Request&)> model;
-  const char* path = nullptr;          ///< of the method, if it is about a model
+  uint64_t max_bytes = 0;              ///< of a request, after decompression
   RemoteChannels* channels = nullptr;  ///< the queue's
 };
 
@@ -68,7 +59,7 @@ class UnaryCall final : public Event {
     if (!std::exchange(begun_, true)) {
       arm(method_);
       const AccessPoint& access = *method_.frontend->server.access;
-      if (!access_.ask(access, method_.category, context_, *method_.queue, *this)) return;
+      if (!access_.ask(access, method_.method.category, context_, *method_.queue, *this)) return;
     }
     finishing_ = true;
     if (Status status = prepare(); !status.ok()) {
@@ -76,12 +67,14 @@ class UnaryCall final : public Event {
       return;
     }
     if (to_pass_on_.Valid() && pass_on()) return;
-    method_.handle(request_, &response_, [this](Status status) { finish(std::move(status)); });
+    method_.method.handle(method_.frontend->server, request_, &response_,
+                          [this](Status status) { finish(std::move(status)); });
   }
 
  private:
   explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {
-    if (method.counts_memory) charge_.set_source(*method.frontend->server.request_memory);
+    if (ListedMethod<Request, Response>::kBringsFiles)
+      charge_.set_source(*method.frontend->server.request_memory);
   }
   ~UnaryCall() = default;
 
@@ -89,7 +82,7 @@ class UnaryCall final : public Event {
     GrpcContext& frontend = *method_.frontend;
     std::string_view caller;
     ATOLL_RETURN_IF_ERROR(access_.take(&caller));
-    if (method_.holds_pass) {
+    if (method_.method.holds_pass) {
       pass_ = frontend.calls.enter();
       if (!pass_) return unavailable(messages::kGrpcShuttingDown);
     }
@@ -101,7 +94,7 @@ class UnaryCall final : public Event {
     }
     ATOLL_RETURN_IF_ERROR(charge_.add(received_.Length()));  // the same again as objects
     // Reading empties it.
-    if (method_.model != nullptr && has_remote_models(frontend.server)) to_pass_on_ = received_;
+    if (method_.method.model != nullptr && has_remote_models(frontend.server)) to_pass_on_ = received_;
     if (!grpc::SerializationTraits<Request>::Deserialize(&received_, &request_).ok()) {
       return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
     }
@@ -115,11 +108,11 @@ class UnaryCall final : public Event {
     const std::string_view named = lease == context_.client_metadata().end()
                                        ? std::string_view()
                                        : std::string_view(lease->second.data(), lease->second.size());
-    const std::string_view model = method_.model(request_);
+    const std::string_view model = method_.method.model(request_);
     Result<std::optional<RemoteServer>> found = find_remote_server(method_.frontend->server, model, named);
     if (found.ok() && !*found) return false;
     // One that is not ready is no failure of the question whether it is.
-    if (!found.ok() && method_.category == ApiCategory::kHealth) return false;
+    if (!found.ok() && method_.method.category == ApiCategory::kHealth) return false;
     if (!found.ok() || (*found)->grpc.host.empty()) {
       finish(found.ok() ? unimplemented(messages::remote_without_grpc(model)) : found.status().clone());
       return true;
@@ -130,7 +123,7 @@ class UnaryCall final : public Event {
     passed_on_ =
         std::make_unique<RemoteCall>(method_.channels->stub((*found)->grpc, frontend.host.clock().now_ns()),
                                      context_, kLongestUncancelled);
-    passed_on_->start(method_.path, to_pass_on_, *method_.queue, *this);
+    passed_on_->start(method_.method.path, to_pass_on_, *method_.queue, *this);
     return true;
   }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "atoll/gate.h"
-#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/call_support.h"

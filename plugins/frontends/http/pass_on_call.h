@@ -7,7 +7,7 @@
 
 #include "atoll/gate.h"
 #include "atoll/remote_models.h"
-#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/request_charge.h"
 #include "frontends/http/remote_connection.h"

@@ -9,7 +9,7 @@
 #include "atoll/followed_service.h"
 #include "atoll/gate.h"
 #include "atoll/http_routes.h"
-#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/http/outbox.h"
 #include "frontends/http/thread_context.h"

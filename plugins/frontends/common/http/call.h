@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/body_buffer.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_head.h"
 #include "frontends/common/request_charge.h"

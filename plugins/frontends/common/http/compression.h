@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
-#include "frontends/common/http/body_buffer.h"
+#include "frontends/common/body_buffer.h"
 #include "frontends/common/request_charge.h"
 
 namespace atl::frontends::http {

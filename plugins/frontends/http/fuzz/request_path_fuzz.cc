@@ -41,10 +41,10 @@ void check_head(const atl::frontends::http::RequestHead& head) {
 void check_body(RequestReader& reader) {
   if (reader.body().size() > kMostBodyBytes) std::abort();
   unsigned sum = 0;
-  for (size_t i = 0; i < reader.body().size() + atl::frontends::http::BodyBuffer::kPadding; ++i) {
+  for (size_t i = 0; i < reader.body().size() + atl::frontends::BodyBuffer::kPadding; ++i) {
     sum += reader.body().data()[i];
   }
-  atl::frontends::http::BodyBuffer plain;
+  atl::frontends::BodyBuffer plain;
   const bool unpacked = atl::frontends::http::decompress(reader.body().bytes(), kMostBodyBytes, &plain).ok();
   if (unpacked && plain.size() > kMostBodyBytes) std::abort();
 }

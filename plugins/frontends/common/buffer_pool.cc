@@ -1,0 +1,26 @@
+#include "frontends/common/buffer_pool.h"
+
+#include <utility>
+
+namespace atl::frontends {
+
+BodyBuffer BufferPool::take() noexcept {
+  if (kept_.empty()) return {};
+  BodyBuffer buffer = std::move(kept_.back());
+  kept_.pop_back();
+  kept_bytes_ -= buffer.capacity();
+  return buffer;
+}
+
+void BufferPool::give(BodyBuffer buffer) noexcept {
+  const size_t bytes = buffer.capacity();
+  if (bytes == 0 || bytes > kLargestKept || kept_.size() >= kMostKept ||
+      kept_bytes_ + bytes > kMostKeptBytes) {
+    return;
+  }
+  buffer.clear();
+  kept_bytes_ += bytes;
+  kept_.push_back(std::move(buffer));
+}
+
+}  // namespace atl::frontends

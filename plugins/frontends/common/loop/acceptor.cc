@@ -1,0 +1,69 @@
+#include "frontends/common/loop/acceptor.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace atl::frontends {
+namespace {
+
+/// How long the listener waits when the process has no descriptor left.
+constexpr int64_t kDescriptorPauseNs = 100 * kNsPerMs;
+/// Connections taken in one turn, so that those that are there have theirs.
+constexpr int kAtATime = 64;
+
+}  // namespace
+
+int Acceptor::accept_one(int listening) {
+  return accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+Status Acceptor::open(ListeningSocket socket) noexcept {
+  fd_ = socket.fd;
+  Status status = loop_.watch(fd_, EPOLLIN, *this);
+  watched_ = status.ok();
+  if (!status.ok()) close();
+  return status;
+}
+
+void Acceptor::close() noexcept {
+  Timer::unset();
+  if (fd_ < 0) return;
+  // Another instance may have a descriptor of the same socket, so closing this one would leave it watched.
+  if (std::exchange(watched_, false)) loop_.forget(fd_, *this);
+  ::close(std::exchange(fd_, -1));
+}
+
+void Acceptor::pause() noexcept {
+  if (fd_ >= 0 && std::exchange(watched_, false)) loop_.forget(fd_, *this);
+}
+
+void Acceptor::resume() noexcept {
+  if (fd_ < 0 || watched_) return;
+  watched_ = loop_.watch(fd_, EPOLLIN, *this).ok();
+  if (!watched_) loop_.set(*this, loop_.now_ns() + kDescriptorPauseNs);
+}
+
+void Acceptor::on_ready(uint32_t) noexcept {
+  for (int i = 0; i < kAtATime && watched_; ++i) {
+    const int fd = accept_(fd_);
+    if (fd >= 0) {
+      told_ = false;
+      take_(fd);
+      continue;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;
+    if (!std::exchange(told_, true)) {
+      log_.warning(who_, " can not take connections for now: ", std::strerror(errno));
+    }
+    pause();
+    loop_.set(*this, loop_.now_ns() + kDescriptorPauseNs);
+    return;
+  }
+}
+
+}  // namespace atl::frontends

@@ -1,0 +1,54 @@
+/// Taking connections on a loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "atoll/log.h"
+#include "atoll/status.h"
+#include "frontends/common/listening_socket.h"
+#include "frontends/common/loop/event_loop.h"
+
+namespace atl::frontends {
+
+/// Goes on when the process has descriptors again after it had none. All functions on the loop's thread, or
+/// before it runs.
+class Acceptor final : private Watcher, private Timer {
+ public:
+  /// \param who   for log lines: "gRPC"
+  /// \param take  gets each connection: a descriptor that does not block
+  Acceptor(EventLoop& loop, Log& log, std::string who, std::function<void(int fd)> take)
+      : loop_(loop), log_(log), who_(std::move(who)), take_(std::move(take)) {}
+  ~Acceptor() { close(); }
+
+  /// Takes connections from here on. The socket becomes this object's, also on failure.
+  Status open(ListeningSocket socket) noexcept;
+  /// Takes no more. May be called again.
+  void close() noexcept;
+  bool is_open() const noexcept { return fd_ >= 0; }
+
+  /// Accepting is held back until resume(): what comes waits in the socket's queue.
+  void pause() noexcept;
+  void resume() noexcept;
+
+  /// How a descriptor is got; for tests of what happens when there is none.
+  using AcceptFunction = int (*)(int listening);
+  void set_accept_function(AcceptFunction function) noexcept { accept_ = function; }
+
+ private:
+  void on_ready(uint32_t events) noexcept override;
+  void on_time() noexcept override { resume(); }
+  static int accept_one(int listening);
+
+  EventLoop& loop_;
+  Log& log_;
+  const std::string who_;
+  const std::function<void(int fd)> take_;
+  AcceptFunction accept_ = &accept_one;
+  int fd_ = -1;
+  bool watched_ = false;
+  bool told_ = false;  ///< that there are no descriptors
+};
+
+}  // namespace atl::frontends

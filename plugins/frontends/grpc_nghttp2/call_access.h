@@ -1,0 +1,37 @@
+/// Whether a call may be made.
+#pragma once
+
+#include "frontends/common/access_check.h"
+#include "frontends/common/post_list.h"
+#include "frontends/grpc_nghttp2/call_thread.h"
+#include "frontends/grpc_nghttp2/stream_metadata.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// Part of a call. [loop]
+class CallAccess {
+ public:
+  /// \param settled  if the call waits: posted to the loop when there is an answer
+  /// \returns true: there is an answer, or nobody to ask
+  bool ask(CallThread& thread, ApiCategory category, const CallStream& stream, Posted& settled) noexcept {
+    const AccessPoint& point = *thread.frontend.server.access;
+    if (!point.asks()) return true;
+    thread_ = &thread;
+    settled_ = &settled;
+    const StreamMetadata head(stream);
+    auto wake = [](void* self) noexcept {
+      auto* access = static_cast<CallAccess*>(self);
+      access->thread_->loop.post(*access->settled_);
+    };
+    return check_.ask(point, {category, api_category_name(category), CallProtocol::kGrpc, head}, wake, this);
+  }
+  /// As AccessCheck::take().
+  Status take(std::string_view* caller) noexcept { return check_.take(caller); }
+
+ private:
+  AccessCheck check_;
+  CallThread* thread_ = nullptr;
+  Posted* settled_ = nullptr;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

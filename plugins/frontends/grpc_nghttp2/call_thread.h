@@ -1,0 +1,36 @@
+/// What the calls of one thread share.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "frontends/common/grpc/call_context.h"
+#include "frontends/grpc_nghttp2/transport/worker.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+class InferCall;
+class InferStream;
+class StreamRequest;
+
+struct CallThread {
+  CallThread(GrpcCallContext& shared, Worker& worker) noexcept;
+  CallThread(const CallThread&) = delete;
+  CallThread& operator=(const CallThread&) = delete;
+  ~CallThread();
+
+  GrpcCallContext& frontend;
+  EventLoop& loop;
+  BufferPool& buffers;
+  std::vector<std::unique_ptr<InferCall>> idle_infer_calls;
+  std::vector<std::unique_ptr<StreamRequest>> idle_stream_requests;
+  std::set<std::shared_ptr<InferStream>> streams;  ///< those that are open
+  std::atomic<size_t> open_streams{0};             ///< how many; [any]
+
+  /// Ends every stream, as InferStream::shut_down().
+  void end_streams(const Status& status) noexcept;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

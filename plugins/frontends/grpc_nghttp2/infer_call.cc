@@ -1,0 +1,143 @@
+#include "frontends/grpc_nghttp2/infer_call.h"
+
+#include <utility>
+
+#include "frontends/common/error_map.h"
+#include "frontends/common/grpc/status_text.h"
+#include "frontends/grpc_nghttp2/response_encoding.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Calls that wait in a thread's pool at most; more in flight make more, which are freed afterwards.
+constexpr size_t kPooledCalls = 256;
+
+}  // namespace
+
+InferCall::InferCall(CallThread& thread) : V2UnaryCall(thread.frontend), thread_(thread) {}
+
+InferCall::~InferCall() = default;
+
+void InferCall::begin(CallThread& thread, CallStream& stream, Message message) {
+  std::unique_ptr<InferCall> call;
+  if (thread.idle_infer_calls.empty()) {
+    call = std::make_unique<InferCall>(thread);
+  } else {
+    call = std::move(thread.idle_infer_calls.back());
+    thread.idle_infer_calls.pop_back();
+  }
+  call.release()->run(stream, std::move(message));
+}
+
+void InferCall::run(CallStream& stream, Message message) {
+  InferContext::begin(kStreamPart | kAnswerPart);
+  stream.attach(*this);
+  stream_ = &stream;
+  metadata_.emplace(stream);
+  ticket_ = stream.take_ticket();
+  deadline_ns_ = stream.deadline_ns();
+  encoding_ = response_encoding(frontend_.settings.response_compression, stream);
+  received_.take(std::move(message));
+  wait_end_ns_ = frontend_.trace_time_ns();
+  if (wait_end_ns_ != 0) wait_start_ns_ = stream.began_ns();
+  stage_ = Stage::kSettle;
+  if (access_.ask(thread_, ApiCategory::kInference, stream, *this)) on_settled();
+}
+
+void InferCall::on_posted() noexcept {
+  if (is_waiting()) {
+    resume();
+    return;
+  }
+  switch (stage_) {
+    case Stage::kSettle:
+      return on_settled();
+    case Stage::kAnswer:
+      return send_answer();
+    case Stage::kRest:
+      return rest();
+  }
+}
+
+void InferCall::on_gone() noexcept {
+  stream_ = nullptr;
+  // The answer may come while this cancels; this stays, as its stream's part is open.
+  request.cancellation.cancel();
+  done(kStreamPart);
+}
+
+void InferCall::answer(Response& response) noexcept {
+  Status status =
+      write_response(response, [this](V2InferResponse& message) { return write(message, encoding_); });
+  drop_outputs(response);
+  if (!status.ok()) return answer_error(status);
+  code_ = 0;
+  deliver();
+}
+
+void InferCall::answer_error(const Status& status) noexcept {
+  free_tensors();
+  code_ = grpc_code(status.code());
+  text_ = shortened(client_text(status));
+  deliver();
+}
+
+void InferCall::deliver() noexcept {
+  stage_ = Stage::kAnswer;
+  if (thread_.loop.is_current()) {
+    send_answer();
+  } else {
+    thread_.loop.post(*this);
+  }
+}
+
+void InferCall::send_answer() noexcept {
+  CallStream* const stream = std::exchange(stream_, nullptr);
+  if (stream == nullptr) {
+    free_tensors();
+  } else if (code_ == 0) {
+    trace("GRPC_SEND_START");
+    stream->set_answer_encoding(encoding_);
+    stream->answer(*this);
+  } else {
+    trace("GRPC_SEND_START");
+    if (request.retry_after_ms != 0) {
+      for (const auto& [name, value] : retry_metadata(request.retry_after_ms))
+        stream->add_trailer(name, value);
+    }
+    stream->finish(code_, text_);
+    trace("GRPC_SEND_END");
+    done(kStreamPart);
+  }
+  done(kAnswerPart);
+}
+
+void InferCall::on_sent() noexcept {
+  trace("GRPC_SEND_END");
+  free_tensors();
+  done(kStreamPart);
+}
+
+void InferCall::recycle() noexcept {
+  received_.clear();
+  reset_request();
+  stage_ = Stage::kRest;
+  if (thread_.loop.is_current()) {
+    rest();
+  } else {
+    thread_.loop.post(*this);
+  }
+}
+
+void InferCall::rest() noexcept {
+  // The pass goes last: with it the instance may be stopped, and this thread with it.
+  Pass pass = std::move(pass_);
+  received_.give_back(thread_.buffers);
+  ticket_.release();
+  metadata_.reset();
+  text_.clear();
+  std::unique_ptr<InferCall> call(this);
+  if (thread_.idle_infer_calls.size() < kPooledCalls) thread_.idle_infer_calls.push_back(std::move(call));
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,146 @@
+/// One call of a method with one message and one answer, but for inference.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "atoll/gate.h"
+#include "atoll/open_parts.h"
+#include "frontends/common/error_map.h"
+#include "frontends/common/grpc/method_list.h"
+#include "frontends/common/grpc/status_text.h"
+#include "frontends/common/wire_messages.h"
+#include "frontends/grpc_nghttp2/call_access.h"
+#include "frontends/grpc_nghttp2/received_bytes.h"
+#include "frontends/grpc_nghttp2/transport/call_stream.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// Owns itself: it ends when it is answered and its stream needs it no more.
+template <class Request, class Response>
+class ManagementCall final : public Call, private Posted, private OutgoingMessage {
+ public:
+  using Listed = ListedMethod<Request, Response>;
+
+  static void begin(const Listed& method, CallThread& thread, CallStream& stream, Message message) {
+    (new ManagementCall(method, thread))->run(stream, std::move(message));
+  }
+
+  // --- Call ---
+  void on_gone() noexcept override {
+    stream_ = nullptr;
+    done(kStreamPart);
+  }
+
+ private:
+  enum Part : uint32_t { kStreamPart = 1, kAnswerPart = 2 };
+
+  ManagementCall(const Listed& method, CallThread& thread)
+      : method_(method), thread_(thread), parts_(kStreamPart | kAnswerPart) {
+    if (Listed::kBringsFiles) charge_.set_source(*thread.frontend.server.request_memory);
+  }
+  virtual ~ManagementCall() = default;
+
+  void run(CallStream& stream, Message message) {
+    stream.attach(*this);
+    stream_ = &stream;
+    ticket_ = stream.take_ticket();
+    message_ = std::move(message);
+    if (access_.ask(thread_, method_.category, stream, *this)) settle();
+  }
+  void on_posted() noexcept override {
+    if (answered_) {
+      send_answer();
+    } else {
+      settle();
+    }
+  }
+
+  /// It is known whether the call may be made.
+  void settle() noexcept {
+    if (Status status = prepare(); !status.ok()) return finish(std::move(status));
+    method_.handle(thread_.frontend.server, request_, &response_,
+                   [this](Status status) { finish(std::move(status)); });
+  }
+  Status prepare() noexcept {
+    GrpcCallContext& frontend = thread_.frontend;
+    std::string_view caller;
+    ATOLL_RETURN_IF_ERROR(access_.take(&caller));
+    if (method_.holds_pass) {
+      pass_ = frontend.calls.enter();
+      if (!pass_) return unavailable(messages::kGrpcShuttingDown);
+    }
+    const uint64_t max_bytes = method_.max_bytes(static_cast<uint64_t>(frontend.settings.max_message_bytes));
+    ATOLL_RETURN_IF_ERROR(charge_.add(message_.bytes.size()));
+    ATOLL_RETURN_IF_ERROR(open_message(&message_, max_bytes, nullptr, &charge_));
+    if (message_.bytes.size() > max_bytes) {
+      return make_status(Code::kResourceExhausted, "Received message larger than max (",
+                         message_.bytes.size(), " vs. ", max_bytes, ")");
+    }
+    ATOLL_RETURN_IF_ERROR(charge_.add(message_.bytes.size()));  // the same again as objects
+    if (!request_.ParseFromArray(message_.bytes.data(), static_cast<int>(message_.bytes.size()))) {
+      return internal_error("the request is not a valid ", Request::descriptor()->full_name(), " message");
+    }
+    return {};
+  }
+
+  /// [any]
+  void finish(Status status) noexcept {
+    if (status.ok()) status = write();
+    status_ = std::move(status);
+    answered_ = true;
+    if (thread_.loop.is_current()) {
+      send_answer();
+    } else {
+      thread_.loop.post(*this);
+    }
+  }
+  Status write() noexcept {
+    const size_t bytes = response_.ByteSizeLong();
+    uint8_t* const to = bytes > std::numeric_limits<int32_t>::max() ? nullptr : OutgoingMessage::begin(bytes);
+    if (to == nullptr) return internal_error("the answer is too large to be sent");
+    response_.SerializeWithCachedSizesToArray(to);
+    add({to, bytes});
+    end();
+    return {};
+  }
+
+  void send_answer() noexcept {
+    CallStream* const stream = std::exchange(stream_, nullptr);
+    if (stream != nullptr && status_.ok()) {
+      stream->answer(*this);
+    } else if (stream != nullptr) {
+      stream->finish(grpc_code(status_.code()), shortened(client_text(status_)));
+      done(kStreamPart);
+    }
+    done(kAnswerPart);
+  }
+  void on_sent() noexcept override { done(kStreamPart); }
+
+  void done(Part part) noexcept {
+    if (!parts_.done(part)) return;
+    // The pass goes last: with it the instance may be stopped, and this thread with it.
+    Pass pass = std::move(pass_);
+    if (message_.buffer.capacity() != 0) thread_.buffers.give(std::move(message_.buffer));
+    delete this;
+  }
+
+  const Listed& method_;
+  CallThread& thread_;
+  OpenParts parts_;
+  CallStream* stream_ = nullptr;  ///< null: the client has gone, or has its answer
+  CallAccess access_;
+  CallTicket ticket_;
+  Message message_;
+  Request request_;
+  Response response_;
+  Pass pass_;
+  RequestCharge charge_;  ///< ends before the pass
+  Status status_;
+  bool answered_ = false;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

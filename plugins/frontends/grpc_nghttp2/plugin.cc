@@ -1,0 +1,21 @@
+#include "atoll/plugin.h"
+
+#include "atoll/access.h"
+#include "atoll/model_demand.h"
+#include "frontends/grpc_nghttp2/frontend.h"
+#include "frontends/grpc_nghttp2/option_table.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+ATOLL_PLUGIN(Nghttp2Frontend,
+             {.name = "frontends/grpc_nghttp2",
+              .version = "0.1.0",
+              .license = "Apache-2.0",
+              .help = "Serves the KServe V2 protocol over gRPC, with nghttp2 in place of the gRPC library.",
+              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
+                        optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
+                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
+                        many<Memory>()},
+              .options = kOptions});
+
+}  // namespace atl::frontends::grpc_nghttp2

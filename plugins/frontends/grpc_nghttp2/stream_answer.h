@@ -1,0 +1,41 @@
+/// One message of a ModelStreamInfer call on its way to the client.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "frontends/grpc_nghttp2/tensor_message.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+class InferStream;
+
+/// Made by whoever has the answer; freed when it is written or dropped.
+class StreamAnswer final : public TensorMessage {
+ public:
+  virtual ~StreamAnswer() = default;
+
+  InferStream* stream = nullptr;  ///< told when it is written; it is there till then
+
+ private:
+  void on_sent() noexcept override;
+};
+
+/// As StreamRules keeps answers.
+class StreamMessage {
+ public:
+  StreamAnswer& make() {
+    answer_ = std::make_unique<StreamAnswer>();
+    return *answer_;
+  }
+  StreamAnswer& answer() noexcept { return *answer_; }
+  uint64_t Length() const noexcept { return answer_ == nullptr ? 0 : answer_->total_bytes(); }
+  void Swap(StreamMessage* other) noexcept { answer_.swap(other->answer_); }
+  void Clear() noexcept { answer_.reset(); }
+
+ private:
+  std::unique_ptr<StreamAnswer> answer_;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

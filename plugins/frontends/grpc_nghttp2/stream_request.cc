@@ -1,0 +1,67 @@
+#include "frontends/grpc_nghttp2/stream_request.h"
+
+#include <utility>
+
+#include "frontends/grpc_nghttp2/infer_stream.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Requests that wait in a thread's pool at most.
+constexpr size_t kPooledRequests = 256;
+
+}  // namespace
+
+StreamRequest& StreamRequest::start(CallThread& thread, Stream& stream, Message message,
+                                    int64_t read_start_ns, int64_t read_end_ns) {
+  std::unique_ptr<StreamRequest> request;
+  if (thread.idle_stream_requests.empty()) {
+    request = std::make_unique<StreamRequest>(thread);
+  } else {
+    request = std::move(thread.idle_stream_requests.back());
+    thread.idle_stream_requests.pop_back();
+  }
+  const uint64_t bytes = message.bytes.size();
+  request->received_.take(std::move(message));
+  request->V2StreamRequest::start(stream, bytes, request->received_.uncounted_bytes(), read_start_ns,
+                                  read_end_ns);
+  return *request.release();
+}
+
+Status StreamRequest::write_message(V2StreamMessage& from, StreamMessage* message) noexcept {
+  return message->make().write(from, static_cast<InferStream&>(*stream_).encoding());
+}
+
+void StreamRequest::on_posted() noexcept {
+  if (is_waiting()) {
+    go_on();
+  } else {
+    rest();
+  }
+}
+
+void StreamRequest::recycle() noexcept {
+  received_.clear();
+  reset_request();
+  if (thread_.loop.is_current()) {
+    rest();
+  } else {
+    thread_.loop.post(*this);
+  }
+}
+
+void StreamRequest::rest() noexcept {
+  // The pass goes last: with it the instance may be stopped, and this thread with it.
+  Pass pass = std::move(pass_);
+  Stream* stream = std::exchange(stream_, nullptr);
+  const uint64_t received_bytes = place.received_bytes;
+  place = {};
+  received_.give_back(thread_.buffers);
+  std::unique_ptr<StreamRequest> self(this);
+  if (thread_.idle_stream_requests.size() < kPooledRequests) {
+    thread_.idle_stream_requests.push_back(std::move(self));
+  }
+  stream->gone(received_bytes);
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

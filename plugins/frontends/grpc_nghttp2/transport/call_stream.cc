@@ -1,0 +1,438 @@
+#include "frontends/grpc_nghttp2/transport/call_stream.h"
+
+#include <cstring>
+#include <limits>
+
+#include "frontends/common/error_map.h"
+#include "frontends/grpc_nghttp2/transport/header_codec.h"
+#include "frontends/grpc_nghttp2/transport/session.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+constexpr int kUnknown = 2;
+constexpr int kDeadlineExceeded = 4;
+constexpr int kResourceExhausted = 8;
+constexpr int kUnimplemented = 12;
+constexpr int kInternal = 13;
+
+/// HTTP/2 counts so much for a field beside its name and value.
+constexpr size_t kFieldBytes = 32;
+/// A list that is so many times too long ends the connection.
+constexpr uint64_t kMuchTooLong = 4;
+
+nghttp2_nv field(std::string_view name, std::string_view value, uint8_t flags) noexcept {
+  auto* name_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data()));
+  auto* value_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data()));
+  return {name_bytes, value_bytes, name.size(), value.size(), flags};
+}
+/// Both are literals.
+nghttp2_nv constant(std::string_view name, std::string_view value) noexcept {
+  return field(name, value, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+}
+
+const nghttp2_nv kStatus = constant(":status", "200");
+const nghttp2_nv kContentType = constant("content-type", "application/grpc");
+const nghttp2_nv kAcceptEncoding = constant("grpc-accept-encoding", "identity, deflate, gzip");
+const nghttp2_nv kGzip = constant("grpc-encoding", "gzip");
+const nghttp2_nv kDeflate = constant("grpc-encoding", "deflate");
+
+std::string_view code_text(int code) noexcept {
+  constexpr std::string_view kTexts[] = {"0", "1",  "2",  "3",  "4",  "5",  "6",  "7", "8",
+                                         "9", "10", "11", "12", "13", "14", "15", "16"};
+  return kTexts[code >= 0 && code <= 16 ? code : kUnknown];
+}
+
+/// 0: none that is known.
+uint32_t encoding_bit(std::string_view name) noexcept {
+  if (name == "identity") return static_cast<uint32_t>(MessageEncoding::kIdentity);
+  if (name == "gzip") return static_cast<uint32_t>(MessageEncoding::kGzip);
+  return name == "deflate" ? static_cast<uint32_t>(MessageEncoding::kDeflate) : 0;
+}
+
+/// Calls `use` with each part of a list that commas separate, without blanks.
+template <class Use>
+void for_each_part(std::string_view list, Use use) {
+  while (!list.empty()) {
+    const size_t comma = list.find(',');
+    std::string_view part = list.substr(0, comma);
+    list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    use(part);
+  }
+}
+
+ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, uint32_t* flags,
+                         nghttp2_data_source* source, void*) {
+  return static_cast<CallStream*>(source->ptr)->read_data(to, length, flags);
+}
+
+}  // namespace
+
+std::string CallStream::peer() const { return session_->owner().peer(); }
+EventLoop& CallStream::loop() noexcept { return session_->context().loop; }
+BufferPool& CallStream::buffers() noexcept { return session_->context().buffers; }
+
+void CallStream::start(Session& session, int32_t id) noexcept {
+  session_ = &session;
+  id_ = id;
+}
+
+// --- headers ---
+
+bool CallStream::on_header(std::string_view name, std::string_view value) noexcept {
+  const SessionSettings& settings = session_->context().settings;
+  list_bytes_ += name.size() + value.size() + kFieldBytes;
+  if (list_bytes_ > settings.max_metadata_bytes || ++list_count_ > settings.max_metadata_fields) {
+    refuse_header(kResourceExhausted, "received initial metadata size exceeds limit");
+    return list_bytes_ <= kMuchTooLong * settings.max_metadata_bytes;
+  }
+  if (name.starts_with(':')) {
+    read_pseudo_header(name, value);
+  } else if (name == "te") {
+    has_te_ = true;  // nghttp2 has seen to its value
+  } else if (name != "content-type" && !(name.starts_with("grpc-") && read_grpc_header(name, value))) {
+    add_metadata(name, value);
+  }
+  return true;
+}
+
+void CallStream::read_pseudo_header(std::string_view name, std::string_view value) noexcept {
+  if (name == ":path") {
+    method_ = session_->context().methods.find(value);
+  } else if (name == ":method") {
+    is_post_ = value == "POST";
+  }
+}
+
+bool CallStream::read_grpc_header(std::string_view name, std::string_view value) noexcept {
+  if (name == "grpc-timeout") {
+    timeout_ns_ = parse_timeout_ns(value).value_or(-1);
+  } else if (name == "grpc-encoding") {
+    const uint32_t bit = encoding_bit(value);
+    if (bit == 0) {
+      refuse_header(kUnimplemented,
+                    cat("grpc-encoding '", value, "' is not supported, expected identity, deflate or gzip"));
+    } else {
+      encoding_ = static_cast<MessageEncoding>(bit);
+      has_encoding_ = encoding_ != MessageEncoding::kIdentity;
+    }
+  } else if (name == "grpc-accept-encoding") {
+    for_each_part(value, [this](std::string_view part) { accepted_ |= encoding_bit(part); });
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void CallStream::add_metadata(std::string_view name, std::string_view value) {
+  if (!name.ends_with("-bin")) return metadata_.add(name, value);
+  for_each_part(value, [this, name](std::string_view part) {
+    const std::optional<std::string> bytes = decode_base64(part);
+    if (bytes) return metadata_.add(name, *bytes);
+    refuse_header(kInternal, cat("Error parsing '", name, "' metadata: illegal base64 encoding"));
+  });
+}
+
+void CallStream::refuse_header(int code, std::string text) noexcept {
+  if (refusal_code_ != 0) return;
+  refusal_code_ = code;
+  refusal_ = std::move(text);
+}
+
+bool CallStream::is_refused() noexcept {
+  if (refusal_code_ == 0 && !is_post_) refuse_header(kUnknown, "Bad method header");
+  if (refusal_code_ == 0 && !has_te_) refuse_header(kUnknown, "Missing :te header");
+  if (refusal_code_ == 0 && method_ == nullptr) refuse_header(kUnimplemented, {});
+  if (refusal_code_ == 0 && timeout_ns_ == 0) refuse_header(kDeadlineExceeded, "Deadline Exceeded");
+  return refusal_code_ != 0;
+}
+
+void CallStream::on_headers() noexcept {
+  began_ns_ = loop().now_ns();
+  if (is_refused()) return finish(refusal_code_, refusal_);
+  if (timeout_ns_ > 0 && timeout_ns_ < std::numeric_limits<int64_t>::max() - began_ns_) {
+    deadline_ns_ = began_ns_ + timeout_ns_;
+    loop().set(*this, deadline_ns_);
+  }
+  ticket_ = session_->ticket();
+  if (method_->reads_several) begin_method({});
+}
+
+void CallStream::begin_method(Message message) noexcept {
+  begun_ = true;
+  session_->count_begun();
+  method_->begin(*this, std::move(message));
+}
+
+void CallStream::on_time() noexcept {
+  if (ended_) return;
+  let_call_go();
+  drop_messages();
+  finish(kDeadlineExceeded, "Deadline Exceeded");
+}
+
+// --- messages in ---
+
+void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
+  nghttp2_session* const raw = session_->raw();
+  nghttp2_session_consume_connection(raw, bytes.size());
+  if (ended_ || method_ == nullptr || (begun_ && !method_->reads_several)) {
+    nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
+    return;
+  }
+  if (method_->reads_several) return read_messages(bytes, chunk);
+  nghttp2_session_consume_stream(raw, id_, bytes.size());
+  Message message;
+  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets};
+  Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+  if (!whole.ok()) return fail(whole.status());
+  if (whole.value()) begin_method(std::move(message));
+}
+
+void CallStream::on_remote_end() noexcept {
+  remote_ended_ = true;
+  if (ended_ || method_ == nullptr) return;
+  if (method_->reads_several) return read_messages({}, nullptr);
+  if (!begun_) finish(kInternal, "Unable to parse request");
+}
+
+void CallStream::read_next() noexcept {
+  wants_next_ = true;
+  if (!is_reading_) read_messages({}, nullptr);
+}
+
+void CallStream::read_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
+  if (is_reading_ || ended_) return;
+  is_reading_ = true;
+  // What came before goes first.
+  if (unread_.size() > unread_at_) {
+    const std::span<const uint8_t> before = unread_.bytes().subspan(unread_at_);
+    const std::span<const uint8_t> left = take_messages(before, nullptr);
+    unread_at_ += before.size() - left.size();
+    if (unread_at_ == unread_.size()) {
+      unread_.clear();
+      unread_at_ = 0;
+      unread_charge_.release();
+    }
+  }
+  if (unread_.size() == 0) bytes = take_messages(bytes, chunk);
+  if (!bytes.empty()) keep_unread(bytes);
+  is_reading_ = false;
+  // A message that the end of the stream has cut is none.
+  if (remote_ended_ && wants_next_ && !ended_ && call_ != nullptr) {
+    wants_next_ = false;
+    call_->on_half_close();
+  }
+}
+
+std::span<const uint8_t> CallStream::take_messages(std::span<const uint8_t> bytes,
+                                                   const ChunkRef& chunk) noexcept {
+  const size_t before = bytes.size();
+  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets, true};
+  while (wants_next_ && !ended_ && call_ != nullptr && !bytes.empty()) {
+    Message message;
+    Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+    if (!whole.ok()) {
+      let_call_go();
+      fail(whole.status());
+      break;
+    }
+    if (!whole.value()) break;
+    wants_next_ = false;
+    call_->on_message(std::move(message));
+  }
+  nghttp2_session_consume_stream(session_->raw(), id_, before - bytes.size());
+  if (before != bytes.size()) session_->output();  // perhaps the client may send more
+  return bytes;
+}
+
+void CallStream::keep_unread(std::span<const uint8_t> bytes) noexcept {
+  if (ended_) return;
+  const RequestBudgets* budgets = session_->context().budgets;
+  if (budgets != nullptr) unread_charge_.set_source(*budgets);
+  Status charged = unread_charge_.cover(unread_.size() + bytes.size());
+  if (charged.ok() && !unread_.append(bytes.data(), bytes.size())) {
+    charged = make_status(Code::kResourceExhausted, "no memory for what has come");
+  }
+  if (charged.ok()) return;
+  let_call_go();
+  fail(charged);
+}
+
+// --- the answer ---
+
+void CallStream::fail(const Status& status) noexcept { finish(grpc_code(status.code()), status.message()); }
+
+void CallStream::answer(OutgoingMessage& message) noexcept {
+  call_ = nullptr;
+  ended_ = true;
+  Timer::unset();
+  queue(message);
+  submit();
+}
+
+void CallStream::send(OutgoingMessage& message) noexcept {
+  queue(message);
+  submit();
+}
+
+void CallStream::add_trailer(std::string_view name, std::string_view value) {
+  trailers_.emplace_back(name, value);
+}
+
+void CallStream::finish(int code, std::string_view text) noexcept {
+  if (ended_) return;
+  call_ = nullptr;
+  ended_ = true;
+  Timer::unset();
+  reader_.reset(buffers());
+  code_ = code;
+  text_ = percent_encoded(text);
+  if (!submitted_ && first_ == nullptr) {
+    submit_headers_only();
+  } else {
+    submit();
+  }
+}
+
+void CallStream::queue(OutgoingMessage& message) noexcept {
+  message.hold();
+  message.next = nullptr;
+  if (first_ == nullptr) {
+    first_ = &message;
+    cursor_.start(message);
+  } else {
+    last_->next = &message;
+  }
+  last_ = &message;
+}
+
+void CallStream::pop_message() noexcept {
+  OutgoingMessage* done = std::exchange(first_, first_->next);
+  dropped_ = false;
+  if (first_ != nullptr) cursor_.start(*first_);
+  done->let_go();
+}
+
+void CallStream::drop_messages() noexcept {
+  if (!frame_pending_) {
+    while (first_ != nullptr) pop_message();
+    return;
+  }
+  // A frame that has begun is to be finished.
+  dropped_ = true;
+  OutgoingMessage* message = std::exchange(first_->next, nullptr);
+  last_ = first_;
+  while (message != nullptr) std::exchange(message, message->next)->let_go();
+}
+
+void CallStream::submit() noexcept {
+  session_->output();
+  if (submitted_) {
+    if (std::exchange(deferred_, false)) nghttp2_session_resume_data(session_->raw(), id_);
+    return;
+  }
+  submitted_ = true;
+  nghttp2_data_provider data{};
+  data.source.ptr = this;
+  data.read_callback = &read_stream_data;
+  const bool is_plain = answer_encoding_ == MessageEncoding::kIdentity;
+  const nghttp2_nv fields[] = {kStatus, kContentType, kAcceptEncoding,
+                               answer_encoding_ == MessageEncoding::kGzip ? kGzip : kDeflate};
+  nghttp2_submit_response(session_->raw(), id_, fields, std::size(fields) - (is_plain ? 1 : 0), &data);
+}
+
+void CallStream::submit_headers_only() noexcept {
+  submitted_ = true;
+  session_->output();
+  std::vector<nghttp2_nv> fields = {kStatus, kContentType};
+  if (refusal_code_ == kUnimplemented) fields.push_back(kAcceptEncoding);
+  fields.push_back(constant("grpc-status", code_text(code_)));
+  if (!text_.empty()) {
+    fields.push_back(field("grpc-message", text_, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX));
+  }
+  for (const auto& [name, value] : trailers_) fields.push_back(field(name, value, NGHTTP2_NV_FLAG_NONE));
+  nghttp2_submit_response(session_->raw(), id_, fields.data(), fields.size(), nullptr);
+}
+
+void CallStream::submit_trailers() noexcept {
+  if (text_.empty() && trailers_.empty()) {
+    const nghttp2_nv status = constant("grpc-status", code_text(code_));
+    nghttp2_submit_trailer(session_->raw(), id_, &status, 1);
+    return;
+  }
+  std::vector<nghttp2_nv> fields = {constant("grpc-status", code_text(code_))};
+  if (!text_.empty()) {
+    fields.push_back(field("grpc-message", text_, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX));
+  }
+  for (const auto& [name, value] : trailers_) fields.push_back(field(name, value, NGHTTP2_NV_FLAG_NONE));
+  nghttp2_submit_trailer(session_->raw(), id_, fields.data(), fields.size());
+}
+
+ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
+  size_t filled = 0;
+  while (first_ != nullptr && filled < length) {
+    if (!first_->is_copied()) {
+      if (filled != 0) return static_cast<ssize_t>(filled);  // the next frame is its own
+      filled = static_cast<size_t>(std::min<uint64_t>(length, cursor_.left()));
+      *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+      frame_pending_ = true;
+      if (filled < cursor_.left() || first_->next != nullptr || !ended_) return static_cast<ssize_t>(filled);
+      break;
+    }
+    const std::span<const uint8_t> bytes = cursor_.take(length - filled);
+    std::memcpy(to + filled, bytes.data(), bytes.size());
+    filled += bytes.size();
+    if (cursor_.left() == 0) pop_message();
+  }
+  const bool is_last = first_ == nullptr || (*flags & NGHTTP2_DATA_FLAG_NO_COPY) != 0;
+  if (is_last && ended_) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    // Submitted anywhere else they could overtake the data.
+    submit_trailers();
+  } else if (filled == 0) {
+    deferred_ = true;
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  return static_cast<ssize_t>(filled);
+}
+
+// --- the end ---
+
+void CallStream::let_call_go() noexcept {
+  if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
+}
+
+void CallStream::on_closed() noexcept {
+  ended_ = true;
+  let_call_go();
+  frame_pending_ = false;  // without a stream it is not finished
+  drop_messages();
+  Timer::unset();
+  reader_.reset(buffers());
+  if (unread_.capacity() != 0) buffers().give(std::exchange(unread_, BodyBuffer()));
+  unread_at_ = 0;
+  unread_charge_.release();
+  ticket_.release();
+  metadata_.clear();
+  list_bytes_ = 0;
+  list_count_ = 0;
+  method_ = nullptr;
+  is_post_ = has_te_ = begun_ = remote_ended_ = has_encoding_ = false;
+  encoding_ = MessageEncoding::kIdentity;
+  accepted_ = static_cast<uint32_t>(MessageEncoding::kIdentity);
+  answer_encoding_ = MessageEncoding::kIdentity;
+  deadline_ns_ = 0;
+  timeout_ns_ = -1;
+  refusal_code_ = 0;
+  refusal_.clear();
+  wants_next_ = is_reading_ = false;
+  submitted_ = deferred_ = dropped_ = ended_ = false;
+  code_ = 0;
+  text_.clear();
+  trailers_.clear();
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,201 @@
+/// One gRPC call on one connection: what came with it, and the way back.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/status.h"
+#include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/call.h"
+#include "frontends/grpc_nghttp2/transport/header_list.h"
+#include "frontends/grpc_nghttp2/transport/message_reader.h"
+#include "frontends/grpc_nghttp2/transport/outgoing_message.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+class Session;
+
+/// How messages are compressed; bits, for sets of them.
+enum class MessageEncoding : uint32_t { kIdentity = 1, kDeflate = 2, kGzip = 4 };
+
+/// Calls of one connection whose work is not done, those included that their client has reset: resetting them
+/// brings no room for others. Of the connection's thread.
+class RunningCalls : public boost::intrusive_ref_counter<RunningCalls, boost::thread_unsafe_counter> {
+ public:
+  uint32_t count = 0;
+};
+/// One of them.
+class CallTicket {
+ public:
+  CallTicket() noexcept = default;
+  explicit CallTicket(boost::intrusive_ptr<RunningCalls> calls) noexcept : calls_(std::move(calls)) {
+    ++calls_->count;
+  }
+  CallTicket(CallTicket&&) noexcept = default;
+  CallTicket& operator=(CallTicket&& other) noexcept {
+    release();
+    calls_ = std::move(other.calls_);
+    return *this;
+  }
+  ~CallTicket() { release(); }
+  void release() noexcept {
+    if (calls_ != nullptr) --calls_->count;
+    calls_.reset();
+  }
+
+ private:
+  boost::intrusive_ptr<RunningCalls> calls_;
+};
+
+/// Everything runs on the connection's thread. A call answers once: with answer(), or with any number of send()
+/// and finish(). After that, or after Call::on_gone(), it uses this no more.
+class CallStream final
+    : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
+      private Timer {
+ public:
+  CallStream() noexcept = default;
+  CallStream(const CallStream&) = delete;
+  CallStream& operator=(const CallStream&) = delete;
+  virtual ~CallStream() = default;
+
+  // --- what came ---
+  /// All but what is the transport's own (pseudo headers, te, content-type, grpc-...). Binary values are decoded.
+  const HeaderList& metadata() const noexcept { return metadata_; }
+  MessageEncoding encoding() const noexcept { return encoding_; }
+  bool client_accepts(MessageEncoding encoding) const noexcept {
+    return (accepted_ & static_cast<uint32_t>(encoding)) != 0;
+  }
+  /// On the loop's clock; 0: none. When it has passed, the transport answers.
+  int64_t deadline_ns() const noexcept { return deadline_ns_; }
+  /// When the headers had come.
+  int64_t began_ns() const noexcept { return began_ns_; }
+  /// "ipv4:192.0.2.1:50000"
+  std::string peer() const;
+  EventLoop& loop() noexcept;
+  /// Where the memory of a message goes back to, and comes from.
+  BufferPool& buffers() noexcept;
+  /// To be held as long as the call takes memory or time.
+  CallTicket take_ticket() noexcept { return std::move(ticket_); }
+
+  // --- the call ---
+  /// Who is told of what happens. Before begin() returns, unless the stream is ended there.
+  void attach(Call& call) noexcept { call_ = &call; }
+  /// The next message is wanted, or to know that none comes. It may be told before this returns.
+  void read_next() noexcept;
+  /// Whether messages are being given to the call: the one that read_next() asks for then comes after that.
+  bool is_reading() const noexcept { return is_reading_; }
+  /// How messages of the answer may be compressed. Before the first one.
+  void set_answer_encoding(MessageEncoding encoding) noexcept { answer_encoding_ = encoding; }
+  /// The one message, and OK.
+  void answer(OutgoingMessage& message) noexcept;
+  /// One message of several.
+  void send(OutgoingMessage& message) noexcept;
+  /// Before finish(). \param name  in lower case
+  void add_trailer(std::string_view name, std::string_view value);
+  /// What was sent goes first. \param code  of gRPC \param text  as it is; it becomes percent codes here
+  void finish(int code, std::string_view text) noexcept;
+
+  // --- the session ---
+  void start(Session& session, int32_t id) noexcept;
+  int32_t id() const noexcept { return id_; }
+  /// False: the list is so much too long that the connection is to end.
+  bool on_header(std::string_view name, std::string_view value) noexcept;
+  /// The headers are complete.
+  void on_headers() noexcept;
+  void on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  void on_remote_end() noexcept;
+  bool remote_ended() const noexcept { return remote_ended_; }
+  bool is_answered() const noexcept { return ended_; }
+  /// A frame's data. \returns as nghttp2's callback
+  ssize_t read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept;
+  /// The data of a frame that was not copied: takes it from the message.
+  template <class Take>
+  void take_data(size_t length, Take take) {
+    while (length != 0) {
+      const std::span<const uint8_t> bytes = cursor_.take(length);
+      length -= bytes.size();
+      take(*first_, bytes);
+    }
+    frame_pending_ = false;
+    if (cursor_.left() == 0 || dropped_) pop_message();
+  }
+  bool sends_large() const noexcept { return first_ != nullptr && !first_->is_copied(); }
+  /// The stream is no more. Ready for the next one then.
+  void on_closed() noexcept;
+
+ private:
+  void on_time() noexcept override;
+  void read_pseudo_header(std::string_view name, std::string_view value) noexcept;
+  bool read_grpc_header(std::string_view name, std::string_view value) noexcept;
+  void add_metadata(std::string_view name, std::string_view value);
+  void refuse_header(int code, std::string text) noexcept;
+  /// Why the headers alone end the call.
+  bool is_refused() noexcept;
+  void begin_method(Message message) noexcept;
+  void read_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// \returns what is left because no message is wanted now
+  std::span<const uint8_t> take_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  void keep_unread(std::span<const uint8_t> bytes) noexcept;
+  void fail(const Status& status) noexcept;
+  void queue(OutgoingMessage& message) noexcept;
+  void pop_message() noexcept;
+  void submit() noexcept;
+  void submit_headers_only() noexcept;
+  void submit_trailers() noexcept;
+  void drop_messages() noexcept;
+  void let_call_go() noexcept;
+
+  Session* session_ = nullptr;
+  int32_t id_ = 0;
+  Call* call_ = nullptr;
+  Method* method_ = nullptr;
+  CallTicket ticket_;
+
+  // The request.
+  HeaderList metadata_;
+  uint64_t list_bytes_ = 0;
+  uint32_t list_count_ = 0;
+  bool is_post_ = false;
+  bool has_te_ = false;
+  bool begun_ = false;  ///< the method was told
+  bool remote_ended_ = false;
+  MessageEncoding encoding_ = MessageEncoding::kIdentity;
+  bool has_encoding_ = false;
+  uint32_t accepted_ = static_cast<uint32_t>(MessageEncoding::kIdentity);
+  int64_t deadline_ns_ = 0;
+  int64_t timeout_ns_ = -1;
+  int64_t began_ns_ = 0;
+  int refusal_code_ = 0;  ///< of the headers; 0: none
+  std::string refusal_;
+  MessageReader reader_;
+
+  // Of methods with several messages.
+  bool wants_next_ = false;
+  bool is_reading_ = false;
+  BodyBuffer unread_;
+  size_t unread_at_ = 0;
+  RequestCharge unread_charge_;
+
+  // The answer.
+  OutgoingMessage* first_ = nullptr;
+  OutgoingMessage* last_ = nullptr;
+  MessageCursor cursor_;  ///< in the first one
+  MessageEncoding answer_encoding_ = MessageEncoding::kIdentity;
+  bool submitted_ = false;
+  bool deferred_ = false;
+  bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet
+  bool dropped_ = false;        ///< the first message, behind that frame
+  bool ended_ = false;          ///< by the call or for it: nothing is added any more
+  int code_ = 0;
+  std::string text_;
+  std::vector<std::pair<std::string, std::string>> trailers_;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

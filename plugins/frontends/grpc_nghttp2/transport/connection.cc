@@ -1,0 +1,196 @@
+#include "frontends/grpc_nghttp2/transport/connection.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <iterator>
+#include <utility>
+
+#include "atoll/status.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Pieces that one call of the system writes.
+constexpr size_t kMostPieces = 64;
+/// Reads of one connection before others have their turn.
+constexpr int kReadsATurn = 4;
+
+std::string address_text(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+    return cat("ipv4:", text, ":", ntohs(v4.sin_port));
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+    return cat("ipv6:[", text, "]:", ntohs(v6.sin6_port));
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
+                       const ConnectionSettings& settings, ConnectionHome& home) noexcept
+    : loop_(context.loop),
+      receive_(receive),
+      settings_(settings),
+      home_(home),
+      fd_(fd),
+      session_(context, *this) {}
+
+Connection::~Connection() {
+  loop_.forget(fd_, *this);
+  ::close(fd_);
+}
+
+std::string Connection::peer() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "unknown";
+  return address_text(address);
+}
+
+void Connection::start() noexcept {
+  if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();
+  watch_headers();
+  last_read_ns_ = loop_.now_ns();
+  loop_.set(quiet_, last_read_ns_ + settings_.keepalive_time_ns);
+  if (settings_.max_age_ns != 0) {
+    // Clients that came together do not leave together: a tenth more or less, by what differs between them.
+    const int64_t spread = settings_.max_age_ns / 10;
+    const int64_t part = static_cast<int64_t>(reinterpret_cast<uintptr_t>(this) / 64 % 201) - 100;
+    loop_.set(age_, last_read_ns_ + settings_.max_age_ns + spread * part / 100);
+  }
+}
+
+void Connection::close() noexcept { home_.on_closed(*this); }
+
+void Connection::shut_down() noexcept {
+  session_.finish_going();
+  (void)write();
+  close();
+}
+
+void Connection::go_away() noexcept {
+  session_.go_away();
+  loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
+}
+
+void Connection::on_limit(const Limit& limit) noexcept {
+  if (&limit == &going_) return session_.finish_going();
+  if (&limit == &quiet_) return on_quiet();
+  if (&limit == &age_) return on_age();
+  close();
+}
+
+void Connection::on_quiet() noexcept {
+  const int64_t now = loop_.now_ns();
+  const int64_t due = last_read_ns_ + settings_.keepalive_time_ns;
+  if (now < due) {
+    pinged_ = false;
+    return loop_.set(quiet_, due);
+  }
+  if (pinged_) return close();
+  if (session_.open_streams() == 0 && !settings_.keepalive_without_calls) {
+    return loop_.set(quiet_, now + settings_.keepalive_time_ns);
+  }
+  pinged_ = true;
+  session_.ping();
+  loop_.set(quiet_, now + settings_.keepalive_timeout_ns);
+}
+
+void Connection::on_age() noexcept {
+  if (std::exchange(is_old_, true)) return shut_down();
+  go_away();
+  if (settings_.max_age_grace_ns != 0) loop_.set(age_, loop_.now_ns() + settings_.max_age_grace_ns);
+}
+
+void Connection::on_ready(uint32_t events) noexcept {
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && !read()) return close();
+  if ((events & EPOLLOUT) != 0) loop_.at_turn_end(*this);
+}
+
+bool Connection::read() noexcept {
+  for (int i = 0; i < kReadsATurn; ++i) {
+    const std::span<uint8_t> room = receive_.room();
+    const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
+    if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (got == 0) return false;
+    const auto bytes = static_cast<size_t>(got);
+    last_read_ns_ = loop_.now_ns();
+    if (!take(room.first(bytes), receive_.filled(bytes))) return false;
+    // A short read was all there is.
+    if (bytes < room.size()) break;
+  }
+  return true;
+}
+
+bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noexcept {
+  const ChunkRef chunk = held;
+  do {
+    const ssize_t taken = session_.receive(bytes, chunk);
+    if (taken < 0) {
+      // The client is to see why, as far as its socket takes it.
+      (void)write();
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(taken));
+    if (session_.is_paused() && !write()) return false;
+  } while (!bytes.empty() || session_.is_paused());
+  if (session_.is_told()) {
+    going_.unset();
+    session_.finish_going();
+  }
+  watch_headers();
+  return true;
+}
+
+void Connection::watch_headers() noexcept {
+  if (!session_.awaits_headers()) {
+    headers_.unset();
+  } else if (!headers_.is_set()) {
+    loop_.set(headers_, loop_.now_ns() + settings_.header_timeout_ns);
+  }
+}
+
+void Connection::on_turn_end() noexcept {
+  if (!write() || session_.is_over()) close();
+}
+
+bool Connection::write() noexcept {
+  for (bool more = true; more || !out_.empty();) {
+    more = session_.write(&out_);
+    if (out_.empty()) break;
+    iovec pieces[kMostPieces];
+    msghdr message{};
+    message.msg_iov = pieces;
+    message.msg_iovlen = out_.gather(pieces);
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    if (sent < 0) {
+      wait_for_room(true);
+      return true;
+    }
+    stall_.unset();
+    out_.written(static_cast<uint64_t>(sent));
+  }
+  wait_for_room(false);
+  return true;
+}
+
+void Connection::wait_for_room(bool waits) noexcept {
+  if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  if (!waits) stall_.unset();
+  if (std::exchange(waits_for_room_, waits) == waits) return;
+  loop_.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

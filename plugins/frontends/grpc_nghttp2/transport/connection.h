@@ -1,0 +1,105 @@
+/// One client's connection: its socket and its HTTP/2 session.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <string>
+
+#include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
+#include "frontends/grpc_nghttp2/transport/receive_buffer.h"
+#include "frontends/grpc_nghttp2/transport/session.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+class Connection;
+
+struct ConnectionSettings {
+  int64_t header_timeout_ns = 10 * kNsPerSecond;       ///< for the preface, and for each list of headers
+  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< without a byte that the socket takes
+  int64_t go_away_timeout_ns = 20 * kNsPerSecond;      ///< for the client to show that it was told
+  int64_t keepalive_time_ns = 7200 * kNsPerSecond;     ///< without a byte from the client, then it is pinged
+  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;    ///< for a byte from it then
+  bool keepalive_without_calls = false;
+  int64_t max_age_ns = 0;        ///< about; then the client is sent away. 0: never
+  int64_t max_age_grace_ns = 0;  ///< for its calls then. 0: as long as they take
+};
+
+/// What a connection has from its thread.
+class ConnectionHome {
+ public:
+  /// The connection is at its end: to be removed and freed.
+  virtual void on_closed(Connection& connection) noexcept = 0;
+
+ protected:
+  ~ConnectionHome() = default;
+};
+
+/// Reads all that is there in one call, has it answered, and writes all answers of a turn in one call. All
+/// functions on the loop's thread.
+class Connection final
+    : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
+      private Watcher,
+      private TurnEnd,
+      private SessionOwner {
+ public:
+  /// \param fd  becomes the connection's; does not block
+  Connection(int fd, SessionContext& context, ReceiveBuffer& receive, const ConnectionSettings& settings,
+             ConnectionHome& home) noexcept;
+  virtual ~Connection();
+
+  /// Once. The connection may be closed, and freed, before this returns.
+  void start() noexcept;
+  /// The client is to make its calls elsewhere; those it has, and makes until it knows, are answered.
+  void go_away() noexcept;
+  /// At once.
+  void close() noexcept;
+  /// The same, after what is answered already was written as far as the socket takes it.
+  void shut_down() noexcept;
+
+ private:
+  /// Tells of one of the times that a connection waits for.
+  class Limit final : public Timer {
+   public:
+    explicit Limit(Connection& connection) noexcept : connection_(connection) {}
+    virtual ~Limit() = default;
+    void on_time() noexcept override { connection_.on_limit(*this); }
+
+   private:
+    Connection& connection_;
+  };
+
+  void on_ready(uint32_t events) noexcept override;
+  void on_turn_end() noexcept override;
+  void on_output() noexcept override { loop_.at_turn_end(*this); }
+  std::string peer() const override;
+  void on_limit(const Limit& limit) noexcept;
+  void on_quiet() noexcept;
+  void on_age() noexcept;
+
+  /// False: the connection is to be closed.
+  bool read() noexcept;
+  bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  bool write() noexcept;
+  void wait_for_room(bool waits) noexcept;
+  void watch_headers() noexcept;
+
+  EventLoop& loop_;
+  ReceiveBuffer& receive_;
+  const ConnectionSettings& settings_;
+  ConnectionHome& home_;
+  int fd_;
+  Session session_;
+  OutQueue out_;
+  bool waits_for_room_ = false;  ///< in the socket
+  Limit headers_{*this};
+  Limit stall_{*this};
+  Limit going_{*this};
+  Limit quiet_{*this};
+  Limit age_{*this};
+  int64_t last_read_ns_ = 0;
+  bool pinged_ = false;  ///< since the client was heard last
+  bool is_old_ = false;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

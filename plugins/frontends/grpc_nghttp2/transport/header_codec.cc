@@ -1,0 +1,105 @@
+#include "frontends/grpc_nghttp2/transport/header_codec.h"
+
+#include <array>
+#include <limits>
+
+#include "atoll/clock.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMostOfAUnit = 1'000'000'000;
+
+/// 0: no unit.
+constexpr int64_t unit_ns(char unit) noexcept {
+  switch (unit) {
+    case 'H':
+      return 3600 * kNsPerSecond;
+    case 'M':
+      return 60 * kNsPerSecond;
+    case 'S':
+      return kNsPerSecond;
+    case 'm':
+      return kNsPerMs;
+    case 'u':
+      return kNsPerUs;
+    case 'n':
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+constexpr uint8_t kNoDigit = 0xFF;
+
+constexpr std::array<uint8_t, 256> make_digits() noexcept {
+  std::array<uint8_t, 256> digits{};
+  for (uint8_t& digit : digits) digit = kNoDigit;
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (size_t i = 0; i < kAlphabet.size(); ++i) {
+    digits[static_cast<unsigned char>(kAlphabet[i])] = static_cast<uint8_t>(i);
+  }
+  return digits;
+}
+constexpr std::array<uint8_t, 256> kDigits = make_digits();
+
+}  // namespace
+
+std::optional<int64_t> parse_timeout_ns(std::string_view value) noexcept {
+  if (value.size() < 2) return {};
+  const int64_t unit = unit_ns(value.back());
+  if (unit == 0) return {};
+  int64_t count = 0;
+  for (char digit : value.substr(0, value.size() - 1)) {
+    if (digit < '0' || digit > '9') return {};
+    if (count <= kMostOfAUnit) count = count * 10 + (digit - '0');
+  }
+  if (count > kMostOfAUnit || count > kForever / unit) return kForever;
+  const int64_t timeout = count * unit;
+  const int64_t rest = timeout % kNsPerMs;
+  return rest == 0 ? timeout : timeout + (kNsPerMs - rest);
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (char byte : text) {
+    if (byte >= 0x20 && byte <= 0x7E && byte != '%') {
+      encoded.push_back(byte);
+      continue;
+    }
+    const auto bits = static_cast<unsigned char>(byte);
+    encoded.push_back('%');
+    encoded.push_back(kHex[bits >> 4]);
+    encoded.push_back(kHex[bits & 15]);
+  }
+  return encoded;
+}
+
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.size() % 4 == 0) {
+    if (text.ends_with('=')) text.remove_suffix(1);
+    if (text.ends_with('=')) text.remove_suffix(1);
+  }
+  if (text.size() % 4 == 1) return {};
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3 + 2);
+  uint32_t bits = 0;
+  int held = 0;
+  for (char character : text) {
+    const uint8_t digit = kDigits[static_cast<unsigned char>(character)];
+    if (digit == kNoDigit) return {};
+    bits = bits << 6 | digit;
+    held += 6;
+    if (held < 8) continue;
+    held -= 8;
+    bytes.push_back(static_cast<char>(bits >> held & 0xFF));
+  }
+  // What is left over of the last digit is nothing, or it would be lost.
+  if ((bits & ((1u << held) - 1)) != 0) return {};
+  return bytes;
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,86 @@
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Written bytes in front of others are given up from so many on.
+constexpr size_t kCompactedBytes = size_t{64} << 10;
+constexpr size_t kDroppedPieces = 256;
+
+}  // namespace
+
+bool OutQueue::append(std::span<const uint8_t> bytes) noexcept {
+  if (copied_front_ >= kCompactedBytes) {
+    const size_t left = copied_.size() - copied_front_;
+    if (left != 0) std::memmove(copied_.data(), copied_.data() + copied_front_, left);
+    copied_.clear();
+    copied_.advance(left);
+    copied_front_ = 0;
+  }
+  if (!copied_.append(bytes.data(), bytes.size())) return false;
+  if (front_ == pieces_.size() || pieces_.back().message != nullptr) add_piece({nullptr, 0, nullptr});
+  pieces_.back().size += bytes.size();
+  bytes_ += bytes.size();
+  return true;
+}
+
+void OutQueue::append(OutgoingMessage& message, std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return;
+  message.hold();
+  add_piece({bytes.data(), bytes.size(), &message});
+  bytes_ += bytes.size();
+}
+
+void OutQueue::add_piece(Piece piece) {
+  if (front_ >= kDroppedPieces) {
+    pieces_.erase(pieces_.begin(), pieces_.begin() + static_cast<ptrdiff_t>(front_));
+    front_ = 0;
+  }
+  pieces_.push_back(piece);
+}
+
+size_t OutQueue::gather(std::span<iovec> to) noexcept {
+  size_t copied_at = copied_front_;
+  size_t count = 0;
+  for (size_t i = front_; i < pieces_.size() && count < to.size(); ++i) {
+    const Piece& piece = pieces_[i];
+    const uint8_t* data = piece.data;
+    if (piece.message == nullptr) {
+      data = copied_.data() + copied_at;
+      copied_at += piece.size;
+    }
+    to[count++] = {const_cast<uint8_t*>(data), piece.size};
+  }
+  return count;
+}
+
+void OutQueue::written(uint64_t bytes) noexcept {
+  bytes_ -= bytes;
+  while (bytes != 0) {
+    Piece& piece = pieces_[front_];
+    const auto taken = static_cast<size_t>(std::min<uint64_t>(bytes, piece.size));
+    if (piece.message == nullptr) {
+      copied_front_ += taken;
+    } else {
+      piece.data += taken;
+    }
+    piece.size -= taken;
+    bytes -= taken;
+    if (piece.size == 0) drop_front();
+  }
+  if (bytes_ != 0) return;
+  pieces_.clear();
+  front_ = 0;
+  copied_.clear();
+  copied_front_ = 0;
+}
+
+void OutQueue::drop_front() noexcept {
+  OutgoingMessage* message = pieces_[front_++].message;
+  if (message != nullptr) message->let_go();
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,361 @@
+#include "frontends/grpc_nghttp2/transport/session.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// nghttp2 reads no longer value, as it was encoded.
+constexpr size_t kMostValueBytes = size_t{64} << 10;
+
+/// A header that changes no table, of at most 126 bytes each.
+void add_literal(std::string_view name, std::string_view value, std::string* block) {
+  block->push_back('\0');
+  for (const std::string_view text : {name, value}) {
+    block->push_back(static_cast<char>(text.size()));
+    block->append(text);
+  }
+}
+
+/// A frame that answers the stream with RESOURCE_EXHAUSTED, for a session that makes no more frames of it.
+std::string metadata_too_large(int32_t stream) {
+  std::string block("\x88", 1);  // :status 200
+  add_literal("content-type", "application/grpc", &block);
+  add_literal("grpc-status", "8", &block);
+  add_literal("grpc-message", "received initial metadata size exceeds limit", &block);
+  std::string frame = {0, 0, static_cast<char>(block.size()), NGHTTP2_HEADERS,
+                       NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM};
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(stream >> shift & 0xFF));
+  return frame + block;
+}
+
+}  // namespace
+
+// --- streams that wait ---
+
+CallStream* StreamPool::take() {
+  if (kept_.empty()) return new CallStream;
+  CallStream* stream = kept_.back().release();
+  kept_.pop_back();
+  return stream;
+}
+
+void StreamPool::give(CallStream* stream) noexcept {
+  std::unique_ptr<CallStream> owned(stream);
+  if (kept_.size() < kMostKept) kept_.push_back(std::move(owned));
+}
+
+// --- nghttp2's callbacks ---
+
+struct SessionCallbacks {
+  static Session& self(void* user) noexcept { return *static_cast<Session*>(user); }
+
+  static ssize_t send(nghttp2_session*, const uint8_t* data, size_t length, int, void* user) {
+    OutQueue& out = *self(user).out_;
+    if (out.bytes() >= Session::kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
+    if (!out.append({data, length})) return NGHTTP2_ERR_CALLBACK_FAILURE;
+    return static_cast<ssize_t>(length);
+  }
+  static int send_data(nghttp2_session*, nghttp2_frame* frame, const uint8_t* header, size_t length,
+                       nghttp2_data_source*, void* user) {
+    return self(user).on_send_data(*frame, header, length);
+  }
+  static ssize_t read_length(nghttp2_session*, uint8_t, int32_t id, int32_t session_window,
+                             int32_t stream_window, uint32_t max_frame, void* user) {
+    constexpr int64_t kOrdinaryFrame = 16'384;
+    const CallStream* stream = self(user).find(id);
+    const bool is_large = stream != nullptr && stream->sends_large();
+    const int64_t most = is_large ? static_cast<int64_t>(Session::kLargeFrameBytes) : kOrdinaryFrame;
+    return static_cast<ssize_t>(
+        std::min({most, static_cast<int64_t>(session_window), static_cast<int64_t>(stream_window),
+                  static_cast<int64_t>(max_frame)}));
+  }
+  static int begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return self(user).on_begin_headers(*frame);
+  }
+  static int header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_bytes,
+                    const uint8_t* value, size_t value_bytes, uint8_t, void* user) {
+    return self(user).on_header(*frame, {reinterpret_cast<const char*>(name), name_bytes},
+                                {reinterpret_cast<const char*>(value), value_bytes});
+  }
+  static int frame_received(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return self(user).on_frame(*frame);
+  }
+  static int invalid_frame(nghttp2_session*, const nghttp2_frame*, int, void* user) {
+    Session& session = self(user);
+    session.inside_headers_ = false;
+    if (++session.protocol_errors_ <= session.context_.settings.max_protocol_errors) return 0;
+    session.terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_protocol_errors");
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+  static int data_chunk(nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t length,
+                        void* user) {
+    return self(user).on_data(id, {data, length});
+  }
+  static int before_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return self(user).before_frame(*frame);
+  }
+  static int frame_sent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return self(user).on_frame_sent(*frame);
+  }
+  static int stream_closed(nghttp2_session*, int32_t id, uint32_t, void* user) {
+    self(user).on_stream_closed(id);
+    return 0;
+  }
+};
+
+Status SessionRules::open() noexcept {
+  if (nghttp2_session_callbacks_new(&callbacks_) != 0 || nghttp2_option_new(&options_) != 0) {
+    return make_status(Code::kResourceExhausted, "no memory for HTTP/2 sessions");
+  }
+  using On = SessionCallbacks;
+  nghttp2_session_callbacks_set_send_callback(callbacks_, &On::send);
+  nghttp2_session_callbacks_set_send_data_callback(callbacks_, &On::send_data);
+  nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks_, &On::read_length);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks_, &On::begin_headers);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks_, &On::header);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks_, &On::frame_received);
+  nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks_, &On::invalid_frame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks_, &On::data_chunk);
+  nghttp2_session_callbacks_set_before_frame_send_callback(callbacks_, &On::before_frame);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks_, &On::frame_sent);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks_, &On::stream_closed);
+  nghttp2_option_set_no_auto_window_update(options_, 1);
+  // Clients rightly reset streams that were answered early, by the thousand.
+  constexpr uint64_t kBurst = 10'000;
+  constexpr uint64_t kASecond = 1'000;
+  nghttp2_option_set_stream_reset_rate_limit(options_, kBurst, kASecond);
+  return {};
+}
+
+// --- the session ---
+
+Session::~Session() {
+  nghttp2_session_del(session_);
+  while (!streams_.empty()) {
+    CallStream& stream = streams_.front();
+    streams_.pop_front();
+    stream.on_closed();
+    context_.streams.give(&stream);
+  }
+}
+
+Status Session::open() noexcept {
+  const SessionSettings& settings = context_.settings;
+  const SessionRules& rules = context_.rules;
+  if (nghttp2_session_server_new3(&session_, rules.callbacks(), this, rules.options(), context_.memory) !=
+      0) {
+    session_ = nullptr;
+    return make_status(Code::kResourceExhausted, "no memory for an HTTP/2 session");
+  }
+  const nghttp2_settings_entry entries[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings.max_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.initial_window},
+      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, settings.max_frame_bytes},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.max_metadata_bytes},
+      // Without the old scheme of priorities closed streams are not kept.
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
+  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, entries, std::size(entries));
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
+                                        static_cast<int32_t>(settings.connection_window));
+  owner_.on_output();
+  return {};
+}
+
+ssize_t Session::receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
+  if (failed_) return -1;
+  chunk_ = chunk;
+  begun_ = 0;
+  if (std::exchange(paused_, false)) on_data(put_off_.id, put_off_.bytes);
+  const ssize_t taken = nghttp2_session_mem_recv(session_, bytes.data(), bytes.size());
+  chunk_.reset();
+  owner_.on_output();
+  if (taken < 0) failed_ = true;
+  return taken < 0 ? -1 : taken;
+}
+
+bool Session::write(OutQueue* to) noexcept {
+  out_ = to;
+  if (nghttp2_session_send(session_) != 0) failed_ = true;
+  out_ = nullptr;
+  return to->bytes() >= kMostQueuedBytes;
+}
+
+CallTicket Session::ticket() noexcept { return CallTicket(running_); }
+
+int Session::on_begin_headers(const nghttp2_frame& frame) {
+  inside_headers_ = true;
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  CallStream* stream = context_.streams.take();
+  stream->start(*this, frame.hd.stream_id);
+  large_headers_ = frame.hd.length > kMostValueBytes ? frame.hd.stream_id : 0;
+  streams_.push_back(*stream);
+  nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, stream);
+  return 0;
+}
+
+int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value) {
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  CallStream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr || stream->on_header(name, value)) return 0;
+  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "metadata_too_large");
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int Session::on_frame(const nghttp2_frame& frame) {
+  inside_headers_ = false;  // nothing else comes within a list of headers
+  large_headers_ = 0;
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS:
+      return on_request(frame);
+    case NGHTTP2_DATA:
+      if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) break;
+      if (CallStream* stream = find(frame.hd.stream_id)) stream->on_remote_end();
+      break;
+    case NGHTTP2_SETTINGS:
+      has_settings_ = true;
+      break;
+    case NGHTTP2_PING:
+      if ((frame.hd.flags & NGHTTP2_FLAG_ACK) == 0) return on_ping();
+      if (going_) told_ = true;
+      break;
+    case NGHTTP2_RST_STREAM:
+      return on_reset(frame);
+    default:
+      break;
+  }
+  return 0;
+}
+
+int Session::on_ping() {
+  constexpr int64_t kWithoutCallsNs = 2 * 3600 * kNsPerSecond;
+  const SessionSettings& settings = context_.settings;
+  if (settings.max_ping_strikes == 0) return 0;
+  const bool is_idle = streams_.empty() && !settings.pings_without_calls;
+  const int64_t interval = is_idle ? kWithoutCallsNs : settings.ping_interval_ns;
+  const int64_t now = context_.loop.now_ns();
+  const int64_t last = std::exchange(last_ping_ns_, now);
+  if (last == 0 || now - last >= interval || ++ping_strikes_ <= settings.max_ping_strikes) return 0;
+  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int Session::on_reset(const nghttp2_frame& frame) {
+  const CallStream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr || stream->is_answered()) return 0;
+  const SessionSettings& settings = context_.settings;
+  const int64_t now = context_.loop.now_ns();
+  const double forgotten = static_cast<double>(now - std::exchange(reset_ns_, now)) / kNsPerSecond;
+  resets_ = std::max(0.0, resets_ - forgotten * settings.resets_a_second) + 1;
+  // All calls that there can be may time out at once.
+  if (resets_ <= settings.max_streams + settings.resets_a_second) return 0;
+  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int Session::on_request(const nghttp2_frame& frame) {
+  CallStream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr) return 0;
+  if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
+    if (running_->count >= context_.settings.max_streams) {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
+      return 0;
+    }
+    stream->on_headers();
+  }
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->on_remote_end();
+  return 0;
+}
+
+int Session::on_data(int32_t id, std::span<const uint8_t> bytes) {
+  if (begun_ >= context_.settings.inline_budget) {
+    put_off_ = {id, bytes};
+    paused_ = true;
+    return NGHTTP2_ERR_PAUSE;
+  }
+  if (CallStream* stream = find(id); stream != nullptr) {
+    stream->on_data(bytes, chunk_);
+  } else {
+    nghttp2_session_consume(session_, id, bytes.size());
+  }
+  return 0;
+}
+
+int Session::before_frame(const nghttp2_frame& frame) {
+  const bool is_cut_off =
+      frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code == NGHTTP2_COMPRESSION_ERROR;
+  if (!is_cut_off || large_headers_ == 0) return 0;
+  // nghttp2 takes no value of more than 64 KiB and ends the connection. The client is to see why, before that.
+  const std::string answer = metadata_too_large(std::exchange(large_headers_, 0));
+  const auto* bytes = reinterpret_cast<const uint8_t*>(answer.data());
+  return out_->append({bytes, answer.size()}) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+int Session::on_frame_sent(const nghttp2_frame& frame) {
+  if (frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA ||
+      frame.hd.type == NGHTTP2_WINDOW_UPDATE) {
+    last_ping_ns_ = 0;
+    ping_strikes_ = 0;
+  }
+  if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
+  const CallStream* stream = find(frame.hd.stream_id);
+  // Clients that still send are told that nobody reads it; without an error, as they have their answer.
+  if (stream != nullptr && !stream->remote_ended()) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
+  }
+  return 0;
+}
+
+int Session::on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length) {
+  constexpr size_t kFrameHeaderBytes = 9;
+  if (out_->bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
+  CallStream* stream = find(frame.hd.stream_id);
+  if (stream == nullptr || !out_->append({header, kFrameHeaderBytes})) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  stream->take_data(length, [this](OutgoingMessage& message, std::span<const uint8_t> bytes) {
+    out_->append(message, bytes);
+  });
+  return 0;
+}
+
+void Session::on_stream_closed(int32_t id) noexcept {
+  CallStream* stream = find(id);
+  if (stream == nullptr) return;
+  nghttp2_session_set_stream_user_data(session_, id, nullptr);
+  streams_.erase(streams_.iterator_to(*stream));
+  stream->on_closed();
+  context_.streams.give(stream);
+}
+
+// --- the end ---
+
+void Session::go_away() noexcept {
+  if (std::exchange(going_, true)) return;
+  nghttp2_submit_shutdown_notice(session_);
+  // What the client sends before it has seen this it sent without knowing.
+  const uint8_t opaque[8] = {'g', 'o', ' ', 'a', 'w', 'a', 'y', ' '};
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, opaque);
+  owner_.on_output();
+}
+
+void Session::ping() noexcept {
+  nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
+  owner_.on_output();
+}
+
+void Session::finish_going() noexcept {
+  told_ = false;
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
+  owner_.on_output();
+}
+
+void Session::terminate(uint32_t error_code, std::string_view reason) noexcept {
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+                        error_code, reinterpret_cast<const uint8_t*>(reason.data()), reason.size());
+  failed_ = true;
+  owner_.on_output();
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,187 @@
+/// HTTP/2 as gRPC uses it, on one connection, without its socket.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <boost/intrusive/list.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontends/common/buffer_pool.h"
+#include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/call_stream.h"
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// What connections allow. In the units of HTTP/2's settings.
+struct SessionSettings {
+  uint32_t max_streams = 1024;
+  uint32_t initial_window = 4u << 20;
+  uint32_t connection_window = 16u << 20;
+  uint32_t max_frame_bytes = 1u << 20;
+  uint32_t max_metadata_bytes = 64u << 10;
+  uint32_t max_metadata_fields = 100;
+  uint32_t max_protocol_errors = 100;  ///< streams that we had to reset
+  uint32_t resets_a_second = 100;  ///< by the client, of calls that have no answer, after max_streams of them
+  int64_t ping_interval_ns = 300 * kNsPerSecond;  ///< a PING sooner after the last one is a strike
+  bool pings_without_calls = false;               ///< else the interval is two hours then
+  uint32_t max_ping_strikes = 2;                  ///< 0: any number
+  uint32_t inline_budget = 64;                    ///< calls begun before what they have answered is written
+};
+
+/// Streams that wait to be used again. Of one thread.
+class StreamPool {
+ public:
+  CallStream* take();
+  void give(CallStream* stream) noexcept;
+
+ private:
+  static constexpr size_t kMostKept = 256;
+  std::vector<std::unique_ptr<CallStream>> kept_;
+};
+
+/// How nghttp2 is to behave, the same for all sessions.
+class SessionRules {
+ public:
+  SessionRules() noexcept = default;
+  SessionRules(const SessionRules&) = delete;
+  SessionRules& operator=(const SessionRules&) = delete;
+  ~SessionRules() {
+    nghttp2_session_callbacks_del(callbacks_);
+    nghttp2_option_del(options_);
+  }
+  /// Once. Errors: RESOURCE_EXHAUSTED no memory.
+  Status open() noexcept;
+  const nghttp2_session_callbacks* callbacks() const noexcept { return callbacks_; }
+  const nghttp2_option* options() const noexcept { return options_; }
+
+ private:
+  nghttp2_session_callbacks* callbacks_ = nullptr;
+  nghttp2_option* options_ = nullptr;
+};
+
+/// What the sessions of one thread share.
+struct SessionContext {
+  EventLoop& loop;
+  const SessionRules& rules;
+  MethodFinder& methods;
+  const SessionSettings& settings;
+  BufferPool& buffers;
+  StreamPool& streams;
+  const RequestBudgets* budgets = nullptr;  ///< null: memory of requests is not counted
+  nghttp2_mem* memory = nullptr;            ///< null: the C library's
+};
+
+/// A session's connection.
+class SessionOwner {
+ public:
+  /// There is something for write().
+  virtual void on_output() noexcept = 0;
+  virtual std::string peer() const = 0;
+
+ protected:
+  ~SessionOwner() = default;
+};
+
+/// All functions on the loop's thread.
+class Session {
+ public:
+  Session(SessionContext& context, SessionOwner& owner) noexcept
+      : context_(context), owner_(owner), running_(new RunningCalls) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  /// Calls learn that their client has gone.
+  ~Session();
+
+  /// Once; our SETTINGS are the first output. Errors: RESOURCE_EXHAUSTED no memory.
+  Status open() noexcept;
+
+  /// Takes what came. \param bytes  within the chunk
+  /// \returns how much was taken: less than all if what was answered is to be written first. -1: the connection
+  /// is to be closed, after what write() still has
+  ssize_t receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// receive() is to be called again with the same chunk, perhaps without bytes, when what was answered is
+  /// written.
+  bool is_paused() const noexcept { return paused_; }
+  /// Puts frames into the queue. \returns whether more is there than the queue may hold
+  bool write(OutQueue* to) noexcept;
+  /// Neither side has anything more to say.
+  bool is_over() const noexcept {
+    return failed_ || (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0);
+  }
+  /// A frame or a list of headers has begun that may be long in coming, or no frame has come yet.
+  bool awaits_headers() const noexcept { return !has_settings_ || inside_headers_; }
+  size_t open_streams() const noexcept { return streams_.size(); }
+
+  /// Asks the client for a sign of life.
+  void ping() noexcept;
+
+  /// Tells the client to make no more calls here; those that it makes until it knows are taken. finish_going()
+  /// then is owed, at the acknowledgement (which comes as is_told()) or after some time.
+  void go_away() noexcept;
+  bool is_told() const noexcept { return told_; }
+  /// No more calls are taken; the session is over when those that are there have ended.
+  void finish_going() noexcept;
+  /// Ends the session with an error, after what is queued already. \param reason  for the client's log
+  void terminate(uint32_t error_code, std::string_view reason) noexcept;
+
+  // --- streams ---
+  nghttp2_session* raw() noexcept { return session_; }
+  SessionContext& context() noexcept { return context_; }
+  const SessionOwner& owner() const noexcept { return owner_; }
+  void output() noexcept { owner_.on_output(); }
+  /// Of this connection, one for each call; nothing: it has too many.
+  CallTicket ticket() noexcept;
+  void count_begun() noexcept { ++begun_; }
+
+ private:
+  friend struct SessionCallbacks;
+  static constexpr uint64_t kMostQueuedBytes = uint64_t{512} << 10;
+  static constexpr size_t kLargeFrameBytes = size_t{256} << 10;
+
+  CallStream* find(int32_t id) noexcept {
+    return static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
+  }
+  int on_begin_headers(const nghttp2_frame& frame);
+  int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int on_frame(const nghttp2_frame& frame);
+  int on_request(const nghttp2_frame& frame);
+  int on_ping();
+  int on_reset(const nghttp2_frame& frame);
+  int on_data(int32_t id, std::span<const uint8_t> bytes);
+  int on_frame_sent(const nghttp2_frame& frame);
+  int before_frame(const nghttp2_frame& frame);
+  int on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length);
+  void on_stream_closed(int32_t id) noexcept;
+
+  SessionContext& context_;
+  SessionOwner& owner_;
+  nghttp2_session* session_ = nullptr;
+  boost::intrusive::list<CallStream> streams_;
+  const boost::intrusive_ptr<RunningCalls> running_;
+  ChunkRef chunk_;           ///< of what is being received
+  OutQueue* out_ = nullptr;  ///< while write() runs
+  uint32_t begun_ = 0;       ///< calls since receive() began
+  uint32_t protocol_errors_ = 0;
+  int64_t last_ping_ns_ = 0;  ///< 0: none since something was written
+  uint32_t ping_strikes_ = 0;
+  double resets_ = 0;  ///< that are not forgotten yet
+  int64_t reset_ns_ = 0;
+  int32_t large_headers_ = 0;  ///< the stream whose headers are larger than nghttp2 takes; 0: none
+  bool has_settings_ = false;
+  bool inside_headers_ = false;
+  bool paused_ = false;
+  struct {
+    int32_t id = 0;
+    std::span<const uint8_t> bytes;
+  } put_off_;  ///< data that were there when it paused
+  bool failed_ = false;
+  bool going_ = false;
+  bool told_ = false;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

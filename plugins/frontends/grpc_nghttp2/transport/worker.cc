@@ -1,0 +1,103 @@
+#include "frontends/grpc_nghttp2/transport/worker.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// A function on its way to a loop; owns itself.
+class PostedFunction final : public Posted {
+ public:
+  explicit PostedFunction(std::function<void()> function) : function_(std::move(function)) {}
+  virtual ~PostedFunction() = default;
+  void on_posted() noexcept override {
+    function_();
+    delete this;
+  }
+
+ private:
+  std::function<void()> function_;
+};
+
+}  // namespace
+
+Worker::Worker(const TransportContext& transport)
+    : transport_(transport),
+      loop_(transport.clock),
+      methods_(transport.application.make_methods(*this)),
+      context_{loop_,    rules_,   *methods_,         transport.session,
+               buffers_, streams_, transport.budgets, memory_.nghttp2()} {}
+
+Worker::~Worker() { stop(); }
+
+Status Worker::open() noexcept {
+  ATOLL_RETURN_IF_ERROR(rules_.open());
+  return loop_.open();
+}
+
+void Worker::start(const std::string& thread_name) {
+  thread_ = std::thread([this] { loop_.run(); });
+  pthread_setname_np(thread_.native_handle(), thread_name.c_str());
+}
+
+void Worker::stop() noexcept {
+  if (thread_.joinable()) {
+    loop_.stop();
+    thread_.join();
+  }
+  while (!connections_.empty()) on_closed(connections_.front());
+}
+
+void Worker::run(std::function<void()> function) noexcept {
+  loop_.post(*new PostedFunction(std::move(function)));
+}
+
+void Worker::adopt(int fd) noexcept {
+  count_.fetch_add(1, std::memory_order_relaxed);
+  run([this, fd] { take(fd); });
+}
+
+void Worker::take(int fd) noexcept {
+  if (closed()) {
+    ::close(fd);
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  auto* connection = new Connection(fd, context_, receive_, transport_.connection, *this);
+  connections_.push_back(*connection);
+  const bool going = going_;
+  connection->start();
+  // It may be gone already.
+  if (going && !connections_.empty() && &connections_.back() == connection) connection->go_away();
+}
+
+void Worker::on_closed(Connection& connection) noexcept {
+  connections_.erase(connections_.iterator_to(connection));
+  delete &connection;
+  count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Worker::go_away() noexcept {
+  run([this] {
+    going_ = true;
+    for (Connection& connection : connections_) connection.go_away();
+  });
+}
+
+void Worker::close_connections() noexcept {
+  if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
+  run([this] {
+    while (!connections_.empty()) connections_.front().shut_down();
+    closed_.store(true, std::memory_order_release);
+  });
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

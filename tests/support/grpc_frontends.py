@@ -1,0 +1,3 @@
+"""The plugins that serve gRPC."""
+
+GRPC_FRONTENDS = ("frontends/grpc", "frontends/grpc_nghttp2")
