@@ -47,7 +47,7 @@ void use_what_is_there(ManifestKeys& keys, const Options& options, const WhatIsT
   if (use_if_there("dynamic", "schedulers/dynamic")) {
     keys.set("plugin.dynamic.backend_directory", options.backend_directory);
   }
-  for (std::string_view name : {"identity", "repeat", "onnxruntime"}) {
+  for (std::string_view name : {"identity", "repeat", "onnxruntime", "pytorch"}) {
     use_if_there(name, cat("backends/", name));
   }
   if (use_if_there("triton", "backends/triton")) {

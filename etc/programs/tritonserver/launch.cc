@@ -363,6 +363,7 @@ Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const Launc
   set_log_level(options);
   set_rate_limiter(options, context);
   set_foreign(options, context);
+  use_if_there(options, context, "pytorch", "backends/pytorch", {});
   set_gpus(options, context);
   ATOLL_RETURN_IF_ERROR(set_cache(options, context));
   set_keys(options, context);

@@ -24,6 +24,7 @@ std::vector<std::string> defaults(const LauncherFixture& fixture) {
           "plugin.metrics.address=\"127.0.0.1:8002\"",
           "plugin.metrics.enabled=true",
           "plugin.pinned.use=\"memory/pinned\"",
+          "plugin.pytorch.use=\"backends/pytorch\"",
           "plugin.repository.paths=[\"" + fixture.repository() + "\"]"};
 }
 
