@@ -166,7 +166,7 @@ Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) no
   for (const Request* member : members_) {
     const InputTensor& input = *member->find_input(plan.name);
     if (__builtin_add_overflow(elements, *element_count(input.shape), &elements) ||
-        __builtin_add_overflow(bound.size_bytes, bytes_present(input), &bound.size_bytes) ||
+        __builtin_add_overflow(bound.size_bytes, backends::bytes_present(input), &bound.size_bytes) ||
         bound.size_bytes > kMaxBytes) {
       return too_large(plan.name);
     }

@@ -12,6 +12,7 @@
 #include "atoll/backend/batch_input.h"
 #include "atoll/backend/batch_output.h"
 #include "atoll/clock.h"
+#include "backends/common/input_rules.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_settings.h"
 #include "backends/onnxruntime/session_settings.h"
@@ -24,12 +25,7 @@ class GpuSource;
 class ScratchSource;
 
 /// An input of the session as execution needs it.
-struct InputPlan {
-  std::string name;
-  DataType datatype = DataType::kInvalid;
-  bool required = true;      ///< no initializer stands in
-  bool scalar = false;       ///< the model takes rank 0 where the configuration says [1]
-  bool ragged = false;       ///< the model takes the elements of all requests in one dimension
+struct InputPlan : backends::InputRule {
   int32_t batch_input = -1;  ///< position in ModelPlan::batch_inputs: not from requests; -1: from requests
 };
 

@@ -9,9 +9,6 @@
 
 namespace atl::ort {
 
-/// The sum over the input's buffers.
-uint64_t bytes_present(const InputTensor& input) noexcept;
-
 /// Every input that the model needs is there, of its type, in memory that the instance can use, with as many bytes as its shape
 /// says and, if the model batches, the request's batch size as first dimension; so is every input whose shape
 /// a batch input or a requested output is made from. Other dimensions are left to ONNX Runtime.

@@ -14,10 +14,6 @@ Status fill_strings(OrtValue& value, size_t first, size_t count, const InputTens
   });
 }
 
-Status check_strings(size_t count, const InputTensor& input) noexcept {
-  return backends::read_elements(input, count, [](size_t, uint32_t) -> Result<char*> { return nullptr; });
-}
-
 Status StringElements::read(const OrtValue& value, size_t count) noexcept {
   size_t size = 0;
   ATOLL_RETURN_IF_ERROR(check(api().GetStringTensorDataLength(&value, &size)));

@@ -14,9 +14,6 @@ namespace atl::ort {
 /// cross buffers. Errors: INVALID_ARGUMENT fewer or more bytes than the elements say.
 Status fill_strings(OrtValue& value, size_t first, size_t count, const InputTensor& input) noexcept;
 
-/// Walks through the input without keeping anything: what fill_strings would find wrong.
-Status check_strings(size_t count, const InputTensor& input) noexcept;
-
 /// The elements of a string tensor, ready to be written out in parts.
 class StringElements {
  public:
