@@ -1,6 +1,8 @@
 """memory/cuda in a server: without a driver, and with the driver's test double, whose memory a client shares."""
 
 import base64
+import re
+import subprocess
 import urllib.request
 
 import numpy as np
@@ -9,7 +11,7 @@ import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from support import models
 from support.cuda_double import DOUBLE, IS_REAL, NO_DRIVER, Allocation, Driver, Gpu
-from support.server import Server
+from support.server import BUILD, Server
 from tritonclient.utils import InferenceServerException
 
 SETTINGS = ['plugin.shared.allow_client_shm=true', 'plugin.models.strict_readiness=false',
@@ -206,3 +208,13 @@ def test_a_lost_gpu_fails_its_requests_and_no_others(repository, protocol, gpu):
         assert "Unable to find shared memory region: 'c'" in refusal(client.infer, "fp32", shared_input(protocol, array.nbytes))
         again = refusal(client.register_cuda_shared_memory, "c", memory.handle, 0, array.nbytes)
         assert "failed to register CUDA shared memory region 'c': " + lost in again
+
+
+def test_no_plugin_is_linked_with_libraries_of_gpus():
+    plugins = sorted((BUILD / "lib/atoll/plugins").rglob("*.so"))
+    assert len(plugins) > 30
+    for plugin in plugins:
+        needed = subprocess.run(["readelf", "-d", plugin], capture_output=True, text=True, check=True).stdout
+        libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", needed)
+        assert libraries, plugin
+        assert not [name for name in libraries if re.match(r"lib(cuda|cudart|nvidia-ml|nvrtc|cublas)\b", name)], plugin
