@@ -128,7 +128,8 @@ use = "frontends/c_api"
     suppressions = folder / "lsan.supp"
     suppressions.write_text((ROOT / "etc/dev/lsan.supp").read_text() + "leak:TRITONSERVER_ErrorNew\n")
     environment = {"LD_LIBRARY_PATH": str(pathlib.Path(sys.base_prefix) / "lib"), "LSAN_OPTIONS": f"suppressions={suppressions}"}
-    with Server(models, manifest=manifest, environment=environment) as running:
+    # Whose models are those of backend "python" otherwise.
+    with Server(models, "plugin.python.enabled=false", manifest=manifest, environment=environment) as running:
         for model in ("add", "upper", "count", "asks"):
             running.wait_ready(model)
         yield running

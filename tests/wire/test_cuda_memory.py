@@ -200,7 +200,7 @@ def test_a_lost_gpu_fails_its_requests_and_no_others(repository, protocol, gpu):
         assert all("GPU 0 is lost: " in message and "CUDA_ERROR_ILLEGAL_ADDRESS (700)" in message
                    for message in messages), messages
         np.testing.assert_array_equal(client.infer("fp32", sent_input(protocol, array)).as_numpy("OUTPUT0"), array)
-        server.newest_line(r"ERROR \[cuda\] GPU 0 is lost: \w+ gave CUDA_ERROR_ILLEGAL_ADDRESS \(700\)")
+        server.newest_line(r"ERROR \[gpus\] GPU 0 is lost: \w+ gave CUDA_ERROR_ILLEGAL_ADDRESS \(700\)")
         assert len(lines_with(server, "GPU 0 is lost")) == 1
         lost = "GPU 0 is lost: "
         assert "shared memory region 'c': " + lost in refusal(client.infer, "fp32", shared_input(protocol, array.nbytes))

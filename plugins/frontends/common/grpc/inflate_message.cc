@@ -10,11 +10,11 @@ namespace {
 constexpr size_t kFirstPieceBytes = 16 * 1024;
 constexpr size_t kLargestPieceBytes = 1024 * 1024;
 /// zlib's window and header code: 15 bits, header of gzip or zlib as found.
-constexpr int kWindowBits = 15 + 32;
+constexpr int kAnyWindowBits = 15 + 32;
 
 /// A zlib stream that ends with its scope.
 struct Inflater {
-  Inflater() { ready = inflateInit2(&stream, kWindowBits) == Z_OK; }
+  Inflater() { ready = inflateInit2(&stream, kAnyWindowBits) == Z_OK; }
   ~Inflater() {
     if (ready) inflateEnd(&stream);
   }
