@@ -142,6 +142,7 @@ ServedIdentity::ServedIdentity()
       .set_int("load_retry_count", 0)
       .set_map("backend_settings", {})
       .set_bool("namespacing", false)
+      .set_map("gpu_load_limit", {})
       .set_map("host_policies", {})
       .set_duration_ns("sequence_drain", 20 * kNsPerSecond);
   host_.registry().publish<Repository>("repository", repository_);

@@ -71,6 +71,7 @@ class ServedModels {
         .set_int("default_max_batch_size", 4)
         .set_int("load_retry_count", 0)
         .set_map("backend_settings", {})
+        .set_map("gpu_load_limit", {})
         .set_map("host_policies", {})
         .set_duration_ns("sequence_drain", 0);
     host_.registry().publish<Repository>("repository", repository_);
