@@ -72,12 +72,12 @@ Status check_input(const InputRule& rule, const InputTensor& input, const Reques
   return check_bytes(rule, input, check_elements);
 }
 
-bool can_be_joined(const InputRule& rule, const Request& a, const Request& b) noexcept {
-  const InputTensor* in_a = a.find_input(rule.name);
-  const InputTensor* in_b = b.find_input(rule.name);
+bool can_be_joined(std::string_view name, bool is_ragged, const Request& a, const Request& b) noexcept {
+  const InputTensor* in_a = a.find_input(name);
+  const InputTensor* in_b = b.find_input(name);
   if (in_a == nullptr || in_b == nullptr) return in_a == in_b;
   if (in_a->shape.size() != in_b->shape.size()) return false;
-  return rule.ragged || std::ranges::equal(in_a->shape.subspan(1), in_b->shape.subspan(1));
+  return is_ragged || std::ranges::equal(in_a->shape.subspan(1), in_b->shape.subspan(1));
 }
 
 }  // namespace atl::backends

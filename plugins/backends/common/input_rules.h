@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "atoll/request.h"
 #include "atoll/status.h"
@@ -31,6 +32,9 @@ Status check_input(const InputRule& rule, const InputTensor& input, const Reques
 
 /// Whether this input of two checked requests can be laid out one after the other in one tensor: it is given in both, or in
 /// neither, and unless it is ragged with equal shapes after the batch dimension.
-bool can_be_joined(const InputRule& rule, const Request& a, const Request& b) noexcept;
+bool can_be_joined(std::string_view name, bool is_ragged, const Request& a, const Request& b) noexcept;
+inline bool can_be_joined(const InputRule& rule, const Request& a, const Request& b) noexcept {
+  return can_be_joined(rule.name, rule.ragged, a, b);
+}
 
 }  // namespace atl::backends

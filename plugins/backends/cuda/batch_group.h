@@ -5,26 +5,12 @@
 #include <vector>
 
 #include "atoll/request.h"
+#include "backends/common/batch_groups.h"
 #include "backends/cuda/pipeline.h"
 
 namespace atl::cuda_backend {
 
-struct BatchGroup {
-  std::vector<uint32_t> indices;  ///< in the batch
-  std::vector<Request*> members;  ///< the same
-  uint32_t weight = 0;            ///< sum of their batch weights
-
-  void clear() noexcept {
-    indices.clear();
-    members.clear();
-    weight = 0;
-  }
-  void add(uint32_t index, Request& request) {
-    indices.push_back(index);
-    members.push_back(&request);
-    weight += request.batch_weight();
-  }
-};
+using backends::BatchGroup;
 
 /// What a host copies itself into pinned memory rather than having the device fetch it piece by piece.
 inline constexpr uint64_t kDirectBytes = 64 * 1024;

@@ -76,50 +76,29 @@ CudaInstance::Slot& CudaInstance::take_slot() noexcept {
 
 /// The requests that can be run.
 void CudaInstance::choose(InFlight& batch) noexcept {
-  pending_.clear();
-  alone_ = 0;
+  groups_.clear();
   backends::BatchResponder& responder = batch.responder;
   for (uint32_t i = 0; i < responder.size(); ++i) {
     const Request& request = responder.request(i);
     Status status = request.cancelled() ? Status(Code::kCancelled, {}) : check_request(*plan_, request);
     if (status.ok()) {
-      pending_.push_back(i);
+      groups_.add(i);
     } else {
       responder.fail(i, std::move(status));
     }
   }
 }
 
-/// Moves the first pending request, and all that can be joined with it, to the group.
-bool CudaInstance::take_group(InFlight& batch) noexcept {
-  if (pending_.empty()) return false;
-  group_.clear();
-  rest_.clear();
-  const bool joins = alone_ == 0;
-  if (!joins) --alone_;
-  for (const uint32_t i : pending_) {
-    Request& request = batch.responder.request(i);
-    if (group_.members.empty() || (joins && joinable(*plan_, *group_.members[0], request))) {
-      group_.add(i, request);
-    } else {
-      rest_.push_back(i);
-    }
-  }
-  pending_.swap(rest_);
-  return true;
-}
-
 /// \param failure  out: something went wrong while work was put into the streams; whom it concerns has failed
 /// \returns whether anything may be in the streams
 bool CudaInstance::run_all(Slot& slot, Status& failure) noexcept {
   bool is_first = true;
-  while (take_group(slot.batch)) {
+  const auto joins = [this](const Request& a, const Request& b) { return joinable(*plan_, a, b); };
+  while (groups_.take(slot.batch.responder, joins)) {
     WorkSet& set = sets_[slot.set];
     Status status = run_.prepare(group_, set);
     if (!status.ok() && group_.members.size() > 1) {
-      // That says nothing about which of them is to blame: each gets the answer that it would get alone.
-      pending_.insert(pending_.begin(), group_.indices.begin(), group_.indices.end());
-      alone_ = group_.indices.size();
+      groups_.split();
       continue;
     }
     if (status.ok()) {

@@ -61,7 +61,6 @@ class CudaInstance final : public BackendInstance {
 
   Slot& take_slot() noexcept;
   void choose(InFlight& batch) noexcept;
-  bool take_group(InFlight& batch) noexcept;
   bool run_all(Slot& slot, Status& failure) noexcept;
   static void on_done(void* argument, Status outcome) noexcept;
   void end(Slot& slot, const Status& outcome) noexcept;
@@ -79,9 +78,8 @@ class CudaInstance final : public BackendInstance {
   std::condition_variable slot_is_free_;
 
   // Of the batch that is being executed; members so that their memory is kept.
-  std::vector<uint32_t> pending_, rest_;
-  size_t alone_ = 0;  ///< so many of the first pending requests are not to be joined
-  BatchGroup group_;
+  backends::BatchGroups groups_;
+  const BatchGroup& group_ = groups_.current();
 };
 
 }  // namespace atl::cuda_backend

@@ -4,6 +4,8 @@
 #include <optional>
 #include <span>
 
+#include "backends/common/input_rules.h"
+
 namespace atl::cuda_backend {
 namespace {
 
@@ -70,11 +72,7 @@ bool joinable(const ModelPlan& plan, const Request& a, const Request& b) noexcep
   if (!plan.batches()) return false;
   for (const InputPlan& input : plan.inputs) {
     if (input.batch_input >= 0) continue;
-    const InputTensor *in_a = a.find_input(input.name), *in_b = b.find_input(input.name);
-    if ((in_a == nullptr) != (in_b == nullptr)) return false;
-    if (in_a == nullptr) continue;
-    if (in_a->shape.size() != in_b->shape.size()) return false;
-    if (!input.ragged && !std::ranges::equal(in_a->shape.subspan(1), in_b->shape.subspan(1))) return false;
+    if (!backends::can_be_joined(input.name, input.ragged, a, b)) return false;
   }
   return true;
 }

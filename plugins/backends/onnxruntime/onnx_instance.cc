@@ -69,23 +69,20 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the tensor it would be joined into.
   bool check_elements = batch.requests.size() > 1;
-  pending_.clear();
-  alone_ = 0;
+  groups_.clear();
   for (uint32_t i = 0; i < responder_.size(); ++i) {
     Status status = gpu_ == nullptr ? Status() : gpu_->bring_texts(responder_.request(i));
     if (status.ok()) {
       status = check_request(*plan_, responder_.request(i), check_elements, gpu_ != nullptr);
     }
     if (status.ok()) {
-      pending_.push_back(i);
+      groups_.add(i);
     } else {
       responder_.fail(i, std::move(status));
     }
   }
-  while (!pending_.empty()) {
-    take_group();
-    run_group(times);
-  }
+  const auto joins = [this](const Request& a, const Request& b) { return joinable(*plan_, a, b); };
+  while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   scratch_.done();
@@ -95,35 +92,8 @@ Status OnnxInstance::execute(const Batch& batch) noexcept {
   return {};
 }
 
-/// Moves the first pending request, and all that can be joined with it, to the group.
-void OnnxInstance::take_group() noexcept {
-  group_.clear();
-  members_.clear();
-  rest_.clear();
-  group_weight_ = 0;
-  bool join = alone_ == 0;
-  if (!join) --alone_;
-  for (uint32_t i : pending_) {
-    Request& request = responder_.request(i);
-    if (group_.empty() || (join && joinable(*plan_, *members_[0], request))) {
-      group_.push_back(i);
-      members_.push_back(&request);
-      group_weight_ += request.batch_weight();
-    } else {
-      rest_.push_back(i);
-    }
-  }
-  pending_.swap(rest_);
-}
-
-/// A run that failed says nothing about which of its requests is to blame: each gets a run of its own.
-void OnnxInstance::split_group() noexcept {
-  pending_.insert(pending_.begin(), group_.begin(), group_.end());
-  alone_ = group_.size();
-}
-
 void OnnxInstance::fail_group(const Status& failure) noexcept {
-  for (uint32_t i : group_) responder_.fail(i, failure.clone());
+  for (uint32_t i : group_.indices) responder_.fail(i, failure.clone());
 }
 
 void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
@@ -144,8 +114,8 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
     if (gpu_ != nullptr) {
       if (Status copied = gpu_->wait(); !copied.ok()) fail_group(copied);
     }
-  } else if (group_.size() > 1 && (gpu_ == nullptr || gpu_->loss().ok())) {
-    split_group();
+  } else if (group_.indices.size() > 1 && (gpu_ == nullptr || gpu_->loss().ok())) {
+    groups_.split();
   } else {
     fail_group(status);
   }
@@ -154,16 +124,16 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
 }
 
 Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) noexcept {
-  const InputTensor& first = *members_[0]->find_input(plan.name);
+  const InputTensor& first = *group_.members[0]->find_input(plan.name);
   bound.plan = &plan;
   if (plan.ragged) {
     bound.shape.assign(1, 0);
   } else if (!plan.scalar) {
     bound.shape.assign(first.shape.begin(), first.shape.end());
-    if (plan_->batches) bound.shape[0] = group_weight_;
+    if (plan_->batches) bound.shape[0] = group_.weight;
   }
   int64_t elements = 0;
-  for (const Request* member : members_) {
+  for (const Request* member : group_.members) {
     const InputTensor& input = *member->find_input(plan.name);
     if (__builtin_add_overflow(elements, *element_count(input.shape), &elements) ||
         __builtin_add_overflow(bound.size_bytes, backends::bytes_present(input), &bound.size_bytes) ||
@@ -176,14 +146,14 @@ Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) no
   bound.on_gpu = bound.on_gpu && bound.size_bytes != 0;
   bound.in_place =
       bound.size_bytes == 0 ||
-      (group_.size() == 1 && first.buffers.size() == 1 && plan.datatype != DataType::kBytes &&
+      (group_.indices.size() == 1 && first.buffers.size() == 1 && plan.datatype != DataType::kBytes &&
        (bound.on_gpu ? gpu_->is_usable(first.buffers[0]) : is_aligned(first.buffers[0].data, plan.datatype)));
   return {};
 }
 
 Status OnnxInstance::describe_batch_input(const InputPlan& plan, BoundInput& bound) noexcept {
   bound.plan = &plan;
-  auto size = backends::batch_input_shape(batch_input_of(*plan_, plan), members_, bound.shape);
+  auto size = backends::batch_input_shape(batch_input_of(*plan_, plan), group_.members, bound.shape);
   if (!size.ok()) return std::move(size).status();
   bound.size_bytes = *size;
   bound.in_place = *size == 0;
@@ -194,7 +164,7 @@ Status OnnxInstance::bind_inputs() noexcept {
   uint64_t gathered_bytes[] = {0, 0};  // with the CPU, on the GPU
   for (const InputPlan& plan : plan_->inputs) {
     bool made = plan.batch_input >= 0;
-    if (!made && members_[0]->find_input(plan.name) == nullptr) continue;
+    if (!made && group_.members[0]->find_input(plan.name) == nullptr) continue;
     BoundInput& bound = inputs_.emplace_back();
     ATOLL_RETURN_IF_ERROR(made ? describe_batch_input(plan, bound) : describe_input(plan, bound));
     if (bound.in_place || plan.datatype == DataType::kBytes) continue;
@@ -224,9 +194,10 @@ Status OnnxInstance::bind_tensor(BoundInput& bound, std::byte* gathered) noexcep
   if (bound.size_bytes == 0) {
     data = g_nothing;
   } else if (bound.plan->batch_input >= 0) {
-    backends::write_batch_input(batch_input_of(*plan_, *bound.plan), members_, {gathered, bound.size_bytes});
+    backends::write_batch_input(batch_input_of(*plan_, *bound.plan), group_.members,
+                                {gathered, bound.size_bytes});
   } else if (bound.in_place) {
-    data = members_[0]->find_input(bound.plan->name)->buffers[0].data;
+    data = group_.members[0]->find_input(bound.plan->name)->buffers[0].data;
   } else {
     ATOLL_RETURN_IF_ERROR(bound.on_gpu ? gather_on_gpu(bound, gathered) : gather(bound, gathered));
   }
@@ -237,7 +208,7 @@ Status OnnxInstance::bind_tensor(BoundInput& bound, std::byte* gathered) noexcep
 
 Status OnnxInstance::gather(const BoundInput& bound, std::byte* gathered) noexcept {
   uint64_t left = bound.size_bytes;
-  for (const Request* member : members_) {
+  for (const Request* member : group_.members) {
     const InputTensor& input = *member->find_input(bound.plan->name);
     auto written = backends::gather(input.buffers, Buffer{gathered, left}, input.name);
     if (!written.ok()) return std::move(written).status();
@@ -253,7 +224,7 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
   ATOLL_RETURN_IF_ERROR(make(bound.value, api().CreateTensorAsOrtValue, allocator, bound.shape.data(),
                              bound.shape.size(), ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING));
   size_t first = 0;
-  for (const Request* member : members_) {
+  for (const Request* member : group_.members) {
     const InputTensor& input = *member->find_input(bound.plan->name);
     auto count = static_cast<size_t>(*element_count(input.shape));
     ATOLL_RETURN_IF_ERROR(fill_strings(*bound.value, first, count, input));
@@ -265,14 +236,14 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 Status OnnxInstance::bind_outputs() noexcept {
   for (const OutputPlan& plan : plan_->outputs) {
     bool wanted =
-        plan.ends_iteration || std::ranges::any_of(members_, [&](const Request* member) {
+        plan.ends_iteration || std::ranges::any_of(group_.members, [&](const Request* member) {
           return member->find_output(plan.name) != nullptr || (plan.state && member->state != nullptr);
         });
     if (!wanted) continue;
     BoundOutput& bound = outputs_.emplace_back();
     bound.plan = &plan;
     bool read_here = plan.state || plan.ends_iteration || plan.datatype == DataType::kBytes;
-    if (group_.size() == 1 && plan.fixed && !read_here) {
+    if (group_.indices.size() == 1 && plan.fixed && !read_here) {
       ATOLL_RETURN_IF_ERROR(bind_direct(bound));
     } else if (gpu_ != nullptr) {
       bound.on_gpu = is_for_gpu(plan);
@@ -297,7 +268,7 @@ OutputTensor* OnnxInstance::add_output(const OutputPlan& plan, uint32_t i, const
 Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
   const OutputPlan& plan = *bound.plan;
   shape_ = plan.dims;
-  if (plan_->batches) shape_[0] = group_weight_;
+  if (plan_->batches) shape_[0] = group_.weight;
   auto count = element_count(shape_);
   uint64_t size_bytes = 0;
   if (!count || __builtin_mul_overflow(static_cast<uint64_t>(*count), data_type_size_bytes(plan.datatype),
@@ -305,8 +276,8 @@ Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
     return invalid_argument("output '", plan.name, "': found shape ", shape_text(shape_),
                             ", expected a product of dimensions that fits into 63 bits");
   }
-  const RequestedOutput& wanted = *members_[0]->find_output(plan.name);
-  OutputTensor* output = add_output(plan, group_[0], wanted, size_bytes);
+  const RequestedOutput& wanted = *group_.members[0]->find_output(plan.name);
+  OutputTensor* output = add_output(plan, group_.indices[0], wanted, size_bytes);
   if (output == nullptr)
     return internal_error("output '", plan.name, "': no buffer");  // failed with the reason
   bound.on_gpu = size_bytes != 0 && !backends::is_host_memory(output->buffer.kind);
@@ -341,7 +312,7 @@ void OnnxInstance::list_tensors() noexcept {
 Status OnnxInstance::run() noexcept {
   list_tensors();
   if (outputs_.empty()) return {};
-  if (graphs_ != nullptr && graphs_->is_wanted(group_weight_) && describe_graph()) return run_with_graph();
+  if (graphs_ != nullptr && graphs_->is_wanted(group_.weight) && describe_graph()) return run_with_graph();
   return run_plain();
 }
 
@@ -384,18 +355,18 @@ Status OnnxInstance::copy_late(const BoundOutput& bound) noexcept {
 /// Cuts an output by the requests' batch weights and copies the parts.
 Status OnnxInstance::deliver_rows(const OutputPlan& plan) noexcept {
   shape_.assign(result_.shape().begin(), result_.shape().end());
-  if (plan_->batches && (shape_.empty() || shape_[0] != group_weight_)) {
+  if (plan_->batches && (shape_.empty() || shape_[0] != group_.weight)) {
     return internal_error("found shape ", shape_text(shape_), " from the model, expected the batch size ",
-                          group_weight_, " as first dimension");
+                          group_.weight, " as first dimension");
   }
   if (shape_.empty() && plan.scalar) shape_.push_back(1);
   uint64_t from = 0;
-  for (uint32_t i : group_) {
+  for (uint32_t i : group_.indices) {
     uint32_t weight = responder_.request(i).batch_weight();
     uint64_t part = result_.element_count();
     if (plan_->batches) {
       shape_[0] = weight;
-      part = part / group_weight_ * weight;
+      part = part / group_.weight * weight;
     }
     deliver_part(plan, i, from, part);
     from += part;
@@ -406,7 +377,7 @@ Status OnnxInstance::deliver_rows(const OutputPlan& plan) noexcept {
 /// Cuts an output by the shapes of another input in the requests and copies the parts.
 Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
   uint64_t expected = 0;
-  for (const Request* member : members_) {
+  for (const Request* member : group_.members) {
     auto part = backends::batch_output_shape(*plan.scatter, *member, shape_);
     if (!part.ok()) return std::move(part).status();
     if (__builtin_add_overflow(expected, *part, &expected)) return too_large(plan.scatter->source);
@@ -416,7 +387,7 @@ Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
                           " elements for the shapes of input '", plan.scatter->source, "'");
   }
   uint64_t from = 0;
-  for (uint32_t i : group_) {
+  for (uint32_t i : group_.indices) {
     auto part = backends::batch_output_shape(*plan.scatter, responder_.request(i), shape_);
     deliver_part(plan, i, from, *part);
     from += *part;

@@ -7,6 +7,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/backend/responder.h"
+#include "backends/common/batch_groups.h"
 #include "backends/onnxruntime/gpu_execution.h"
 #include "backends/onnxruntime/gpu_graphs.h"
 #include "backends/onnxruntime/onnx_model.h"
@@ -55,9 +56,7 @@ class OnnxInstance final : public BackendInstance {
     Buffer late;          ///< that buffer if the result has to be copied to it after all; else data is null
     Handle<OrtValue> value;
   };
-  void take_group() noexcept;
   void run_group(ExecutionTimes& times) noexcept;
-  void split_group() noexcept;
   void fail_group(const Status& failure) noexcept;
 
   Status bind_inputs() noexcept;
@@ -106,10 +105,8 @@ class OnnxInstance final : public BackendInstance {
   std::unique_ptr<GpuGraphs> graphs_;  ///< null: there are none
 
   // Of the batch at hand; members so that their memory is kept.
-  std::vector<uint32_t> pending_, group_, rest_;
-  size_t alone_ = 0;               ///< so many of the first pending requests are not to be joined
-  std::vector<Request*> members_;  ///< of group_, in its order
-  uint32_t group_weight_ = 0;
+  backends::BatchGroups groups_;
+  const backends::BatchGroup& group_ = groups_.current();
   std::vector<BoundInput> inputs_;
   std::vector<BoundOutput> outputs_;
   std::vector<const char*> input_names_, output_names_;

@@ -8,7 +8,7 @@
 namespace atl::ort {
 
 Status OnnxInstance::gather_on_gpu(const BoundInput& bound, std::byte* gathered) noexcept {
-  for (const Request* member : members_) {
+  for (const Request* member : group_.members) {
     for (const Buffer& from : member->find_input(bound.plan->name)->buffers) {
       ATOLL_RETURN_IF_ERROR(
           gpu_->copy(Buffer{gathered, from.size_bytes, MemoryKind::kGpu, gpu_->device()}, from));
@@ -22,7 +22,7 @@ Status OnnxInstance::gather_on_gpu(const BoundInput& bound, std::byte* gathered)
 bool OnnxInstance::is_for_gpu(const OutputPlan& plan) const noexcept {
   if (plan.ends_iteration || plan.datatype == DataType::kBytes) return false;
   if (gpu_->is_expected(position_of(plan))) return true;
-  return std::ranges::any_of(members_, [&](const Request* member) {
+  return std::ranges::any_of(group_.members, [&](const Request* member) {
     const RequestedOutput* wanted = member->find_output(plan.name);
     const bool placed =
         wanted != nullptr && wanted->placement.data != nullptr && wanted->placement.kind == MemoryKind::kGpu;
@@ -70,7 +70,7 @@ bool OnnxInstance::describe_graph() noexcept {
     const OutputPlan& plan = *output.plan;
     if (!plan.fixed || plan.datatype == DataType::kBytes) return false;
     std::vector<int64_t>& shape = graph_shapes_.emplace_back(plan.dims);
-    if (plan_->batches) shape[0] = group_weight_;
+    if (plan_->batches) shape[0] = group_.weight;
     const auto count = element_count(shape);
     uint64_t size_bytes = 0;
     if (!count || *count == 0 ||

@@ -79,10 +79,8 @@ Status TorchInstance::execute(const Batch& batch) noexcept {
   responder_.begin(batch);
   // A request whose elements do not add up must not spoil the list it would be joined into.
   check_requests(batch.requests.size() > 1);
-  while (!pending_.empty()) {
-    take_group();
-    run_group(times);
-  }
+  const auto joins = [this](const Request& a, const Request& b) { return can_be_joined(*plan_, a, b); };
+  while (groups_.take(responder_, joins)) run_group(times);
   times.execute_end_ns = clock_.now_ns();
   if (times.compute_start_ns == 0) times.compute_start_ns = times.compute_end_ns = times.execute_end_ns;
   responder_.finish(times);
@@ -90,37 +88,15 @@ Status TorchInstance::execute(const Batch& batch) noexcept {
 }
 
 void TorchInstance::check_requests(bool check_elements) noexcept {
-  pending_.clear();
-  alone_ = 0;
+  groups_.clear();
   for (uint32_t i = 0; i < responder_.size(); ++i) {
     Status status = check(*plan_, responder_.request(i), check_elements);
     if (status.ok()) {
-      pending_.push_back(i);
+      groups_.add(i);
     } else {
       responder_.fail(i, std::move(status));
     }
   }
-}
-
-/// Moves the first pending request, and all that can be joined with it, to the group.
-void TorchInstance::take_group() noexcept {
-  group_.clear();
-  members_.clear();
-  rest_.clear();
-  group_weight_ = 0;
-  const bool joins = alone_ == 0;
-  if (!joins) --alone_;
-  for (const uint32_t i : pending_) {
-    Request& request = responder_.request(i);
-    if (group_.empty() || (joins && can_be_joined(*plan_, *members_[0], request))) {
-      group_.push_back(i);
-      members_.push_back(&request);
-      group_weight_ += request.batch_weight();
-    } else {
-      rest_.push_back(i);
-    }
-  }
-  pending_.swap(rest_);
 }
 
 void TorchInstance::run_group(ExecutionTimes& times) noexcept {
@@ -131,18 +107,16 @@ void TorchInstance::run_group(ExecutionTimes& times) noexcept {
   times.compute_end_ns = clock_.now_ns();
   if (status.ok()) {
     for (const OutputPlan& plan : plan_->outputs) deliver(plan, result);
-  } else if (group_.size() > 1) {
-    // It says nothing about which of the requests is to blame: each gets a run of its own.
-    pending_.insert(pending_.begin(), group_.begin(), group_.end());
-    alone_ = group_.size();
+  } else if (group_.indices.size() > 1) {
+    groups_.split();
   } else {
-    responder_.fail(group_[0], std::move(status));
+    responder_.fail(group_.indices[0], std::move(status));
   }
 }
 
 Status TorchInstance::forward(c10::IValue& result) noexcept try {
   const RunMode mode(settings_);
-  Result<std::vector<c10::IValue>> arguments = make_arguments(*plan_, members_, group_weight_);
+  Result<std::vector<c10::IValue>> arguments = make_arguments(*plan_, group_.members, group_.weight);
   if (!arguments.ok()) return std::move(arguments).status();
   result = module_.forward(std::move(arguments).value());
   return {};
@@ -154,32 +128,32 @@ Status TorchInstance::forward(c10::IValue& result) noexcept try {
 }
 
 void TorchInstance::deliver(const OutputPlan& plan, const c10::IValue& result) noexcept {
-  if (std::ranges::none_of(members_, [&](const Request* request) { return is_wanted(plan, *request); }))
+  if (std::ranges::none_of(group_.members, [&](const Request* request) { return is_wanted(plan, *request); }))
     return;
   Result<c10::IValue> value = value_of(plan, result);
   Status status = value.ok() ? value_.read(*value, plan.datatype) : std::move(value).status();
   if (status.ok()) status = deliver_rows(plan);
   value_.done();
   if (status.ok()) return;
-  for (const uint32_t i : group_)
+  for (const uint32_t i : group_.indices)
     responder_.fail(i, make_status(status.code(), "output '", plan.name, "': ", status.message()));
 }
 
 /// Cuts an output by the requests' batch sizes and copies the parts.
 Status TorchInstance::deliver_rows(const OutputPlan& plan) noexcept {
   std::vector<int64_t> shape(value_.shape().begin(), value_.shape().end());
-  if (plan_->batches && (shape.empty() || shape[0] != group_weight_)) {
+  if (plan_->batches && (shape.empty() || shape[0] != group_.weight)) {
     return internal_error("found shape ", shape_text(shape), " from the model, expected the batch size ",
-                          group_weight_, " as first dimension");
+                          group_.weight, " as first dimension");
   }
   if (shape.empty() && plan.scalar) shape.push_back(1);
   uint64_t from = 0;
-  for (const uint32_t i : group_) {
+  for (const uint32_t i : group_.indices) {
     const uint32_t weight = responder_.request(i).batch_weight();
     uint64_t part = value_.element_count();
     if (plan_->batches) {
       shape[0] = weight;
-      part = part / group_weight_ * weight;
+      part = part / group_.weight * weight;
     }
     Status status = deliver_part(plan, i, shape, from, part);
     if (!status.ok()) responder_.fail(i, std::move(status));

@@ -10,6 +10,7 @@
 #include "atoll/backend.h"
 #include "atoll/backend/responder.h"
 #include "atoll/clock.h"
+#include "backends/common/batch_groups.h"
 #include "backends/pytorch/results.h"
 #include "backends/pytorch/settings.h"
 #include "backends/pytorch/signature.h"
@@ -28,7 +29,6 @@ class TorchInstance final : public BackendInstance {
 
  private:
   void check_requests(bool check_elements) noexcept;
-  void take_group() noexcept;
   void run_group(ExecutionTimes& times) noexcept;
   Status forward(c10::IValue& result) noexcept;
   void deliver(const OutputPlan& plan, const c10::IValue& result) noexcept;
@@ -43,10 +43,8 @@ class TorchInstance final : public BackendInstance {
   backends::BatchResponder responder_;
 
   // Of the batch at hand; members so that their memory is kept.
-  std::vector<uint32_t> pending_, group_, rest_;
-  size_t alone_ = 0;               ///< so many of the first pending requests are not to be joined
-  std::vector<Request*> members_;  ///< of group_, in its order
-  uint32_t group_weight_ = 0;
+  backends::BatchGroups groups_;
+  const backends::BatchGroup& group_ = groups_.current();
   ResultValue value_;
 };
 
