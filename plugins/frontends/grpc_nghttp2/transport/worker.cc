@@ -50,6 +50,8 @@ void Worker::stop() noexcept {
   if (thread_.joinable()) {
     loop_.stop();
     thread_.join();
+  } else {
+    loop_.turn(0);  // it was never started: what was posted is run here, or it would be lost with its memory
   }
   while (!connections_.empty()) on_closed(connections_.front());
 }
