@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "schedulers/ensemble/testing/ensemble_bench.h"
+#include "schedulers/ensemble/testing/event_memory.h"
 
 namespace atl::ensemble {
 namespace {
@@ -12,51 +12,6 @@ namespace {
 using test::TestRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-/// A device's, which a test has reach it; nobody may wait for it before that.
-class SteppedEvent final : public DeviceEvent {
- public:
-  explicit SteppedEvent(uint32_t& waits) noexcept : waits_(waits) {}
-  virtual ~SteppedEvent() = default;
-  bool is_reached() noexcept override { return !is_pending; }
-  Status wait() noexcept override {
-    waits_ += is_pending;
-    return {};
-  }
-  void* native_handle() noexcept override { return this; }
-
-  bool is_pending = false;
-
- private:
-  uint32_t& waits_;
-};
-
-/// A GPU's with events.
-class EventMemory final : public Memory {
- public:
-  virtual ~EventMemory() = default;
-  MemoryKind kind() const noexcept override { return MemoryKind::kGpu; }
-  Result<Buffer> allocate(uint64_t size_bytes, int64_t device_id) noexcept override {
-    return gpu_.allocate(size_bytes, device_id);
-  }
-  void free(const Buffer& buffer) noexcept override { gpu_.free(buffer); }
-  uint64_t used_bytes() const noexcept override { return gpu_.used_bytes(); }
-  uint64_t limit_bytes() const noexcept override { return 0; }
-  size_t live() const { return gpu_.live(); }
-  Result<DeviceEvent*> make_event(int64_t) noexcept override {
-    ++events;
-    return new SteppedEvent(waits);
-  }
-  void free_event(DeviceEvent* event) noexcept override {
-    --events;
-    delete static_cast<SteppedEvent*>(event);
-  }
-  uint32_t events = 0;  ///< that were not given back
-  uint32_t waits = 0;   ///< of the host for the device
-
- private:
-  test::FakeDeviceMemory gpu_;
-};
 
 class AheadTest : public ::testing::Test {
  protected:
@@ -66,7 +21,7 @@ class AheadTest : public ::testing::Test {
   }
   ~AheadTest() override {
     bench_.scheduler.reset();
-    EXPECT_EQ(memory_.live(), 0u);
+    EXPECT_EQ(memory_.buffers, 0u);
     EXPECT_EQ(memory_.events, 0u);
     EXPECT_EQ(memory_.waits, 0u) << "the host waited for the device";
     bench_.memory.close();
@@ -114,13 +69,13 @@ class AheadTest : public ::testing::Test {
     ASSERT_TRUE(response->allocate(output, 8, MemoryKind::kGpu).ok());
     auto* event = static_cast<SteppedEvent*>(output.buffer.ready_after);
     ASSERT_NE(event, nullptr);
-    event->is_pending = true;
+    event->record();
     running_.push_back({&request, event});
     response->send(kFinal | kAhead);
     EXPECT_EQ(last_, nullptr) << "a step was begun inside of another one";
   }
   void finish(size_t i) {
-    running_[i].event->is_pending = false;
+    running_[i].event->reach();
     (void)running_[i].request->release().ok();
   }
   void finish_last() {
@@ -147,9 +102,9 @@ TEST_F(AheadTest, AllStepsBeginBeforeTheFirstOneHasEnded) {
   EXPECT_EQ(member(0).first_responses(), 0u) << "its bytes have not come";
   finish(0);
   EXPECT_EQ(member(0).first_responses(), 1u);
-  EXPECT_EQ(memory_.live(), 2u) << "what the second one reads stays";
+  EXPECT_EQ(memory_.buffers, 2u) << "what the second one reads stays";
   finish(1);
-  EXPECT_EQ(memory_.live(), 1u);
+  EXPECT_EQ(memory_.buffers, 1u);
   EXPECT_FALSE(request.done());
   finish_last();
   ASSERT_TRUE(request.done());
@@ -165,7 +120,7 @@ TEST_F(AheadTest, TheRequestEndsWithTheLastStepThatIsReleased) {
     finish_last();
     finish(1);
     EXPECT_FALSE(request.done());
-    EXPECT_EQ(memory_.live(), 1u) << "the first step's output is still written to";
+    EXPECT_EQ(memory_.buffers, 1u) << "the first step's output is still written to";
     finish(0);
     ASSERT_TRUE(request.done());
     EXPECT_EQ(request.response().code, Code::kOk);
@@ -193,7 +148,7 @@ TEST_F(AheadTest, AStepThatFailsMeanwhileFailsTheRequestWhenTheDeviceIsDone) {
   TestRequest& request = bench_.enqueue("X", {1});
   ASSERT_EQ(running_.size(), 1u);
   EXPECT_FALSE(request.got_final());
-  EXPECT_EQ(memory_.live(), 1u);
+  EXPECT_EQ(memory_.buffers, 1u);
   finish(0);
   ASSERT_TRUE(request.done());
   EXPECT_EQ(request.responses().size(), 1u);
