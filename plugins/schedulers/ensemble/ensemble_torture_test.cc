@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "schedulers/ensemble/testing/event_memory.h"
@@ -48,6 +49,8 @@ class Torture {
     EXPECT_EQ(memory_.waits, 0u) << "the host waited for the device";
     bench_.memory.close();
   }
+
+  static inline std::atomic<uint64_t> answered_ahead{0};
 
   void run(int requests) {
     if (!made_) return;
@@ -161,6 +164,7 @@ class Torture {
       for (const auto& place : places) static_cast<SteppedEvent*>(place.second.ready_after)->reach();
       (void)request.release().ok();
     }));
+    ++answered_ahead;
     response->send(kFinal | kAhead);
     return true;
   }
@@ -255,10 +259,12 @@ void torture(uint64_t seeds, FakeHost::Threads threads) {
   if (const char* requests = std::getenv("ATOLL_SIMULATION_REQUESTS"); requests != nullptr) {
     seeds = std::strtoull(requests, nullptr, 10) / kRequests;
   }
+  Torture::answered_ahead = 0;
   for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(cat("ATOLL_SIMULATION_SEED=", seed));
     Torture(seed, threads).run(kRequests);
   }
+  EXPECT_GT(Torture::answered_ahead, 10 * seeds) << "hardly a step was";
 }
 
 TEST(EnsembleTorture, AnswersAsTheOracleDoes) { torture(400, FakeHost::Threads::kSimulated); }
