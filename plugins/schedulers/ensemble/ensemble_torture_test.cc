@@ -117,8 +117,8 @@ class Torture {
     }
   }
 
-  /// Half of the members work in one stream, and so behind what their inputs are made by.
-  bool is_on_device(size_t step) const { return (step * 7 + what_.steps.size()) % 2 == 0; }
+  /// Most of the members work in one stream, and so behind what their inputs are made by.
+  bool is_on_device(size_t step) const { return (step * 7 + what_.steps.size()) % 4 != 0; }
 
   /// Here or on one of the threads.
   void execute(size_t step, Request& request) {
@@ -264,7 +264,7 @@ void torture(uint64_t seeds, FakeHost::Threads threads) {
     SCOPED_TRACE(cat("ATOLL_SIMULATION_SEED=", seed));
     Torture(seed, threads).run(kRequests);
   }
-  EXPECT_GT(Torture::answered_ahead, 10 * seeds) << "hardly a step was";
+  EXPECT_GT(Torture::answered_ahead, 5 * seeds) << "hardly a step was";
 }
 
 TEST(EnsembleTorture, AnswersAsTheOracleDoes) { torture(400, FakeHost::Threads::kSimulated); }
