@@ -54,8 +54,17 @@ class AheadTest : public ::testing::Test {
     Request* const pointer = &request.request();
     EXPECT_TRUE(instance.execute({.requests = {&pointer, 1}, .total_batch_size = 1}).ok());
   }
-  static void read_from(TestRequest& request, const Buffer& buffer) {
-    set_buffers(request, request->inputs[0], {buffer});
+  /// A request for 1, 2, 3, 4 times 2, as an ensemble makes it.
+  struct Step {
+    Step(const char* id, Memory& memory) : request(id), sink(request, memory) { fill_scale(request, 1); }
+    TestRequest request;
+    StepSink sink;
+  };
+  static void execute(BackendInstance& instance, Step& step) { execute(instance, step.request); }
+  /// The request is for what the step makes.
+  static void execute_behind(const Step& before, BackendInstance& instance, TestRequest& request) {
+    set_buffers(request, request->inputs[0], {before.sink.output()});
+    execute(instance, request);
   }
 
   ModelFiles files;
@@ -69,32 +78,28 @@ TEST_F(AheadTest, ThreeStepsAreInTheirStreamsWhileTheFirstKernelIsHeld) {
     SCOPED_TRACE(more);
     others.clear();
     load(more, 2);
-    TestRequest one("one"), two("two"), three("three");
-    StepSink first(one, bench.memory), second(two, bench.memory), third(three, bench.memory);
-    for (TestRequest* request : {&one, &two, &three}) fill_scale(*request, 1);
+    Step one("one", bench.memory), two("two", bench.memory), three("three", bench.memory);
     hold();
     const uint64_t waits = bench.driver().calls("cuStreamWaitEvent");
     execute(*bench.instance, one);
-    ASSERT_TRUE(first.is_ahead());
-    read_from(two, first.output());
-    execute(*others[0], two);
-    ASSERT_TRUE(second.is_ahead());
-    read_from(three, second.output());
-    execute(*others[1], three);
-    ASSERT_TRUE(third.is_ahead());
+    ASSERT_TRUE(one.sink.is_ahead());
+    execute_behind(one, *others[0], two.request);
+    ASSERT_TRUE(two.sink.is_ahead());
+    execute_behind(two, *others[1], three.request);
+    ASSERT_TRUE(three.sink.is_ahead());
     EXPECT_GE(bench.driver().calls("cuStreamWaitEvent"), waits + 2);
-    for (TestRequest* request : {&one, &two, &three}) {
-      EXPECT_TRUE(request->got_final());
-      EXPECT_FALSE(request->got_release()) << "its inputs are still read";
+    for (Step* step : {&one, &two, &three}) {
+      EXPECT_TRUE(step->request.got_final());
+      EXPECT_FALSE(step->request.got_release()) << "its inputs are still read";
     }
-    EXPECT_FALSE(first.output().ready_after->is_reached());
+    EXPECT_FALSE(one.sink.output().ready_after->is_reached());
     let_go();
-    Result<std::string> bytes = third.read();
+    Result<std::string> bytes = three.sink.read();
     ASSERT_TRUE(bytes.ok());
     EXPECT_EQ(*bytes, bytes_of<float>({8, 16, 24, 32}));
-    for (TestRequest* request : {&one, &two, &three}) {
-      EXPECT_TRUE(request->wait_done());
-      expect_clean(*request);
+    for (Step* step : {&one, &two, &three}) {
+      EXPECT_TRUE(step->request.wait_done());
+      expect_clean(step->request);
     }
   }
   EXPECT_EQ(bench.reporter.all().succeeded, 6u);
@@ -115,18 +120,14 @@ TEST_F(AheadTest, TheTimeOfTheStepBeforeIsNoTimeOfThisOne) {
   load();
   Times times;
   others.push_back(make_instance(0, &times));
-  TestRequest one("one"), two("two");
-  StepSink first(one, bench.memory), second(two, bench.memory);
-  fill_scale(one, 1);
-  fill_scale(two, 1);
+  Step one("one", bench.memory), two("two", bench.memory);
   hold();
   execute(*bench.instance, one);
-  read_from(two, first.output());
-  execute(*others[0], two);
-  ASSERT_TRUE(two.got_final());
+  execute_behind(one, *others[0], two.request);
+  ASSERT_TRUE(two.request.got_final());
   const int64_t held_until_ns = bench.host.clock().now_ns();
   let_go();
-  ASSERT_TRUE(one.wait_done() && two.wait_done());
+  ASSERT_TRUE(one.request.wait_done() && two.request.wait_done());
   EXPECT_GE(times.times.execute_start_ns, held_until_ns);
   EXPECT_GE(times.times.compute_start_ns, times.times.execute_start_ns);
   EXPECT_GE(times.times.compute_end_ns, times.times.compute_start_ns);
@@ -168,44 +169,38 @@ TEST_F(AheadTest, ADecoupledModelIsAnsweredWhenItIsDone) {
 TEST_F(AheadTest, WhatReadsAnotherDeviceIsAnsweredWhenItIsDone) {
   load();
   others.push_back(make_instance(1));
-  TestRequest one("one"), two("two");
-  StepSink first(one, bench.memory), second(two, bench.memory);
-  fill_scale(one, 1);
-  fill_scale(two, 1);
+  Step one("one", bench.memory), two("two", bench.memory);
   hold();
   execute(*bench.instance, one);
-  read_from(two, first.output());
-  execute(*others[0], two);
-  EXPECT_TRUE(one.got_final());
-  EXPECT_FALSE(two.got_final()) << "the other device may be lost, and this one not know it";
+  execute_behind(one, *others[0], two.request);
+  EXPECT_TRUE(one.request.got_final());
+  EXPECT_FALSE(two.request.got_final()) << "the other device may be lost, and this one not know it";
   let_go();
-  ASSERT_TRUE(one.wait_done() && two.wait_done());
-  EXPECT_EQ(two.response().code, Code::kOk) << two.response().message;
-  EXPECT_EQ(second.read().value(), bytes_of<float>({4, 8, 12, 16}));
+  ASSERT_TRUE(one.request.wait_done() && two.request.wait_done());
+  EXPECT_EQ(two.request.response().code, Code::kOk) << two.request.response().message;
+  EXPECT_EQ(two.sink.read().value(), bytes_of<float>({4, 8, 12, 16}));
 }
 
 TEST_F(AheadTest, ADeviceThatIsLostBetweenFailsWhoeverReads) {
   load("", 2);
   bench.gpus.do_not_check();
-  TestRequest one("one"), two("two"), host("host");
-  StepSink first(one, bench.memory), second(two, bench.memory);
-  for (TestRequest* request : {&one, &two, &host}) fill_scale(*request, 1);
+  Step one("one", bench.memory), two("two", bench.memory);
+  TestRequest host("host");
+  fill_scale(host, 1);
   hold();
   execute(*bench.instance, one);
-  read_from(two, first.output());
-  execute(*others[0], two);
-  read_from(host, second.output());
-  execute(*others[1], host);
+  execute_behind(one, *others[0], two.request);
+  execute_behind(two, *others[1], host);
   EXPECT_FALSE(host.got_final());
   breaks = true;
   let_go();
-  ASSERT_TRUE(one.wait_done() && two.wait_done() && host.wait_done());
+  ASSERT_TRUE(one.request.wait_done() && two.request.wait_done() && host.wait_done());
   EXPECT_EQ(host.response().code, Code::kUnavailable);
   EXPECT_NE(host.response().message.find("ILLEGAL_ADDRESS"), std::string::npos) << host.response().message;
-  EXPECT_EQ(second.output().ready_after->wait().code(), Code::kUnavailable);
-  EXPECT_FALSE(second.read().ok());
+  EXPECT_EQ(two.sink.output().ready_after->wait().code(), Code::kUnavailable);
+  EXPECT_FALSE(two.sink.read().ok());
   // Each has one answer and one release, and none counts as a success.
-  for (TestRequest* request : {&one, &two, &host}) {
+  for (TestRequest* request : {&one.request, &two.request, &host}) {
     EXPECT_EQ(request->responses().size(), 1u);
     expect_clean(*request);
   }
