@@ -14,13 +14,15 @@ namespace atl::frontends::grpc_nghttp2 {
 /// What OpenSSL calls.
 struct TlsCallbacks {
   static int read(BIO* bio, char* to, size_t size, size_t* got) {
-    std::span<const uint8_t>& from = static_cast<TlsChannel*>(BIO_get_data(bio))->received_;
+    auto& channel = *static_cast<TlsChannel*>(BIO_get_data(bio));
+    std::span<const uint8_t>& from = channel.received_;
     BIO_clear_retry_flags(bio);
     if (from.empty()) {
       BIO_set_retry_read(bio);
       return 0;
     }
     *got = std::min(size, from.size());
+    if (!channel.is_good_start(from.first(*got))) return 0;
     std::memcpy(to, from.data(), *got);
     from = from.subspan(*got);
     return 1;
@@ -33,10 +35,8 @@ struct TlsCallbacks {
   }
   static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-  static void on_message(int sent, int, int type, const void* bytes, size_t size, SSL*, void* channel) {
-    if (sent != 0 || type != SSL3_RT_HANDSHAKE || size == 0) return;
-    if (*static_cast<const uint8_t*>(bytes) != SSL3_MT_KEY_UPDATE) return;
-    ++static_cast<TlsChannel*>(channel)->key_updates_;
+  static void on_message(int sent, int, int type, const void*, size_t, SSL*, void* channel) {
+    if (sent == 0 && type == SSL3_RT_HANDSHAKE) ++static_cast<TlsChannel*>(channel)->late_messages_;
   }
 
   /// Null: there was no memory for it.
@@ -85,11 +85,26 @@ bool TlsChannel::shake_hands() noexcept {
   const int result = SSL_accept(ssl_.get());
   if (result == 1) {
     open_ = true;
+    late_messages_ = 0;
   } else {
     fail(result);
   }
   // What went wrong is an alert for the client.
   return send() >= 0 && !ended_;
+}
+
+// Judged when the head is complete, which is before OpenSSL looks at it.
+bool TlsChannel::is_good_start(std::span<const uint8_t> bytes) noexcept {
+  if (head_size_ == kHelloHeadBytes) return true;
+  const size_t part = std::min(bytes.size(), kHelloHeadBytes - head_size_);
+  std::memcpy(head_ + head_size_, bytes.data(), part);
+  head_size_ += part;
+  if (head_size_ < kHelloHeadBytes || head_[0] != SSL3_RT_HANDSHAKE) return true;
+  const size_t record = size_t{head_[3]} << 8 | head_[4];
+  const size_t hello = size_t{head_[6]} << 16 | size_t{head_[7]} << 8 | head_[8];
+  if (record >= SSL3_HM_HEADER_LENGTH && hello <= kMostClientHello) return true;
+  failure_ = "the first message is too large";
+  return false;
 }
 
 bool TlsChannel::receive() noexcept {
@@ -110,10 +125,10 @@ size_t TlsChannel::read(std::span<uint8_t> room) noexcept {
       break;
     }
     got += bytes;
-    key_updates_ = 0;
+    late_messages_ = 0;
   }
-  if (key_updates_ > kMostKeyUpdates) {
-    failure_ = "too many changes of keys";
+  if (late_messages_ > kMostLateMessages) {
+    failure_ = "too many messages of handshakes";
     ended_ = broken_ = true;
   }
   if (send() < 0) ended_ = true;
@@ -126,7 +141,8 @@ void TlsChannel::fail(int result) noexcept {
   ended_ = true;
   if (error == SSL_ERROR_ZERO_RETURN) return;
   broken_ = true;
-  failure_ = take_openssl_error();
+  const std::string why = take_openssl_error();
+  if (failure_.empty()) failure_ = why;
   const long verified = SSL_get_verify_result(ssl_.get());
   if (verified != X509_V_OK) failure_ += cat(": ", X509_verify_cert_error_string(verified));
 }
@@ -186,6 +202,7 @@ ssize_t TlsChannel::send() noexcept {
   unsent_.insert(unsent_.end(), fresh.data(), fresh.data() + fresh.size());
   fresh.clear();
   const ssize_t sent = send_some(unsent_);
+  if (unsent_.size() > kMostUnsent) return -1;
   if (sent > 0) unsent_.erase(unsent_.begin(), unsent_.begin() + sent);
   if (unsent_.empty()) unsent_.shrink_to_fit();
   return sent;

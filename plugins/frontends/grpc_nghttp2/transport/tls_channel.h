@@ -57,7 +57,8 @@ class TlsChannel final {
   /// Encrypts what is at the front of the queue, 64 KiB or less, and takes it out; send() then is owed.
   /// False: nothing can be encrypted until something more was read, or never again.
   bool encrypt(OutQueue* from) noexcept;
-  /// Gives the socket what is encrypted. \returns how much it took; -1: the connection is broken
+  /// Gives the socket what is encrypted. \returns how much it took; -1: the connection is broken, or the client
+  /// lets more pile up than encrypt() would
   ssize_t send() noexcept;
   /// Encrypted bytes wait for the socket.
   bool has_unsent() const noexcept { return !unsent_.empty(); }
@@ -66,14 +67,21 @@ class TlsChannel final {
   friend struct TlsCallbacks;
   static constexpr size_t kMostEncrypted = size_t{64} << 10;
   static constexpr size_t kMostPieces = 64;
-  /// Changes of keys without a byte of data between them: each costs far more than the bytes that ask for it.
-  static constexpr uint32_t kMostKeyUpdates = 32;
+  /// With what OpenSSL answers to on its own, alerts for example.
+  static constexpr size_t kMostUnsent = 2 * kMostEncrypted;
+  /// Messages of handshakes without a byte of data between them, once it is over (changes of keys, attempts to
+  /// renegotiate): each costs far more than its bytes.
+  static constexpr uint32_t kMostLateMessages = 32;
+  /// OpenSSL makes room for all of it when its first bytes have come, and would for eight times as much.
+  static constexpr size_t kMostClientHello = size_t{16} << 10;
+  static constexpr size_t kHelloHeadBytes = 9;  ///< of a record with a handshake message, and of the message
 
   TlsChannel(int fd, OpensslPtr<SSL> ssl, TlsThread& thread) noexcept
       : fd_(fd), ssl_(std::move(ssl)), thread_(thread) {}
   bool write_record(std::span<const uint8_t> bytes) noexcept;
   bool encrypt(std::span<const iovec> pieces, size_t* taken) noexcept;
   void fail(int result) noexcept;
+  bool is_good_start(std::span<const uint8_t> bytes) noexcept;
   ssize_t send_some(std::span<const uint8_t> bytes) noexcept;
 
   const int fd_;
@@ -81,7 +89,9 @@ class TlsChannel final {
   TlsThread& thread_;
   std::span<const uint8_t> received_;  ///< of the thread's buffer, not decrypted yet
   std::vector<uint8_t> unsent_;
-  uint32_t key_updates_ = 0;
+  uint8_t head_[kHelloHeadBytes] = {};  ///< how the client has begun
+  size_t head_size_ = 0;
+  uint32_t late_messages_ = 0;
   bool open_ = false;
   bool ended_ = false;
   bool broken_ = false;  ///< OpenSSL is not to be asked for anything any more

@@ -113,6 +113,23 @@ TEST_F(TlsHandshakeTest, GarbageIsClosed) {
   ::close(fd);
 }
 
+TEST_F(TlsHandshakeTest, ALargeHelloIsRefusedWhenItsLengthHasCome) {
+  for (const std::string& head : {std::string("\x16\x03\x01\x40\x00\x01\x00\x40\x01", 9),
+                                  std::string("\x16\x03\x01\x00\x03\x01\x00\x40\x16", 9)}) {
+    tls_failures_.clear();
+    const int fd = begin();
+    for (const char byte : head) {
+      EXPECT_NE(connection_, nullptr);
+      EXPECT_EQ(::send(fd, &byte, 1, MSG_NOSIGNAL), 1);
+      loop_.turn(0);
+    }
+    EXPECT_EQ(connection_, nullptr);
+    ASSERT_EQ(tls_failures_.size(), 1u);
+    EXPECT_EQ(tls_failures_.front(), "the first message is too large");
+    ::close(fd);
+  }
+}
+
 TEST_F(TlsHandshakeTest, AClientThatHangsUpIsNoFailure) {
   for (const std::string& said : {std::string(), client_hello().substr(0, 20)}) {
     const int fd = begin();

@@ -199,7 +199,38 @@ TEST_F(TlsTest, KeysMayChangeNowAndThen) {
   turn();
   EXPECT_EQ(connection_, nullptr);
   ASSERT_EQ(tls_failures_.size(), 1u);
-  EXPECT_EQ(tls_failures_.front(), "too many changes of keys");
+  EXPECT_EQ(tls_failures_.front(), "too many messages of handshakes");
+}
+
+TEST_F(TlsTest, WhatPilesUpIsBounded) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  int plain[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, plain), 0);
+  const RawClient nobody(plain[0]);
+  TlsTunnel tunnel(plain[1], ends[1], {});
+  {
+    const auto channel = TlsChannel::make(ends[0], tls_context_->accept(), tls_thread_);
+    while (!channel->is_open()) {
+      tunnel.carry();
+      ASSERT_TRUE(channel->shake_hands());
+    }
+    const std::string text(200'000, 'U');
+    TextMessage* message = TextMessage::make(text, &sent_);
+    OutQueue queue;
+    for (int i = 0; i < 100; ++i) {
+      queue.append(*message, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    }
+    int given = 0;
+    ssize_t sent = 0;
+    for (; given < 100 && sent >= 0; ++given) {
+      EXPECT_TRUE(channel->encrypt(&queue));
+      sent = channel->send();
+    }
+    EXPECT_EQ(sent, -1);
+    EXPECT_LT(given, 20);
+  }
+  ::close(ends[0]);
 }
 
 }  // namespace
