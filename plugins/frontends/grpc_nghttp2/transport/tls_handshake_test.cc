@@ -27,6 +27,7 @@ class TlsHandshakeTest : public TlsTransportTest {
     const OpensslPtr<SSL> ssl(SSL_new(context.get()));
     BIO* out = BIO_new(BIO_s_mem());
     SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), out);
+    SSL_set_alpn_protos(ssl.get(), reinterpret_cast<const uint8_t*>("\x02h2"), 3);
     EXPECT_EQ(SSL_connect(ssl.get()), -1);
     char bytes[4096];
     const int size = BIO_read(out, bytes, sizeof bytes);
@@ -162,6 +163,28 @@ TEST_F(TlsHandshakeTest, ItHasItsTimeTogetherWithThePreface) {
   clock_.advance(connection_settings_.header_timeout_ns);
   turn();
   EXPECT_EQ(connection_, nullptr);
+}
+
+TEST_F(TlsHandshakeTest, OneIsAnsweredInATurnOfTheLoop) {
+  const std::string hello = client_hello();
+  std::vector<std::pair<int, Connection*>> clients;
+  for (int i = 0; i < 3; ++i) {
+    const int fd = begin();
+    EXPECT_EQ(::send(fd, hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    clients.emplace_back(fd, connection_);
+  }
+  for (int turns = 1; turns <= 3; ++turns) {
+    loop_.turn(0);
+    int answered = 0;
+    for (const auto& [fd, connection] : clients) {
+      char byte = 0;
+      answered += ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 ? 1 : 0;
+    }
+    EXPECT_EQ(answered, turns);
+  }
+  for (const auto& [fd, connection] : clients) ::close(fd);
+  // Each learns of that in its turn.
+  for (int turns = 0; turns < 3; ++turns) loop_.turn(0);
 }
 
 TEST_F(TlsHandshakeTest, NothingIsRenegotiated) {
