@@ -26,14 +26,6 @@ void read_own(const Options& options, SessionSettings* session, ConnectionSettin
   connection->write_stall_timeout_ns = options.get_duration_ns("write_stall_timeout");
 }
 
-/// What this frontend does not do. Errors: UNIMPLEMENTED, naming the option.
-Status check_supported(const GrpcSettings& settings) {
-  if (settings.tls.use_ssl) {
-    return unimplemented("option 'use_ssl' is true, expected false: frontends/grpc_nghttp2 has no TLS");
-  }
-  return {};
-}
-
 void apply(const GrpcSettings& settings, SessionSettings* session, ConnectionSettings* connection) {
   session->max_streams = static_cast<uint32_t>(settings.max_streams_per_connection);
   session->ping_interval_ns = settings.http2_min_recv_ping_interval_without_data_ms * kNsPerMs;
@@ -56,7 +48,7 @@ Status Nghttp2Frontend::init() {
   settings_ = std::move(settings).value();
   read_own(host_.options(), &session_, &connection_);
   apply(settings_, &session_, &connection_);
-  return check_supported(settings_);
+  return {};
 }
 
 Status Nghttp2Frontend::start() {
@@ -78,8 +70,13 @@ Status Nghttp2Frontend::start_server() {
       GrpcCallContext{host_, settings_, std::move(access).value(), *calls_});
   ATOLL_RETURN_IF_ERROR(context_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads));
   methods_.emplace(*context_);
+  if (settings_.tls.use_ssl) {
+    certificates_ = std::make_unique<Certificates>(host_, settings_);
+    ATOLL_RETURN_IF_ERROR(certificates_->open());
+  }
   transport_.emplace(TransportContext{host_.clock(), *methods_, context_->server.request_memory.get(),
-                                      session_, connection_});
+                                      session_, connection_,
+                                      certificates_ == nullptr ? nullptr : &certificates_->listener()});
   ServerSettings settings;
   settings.address = settings_.address;
   settings.listen = {.take_over = host_.replaces_running_instance(), .share_port = settings_.reuse_port};
@@ -118,6 +115,7 @@ void Nghttp2Frontend::stop() {
   departure_.reset();
   server_.reset();
   transport_.reset();
+  certificates_.reset();
   methods_.reset();
   context_.reset();
   calls_.reset();

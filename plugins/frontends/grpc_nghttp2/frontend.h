@@ -7,6 +7,7 @@
 
 #include "atoll/plugin.h"
 #include "frontends/common/sequence_drain.h"
+#include "frontends/grpc_nghttp2/certificates.h"
 #include "frontends/grpc_nghttp2/departure.h"
 #include "frontends/grpc_nghttp2/method_set.h"
 #include "frontends/grpc_nghttp2/transport/server.h"
@@ -39,6 +40,7 @@ class Nghttp2Frontend final : public Plugin {
   CallGate::Owner calls_;
   std::unique_ptr<GrpcCallContext> context_;
   std::optional<ServedMethods> methods_;
+  std::unique_ptr<Certificates> certificates_;  ///< null: no TLS
   std::optional<TransportContext> transport_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Departure> departure_;

@@ -37,16 +37,19 @@ std::string address_text(const sockaddr_storage& address) {
 }  // namespace
 
 Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
-                       const ConnectionSettings& settings, ConnectionHome& home) noexcept
+                       const ConnectionSettings& settings, ConnectionHome& home,
+                       std::unique_ptr<TlsChannel> tls) noexcept
     : loop_(context.loop),
       receive_(receive),
       settings_(settings),
       home_(home),
       fd_(fd),
+      tls_(std::move(tls)),
       session_(context, *this) {}
 
 Connection::~Connection() {
   loop_.forget(fd_, *this);
+  tls_.reset();  // it has its last word
   ::close(fd_);
 }
 
@@ -118,6 +121,7 @@ void Connection::on_ready(uint32_t events) noexcept {
 }
 
 bool Connection::read() noexcept {
+  if (tls_ != nullptr) return read_tls();
   for (int i = 0; i < kReadsATurn; ++i) {
     const std::span<uint8_t> room = receive_.room();
     const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
@@ -161,10 +165,12 @@ void Connection::watch_headers() noexcept {
 }
 
 void Connection::on_turn_end() noexcept {
-  if (!write() || session_.is_over()) close();
+  // What is over for the session may still wait for the socket.
+  if (!write() || (session_.is_over() && !waits_for_room_)) close();
 }
 
 bool Connection::write() noexcept {
+  if (tls_ != nullptr) return write_tls();
   for (bool more = true; more || !out_.empty();) {
     more = session_.write(&out_);
     if (out_.empty()) break;

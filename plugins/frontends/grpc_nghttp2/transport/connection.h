@@ -3,12 +3,14 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
+#include "frontends/grpc_nghttp2/transport/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -30,6 +32,8 @@ class ConnectionHome {
  public:
   /// The connection is at its end: to be removed and freed.
   virtual void on_closed(Connection& connection) noexcept = 0;
+  /// TLS has failed, in the handshake or later; on_closed() follows.
+  virtual void on_tls_failure(const Connection& connection, std::string_view why) noexcept = 0;
 
  protected:
   ~ConnectionHome() = default;
@@ -41,11 +45,13 @@ class Connection final
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
       private Watcher,
       private TurnEnd,
+      private HandshakeTurns::Waiter,
       private SessionOwner {
  public:
-  /// \param fd  becomes the connection's; does not block
+  /// \param fd   becomes the connection's; does not block
+  /// \param tls  of the same descriptor; null: none
   Connection(int fd, SessionContext& context, ReceiveBuffer& receive, const ConnectionSettings& settings,
-             ConnectionHome& home) noexcept;
+             ConnectionHome& home, std::unique_ptr<TlsChannel> tls = nullptr) noexcept;
   virtual ~Connection();
 
   /// Once. The connection may be closed, and freed, before this returns.
@@ -56,6 +62,9 @@ class Connection final
   void close() noexcept;
   /// The same, after what is answered already was written as far as the socket takes it.
   void shut_down() noexcept;
+
+  /// The client's address, as access checks get it.
+  std::string peer() const override;
 
  private:
   /// Tells of one of the times that a connection waits for.
@@ -71,8 +80,8 @@ class Connection final
 
   void on_ready(uint32_t events) noexcept override;
   void on_turn_end() noexcept override;
+  void on_handshake_turn() noexcept override;
   void on_output() noexcept override { loop_.at_turn_end(*this); }
-  std::string peer() const override;
   void on_limit(const Limit& limit) noexcept;
   void on_quiet() noexcept;
   void on_age() noexcept;
@@ -81,6 +90,10 @@ class Connection final
   bool read() noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
+  // The same with TLS, in connection_tls.cc.
+  bool read_tls() noexcept;
+  bool decrypt() noexcept;
+  bool write_tls() noexcept;
   void wait_for_room(bool waits) noexcept;
   void watch_headers() noexcept;
 
@@ -89,6 +102,7 @@ class Connection final
   const ConnectionSettings& settings_;
   ConnectionHome& home_;
   int fd_;
+  std::unique_ptr<TlsChannel> tls_;
   Session session_;
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
