@@ -6,6 +6,7 @@
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/frame_tracker.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
@@ -79,6 +80,9 @@ class Connection final
 
   /// False: the connection is to be closed.
   bool read() noexcept;
+  /// \returns bytes read into the room, or as recv()
+  ssize_t read_some(std::span<uint8_t> room) noexcept;
+  bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
   void wait_for_room(bool waits) noexcept;
@@ -90,6 +94,9 @@ class Connection final
   ConnectionHome& home_;
   int fd_;
   Session session_;
+  FrameTracker tracker_;
+  bool is_planned_ = false;  ///< the present read
+  bool reads_much_ = false;  ///< the last read brought much
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
   Limit headers_{*this};
