@@ -46,7 +46,8 @@ Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
       settings_(settings),
       home_(home),
       fd_(fd),
-      session_(context, *this) {}
+      session_(context, *this),
+      out_(context.frames) {}
 
 Connection::~Connection() {
   loop_.forget(fd_, *this);
@@ -90,6 +91,7 @@ void Connection::on_limit(const Limit& limit) noexcept {
   if (&limit == &going_) return session_.finish_going();
   if (&limit == &quiet_) return on_quiet();
   if (&limit == &age_) return on_age();
+  if (&limit == &windows_ && session_.reset_stalled(settings_.write_stall_timeout_ns)) return watch_windows();
   close();
 }
 
@@ -212,7 +214,13 @@ bool Connection::write() noexcept {
   return true;
 }
 
+void Connection::watch_windows() noexcept {
+  if (!session_.is_sending() || windows_.is_set()) return;
+  loop_.set(windows_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+}
+
 void Connection::wait_for_room(bool waits) noexcept {
+  watch_windows();
   if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
   if (!waits) stall_.unset();
   if (std::exchange(waits_for_room_, waits) == waits) return;
