@@ -23,9 +23,7 @@ inline constexpr OptionTable kOptions = grpc_options(
         .help("Time that a client has for the start of a connection, and for the headers of a call."),
     option_duration("write_stall_timeout", "30s")
         .range("100ms", "86400s")
-        .help(
-            "Time without a byte taken, by the socket or by flow control, after which a client that is sent "
-            "something is given up."),
+        .help("Time without a byte taken after which a client that is sent something is given up."),
     option_int("max_protocol_errors", 100)
         .range(0, 1000000)
         .help("Calls of one connection that may be malformed before it is closed."),

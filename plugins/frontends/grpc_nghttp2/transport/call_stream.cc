@@ -310,8 +310,6 @@ void CallStream::queue(OutgoingMessage& message) noexcept {
   if (first_ == nullptr) {
     first_ = &message;
     cursor_.start(message);
-    sent_ns_ = loop().now_ns();
-    session_->begin_sending();
   } else {
     last_->next = &message;
   }
@@ -321,11 +319,7 @@ void CallStream::queue(OutgoingMessage& message) noexcept {
 void CallStream::pop_message() noexcept {
   OutgoingMessage* done = std::exchange(first_, first_->next);
   dropped_ = false;
-  if (first_ != nullptr) {
-    cursor_.start(*first_);
-  } else {
-    session_->end_sending();
-  }
+  if (first_ != nullptr) cursor_.start(*first_);
   done->let_go();
 }
 
@@ -386,10 +380,6 @@ void CallStream::submit_trailers() noexcept {
 
 ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
   size_t filled = 0;
-  if (first_ != nullptr) {
-    sent_ns_ = loop().now_ns();
-    session_->note_sent();
-  }
   while (first_ != nullptr && filled < length) {
     if (!first_->is_copied()) {
       if (filled != 0) return static_cast<ssize_t>(filled);  // the next frame is its own

@@ -128,9 +128,6 @@ class CallStream final
     frame_pending_ = false;
     if (cursor_.left() == 0 || dropped_) pop_message();
   }
-  bool is_sending() const noexcept { return first_ != nullptr; }
-  /// When some of what waits was sent last, or began to wait.
-  int64_t sent_ns() const noexcept { return sent_ns_; }
   bool sends_large() const noexcept { return first_ != nullptr && !first_->is_copied(); }
   /// The stream is no more. Ready for the next one then.
   void on_closed() noexcept;
@@ -193,7 +190,6 @@ class CallStream final
   OutgoingMessage* first_ = nullptr;
   OutgoingMessage* last_ = nullptr;
   MessageCursor cursor_;  ///< in the first one
-  int64_t sent_ns_ = 0;
   MessageEncoding answer_encoding_ = MessageEncoding::kIdentity;
   bool submitted_ = false;
   bool deferred_ = false;

@@ -91,7 +91,6 @@ void Connection::on_limit(const Limit& limit) noexcept {
   if (&limit == &going_) return session_.finish_going();
   if (&limit == &quiet_) return on_quiet();
   if (&limit == &age_) return on_age();
-  if (&limit == &windows_ && session_.reset_stalled(settings_.write_stall_timeout_ns)) return watch_windows();
   close();
 }
 
@@ -214,13 +213,7 @@ bool Connection::write() noexcept {
   return true;
 }
 
-void Connection::watch_windows() noexcept {
-  if (!session_.is_sending() || windows_.is_set()) return;
-  loop_.set(windows_, loop_.now_ns() + settings_.write_stall_timeout_ns);
-}
-
 void Connection::wait_for_room(bool waits) noexcept {
-  watch_windows();
   if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
   if (!waits) stall_.unset();
   if (std::exchange(waits_for_room_, waits) == waits) return;

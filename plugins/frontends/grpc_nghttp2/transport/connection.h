@@ -86,7 +86,6 @@ class Connection final
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
   void wait_for_room(bool waits) noexcept;
-  void watch_windows() noexcept;
   void watch_headers() noexcept;
 
   EventLoop& loop_;
@@ -105,7 +104,6 @@ class Connection final
   Limit going_{*this};
   Limit quiet_{*this};
   Limit age_{*this};
-  Limit windows_{*this};
   int64_t last_read_ns_ = 0;
   bool pinged_ = false;  ///< since the client was heard last
   bool is_old_ = false;

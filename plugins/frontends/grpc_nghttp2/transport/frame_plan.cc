@@ -7,6 +7,7 @@ void FramePlan::begin() noexcept {
   iovec_count_ = 0;
   bytes_ = 0;
   rest_ = {};
+  spilled_ = {};
 }
 
 bool FramePlan::add(FrameTracker::Data data, bool has_head, MessageRoom room) noexcept {

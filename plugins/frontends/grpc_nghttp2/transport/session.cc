@@ -188,19 +188,6 @@ bool Session::write(OutQueue* to) noexcept {
   return to->bytes() >= kMostQueuedBytes;
 }
 
-bool Session::reset_stalled(int64_t timeout_ns) noexcept {
-  const int64_t since = context_.loop.now_ns() - timeout_ns;
-  if (nghttp2_session_get_remote_window_size(session_) <= 0) return sent_ns_ > since;
-  for (const CallStream& stream : streams_) {
-    if (!stream.is_sending() || stream.sent_ns() > since) continue;
-    if (nghttp2_session_get_stream_remote_window_size(session_, stream.id()) > 0)
-      continue;  // the socket is slow
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id(), NGHTTP2_CANCEL);
-    owner_.on_output();
-  }
-  return true;
-}
-
 CallTicket Session::ticket() noexcept { return CallTicket(running_); }
 
 int Session::on_begin_headers(const nghttp2_frame& frame) {

@@ -121,18 +121,6 @@ class Session {
   bool awaits_headers() const noexcept { return !has_settings_ || inside_headers_; }
   size_t open_streams() const noexcept { return streams_.size(); }
 
-  /// Something waits that is to be sent.
-  bool is_sending() const noexcept { return sending_ != 0; }
-  /// Of a stream: that something waits, that some of it was sent, and that all was.
-  void begin_sending() noexcept {
-    if (sending_++ == 0) note_sent();
-  }
-  void note_sent() noexcept { sent_ns_ = context_.loop.now_ns(); }
-  void end_sending() noexcept { --sending_; }
-  /// Resets the streams whose client has not let anything be sent for so long, though something waits.
-  /// \returns false: it has not of any stream
-  bool reset_stalled(int64_t timeout_ns) noexcept;
-
   /// Asks the client for a sign of life.
   void ping() noexcept;
 
@@ -182,8 +170,6 @@ class Session {
   ChunkRef chunk_;           ///< of what is being received
   OutQueue* out_ = nullptr;  ///< while write() runs
   uint32_t begun_ = 0;       ///< calls since receive() began
-  uint32_t sending_ = 0;     ///< streams
-  int64_t sent_ns_ = 0;      ///< when data went into the queue last
   uint32_t protocol_errors_ = 0;
   int64_t last_ping_ns_ = 0;  ///< 0: none since something was written
   uint32_t ping_strikes_ = 0;
