@@ -94,6 +94,15 @@ class Process:
         return total
 
 
+    def resident_bytes(self):
+        total = 0
+        for pid in _descendants(self._process.pid):
+            for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("VmRSS:"):
+                    total += int(line.split()[1]) * 1024
+        return total
+
+
 def core_busy(core):
     """Seconds a CPU has spent on processes so far, and seconds that its hypervisor gave to others."""
     for line in pathlib.Path("/proc/stat").read_text().splitlines():

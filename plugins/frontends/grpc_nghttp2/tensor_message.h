@@ -43,7 +43,7 @@ class TensorMessage : public OutgoingMessage {
     return {};
   }
   void free_tensors() noexcept {
-    for (void* tensor : tensors_) std::free(tensor);
+    for (void* tensor : tensors_) free_output_block(tensor);
     tensors_.clear();
     compressed_ = {};
   }

@@ -185,10 +185,18 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   if (method_->reads_several) return read_messages(bytes, chunk);
   nghttp2_session_consume_stream(raw, id_, bytes.size());
   Message message;
-  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets};
-  Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+  Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
   if (!whole.ok()) return fail(whole.status());
   if (whole.value()) begin_method(std::move(message));
+}
+
+MessageLimits CallStream::limits() const noexcept {
+  return {method_->max_message_bytes, has_encoding_, session_->context().budgets, method_->reads_several};
+}
+
+MessageRoom CallStream::message_room() noexcept {
+  if (ended_ || method_ == nullptr || unread_.size() != 0) return {};
+  return reader_.room(limits(), buffers());
 }
 
 void CallStream::on_remote_end() noexcept {
@@ -230,10 +238,9 @@ void CallStream::read_messages(std::span<const uint8_t> bytes, const ChunkRef& c
 std::span<const uint8_t> CallStream::take_messages(std::span<const uint8_t> bytes,
                                                    const ChunkRef& chunk) noexcept {
   const size_t before = bytes.size();
-  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets, true};
   while (wants_next_ && !ended_ && call_ != nullptr && !bytes.empty()) {
     Message message;
-    Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+    Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
     if (!whole.ok()) {
       let_call_go();
       fail(whole.status());

@@ -110,6 +110,8 @@ class CallStream final
   /// The headers are complete.
   void on_headers() noexcept;
   void on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// Where the next data of a large message go.
+  MessageRoom message_room() noexcept;
   void on_remote_end() noexcept;
   bool remote_ended() const noexcept { return remote_ended_; }
   bool is_answered() const noexcept { return ended_; }
@@ -139,6 +141,7 @@ class CallStream final
   /// Why the headers alone end the call.
   bool is_refused() noexcept;
   void begin_method(Message message) noexcept;
+  MessageLimits limits() const noexcept;
   void read_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   /// \returns what is left because no message is wanted now
   std::span<const uint8_t> take_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,8 @@ namespace {
 constexpr size_t kMostPieces = 64;
 /// Reads of one connection before others have their turn.
 constexpr int kReadsATurn = 4;
+/// A read of so many bytes may be part of a large message.
+constexpr size_t kMuch = size_t{16} << 10;
 
 std::string address_text(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = {};
@@ -45,7 +48,8 @@ Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
       home_(home),
       fd_(fd),
       tls_(std::move(tls)),
-      session_(context, *this) {}
+      session_(context, *this),
+      out_(context.frames) {}
 
 Connection::~Connection() {
   loop_.forget(fd_, *this);
@@ -124,16 +128,38 @@ bool Connection::read() noexcept {
   if (tls_ != nullptr) return read_tls();
   for (int i = 0; i < kReadsATurn; ++i) {
     const std::span<uint8_t> room = receive_.room();
-    const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
+    // Where little comes there is nothing to foretell.
+    is_planned_ = reads_much_ && receive_.plan().make(tracker_, [this](int32_t stream) {
+      return session_.message_room(stream);
+    });
+    const ssize_t got = read_some(room);
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     const auto bytes = static_cast<size_t>(got);
+    const size_t most = is_planned_ ? receive_.plan().bytes() : room.size();
     last_read_ns_ = loop_.now_ns();
-    if (!take(room.first(bytes), receive_.filled(bytes))) return false;
+    reads_much_ = bytes >= kMuch;
+    if (!take_some(bytes, room)) return false;
     // A short read was all there is.
-    if (bytes < room.size()) break;
+    if (bytes < most) break;
   }
   return true;
+}
+
+ssize_t Connection::read_some(std::span<uint8_t> room) noexcept {
+  if (!is_planned_) return ::recv(fd_, room.data(), room.size(), 0);
+  receive_.plan().add_rest(room);
+  const std::span<const iovec> pieces = receive_.plan().pieces();
+  return ::readv(fd_, pieces.data(), static_cast<int>(pieces.size()));
+}
+
+bool Connection::take_some(size_t bytes, std::span<const uint8_t> room) noexcept {
+  if (!is_planned_) return take(room.first(bytes), receive_.filled(bytes));
+  // The places that bytes were read to are to hold still until they are taken.
+  BufferPool::Hold hold(session_.context().buffers);
+  return receive_.plan().take(bytes, [this](std::span<const uint8_t> part, bool is_rest) {
+    return take(part, is_rest ? receive_.filled(part.size()) : ChunkRef());
+  });
 }
 
 bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noexcept {
@@ -145,6 +171,7 @@ bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noex
       (void)write();
       return false;
     }
+    tracker_.pass(bytes.first(static_cast<size_t>(taken)));
     bytes = bytes.subspan(static_cast<size_t>(taken));
     if (session_.is_paused() && !write()) return false;
   } while (!bytes.empty() || session_.is_paused());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/frame_tracker.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
@@ -88,6 +89,9 @@ class Connection final
 
   /// False: the connection is to be closed.
   bool read() noexcept;
+  /// \returns bytes read into the room, or as recv()
+  ssize_t read_some(std::span<uint8_t> room) noexcept;
+  bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
   // The same with TLS, in connection_tls.cc.
@@ -104,6 +108,9 @@ class Connection final
   int fd_;
   std::unique_ptr<TlsChannel> tls_;
   Session session_;
+  FrameTracker tracker_;
+  bool is_planned_ = false;  ///< the present read
+  bool reads_much_ = false;  ///< the last read brought much
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
   Limit headers_{*this};

@@ -7,6 +7,7 @@
 #include "atoll/status.h"
 #include "frontends/common/buffer_pool.h"
 #include "frontends/grpc_nghttp2/transport/message.h"
+#include "frontends/grpc_nghttp2/transport/message_room.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -33,6 +34,9 @@ class MessageReader {
   /// may be there. Nothing is to be read after one.
   Result<bool> read(std::span<const uint8_t>* bytes, const ChunkRef& chunk, const MessageLimits& limits,
                     BufferPool& buffers, Message* message) noexcept;
+
+  /// Bytes that lie there already when read() is given them are not copied. Valid until read() or reset().
+  MessageRoom room(const MessageLimits& limits, BufferPool& buffers) noexcept;
 
   /// Whether a message has begun and is not complete.
   bool is_inside() const noexcept { return prefix_bytes_ != 0; }

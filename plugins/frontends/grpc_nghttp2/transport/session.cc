@@ -176,6 +176,11 @@ ssize_t Session::receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   return taken < 0 ? -1 : taken;
 }
 
+MessageRoom Session::message_room(int32_t stream) noexcept {
+  CallStream* const found = find(stream);
+  return found == nullptr ? MessageRoom() : found->message_room();
+}
+
 bool Session::write(OutQueue* to) noexcept {
   out_ = to;
   if (nghttp2_session_send(session_) != 0) failed_ = true;

@@ -74,6 +74,7 @@ struct SessionContext {
   StreamPool& streams;
   const RequestBudgets* budgets = nullptr;  ///< null: memory of requests is not counted
   nghttp2_mem* memory = nullptr;            ///< null: the C library's
+  BufferPool frames{};                      ///< for what goes to sockets
 };
 
 /// A session's connection.
@@ -104,6 +105,9 @@ class Session {
   /// \returns how much was taken: less than all if what was answered is to be written first. -1: the connection
   /// is to be closed, after what write() still has
   ssize_t receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// Where the next data of a stream's message go, if it is large. Bytes that lie there already when receive()
+  /// is given them are not copied.
+  MessageRoom message_room(int32_t stream) noexcept;
   /// receive() is to be called again with the same chunk, perhaps without bytes, when what was answered is
   /// written.
   bool is_paused() const noexcept { return paused_; }
