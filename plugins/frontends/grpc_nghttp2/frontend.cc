@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "frontends/grpc_nghttp2/transport_metrics.h"
+
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
@@ -22,8 +24,10 @@ void read_own(const Options& options, SessionSettings* session, ConnectionSettin
   session->max_protocol_errors = static_cast<uint32_t>(options.get_int("max_protocol_errors"));
   session->inline_budget = static_cast<uint32_t>(options.get_int("inline_budget"));
   session->resets_a_second = static_cast<uint32_t>(options.get_int("reset_rate"));
+  session->overhead_a_second = static_cast<uint32_t>(options.get_int("overhead_rate"));
   connection->header_timeout_ns = options.get_duration_ns("header_timeout");
   connection->write_stall_timeout_ns = options.get_duration_ns("write_stall_timeout");
+  connection->call_stall_timeout_ns = options.get_duration_ns("call_stall_timeout");
 }
 
 void apply(const GrpcSettings& settings, SessionSettings* session, ConnectionSettings* connection) {
@@ -119,6 +123,10 @@ void Nghttp2Frontend::stop() {
   methods_.reset();
   context_.reset();
   calls_.reset();
+}
+
+void Nghttp2Frontend::collect(MetricSink& sink) const noexcept {
+  if (server_ != nullptr) write_transport_metrics(*server_, host_.instance_name(), sink);
 }
 
 std::string Nghttp2Frontend::holding() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "atoll/metrics.h"
 #include "atoll/plugin.h"
 #include "frontends/common/sequence_drain.h"
 #include "frontends/grpc_nghttp2/certificates.h"
@@ -14,7 +15,7 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-class Nghttp2Frontend final : public Plugin {
+class Nghttp2Frontend final : public Plugin, public MetricSource {
  public:
   explicit Nghttp2Frontend(Host& host) : host_(host), sequence_drain_(host) {}
   ~Nghttp2Frontend() override;
@@ -24,6 +25,9 @@ class Nghttp2Frontend final : public Plugin {
   void drain(int64_t deadline_ns) override;
   void stop() override;
   std::string holding() override;
+
+  // --- MetricSource ---
+  void collect(MetricSink& sink) const noexcept override;
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }

@@ -16,11 +16,6 @@ constexpr int kResourceExhausted = 8;
 constexpr int kUnimplemented = 12;
 constexpr int kInternal = 13;
 
-/// HTTP/2 counts so much for a field beside its name and value.
-constexpr size_t kFieldBytes = 32;
-/// A list that is so many times too long ends the connection.
-constexpr uint64_t kMuchTooLong = 4;
-
 nghttp2_nv field(std::string_view name, std::string_view value, uint8_t flags) noexcept {
   auto* name_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data()));
   auto* value_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data()));
@@ -83,10 +78,11 @@ void CallStream::start(Session& session, int32_t id) noexcept {
 
 bool CallStream::on_header(std::string_view name, std::string_view value) noexcept {
   const SessionSettings& settings = session_->context().settings;
-  list_bytes_ += name.size() + value.size() + kFieldBytes;
-  if (list_bytes_ > settings.max_metadata_bytes || ++list_count_ > settings.max_metadata_fields) {
+  const bool is_bearable = count_header(name, value);
+  if (list_bytes_ > settings.max_metadata_bytes || list_count_ > settings.max_metadata_fields) {
+    if (refusal_code_ == 0) session_->count(RefusedFor::kMetadata);
     refuse_header(kResourceExhausted, "received initial metadata size exceeds limit");
-    return list_bytes_ <= kMuchTooLong * settings.max_metadata_bytes;
+    return is_bearable;
   }
   if (name.starts_with(':')) {
     read_pseudo_header(name, value);
@@ -151,6 +147,9 @@ bool CallStream::is_refused() noexcept {
 
 void CallStream::on_headers() noexcept {
   began_ns_ = loop().now_ns();
+  if (const Status held = hold(kOwnBytes + list_bytes_); !held.ok()) {
+    refuse_header(kResourceExhausted, std::string(held.message()));
+  }
   if (is_refused()) return finish(refusal_code_, refusal_);
   if (timeout_ns_ > 0 && timeout_ns_ < std::numeric_limits<int64_t>::max() - began_ns_) {
     deadline_ns_ = began_ns_ + timeout_ns_;
@@ -167,10 +166,13 @@ void CallStream::begin_method(Message message) noexcept {
 }
 
 void CallStream::on_time() noexcept {
-  if (ended_) return;
+  if (!ended_) end_early(kDeadlineExceeded, "Deadline Exceeded");
+}
+
+void CallStream::end_early(int code, std::string_view text) noexcept {
   let_call_go();
   drop_messages();
-  finish(kDeadlineExceeded, "Deadline Exceeded");
+  finish(code, text);
 }
 
 // --- messages in ---
@@ -178,6 +180,7 @@ void CallStream::on_time() noexcept {
 void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
   nghttp2_session* const raw = session_->raw();
   nghttp2_session_consume_connection(raw, bytes.size());
+  received_bytes_ += bytes.size();
   if (ended_ || method_ == nullptr || (begun_ && !method_->reads_several)) {
     nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
     return;
@@ -187,7 +190,12 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   Message message;
   Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
   if (!whole.ok()) return fail(whole.status());
-  if (whole.value()) begin_method(std::move(message));
+  if (!whole.value()) {
+    if (const Status held = hold_partial_message(); !held.ok()) fail(held);
+    return;
+  }
+  on_whole_message();
+  begin_method(std::move(message));
 }
 
 MessageLimits CallStream::limits() const noexcept {
@@ -246,7 +254,14 @@ std::span<const uint8_t> CallStream::take_messages(std::span<const uint8_t> byte
       fail(whole.status());
       break;
     }
-    if (!whole.value()) break;
+    if (!whole.value()) {
+      if (const Status held = hold_partial_message(); !held.ok()) {
+        let_call_go();
+        fail(held);
+      }
+      break;
+    }
+    on_whole_message();
     wants_next_ = false;
     call_->on_message(std::move(message));
   }
@@ -319,6 +334,7 @@ void CallStream::queue(OutgoingMessage& message) noexcept {
 void CallStream::pop_message() noexcept {
   OutgoingMessage* done = std::exchange(first_, first_->next);
   dropped_ = false;
+  sent_bytes_ += StallWatch::kProgressBytes;
   if (first_ != nullptr) cursor_.start(*first_);
   done->let_go();
 }
@@ -391,6 +407,7 @@ ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexc
     }
     const std::span<const uint8_t> bytes = cursor_.take(length - filled);
     std::memcpy(to + filled, bytes.data(), bytes.size());
+    sent_bytes_ += bytes.size();
     filled += bytes.size();
     if (cursor_.left() == 0) pop_message();
   }
@@ -423,6 +440,10 @@ void CallStream::on_closed() noexcept {
   unread_at_ = 0;
   unread_charge_.release();
   ticket_.release();
+  if (held_bytes_ != 0) (void)hold(0);
+  received_bytes_ = sent_bytes_ = 0;
+  receiving_.reset();
+  sending_.reset();
   metadata_.clear();
   list_bytes_ = 0;
   list_count_ = 0;

@@ -17,6 +17,8 @@ namespace {
 
 /// Pieces that one call of the system writes.
 constexpr size_t kMostPieces = 64;
+/// Times within call_stall_timeout that calls are looked at.
+constexpr uint32_t kLooksAtCalls = 4;
 /// Reads of one connection before others have their turn.
 constexpr int kReadsATurn = 4;
 /// A read of so many bytes may be part of a large message.
@@ -45,6 +47,7 @@ Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
     : loop_(context.loop),
       receive_(receive),
       settings_(settings),
+      counters_(context.counters),
       home_(home),
       fd_(fd),
       tls_(std::move(tls)),
@@ -79,6 +82,11 @@ void Connection::start() noexcept {
 
 void Connection::close() noexcept { home_.on_closed(*this); }
 
+void Connection::close_for(ClosedFor reason) noexcept {
+  counters_.count(reason);
+  close();
+}
+
 void Connection::shut_down() noexcept {
   session_.finish_going();
   (void)write();
@@ -94,7 +102,11 @@ void Connection::on_limit(const Limit& limit) noexcept {
   if (&limit == &going_) return session_.finish_going();
   if (&limit == &quiet_) return on_quiet();
   if (&limit == &age_) return on_age();
-  close();
+  if (&limit == &calls_) {
+    session_.end_stalled_calls(kLooksAtCalls);
+    return watch_calls();
+  }
+  close_for(&limit == &headers_ ? ClosedFor::kHeaderTimeout : ClosedFor::kWriteStall);
 }
 
 void Connection::on_quiet() noexcept {
@@ -104,7 +116,7 @@ void Connection::on_quiet() noexcept {
     pinged_ = false;
     return loop_.set(quiet_, due);
   }
-  if (pinged_) return close();
+  if (pinged_) return close_for(ClosedFor::kKeepalive);
   if (session_.open_streams() == 0 && !settings_.keepalive_without_calls) {
     return loop_.set(quiet_, now + settings_.keepalive_time_ns);
   }
@@ -180,15 +192,22 @@ bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noex
     session_.finish_going();
   }
   watch_headers();
+  if (!calls_.is_set()) watch_calls();
   return true;
 }
 
 void Connection::watch_headers() noexcept {
   if (!session_.awaits_headers()) {
     headers_.unset();
-  } else if (!headers_.is_set()) {
+  } else if (!headers_.is_set() || awaited_frame_ != session_.awaited_frame()) {
+    awaited_frame_ = session_.awaited_frame();
     loop_.set(headers_, loop_.now_ns() + settings_.header_timeout_ns);
   }
+}
+
+void Connection::watch_calls() noexcept {
+  if (session_.open_streams() == 0) return;
+  loop_.set(calls_, loop_.now_ns() + settings_.call_stall_timeout_ns / kLooksAtCalls);
 }
 
 void Connection::on_turn_end() noexcept {
@@ -212,15 +231,23 @@ bool Connection::write() noexcept {
       wait_for_room(true);
       return true;
     }
-    stall_.unset();
+    note_taken(static_cast<uint64_t>(sent));
     out_.written(static_cast<uint64_t>(sent));
   }
   wait_for_room(false);
   return true;
 }
 
+void Connection::note_taken(uint64_t bytes) noexcept {
+  taken_bytes_ += bytes;
+  if (taken_bytes_ >= StallWatch::kProgressBytes) stall_.unset();
+}
+
 void Connection::wait_for_room(bool waits) noexcept {
-  if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  if (waits && !stall_.is_set()) {
+    taken_bytes_ = 0;
+    loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  }
   if (!waits) stall_.unset();
   if (std::exchange(waits_for_room_, waits) == waits) return;
   loop_.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);

@@ -19,10 +19,12 @@ class Connection;
 
 struct ConnectionSettings {
   int64_t header_timeout_ns = 10 * kNsPerSecond;       ///< for the preface, and for each list of headers
-  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< without a byte that the socket takes
-  int64_t go_away_timeout_ns = 20 * kNsPerSecond;      ///< for the client to show that it was told
-  int64_t keepalive_time_ns = 7200 * kNsPerSecond;     ///< without a byte from the client, then it is pinged
-  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;    ///< for a byte from it then
+  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< for the socket to take 16 KiB, or all that waits
+  int64_t call_stall_timeout_ns =
+      300 * kNsPerSecond;                          ///< for 16 KiB of a message, either way, or the rest of it
+  int64_t go_away_timeout_ns = 20 * kNsPerSecond;  ///< for the client to show that it was told
+  int64_t keepalive_time_ns = 7200 * kNsPerSecond;   ///< without a byte from the client, then it is pinged
+  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;  ///< for a byte from it then
   bool keepalive_without_calls = false;
   int64_t max_age_ns = 0;        ///< about; then the client is sent away. 0: never
   int64_t max_age_grace_ns = 0;  ///< for its calls then. 0: as long as they take
@@ -98,12 +100,16 @@ class Connection final
   bool read_tls() noexcept;
   bool decrypt() noexcept;
   bool write_tls() noexcept;
+  void note_taken(uint64_t bytes) noexcept;
   void wait_for_room(bool waits) noexcept;
   void watch_headers() noexcept;
+  void watch_calls() noexcept;
+  void close_for(ClosedFor reason) noexcept;
 
   EventLoop& loop_;
   ReceiveBuffer& receive_;
   const ConnectionSettings& settings_;
+  TransportCounters& counters_;
   ConnectionHome& home_;
   int fd_;
   std::unique_ptr<TlsChannel> tls_;
@@ -113,11 +119,14 @@ class Connection final
   bool reads_much_ = false;  ///< the last read brought much
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
+  uint64_t taken_bytes_ = 0;     ///< by the socket, since stall_ was set
+  uint32_t awaited_frame_ = 0;   ///< what headers_ is set for
   Limit headers_{*this};
   Limit stall_{*this};
   Limit going_{*this};
   Limit quiet_{*this};
   Limit age_{*this};
+  Limit calls_{*this};
   int64_t last_read_ns_ = 0;
   bool pinged_ = false;  ///< since the client was heard last
   bool is_old_ = false;

@@ -47,7 +47,7 @@ bool Connection::write_tls() noexcept {
   for (bool more = true, able = tls_->is_open();;) {
     const ssize_t sent = tls_->send();
     if (sent < 0) return false;
-    if (sent > 0) stall_.unset();
+    note_taken(static_cast<uint64_t>(sent));
     if (tls_->has_unsent()) {
       wait_for_room(true);
       return true;

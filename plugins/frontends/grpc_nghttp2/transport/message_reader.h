@@ -40,6 +40,8 @@ class MessageReader {
 
   /// Whether a message has begun and is not complete.
   bool is_inside() const noexcept { return prefix_bytes_ != 0; }
+  /// Memory of a message that is not complete, if it does not count as memory of requests.
+  size_t uncounted_bytes() const noexcept { return charge_.bytes() == 0 ? buffer_.capacity() : 0; }
   /// Ready for the next call.
   void reset(BufferPool& buffers) noexcept;
 

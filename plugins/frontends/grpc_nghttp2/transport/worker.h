@@ -39,6 +39,7 @@ class Worker final : private ConnectionHome {
 
   // --- [any] ---
   EventLoop& loop() noexcept { return loop_; }
+  const TransportCounters& counters() const noexcept { return context_.counters; }
   int64_t connections() const noexcept { return count_.load(std::memory_order_relaxed); }
   /// Takes a connection, which does not block.
   void adopt(int fd) noexcept;
