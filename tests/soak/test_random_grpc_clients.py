@@ -21,13 +21,6 @@ CLIENTS = int(os.environ.get("ATOLL_TEST_CLIENTS", 8))
 # The first part brings pools and heaps to their size.
 WARM_UP = 0.4
 INSTANCES = 2
-REPEAT = """
-name: "repeat" backend: "repeat" model_transaction_policy { decoupled: true }
-input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },
-        { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },
-        { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]
-output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]
-"""
 
 
 def config(name, instances):
@@ -97,7 +90,7 @@ def test_nothing_is_lost_and_nothing_grows(tmp_path, frontend):
     repository, manifest, rng = tmp_path / "models", tmp_path / "atoll.toml", random.Random()
     for name in ("echo", "slow"):
         models.write_model(repository, name, config(name, INSTANCES))
-    models.write_model(repository, "repeat", REPEAT)
+    models.write_model(repository, "repeat", models.REPEAT_CONFIG)
     manifest.write_text(DEFAULT_MANIFEST.read_text())
     with free_addresses(1) as (address, ):
         settings = (f'plugin.grpc.address="{address}"', EXPLICIT, 'plugin.repeat.use="backends/repeat"',

@@ -9,13 +9,6 @@ from support.server import DEFAULT_MANIFEST, Server
 
 TIMEOUT_S = 120
 KEYS = '\n[plugin.keys]\nuse = "security/keys"\nrestricted_protocols = ["logging:admin-key=secret"]\n'
-REPEAT = """
-name: "repeat" backend: "repeat" model_transaction_policy { decoupled: true }
-input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },
-        { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },
-        { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]
-output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]
-"""
 # Ten seconds each, which is how often this client pings.
 IN_THE_BACKGROUND = ("keepalive_idle", "keepalive_in_a_call")
 
@@ -33,7 +26,7 @@ def server(tmp_path_factory, grpc_frontend):
     stuck = """parameters { key: "execute_delay_ms" value { string_value: "3600000" } } instance_group [ { count: 4 } ]"""
     models.write_model(repository, "echo", models.identity_config("echo", "TYPE_INT32"))
     models.write_model(repository, "stuck", models.identity_config("stuck", "TYPE_INT32", extra=stuck))
-    models.write_model(repository, "repeat", REPEAT)
+    models.write_model(repository, "repeat", models.REPEAT_CONFIG)
     manifest = folder / "atoll.toml"
     manifest.write_text(DEFAULT_MANIFEST.read_text() + KEYS)
     settings = ('plugin.repeat.use="backends/repeat"', 'plugin.grpc.response_compression="low"', 'plugin.grpc.max_message_bytes="16MiB"',
