@@ -301,7 +301,7 @@ void CallStream::send(OutgoingMessage& message) noexcept {
 }
 
 void CallStream::add_trailer(std::string_view name, std::string_view value) {
-  trailers_.emplace_back(name, value);
+  trailers_.emplace_back(name, name.ends_with("-bin") ? encode_base64(value) : std::string(value));
 }
 
 void CallStream::finish(int code, std::string_view text) noexcept {

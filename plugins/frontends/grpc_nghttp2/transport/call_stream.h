@@ -103,7 +103,7 @@ class CallStream final
   void answer(OutgoingMessage& message) noexcept;
   /// One message of several.
   void send(OutgoingMessage& message) noexcept;
-  /// Before finish(). \param name  in lower case
+  /// Before finish(). \param name  in lower case \param value  any bytes, if the name ends with "-bin"
   void add_trailer(std::string_view name, std::string_view value);
   /// What was sent goes first. \param code  of gRPC \param text  as it is; it becomes percent codes here
   void finish(int code, std::string_view text) noexcept;

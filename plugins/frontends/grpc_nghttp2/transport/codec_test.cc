@@ -52,6 +52,18 @@ TEST(Base64Test, WhatIsNotBase64IsRefused) {
   }
 }
 
+TEST(Base64Test, IsWrittenWithoutPadding) {
+  EXPECT_EQ(encode_base64(""), "");
+  EXPECT_EQ(encode_base64("a"), "YQ");
+  EXPECT_EQ(encode_base64("ab"), "YWI");
+  EXPECT_EQ(encode_base64("abc"), "YWJj");
+  std::string all;
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(decode_base64(encode_base64(all)), all);
+    all.push_back(static_cast<char>(i));
+  }
+}
+
 TEST(HeaderListTest, KeepsOrderAndFindsTheFirst) {
   HeaderList list;
   list.add("x-one", "1");

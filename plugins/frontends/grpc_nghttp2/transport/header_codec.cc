@@ -31,12 +31,12 @@ constexpr int64_t unit_ns(char unit) noexcept {
   }
 }
 
+constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 constexpr uint8_t kNoDigit = 0xFF;
 
 constexpr std::array<uint8_t, 256> make_digits() noexcept {
   std::array<uint8_t, 256> digits{};
   for (uint8_t& digit : digits) digit = kNoDigit;
-  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t i = 0; i < kAlphabet.size(); ++i) {
     digits[static_cast<unsigned char>(kAlphabet[i])] = static_cast<uint8_t>(i);
   }
@@ -100,6 +100,19 @@ std::optional<std::string> decode_base64(std::string_view text) {
   // What is left over of the last digit is nothing, or it would be lost.
   if ((bits & ((1u << held) - 1)) != 0) return {};
   return bytes;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() * 4 + 2) / 3);
+  uint32_t bits = 0;
+  int held = 0;
+  for (char byte : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(byte);
+    for (held += 8; held >= 6; held -= 6) text.push_back(kAlphabet[bits >> (held - 6) & 0x3F]);
+  }
+  if (held != 0) text.push_back(kAlphabet[bits << (6 - held) & 0x3F]);
+  return text;
 }
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -17,5 +17,7 @@ std::string percent_encoded(std::string_view text);
 
 /// The bytes of a "-bin" value. Padding may be there or not. Nothing: it is not base64.
 std::optional<std::string> decode_base64(std::string_view text);
+/// Without padding.
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace atl::frontends::grpc_nghttp2
