@@ -94,6 +94,37 @@ def test_open_files(repository):
         assert ask(client, "good")
 
 
+def test_memory_that_is_shared_with_the_server(repository):
+    python_models.write(repository, "shares", """\
+        def execute(self, requests):
+            count = int(value(requests[0])[0])
+            return [answer(np.full(count, 7, dtype=np.float32)) for request in requests]
+        """, extra=parameter("shared_memory", "4MiB"))
+
+    def shares(client, count, size=1):
+        tensor = grpcclient.InferInput("INPUT0", [size], "FP32")
+        tensor.set_data_from_numpy(np.full(size, count, dtype=np.float32))
+        return client.infer("shares", [tensor]).as_numpy("OUTPUT0").size
+
+    with served(repository) as (_, client):
+        assert shares(client, 100_000) == 100_000
+        with pytest.raises(InferenceServerException) as caught:
+            shares(client, 1, size=2_000_000)
+        assert "RESOURCE_EXHAUSTED" in caught.value.status(), caught.value
+        with pytest.raises(InferenceServerException) as caught:
+            shares(client, 2_000_000)
+        assert "memory" in caught.value.message().lower(), caught.value
+        assert shares(client, 100_000) == 100_000 and ask(client, "good")
+
+
+def test_time_to_start(repository):
+    write(repository, "slow", "pass", parameter("start_timeout", "5s"))
+    text = (repository / "slow" / "1" / "model.py").read_text()
+    (repository / "slow" / "1" / "model.py").write_text(text + "    def initialize(self, args):\n        time.sleep(1000)\n")
+    with Server(repository, python_models.INTERPRETER, "plugin.models.strict_readiness=false") as server:
+        server.newest_line("failed to load 'slow' version 1: .*is killed because it was not ready within 5 s")
+
+
 def test_cores(repository):
     [core, *_] = os.sched_getaffinity(0)
     write(repository, "bound", "raise ValueError(f'{sorted(os.sched_getaffinity(0))}')", parameter("cpu_cores", core))
