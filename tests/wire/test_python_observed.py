@@ -1,5 +1,6 @@
 """What an operator sees of workers of Python models: why a model is not ready, and metrics."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -74,7 +75,8 @@ def test_workers_that_die_one_after_the_other_are_the_reason(server, protocol):
         text = ""
         while not re.search("the next one is started in [1-9]", text):
             for child in children(server):
-                os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it is dead and was reaped meanwhile
+                    os.kill(child, signal.SIGKILL)
             text = reason(control)
         assert re.fullmatch(r"an instance is not ready: worker 'touchy_0' \(process \d+\) was killed by signal 9 \(Killed\); "
                             r"the next one is started in \d+ s", text)
@@ -84,7 +86,8 @@ def test_workers_that_die_one_after_the_other_are_the_reason(server, protocol):
 def children(server):
     found = []
     for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
-        found += [int(child) for child in (task / "children").read_text().split()]
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            found += [int(child) for child in (task / "children").read_text().split()]
     return found
 
 
