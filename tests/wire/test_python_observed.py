@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import pathlib
 import re
 import signal
 import urllib.request
@@ -10,6 +9,7 @@ import urllib.request
 import pytest
 from support import python_models
 from support.control import PROTOCOLS, Control
+from support.python_models import children
 from support.server import Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
@@ -71,24 +71,16 @@ def test_workers_that_die_one_after_the_other_are_the_reason(server, protocol):
         # One that has done something is followed at once; those that die without are followed after a pause.
         worker = int(control.infer("touchy")[1])
         os.kill(worker, signal.SIGKILL)
-        eventually(lambda: control.client.is_model_ready("touchy") and children(server) not in ([], [worker]))
+        eventually(lambda: control.client.is_model_ready("touchy") and children(server.pid) not in ([], [worker]))
         text = ""
         while not re.search("the next one is started in [1-9]", text):
-            for child in children(server):
+            for child in children(server.pid):
                 with contextlib.suppress(ProcessLookupError):  # it is dead and was reaped meanwhile
                     os.kill(child, signal.SIGKILL)
             text = reason(control)
         assert re.fullmatch(r"an instance is not ready: worker 'touchy_0' \(process \d+\) was killed by signal 9 \(Killed\); "
                             r"the next one is started in \d+ s", text)
         eventually(lambda: control.client.is_model_ready("touchy"))
-
-
-def children(server):
-    found = []
-    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
 
 
 def metric(server, name, model="touchy"):
