@@ -39,6 +39,7 @@ void ModelWorker::use(std::unique_ptr<Worker> worker) {
   replies_ = std::make_shared<Replies>(*worker);
   worker_ = std::move(worker);
   context_.metrics.add_news(*this);
+  if (execution_.counts != nullptr) execution_.counts->add_worker(worker_->pid());
   std::lock_guard lock(mutex_);
   is_ready_ = true;
   changed_.notify_all();
@@ -103,7 +104,7 @@ Status ModelWorker::on_message(const Message& message) noexcept {
     case MessageType::kFinalized:
       return {};
     case MessageType::kInfer:
-      return calls_->infer(message);
+      return calls_->infer(message, *executions_);
     case MessageType::kCancelInfer:
       calls_->cancel(message.id);
       return {};
@@ -186,6 +187,7 @@ void ModelWorker::on_end(const std::string& how) noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_ready_.load(); });
   }
+  if (execution_.counts != nullptr) execution_.counts->remove_worker(worker_->pid());
   owner_.on_gone(how, batches() != 0);
   executions_->fail_all(unavailable(how));
   calls_->close();

@@ -233,8 +233,11 @@ TEST(ModelLifecycle, ReloadsSwapOnlyOnSuccess) {
       "version 2 is at UNAVAILABLE state: Internal: the fake backend was told to fail the load of 'm';");
   EXPECT_THAT(
       bench.index(),
-      ElementsAre("m/1 READY", "m/2 READY",
-                  "m/3 UNAVAILABLE Unavailable: not loaded, because version 2 of the same load failed"));
+      ElementsAre(
+          "m/1 READY",
+          "m/2 READY serves what was loaded before the last load failed: Internal: the fake backend was told to "
+          "fail the load of 'm'",
+          "m/3 UNAVAILABLE Unavailable: not loaded, because version 2 of the same load failed"));
   EXPECT_EQ(infer(bench, "m", 1).text(), "OK");
   EXPECT_EQ(infer(bench, "m", 2).text(), "OK");
   EXPECT_TRUE(bench.host.log().contains("what was loaded before keeps serving"));
