@@ -1,12 +1,13 @@
 """Python models written to disk for the tests."""
 
+import os
 import sys
 import textwrap
 
 from support import models
 
-# The interpreter of the tests has what models need; the one of the PATH may not.
-INTERPRETER = f'plugin.python.interpreter="{sys.executable}"'
+# The interpreter of the tests has what models need; the one of the PATH may not. ATOLL_TEST_PYTHON: another one.
+INTERPRETER = f'plugin.python.interpreter="{os.environ.get("ATOLL_TEST_PYTHON", sys.executable)}"'
 
 HEAD = """\
 import asyncio, json, os, signal, sys, threading, time
