@@ -1,10 +1,8 @@
 """Python models that fail in every hook, misuse what they are given, or take too much: the exact text that a client gets, the reason in
 the index of either protocol, and neighbours that notice nothing."""
 
-import contextlib
 import itertools
 import os
-import pathlib
 import queue
 import re
 import signal
@@ -132,11 +130,7 @@ def ask(client, model, array=GIVEN, **options):
 
 
 def workers(server):
-    found = []
-    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+    return python_models.children(server.pid)
 
 
 def check_refused(server, loads_over, model, reason):

@@ -1,7 +1,6 @@
 """Python models load, answer and unload: memory, processes, threads and descriptors of the server stay as they are.
 ATOLL_PYTHON_LOADS=1000: more often than in every run, with a line for each hundred in ATOLL_PYTHON_LOADS_LOG."""
 
-import contextlib
 import os
 import pathlib
 
@@ -10,6 +9,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import python_models
 from support.control import EXPLICIT, Control
+from support.python_models import children
 from support.server import MEMORY_SLACK_BYTES, SANITIZED, Server, usage
 from support.waiting import eventually
 
@@ -30,14 +30,6 @@ def execute(self, requests):
     self.metric.increment(len(requests))
     return [answer(value(request)) for request in requests]
 """
-
-
-def children(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
-            found += (task / "children").read_text().split()
-    return found
 
 
 def held_by(pid, folder):

@@ -1,4 +1,4 @@
-"""Completes its configuration as `auto_complete` does, for requests without a dimension for the batch."""
+"""Completes its configuration from a parameter of its own, for requests without a dimension for the batch."""
 
 import triton_python_backend_utils as pb_utils
 
@@ -6,10 +6,10 @@ import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
     @staticmethod
     def auto_complete_config(config):
-        for name in ("INPUT0", "INPUT1"):
-            config.add_input({"name": name, "data_type": "TYPE_FP32", "dims": [4]})
-        for name in ("SUM", "DIFFERENCE"):
-            config.add_output({"name": name, "data_type": "TYPE_FP32", "dims": [4]})
+        size = int(config.as_dict()["parameters"]["size"]["string_value"])
+        for add, names in ((config.add_input, ("INPUT0", "INPUT1")), (config.add_output, ("SUM", "DIFFERENCE"))):
+            for name in names:
+                add({"name": name, "data_type": "TYPE_FP32", "dims": [size]})
         config.set_max_batch_size(0)
         return config
 
