@@ -5,11 +5,11 @@
     build/venv/bin/python bench/neighbour/measure.py --imports 200  # neighbours are Python models that import so many MB
     build/venv/bin/python bench/neighbour/measure.py --quick        # does everything work; no figures to quote
 
-Quiet and disturbed runs take turns on one server, so what disturbs the machine disturbs both. Requests come at a fixed
-rate (h2load, HTTP/1.1, JSON); the neighbours are ONNX models whose weights take --megabytes each, loaded over gRPC by
-this process, which keeps to the server's last CPU; or Python models that import a compiled package of --imports MB, which is
-made here: mostly constants, as in packages of tables and weights, and functions. Prints every run, the ratio of each pair with the spread, and the
-budget. Exits with 1 if the median misses it.
+Quiet and disturbed runs take turns on one server, so what disturbs the machine disturbs both. Requests come at a
+fixed rate (h2load, HTTP/1.1, JSON); the neighbours are ONNX models whose weights take --megabytes each, loaded over
+gRPC by this process, which keeps to the server's last CPU; or Python models that import a compiled package of
+--imports MB, which is made here: mostly constants, as in packages of tables and weights, and functions. Prints every
+run, the ratio of each pair with the spread, and the budget. Exits with 1 if the median misses it.
 """
 
 import argparse

@@ -48,7 +48,8 @@ NO_MODELS = {
                      r"Unavailable: worker 'import_crash' \(process \d+\) was killed by signal 11 \(Segmentation fault\)"),
     "import_recursion": ("def f(): f()\nf()", "Internal: RecursionError: maximum recursion depth exceeded.*"),
     "import_closes": ("os.closerange(3, 1000)\n" + WORKS,
-                      r"Unavailable: worker 'import_closes' \(process \d+\) exited with status 1: OSError: \[Errno 9\] Bad file descriptor"),
+                      r"Unavailable: worker 'import_closes' \(process \d+\) exited with status 1: "
+                      r"OSError: \[Errno 9\] Bad file descriptor"),
     "text_of_error_raises": ("class E(Exception):\n    def __str__(self): raise RuntimeError('in str')\nraise E()",
                              "Internal: E: <its text cannot be had>"),
     "text_of_error_is_no_text": (r"raise ValueError('\udcff ü')", r"Internal: ValueError: \? ü"),
@@ -187,7 +188,8 @@ FAILED = "Failed to process the request(s) for model '{}_0', message: "
 FAILURES = {
     "raises": ("raise ValueError('what a day')", FAILED + "ValueError: what a day"),
     "raises_nothing": ("raise ValueError", FAILED + "ValueError"),
-    "chained": ("\n    try: 1 / 0\n    except ZeroDivisionError as e: raise RuntimeError('second') from e", FAILED + "RuntimeError: second"),
+    "chained": ("\n    try: 1 / 0\n    except ZeroDivisionError as e: raise RuntimeError('second') from e",
+                FAILED + "RuntimeError: second"),
     "exits": ("sys.exit(3)", FAILED + "SystemExit: 3"),
     "interrupted": ("raise KeyboardInterrupt", FAILED + "KeyboardInterrupt"),
     "cancelled": ("raise asyncio.CancelledError", FAILED + "CancelledError"),
