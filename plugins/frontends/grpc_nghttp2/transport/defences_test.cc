@@ -120,6 +120,19 @@ TEST_F(DefencesTest, SmallMessagesOfAStreamAreNoFlood) {
   EXPECT_EQ(call_.texts.size(), static_cast<size_t>(10 * kBurst));
 }
 
+TEST_F(DefencesTest, NorAreThoseThatAreNotReadYet) {
+  several_.act = [this](CallStream& stream, Message) { stream.attach(call_); };
+  open();
+  client_->headers(1, RawClient::call("/s/several"));
+  for (int i = 0; i < 10 * kBurst; ++i) {
+    client_->data(1, prefixed("x"));
+    if (i % 10 == 0) turn();
+  }
+  turn();
+  EXPECT_NE(connection_, nullptr);
+  EXPECT_TRUE(call_.texts.empty());
+}
+
 TEST_F(DefencesTest, AWindowThatIsOpenedByteByByteIsAFlood) {
   connect();
   client_->preface(setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0));
