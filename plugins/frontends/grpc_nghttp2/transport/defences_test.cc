@@ -77,6 +77,8 @@ TEST_P(UselessFrames, EndTheConnection) {
   const UselessFrame& frame = GetParam();
   open();
   client_->headers(1, RawClient::call("/s/several"));
+  client_->data(1,
+                prefixed(std::string(1'000'000, 'x')).substr(0, 5));  // of a message that is long in coming
   turn();
   const int sent = flood(RawClient::frame(frame.type, frame.flags, frame.stream, frame.payload));
   EXPECT_LE(sent, kBurst + FloodGuard::kFramesOfCall + FloodGuard::kFramesOfMessage);
