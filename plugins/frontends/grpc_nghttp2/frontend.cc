@@ -77,6 +77,7 @@ Status Nghttp2Frontend::start_server() {
   context_ = std::make_unique<GrpcCallContext>(
       GrpcCallContext{host_, settings_, std::move(access).value(), *calls_});
   ATOLL_RETURN_IF_ERROR(context_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads));
+  ATOLL_RETURN_IF_ERROR(context_->contributed->open());
   methods_.emplace(*context_);
   transport_.emplace(TransportContext{host_.clock(), *methods_, context_->server.request_memory.get(),
                                       session_, connection_});
