@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""How long others wait while clients send bodies that take long to read, or ask for answers that take long to write.
+"""How long others wait while clients send bodies that take long to read, ask for answers that take long to write, or send
+frames of HTTP/2 that bring nothing, until their connections are closed.
 
-    etc/dev/build release && build/venv/bin/python bench/attack/measure.py [--seconds 20] [--runs 3] [--output FILE]
+    etc/dev/build release && build/venv/bin/python bench/attack/measure.py [--seconds 20] [--runs 3] [--output FILE] \
+        [--grpc-frontend frontends/grpc_nghttp2]
 
 Two clients attack in one way after the other; a probe, a process of its own, asks for the server's health and runs another
 model, in turns, every 20 ms. Server on the first two CPUs, clients on the others where there are more. With two CPUs all
@@ -13,6 +15,7 @@ misses it.
 
 import argparse
 import concurrent.futures
+import contextlib
 import gzip
 import http.client
 import json
@@ -32,6 +35,8 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests")]
 from support import models  # noqa: E402
+from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
+from support.http2 import (END_HEADERS, HEADERS, RST_STREAM, WINDOW_UPDATE, Raw, call_headers, frame)  # noqa: E402
 from support.server import Server  # noqa: E402
 
 BUDGET_MS = 50
@@ -84,6 +89,27 @@ def grpc_attack():
     return attack
 
 
+def frames_attack(frames):
+    """Sent again and again on one connection, or a hundred times if the server does not mind."""
+    def attack(server):
+        with Raw(server) as raw, contextlib.suppress(ConnectionError):
+            raw.ignore_answers()
+            for at in range(100):
+                raw.send(frames(at))
+
+    return attack
+
+
+def window_updates(_):
+    return frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\1") * 1000
+
+
+def resets(at):
+    block = call_headers("/inference.GRPCInferenceService/ModelStreamInfer")
+    return b"".join(frame(HEADERS, END_HEADERS, stream, block) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                    for stream in range(200 * at + 1, 200 * at + 201, 2))
+
+
 ATTACKS = {
     "none": None,
     "60 MiB of NaN, gzip": lambda: json_attack("NaN"),
@@ -91,6 +117,8 @@ ATTACKS = {
     "60 MiB of zeros, gzip": lambda: json_attack("0"),
     "answers of 8 MiB as JSON, gzip": lambda: answer_attack(8),
     "60 MiB of empty contents over gRPC, gzip": grpc_attack,
+    "window updates over gRPC": lambda: frames_attack(window_updates),
+    "calls that are reset at once over gRPC": lambda: frames_attack(resets),
 }
 
 
@@ -137,9 +165,9 @@ def measure(server, prober, attack, seconds):
             "peak memory, MiB": int(re.search(r"^VmHWM:\s+(\d+)", status, re.M).group(1)) / 1024}
 
 
-def one_run(folder, cpus, prober, seconds):
+def one_run(folder, cpus, prober, seconds, grpc_frontend):
     os.sched_setaffinity(0, cpus[:2])
-    with Server(folder) as server:
+    with Server(folder, grpc_frontend=grpc_frontend) as server:
         os.sched_setaffinity(0, cpus[2:] or cpus)
         server.wait_ready()
         return {name: measure(server, prober, make() if make else None, seconds) for name, make in ATTACKS.items()}
@@ -168,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--grpc-frontend", choices=GRPC_FRONTENDS, help="in place of the default manifest's")
     parser.add_argument("--output", type=pathlib.Path, help="also write the report there")
     options = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
@@ -176,7 +205,7 @@ def main():
         for name in ("fp32", "other"):
             models.write_model(pathlib.Path(folder), name, models.identity_config(name))
         prober.submit(os.getpid).result()  # it is there, with the priority that attackers do not have
-        runs = [one_run(folder, cpus, prober, options.seconds) for _ in range(options.runs)]
+        runs = [one_run(folder, cpus, prober, options.seconds, options.grpc_frontend) for _ in range(options.runs)]
     lines, met = report(runs, options.seconds)
     print("\n".join(lines))
     if options.output:

@@ -11,13 +11,13 @@
 int main(int argc, char** argv) {
   using namespace atl::bench;
   if (argc != 3) {
-    std::fprintf(stderr, "usage: request_instructions grpc|http|json COUNT\n");
+    std::fprintf(stderr, "usage: request_instructions grpc|http|json|http2 COUNT\n");
     return 2;
   }
   ServedIdentity served;
   const std::string_view name = argv[1];
   auto make = name == "grpc" ? grpc_path : name == "http" ? http_binary_path : http_json_path;
-  std::unique_ptr<Path> path = make(served);
+  std::unique_ptr<Path> path = name == "http2" ? http2_path() : make(served);
   path->warm_up(served);
   const int count = std::atoi(argv[2]);
   size_t bytes = 0;

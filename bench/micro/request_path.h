@@ -59,6 +59,8 @@ std::unique_ptr<Path> grpc_path(ServedIdentity& served);
 std::unique_ptr<Path> http_binary_path(ServedIdentity& served);
 /// POST infer with the tensor in the JSON, in and out.
 std::unique_ptr<Path> http_json_path(ServedIdentity& served);
+/// A gRPC call over HTTP/2 as frontends/grpc_nghttp2 has it, without the model: what grpc_path() is without.
+std::unique_ptr<Path> http2_path();
 
 /// A serialized ModelInferRequest.
 std::string grpc_message();

@@ -2,15 +2,18 @@
 """p99 of a served model while others load and unload, through its p99 while nothing else happens.
 
     etc/dev/build release && build/venv/bin/python bench/neighbour/measure.py [--seconds 60] [--repetitions 5]
+    build/venv/bin/python bench/neighbour/measure.py --imports 200  # neighbours are Python models that import so many MB
     build/venv/bin/python bench/neighbour/measure.py --quick        # does everything work; no figures to quote
 
-Quiet and disturbed runs take turns on one server, so what disturbs the machine disturbs both. Requests come at a fixed
-rate (h2load, HTTP/1.1, JSON); the neighbours are ONNX models whose weights take --megabytes each, loaded over gRPC by
-this process, which keeps to the server's last CPU. Prints every run, the ratio of each pair with the spread, and the
-budget. Exits with 1 if the median misses it.
+Quiet and disturbed runs take turns on one server, so what disturbs the machine disturbs both. Requests come at a
+fixed rate (h2load, HTTP/1.1, JSON); the neighbours are ONNX models whose weights take --megabytes each, loaded over
+gRPC by this process, which keeps to the server's last CPU; or Python models that import a compiled package of
+--imports MB, which is made here: mostly constants, as in packages of tables and weights, and functions. Prints every
+run, the ratio of each pair with the spread, and the budget. Exits with 1 if the median misses it.
 """
 
 import argparse
+import compileall
 import json
 import os
 import pathlib
@@ -25,12 +28,13 @@ from onnx import TensorProto, helper
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve")]
 from comparison import h2load, stats  # noqa: E402
-from support import models  # noqa: E402
+from support import models, python_models  # noqa: E402
 from support.server import Server  # noqa: E402
 
 BUDGET = 1.1
 EXPLICIT = ('plugin.control.use="control/explicit"', 'plugin.control.load_model=["served"]')
 SIZE = 1024  # of a square matrix of weights
+MODULE_MEGABYTES = 4
 
 
 def heavy_model(megabytes):
@@ -46,6 +50,34 @@ def heavy_model(megabytes):
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     return model.SerializeToString()
+
+
+def write_package(folder, megabytes):
+    """`heavy`, whose modules are so large together, and compiled as those of an installed package are."""
+    package = folder / "packages" / "heavy"
+    package.mkdir(parents=True)
+    functions = "".join(f"def f{i}(a, b=0):\n    c = [a + b + j for j in range({i})]\n    return c or a\n\n" for i in range(1000))
+    modules = max(1, round(megabytes / MODULE_MEGABYTES))
+    for i in range(modules):
+        constant = f"TABLE = {bytes([97 + i % 26]) * (MODULE_MEGABYTES * 2**20)!r}\n"
+        (package / f"part{i}.py").write_text(constant + functions)
+    (package / "__init__.py").write_text("".join(f"from . import part{i}\n" for i in range(modules)))
+    if not compileall.compile_dir(package, quiet=1):
+        sys.exit("error: the package of --imports does not compile")
+    return package.parent
+
+
+def write_neighbours(repository, folder, options):
+    """Returns their names, and variables that the server needs for them"""
+    names = [f"neighbour{i}" for i in range(options.neighbours)]
+    if not options.imports:
+        content = heavy_model(options.megabytes)
+        for name in names:
+            models.write_model(repository, name, files={"model.onnx": content})
+        return names, {}
+    for name in names:
+        python_models.write(repository, name, "import heavy\n" + python_models.IDENTITY)
+    return names, {"PYTHONPATH": str(write_package(folder, options.imports))}
 
 
 class Neighbours:
@@ -100,11 +132,11 @@ def run(options, server, folder, seconds):
     return stats.percentile(latencies, 50), stats.percentile(latencies, 99)
 
 
-def start(repository, cores):
+def start(repository, cores, environment):
     """A server that finds only these CPUs, as in a container: it makes its threads for them."""
     os.sched_setaffinity(0, cores)
     try:
-        return Server(repository, *EXPLICIT)
+        return Server(repository, python_models.INTERPRETER, *EXPLICIT, environment=environment)
     finally:
         # This process stands for operators elsewhere: it does not take the CPU that the server leaves to requests.
         os.sched_setaffinity(0, {max(cores)})
@@ -114,12 +146,9 @@ def measure(options, folder):
     """Ratios of p99, one a repetition."""
     repository = folder / "models"
     models.write_model(repository, "served", models.identity_config("served", dims=(16,)))
-    names = [f"neighbour{i}" for i in range(options.neighbours)]
-    content = heavy_model(options.megabytes)
-    for name in names:
-        models.write_model(repository, name, files={"model.onnx": content})
+    names, environment = write_neighbours(repository, folder, options)
     ratios = []
-    with start(repository, options.server_cores) as server:
+    with start(repository, options.server_cores, environment) as server:
         server.wait_ready()
         run(options, server, folder, min(options.seconds, 2))
         for repetition in range(options.repetitions):
@@ -146,6 +175,7 @@ def main():
     parser.add_argument("--connections", type=int, default=4)
     parser.add_argument("--neighbours", type=int, default=2, help="models that load and unload at a time")
     parser.add_argument("--megabytes", type=float, default=16, help="weights of each of them")
+    parser.add_argument("--imports", type=float, default=0, help="the neighbours are Python models that import a package of so many MB")
     every = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     parser.add_argument("--server-cores", type=core_set, default=every, help="the CPUs the server finds: 0,1 (default: all)")
     parser.add_argument("--client-cores", default=every, help="of the load generator, as taskset takes them (default: all)")
@@ -155,8 +185,8 @@ def main():
         options.seconds, options.repetitions = 3, 2
     cpu = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     print(f"server on CPUs {sorted(options.server_cores)}, client on {options.client_cores} of {os.cpu_count()} x {cpu}; "
-          f"{options.rate:g} requests/s, {options.neighbours} neighbours of {options.megabytes:g} MB, runs of "
-          f"{options.seconds:g} s")
+          f"{options.rate:g} requests/s, {options.neighbours} neighbours "
+          f"{f'that import {options.imports:g} MB' if options.imports else f'of {options.megabytes:g} MB'}, runs of {options.seconds:g} s")
     with tempfile.TemporaryDirectory() as folder:
         spread = stats.spread(measure(options, pathlib.Path(folder)))
     met = spread.median <= BUDGET

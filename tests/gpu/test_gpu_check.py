@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from support.foreign_programs import environment
 from support.server import BUILD, ROOT
 
 GPU_CHECK = ROOT / "etc" / "dev" / "gpu-check"
@@ -22,9 +23,9 @@ def gpu_check():
 
 
 def run(out, *arguments, libraries=""):
-    environment = {**os.environ, "OUT": str(out), "LD_LIBRARY_PATH": str(libraries), "CUDA_VISIBLE_DEVICES": ""}
+    variables = environment(OUT=str(out), LD_LIBRARY_PATH=str(libraries), CUDA_VISIBLE_DEVICES="")
     return subprocess.run([sys.executable, GPU_CHECK, "--build", BUILD, *arguments], capture_output=True, text=True,
-                          env=environment, timeout=120)
+                          env=variables, timeout=120)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--dry-run"]])

@@ -62,8 +62,8 @@ def assert_serves(server):
         ask_http(server.metrics_address, "/metrics")
 
 
-def test_no_frontend_takes_what_the_others_need(repository):
-    with Server(repository, open_files=OPEN_FILES) as server:
+def test_no_frontend_takes_what_the_others_need(repository, grpc_frontend):
+    with Server(repository, open_files=OPEN_FILES, grpc_frontend=grpc_frontend) as server:
         server.wait_active().wait_ready()
         before = usage(server.pid)["descriptors"]
         for address in (server.http_address, server.address, server.metrics_address):
@@ -89,8 +89,8 @@ def test_no_frontend_takes_what_the_others_need(repository):
         assert "max_connections is 10000, but the process's limit of open files allows" in server.log
 
 
-def test_after_a_time_without_descriptors_everything_serves_again(repository):
-    with Server(repository) as server:
+def test_after_a_time_without_descriptors_everything_serves_again(repository, grpc_frontend):
+    with Server(repository, grpc_frontend=grpc_frontend) as server:
         server.wait_active().wait_ready()
         ask_grpc(server.address)
         eventually(lambda: usage(server.pid)["descriptors"] < 200)

@@ -1,7 +1,6 @@
 """Workers of Python models that die, hang, misbehave or end: what clients get, and that nothing is left of them."""
 
 import concurrent.futures
-import contextlib
 import os
 import pathlib
 import signal
@@ -12,19 +11,12 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import python_models
+from support.python_models import children
 from support.server import Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 EXPLICIT = 'plugin.control.use="control/explicit"'
-
-
-def children(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
 
 
 def is_alive(pid):

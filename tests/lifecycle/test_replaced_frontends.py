@@ -1,30 +1,15 @@
 """Frontends that are replaced under clients that never stop asking: nobody loses anything."""
 
-import contextlib
 import os
 import signal
-import socket
 
 from support import models
+from support.addresses import free_addresses
 from support.busy import BusyClients
 from support.server import DEFAULT_MANIFEST, SANITIZED, Server
 
 RELOADS = int(os.environ.get("ATOLL_TEST_RELOADS", 5 if SANITIZED else 20))
 CLIENTS = int(os.environ.get("ATOLL_TEST_CLIENTS", 8))
-
-
-@contextlib.contextmanager
-def free_addresses(count):
-    """Ports that nobody else gets meanwhile: a replacement has to have the port of the one before it."""
-    with contextlib.ExitStack() as stack:
-        addresses = []
-        for _ in range(count):
-            keeper = stack.enter_context(socket.socket())
-            keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            keeper.bind(("127.0.0.1", 0))
-            addresses.append(f"127.0.0.1:{keeper.getsockname()[1]}")
-        yield addresses
 
 
 def manifest_text(names):

@@ -379,7 +379,7 @@ class FakeServer:
         record = layout.REQUEST.unpack_from(payload, 32)
         text = [payload[record[i]:record[i] + record[i + 1]].decode() for i in (3, 5, 7, 9)]
         names = [layout.TEXT.unpack_from(payload, record[16] + 8 * i) for i in range(record[15])]
-        return {"call": number, "model": payload[model:model + model_size].decode(), "version": version, "flags": flags,
+        return {"call": number, "request": record[0], "model": payload[model:model + model_size].decode(), "version": version, "flags": flags,
                 "preferred": (kind, device), "correlation_id": text[0] or record[1], "timeout": record[2], "id": text[1],
                 "parameters": text[2], "trace": text[3], "sequence_flags": record[11],
                 "inputs": self._read_tensors(payload, record[14], record[13]),

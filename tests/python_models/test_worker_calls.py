@@ -35,9 +35,22 @@ return [pb_utils.InferenceResponse(response.output_tensors())]
     (call,) = server.infers
     assert call.pop("inputs")["A"].tolist() == [1.0]
     del call["call"]
-    assert call == {"model": "other", "version": 3, "flags": layout.PREFER_MEMORY, "preferred": (0, 0), "correlation_id": "corr",
+    assert call == {"request": handle, "model": "other", "version": 3, "flags": layout.PREFER_MEMORY, "preferred": (0, 0), "correlation_id": "corr",
                     "timeout": 5, "id": "id", "parameters": '{"p": 1}', "trace": '{"traceparent": "00"}', "sequence_flags": 1,
                     "outputs": ["OUT"]}
+
+
+def test_a_call_is_part_of_a_request_only_by_its_trace(serve):
+    server = serve(model(f"""
+for request in requests:
+    for trace in (request.trace(), None, {infer(trace="request.trace()")}.trace(), {infer()}.trace()):
+        pb_utils.InferenceRequest(model_name='other', requested_output_names=['OUT'], inputs=request.inputs(), trace=trace).exec()
+return [ok(0) for request in requests]
+"""))
+    server.on_infer = lambda call: server.answer(call["call"], {"OUT": np.array([1.0])})
+    one, two = server.execute([ONE, ONE])
+    assert server.responses[one][0].error is None, server.responses[one][0].error
+    assert [call["request"] for call in server.infers] == [one, 0, one, 0, two, 0, two, 0]
 
 
 def test_a_failure_of_the_other_model_is_a_response_with_its_code(serve):

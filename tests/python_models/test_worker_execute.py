@@ -44,7 +44,7 @@ PREFIX = "Failed to process the request(s) for model 'm_0_0', message: "
     ("raise ValueError('bad ünicode')", "ValueError: bad ünicode"),
     ("raise pb_utils.TritonModelException('own')", "TritonModelException: own"),
     ("import sys; sys.exit(3)", "SystemExit: 3"),
-    ("raise KeyboardInterrupt()", "KeyboardInterrupt: "),
+    ("raise KeyboardInterrupt()", "KeyboardInterrupt"),
     ("return [ok(), pb_utils.InferenceResponse([None])]",
      "TritonModelException: Output tensor for inference response should not be empty."),
     ("return [ok(), pb_utils.InferenceResponse([pb_utils.Tensor('', np.zeros(1))])]",

@@ -11,7 +11,7 @@ from support.waiting import eventually
 
 CONNECTIONS = 2_000 if SANITIZED else 10_000
 # What a connection that has sent nothing but its protocol's opening may cost, client's and kernel's share excluded.
-BYTES_EACH = {"http": 8 << 10, "grpc": 96 << 10}
+BYTES_EACH = {"http": 8 << 10, "frontends/grpc": 96 << 10, "frontends/grpc_nghttp2": 32 << 10}
 HTTP2_OPENING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
 
 
@@ -35,11 +35,12 @@ def infers(server):
         return client.infer("echo", [tensor]).as_numpy("OUTPUT0").tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("protocol", ["http", "grpc"])
-def test_idle_connections(tmp_path, protocol):
+@pytest.mark.parametrize("frontend", BYTES_EACH)
+def test_idle_connections(tmp_path, frontend):
     models.write_model(tmp_path, "echo", models.identity_config("echo", dims=(4,)))
     room = [f"plugin.{name}.max_connections={CONNECTIONS + 100}" for name in ("http", "grpc")]
-    with Server(tmp_path, *room) as server:
+    protocol = "http" if frontend == "http" else "grpc"
+    with Server(tmp_path, *room, grpc_frontend=None if protocol == "http" else frontend) as server:
         server.wait_active().wait_ready()
         assert infers(server)
         address = (server.http_address if protocol == "http" else server.address).rsplit(":", 1)
@@ -55,7 +56,7 @@ def test_idle_connections(tmp_path, protocol):
         assert infers(server)
         now = usage(server.pid)
         slack = MEMORY_SLACK_BYTES if SANITIZED else 0
-        assert now["resident_bytes"] - before["resident_bytes"] < CONNECTIONS * BYTES_EACH[protocol] + slack
+        assert now["resident_bytes"] - before["resident_bytes"] < CONNECTIONS * BYTES_EACH[frontend] + slack
         assert now["threads"] <= before["threads"] + 4
         for connection in held:
             connection.close()

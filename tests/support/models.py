@@ -25,6 +25,15 @@ TYPES = [
     ("BF16", "TYPE_BF16", TensorProto.BFLOAT16, None),
 ]
 
+# Answers a request once for each element of IN, each after its DELAY in milliseconds.
+REPEAT_CONFIG = """
+name: "repeat" backend: "repeat" model_transaction_policy { decoupled: true }
+input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },
+        { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] },
+        { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]
+"""
+
 
 def write_model(repository, name, config=None, version=1, files=None):
     """A model directory with an optional configuration text and files for its version."""

@@ -1,12 +1,15 @@
 """Python models written to disk for the tests."""
 
+import contextlib
+import os
+import pathlib
 import sys
 import textwrap
 
 from support import models
 
-# The interpreter of the tests has what models need; the one of the PATH may not.
-INTERPRETER = f'plugin.python.interpreter="{sys.executable}"'
+# The interpreter of the tests has what models need; the one of the PATH may not. ATOLL_TEST_PYTHON: another one.
+INTERPRETER = f'plugin.python.interpreter="{os.environ.get("ATOLL_TEST_PYTHON", sys.executable)}"'
 
 HEAD = """\
 import asyncio, json, os, signal, sys, threading, time
@@ -20,6 +23,15 @@ def answer(array, name="OUTPUT0", **more):
     return pb_utils.InferenceResponse([pb_utils.Tensor(name, array)], **more)
 
 """
+
+
+def children(pid):
+    """Processes of a server: its workers."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
 
 
 def write(repository, name, body, config_type="TYPE_FP32", dims=(-1,), max_batch_size=0, extra="", config=None):
@@ -36,3 +48,12 @@ IDENTITY = """\
 def execute(self, requests):
     return [answer(value(request)) for request in requests]
 """
+
+
+def children(pid):
+    """Processes that a process has started: of a server its workers."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found

@@ -284,6 +284,19 @@ def test_without_a_driver_models_of_kernels_do_not_load(without_driver, model, r
         assert reason in reason_of(client, model)
 
 
+def test_a_step_is_in_its_stream_before_the_one_before_is_done(repository):
+    """The copy of the client's input is slow. What waits for it on the device is queue time of the last step."""
+    with serve(repository, DOUBLE, SLOW_COPY_US="200000") as server, server.wait_ready("chain").client() as client:
+        x = rows_of(2)
+        y = client.infer("chain", sent(grpcclient, x)).as_numpy("Y")
+        np.testing.assert_allclose(y, EXPECTED["chain"](x), rtol=1e-3, atol=1e-5)
+        first, last = (client.get_inference_statistics(name).model_stats[0].inference_stats
+                       for name in ("linear", "softmax"))
+        assert first.compute_input.ns >= 200_000_000
+        assert last.queue.ns >= 100_000_000
+        assert last.compute_input.ns < first.compute_input.ns
+
+
 def test_a_lost_gpu_makes_its_models_unready(repository):
     with serve(repository, DOUBLE, STICKY="0:500:700") as server, server.wait_ready("twice").client() as client:
         server.wait_ready("fp32").wait_active()

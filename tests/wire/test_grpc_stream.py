@@ -270,9 +270,9 @@ def test_a_decoupled_model_with_a_slow_reader_is_cancelled(server):
     count = 400_000 if SANITIZED else 1_000_000
     with grpc.insecure_channel(server.address) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        call = stub.ModelStreamInfer(iter([message("repeat", repeat_inputs(count), "x")]))
         with server.client() as observer:
             done, grown = ended_requests(observer, "repeat"), 0
+            call = stub.ModelStreamInfer(iter([message("repeat", repeat_inputs(count), "x")]))
             # The model's end tells that it was stopped; nothing is read until then. A sanitizer's server takes minutes.
             deadline = time.monotonic() + 10 * TIMEOUT_S
             while ended_requests(observer, "repeat") == done:

@@ -186,7 +186,9 @@ def test_a_failed_change_leaves_what_served_and_is_tried_again(repository, serve
     (repository / "first" / "config.pbtxt").write_text("max_batchsize: 8\n")
     server.wait_for_line("failed to load 'first': .*max_batchsize.*what was loaded before keeps serving")
     assert control.infer("first", 0) == ("1", 1)
-    assert control.index()["first"] == {"1": ("READY", "")}
+    state, reason = control.index()["first"]["1"]
+    assert state == "READY" and control.client.is_server_ready()
+    assert reason.startswith("serves what was loaded before the last load failed: Invalid argument: ") and "max_batchsize" in reason
     (repository / "first" / "config.pbtxt").unlink()
     (repository / "first" / "1" / "model.onnx").write_bytes(b"no model")
     server.wait_for_line("failed to load 'first' version 1: .*what was loaded before keeps serving")
@@ -195,6 +197,7 @@ def test_a_failed_change_leaves_what_served_and_is_tried_again(repository, serve
     until(lambda: "max_batchsize" in control.index()["bad"][""][1])
     write_add(repository, "first", 9)
     until(lambda: control.infer("first", 0) == ("1", 9))
+    assert control.index()["first"] == {"1": ("READY", "")}
     assert server.log.count("failed to load 'first' version 1") == 1, "repeated failures are logged once"
 
 

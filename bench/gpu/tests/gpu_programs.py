@@ -1,10 +1,10 @@
 """Programs of bench/gpu, as tests run them."""
 
 import importlib.util
-import os
 import subprocess
 import sys
 
+from support.foreign_programs import environment
 from support.server import BUILD, ROOT
 
 MEASURE = ROOT / "bench" / "gpu" / "measure.py"
@@ -22,7 +22,6 @@ def build():
 
 def run(*arguments, libraries="", gpus=""):
     """gpus: none, unless a test wants the double's: what this machine has is of no interest"""
-    environment = {**os.environ, "ATOLL_BUILD_DIR": str(BUILD), "LD_LIBRARY_PATH": str(libraries),
-                   "CUDA_VISIBLE_DEVICES": gpus}
-    return subprocess.run([sys.executable, MEASURE, *map(str, arguments)], capture_output=True, text=True, env=environment,
+    variables = environment(ATOLL_BUILD_DIR=str(BUILD), LD_LIBRARY_PATH=str(libraries), CUDA_VISIBLE_DEVICES=gpus)
+    return subprocess.run([sys.executable, MEASURE, *map(str, arguments)], capture_output=True, text=True, env=variables,
                           timeout=300)

@@ -32,6 +32,11 @@ def test_small_functions_are_summed_up():
     assert counted == {"total": 509, "functions": {"atl::Request::parse(std::span<int, 4ul>)": 500, "others": 9}}
 
 
+def test_functions_without_a_name_are_one():
+    listed = "  1,000 (50.0%)  ???:0x00000000000188b0 [/usr/lib/libnghttp2.so.14]\n  2,000 (50.0%)  ???:0x0000000000017ed0 [/usr/lib/libnghttp2.so.14]\n"
+    assert instructions.read_functions(listed) == {instructions.UNNAMED: 3000}
+
+
 def test_a_rise_of_five_per_cent_is_the_most():
     assert not instructions.is_over(budget(a=1000), budget(a=1050))
     assert instructions.is_over(budget(a=1000), budget(a=1051))

@@ -17,12 +17,13 @@ def main():
     # However it is ended, no server stays behind.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupt)
-    from . import machine, messages, peers, repositories, verify
+    from . import idle, machine, messages, peers, repositories, verify
     from .load import LoadGenerator
     from .report import Report
     from .runner import Runner
 
     facts = machine.describe(options)
+    idle.make_room(options.idle_connections)
     repositories.train_digits()
     workloads = messages.workloads(*repositories.digits_sample())
     chosen = [peers.KINDS[name](options) for name in options.peers]

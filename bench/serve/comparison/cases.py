@@ -4,6 +4,7 @@ import dataclasses
 import fnmatch
 
 GRPC, STREAM, HTTP, JSON, SHM = "grpc", "stream", "http", "json", "shm"
+ONE_STREAM = "one_stream"
 CONCURRENCIES = (1, 8, 32, 64)
 LARGE_CONCURRENCIES = (1, 4)
 # Models that only Atoll serves: there is nothing to compare with but its own others.
@@ -13,16 +14,23 @@ ENSEMBLE = "identity_chain"
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """`stream` is ModelStreamInfer, `http` HTTP with binary tensors, `json` HTTP without, `shm` gRPC with both tensors in
+    """`stream` is ModelStreamInfer with one request in flight on each call, `one_stream` one call of it, `http` HTTP with binary tensors, `json` HTTP without, `shm` gRPC with both tensors in
     system shared memory."""
     model: str
     protocol: str
     concurrency: int
+    # HTTP/2 connections; `concurrency` requests are in flight on each.
+    connections: int = 1
 
     @property
     def group(self):
         """The cases that only differ in how many requests are in flight."""
-        return f"{self.model}/{self.protocol}"
+        several = f"_on_{self.connections}" if self.connections != 1 else ""
+        return f"{self.model}/{self.protocol}{several}"
+
+    @property
+    def in_flight(self):
+        return self.connections * self.concurrency
 
     @property
     def name(self):
@@ -36,6 +44,18 @@ def all_cases():
               for n in CONCURRENCIES]
     cases += [Case(model, GRPC, n) for model in ("identity_1ms", "identity_1ms_cached") for n in (8, 32)]
     return cases
+
+
+def transport_cases():
+    """What the transport of gRPC is judged by: few connections with many calls, as real clients have them."""
+    return [Case("identity", GRPC, 1), Case("identity", GRPC, 1, 8), Case("identity", GRPC, 8), Case("identity", GRPC, 32),
+            Case("identity", GRPC, 16, 4), Case("identity", ONE_STREAM, 32), Case("identity_1mb", GRPC, 4)]
+
+
+def known_cases():
+    """Those that may be named."""
+    every = all_cases()
+    return every + [case for case in transport_cases() if case not in every]
 
 
 def quick_cases():

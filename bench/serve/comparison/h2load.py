@@ -20,11 +20,10 @@ class Summary:
     data_bytes: int
 
 
-def command(url, message_file, headers, concurrency, limit, log, http1):
-    """`limit` is for_requests() or for_seconds(). HTTP/1.1 has one request in flight a connection, HTTP/2 has all on one
-    connection."""
+def command(url, message_file, headers, case, limit, log, http1):
+    """`limit` is for_requests() or for_seconds(). HTTP/1.1 has one request in flight a connection."""
     words = ["h2load", "-t", "1", *limit, "--log-file", str(log), "-d", str(message_file)]
-    words += ["--h1", "-c", str(concurrency)] if http1 else ["-c", "1", "-m", str(concurrency)]
+    words += ["--h1", "-c", str(case.concurrency)] if http1 else ["-c", str(case.connections), "-m", str(case.concurrency)]
     for name, value in headers:
         words += ["-H", f"{name}: {value}"]
     return words + [url]

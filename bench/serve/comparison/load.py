@@ -10,6 +10,7 @@ from . import cases, h2load, messages, stats
 from .process import core_busy, pinned
 
 STREAM_LOAD = "stream_load"
+STREAMS = (cases.STREAM, cases.ONE_STREAM)
 # A run that takes this many times its seconds, and then some more, is killed.
 MOST_TIMES_LONGER = 4
 GRACE_S = 30
@@ -53,7 +54,7 @@ class LoadGenerator:
 
     def warm_up(self, case, server, workload, answer_bytes):
         """Requests for a while, in runs that grow; how many a second there were in the last."""
-        count = WARM_UP_FIRST * case.concurrency
+        count = WARM_UP_FIRST * case.in_flight
         deadline = time.monotonic() + self._options.warm_up
         while True:
             log = self._drive(case, server, workload, answer_bytes, self._options.warm_up, count)
@@ -65,11 +66,11 @@ class LoadGenerator:
         """Sample; BadRun or TimeoutExpired if the run does not count. `rate` is that of the warm-up."""
         server.process.forget_peak()
         watch = Watch(self._options, server)
-        count = max(round(rate * seconds), 4 * case.concurrency)
+        count = max(round(rate * seconds), 4 * case.in_flight)
         log = self._drive(case, server, workload, answer_bytes, seconds, count, watch)
         done = len(log.latencies)
         percentiles = [stats.percentile(log.latencies, percent) for percent in (50, 99, 99.9)]
-        generator = STREAM_LOAD if case.protocol == cases.STREAM else h2load.NAME
+        generator = STREAM_LOAD if case.protocol in STREAMS else h2load.NAME
         return Sample(server.label, generator, done, done / log.seconds, *percentiles, *watch.cpu_each(done),
                       server.process.peak_bytes(), *watch.shares())
 
@@ -79,15 +80,16 @@ class LoadGenerator:
         over_http = case.protocol in (cases.HTTP, cases.JSON)
         self._message.write_bytes(request.body if over_http else messages.grpc_frame(request.body))
         self._log.unlink(missing_ok=True)
-        if case.protocol == cases.STREAM:
+        if case.protocol in STREAMS:
+            streams, in_flight = (1, case.concurrency) if case.protocol == cases.ONE_STREAM else (case.concurrency, 1)
             command = [self._options.bench_build / "bench" / STREAM_LOAD, "--port", server.port(case), "--path",
-                       request.path, "--message", self._message, "--log", self._log, "--streams", case.concurrency,
-                       "--seconds", seconds]
+                       request.path, "--message", self._message, "--log", self._log, "--streams", streams,
+                       "--in-flight", in_flight, "--seconds", seconds]
         else:
             limit = h2load.for_seconds(seconds) if over_http else h2load.for_requests(count)
             headers = request.headers if over_http else GRPC_HEADERS
             url = f"http://127.0.0.1:{server.port(case)}{request.path}"
-            command = h2load.command(url, self._message, headers, case.concurrency, limit, self._log, over_http)
+            command = h2load.command(url, self._message, headers, case, limit, self._log, over_http)
         output = self._run(command, seconds)
         if watch is not None:
             watch.stop()
@@ -107,7 +109,7 @@ class LoadGenerator:
     @staticmethod
     def _check(case, output, answer_bytes):
         """How many requests the generator says were answered."""
-        if case.protocol == cases.STREAM:
+        if case.protocol in STREAMS:
             summary = json.loads(output)
             if summary["completed"] == 0 or summary["answer_bytes"] != answer_bytes:
                 raise h2load.BadRun(f"expected answers of {answer_bytes} bytes: {summary}")

@@ -58,7 +58,7 @@ class Workload:
         self._output_names = output_names
 
     def request(self, protocol):
-        if protocol in (cases.GRPC, cases.STREAM):
+        if protocol in (cases.GRPC, cases.STREAM, cases.ONE_STREAM):
             return Request(INFER if protocol == cases.GRPC else STREAM_INFER, self._grpc().SerializeToString())
         if protocol == cases.SHM:
             return Request(INFER, self._shared_memory().SerializeToString())
@@ -79,6 +79,13 @@ class Workload:
             tensor.parameters["shared_memory_byte_size"].int64_param = self.input.values.nbytes
         return request
 
+    def grpc_answer(self):
+        """As a server would give it."""
+        response = service_pb2.ModelInferResponse(model_name=self.model, model_version="1")
+        response.outputs.add(name=self._output_names[0], datatype="FP32", shape=self.input.values.shape)
+        response.raw_output_contents.append(self.input.bytes)
+        return grpc_frame(response.SerializeToString())
+
     def _http(self, binary):
         tensor = {"name": self.input.name, "shape": list(self.input.values.shape), "datatype": "FP32"}
         path = f"/v2/models/{self.model}/infer"
@@ -95,6 +102,7 @@ class Workload:
     def check(self, protocol, answer, headers, region):
         """Raises WrongAnswer. `headers` are HTTP's, by lower-case name; `region` is the memory for the output."""
         outputs = {cases.GRPC: lambda: _of_grpc(service_pb2.ModelInferResponse.FromString(answer)),
+                   cases.ONE_STREAM: lambda: _of_stream(service_pb2.ModelStreamInferResponse.FromString(answer)),
                    cases.STREAM: lambda: _of_stream(service_pb2.ModelStreamInferResponse.FromString(answer)),
                    cases.HTTP: lambda: _of_http(answer, headers),
                    cases.JSON: lambda: _of_json(json.loads(answer)),

@@ -10,7 +10,9 @@ from . import cases
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ("atoll", "triton", "mlserver", "echo")
 # Only where they are named.
-MORE_PEERS = ("atoll_nghttp2",)
+MORE_PEERS = ("atoll_nghttp2", "nghttpd")
+TRANSPORT_PEERS = ("atoll", "triton", "atoll_nghttp2", "nghttpd")
+TRANSPORT_IDLE = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Options:
     atoll_build: pathlib.Path
     bench_build: pathlib.Path
     quick: bool
+    idle_connections: int = 0
 
 
 def _positive(kind):
@@ -48,15 +51,20 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="bench/serve/run", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measures Atoll, the real Triton, MLServer and bare echo servers side by side.",
-        epilog="cases:\n  " + "\n  ".join(case.name for case in cases.all_cases()))
+        epilog="cases:\n  " + "\n  ".join(case.name for case in cases.known_cases()))
     parser.add_argument("--cases", type=_words, metavar="PATTERN,...",
                         help="cases or groups of them, with * (default: all)")
-    parser.add_argument("--peers", type=_words, metavar="NAME,...", default=list(PEERS),
+    parser.add_argument("--peers", type=_words, metavar="NAME,...",
                         help=f"of {', '.join((*PEERS, *MORE_PEERS))} (default: {','.join(PEERS)})")
     parser.add_argument("--repetitions", type=_positive(int), metavar="N", help="default: 5; with --quick 1")
     parser.add_argument("--seconds", type=_positive(float), metavar="S", help="of each run; default: 5; with --quick 0.5")
     parser.add_argument("--quick", action="store_true",
                         help="does everything work: one short repetition of a few cases; no figures to quote")
+    parser.add_argument("--transport", action="store_true",
+                        help="the table of gRPC's transport: many calls on few connections, one stream, 1 MB, "
+                        f"{TRANSPORT_IDLE:,} idle connections; of {','.join(TRANSPORT_PEERS)}, to bench/results/transport")
+    parser.add_argument("--idle-connections", type=_positive(int), metavar="N",
+                        help="also measure what each of N idle connections takes")
     parser.add_argument("--server-core", type=int, metavar="CPU", help="default: the last")
     parser.add_argument("--client-core", type=int, metavar="CPU", help="default: the one before the last")
     parser.add_argument("--output", type=pathlib.Path, metavar="DIR",
@@ -64,16 +72,23 @@ def _parser():
     return parser
 
 
+def _output(given):
+    if given.quick:
+        return ROOT / "build/bench/quick"
+    return ROOT / ("bench/results/transport" if given.transport else "bench/results")
+
+
 def parse(arguments=None):
     parser = _parser()
     given = parser.parse_args(arguments)
     known = (*PEERS, *MORE_PEERS)
-    unknown = [peer for peer in given.peers if peer not in known]
+    peers = given.peers or list(TRANSPORT_PEERS if given.transport else PEERS)
+    unknown = [peer for peer in peers if peer not in known]
     if unknown:
         parser.error(f"--peers: '{unknown[0]}' is none of {', '.join(known)}")
-    every = cases.all_cases()
+    default = cases.transport_cases() if given.transport else cases.quick_cases() if given.quick else cases.all_cases()
     try:
-        chosen = cases.select(every, given.cases) if given.cases else cases.quick_cases() if given.quick else every
+        chosen = cases.select(cases.known_cases(), given.cases) if given.cases else default
     except ValueError as error:
         parser.error(f"--cases: {error}")
     cores = sorted(os.sched_getaffinity(0))
@@ -84,8 +99,9 @@ def parse(arguments=None):
     seconds = given.seconds or (0.5 if given.quick else 5.0)
     build = ROOT / "build" / "release"
     return Options(
-        cases=chosen, peers=[peer for peer in known if peer in given.peers],
+        cases=chosen, peers=[peer for peer in known if peer in peers],
         repetitions=given.repetitions or (1 if given.quick else 5), seconds=seconds, warm_up=min(1.0, seconds / 2),
         server_core=server, client_core=client,
-        output=(given.output or ROOT / ("build/bench/quick" if given.quick else "bench/results")).resolve(),
+        output=(given.output or _output(given)).resolve(),
+        idle_connections=given.idle_connections or (TRANSPORT_IDLE if given.transport else 0),
         atoll_build=pathlib.Path(os.environ.get("ATOLL_BUILD_DIR", build)), bench_build=build, quick=given.quick)

@@ -59,12 +59,12 @@ def text(results):
 
 
 def draw(path, results):
-    """Bars of the ratios, with their spread; no file if none of the rows was measured."""
+    """Bars of the ratios, with their spread, of the rows that have all; no file if there is none."""
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "atoll", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
-    rows = list(shown(results))
+    rows = [row for row in shown(results) if all(row[3])]
     if not rows:
         return
     figure, axes = pyplot.subplots(1, len(FIGURES), figsize=(9.5, 3), layout="constrained", sharey=True)

@@ -9,7 +9,7 @@ import subprocess
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from . import cases, messages, repositories
+from . import cases, messages, repositories, verify
 from .options import ROOT
 from .process import Process, free_port, wait_until
 
@@ -81,6 +81,10 @@ class Peer:
     def supports(self, case):
         return case.protocol in self.protocols and case.model not in (*cases.OWN_MODELS, cases.ENSEMBLE)
 
+    def answer_bytes(self, case, server, workload, regions):
+        """As verify.answer_bytes()."""
+        return verify.answer_bytes(case, server, workload, self.echoes, regions)
+
     def servers_for(self, case):
         """One, or several between which the measurement chooses."""
         return self.servers
@@ -102,7 +106,7 @@ class Atoll(Peer):
     """With the default manifest; clients may register shared memory. Models with a response cache have a server each, and
     `identity_missed` one whose answers are too old at once."""
     name = "atoll"
-    protocols = (cases.GRPC, cases.STREAM, cases.HTTP, cases.JSON, cases.SHM)
+    protocols = (cases.GRPC, cases.STREAM, cases.ONE_STREAM, cases.HTTP, cases.JSON, cases.SHM)
     caches = {"identity_missed": {"cache.use": '"caches/local"', "cache.ttl": '"1ns"'},
               "identity_1ms_cached": {"cache.use": '"caches/local"'}}
     settings = {}  # beside those of every Atoll
@@ -133,6 +137,8 @@ class Atoll(Peer):
         settings = {"repository.paths": f'["{self._repository}"]', "grpc.address": f'"127.0.0.1:{grpc_port}"',
                     "http.address": f'"127.0.0.1:{http_port}"', "metrics.address": '"127.0.0.1:0"',
                     "shared.allow_client_shm": "true", **self.settings, **more}
+        if self.options.idle_connections:
+            settings["grpc.max_connections"] = self.options.idle_connections + 1000
         if self._batcher and "schedulers/dynamic" not in self._manifest.read_text():
             settings["dynamic.use"] = '"schedulers/dynamic"'
         command = [self._binary, "--manifest", self._manifest]
@@ -151,7 +157,7 @@ class Atoll(Peer):
 class AtollNghttp2(Atoll):
     """With gRPC by nghttp2."""
     name = "atoll_nghttp2"
-    protocols = (cases.GRPC, cases.STREAM, cases.SHM)
+    protocols = (cases.GRPC, cases.STREAM, cases.ONE_STREAM, cases.SHM)
     settings = {"grpc.use": '"frontends/grpc_nghttp2"'}
 
     def versions(self):
@@ -161,7 +167,7 @@ class AtollNghttp2(Atoll):
 class Triton(Peer):
     """As it comes, with the backends of peers/triton."""
     name = "triton"
-    protocols = (cases.GRPC, cases.STREAM, cases.HTTP, cases.JSON, cases.SHM)
+    protocols = (cases.GRPC, cases.STREAM, cases.ONE_STREAM, cases.HTTP, cases.JSON, cases.SHM)
 
     def prepare(self):
         programs = list(PEER_ENVIRONMENTS.glob("triton/lib/python3*/site-packages/pytriton/tritonserver/bin/tritonserver"))
@@ -253,4 +259,37 @@ class Echo(Peer):
         return found
 
 
-KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo)}
+class Nghttpd(Peer):
+    """nghttp2's own server, with the answer to the small identity model in a file: HTTP/2 alone, without trailers."""
+    name = "nghttpd"
+    protocols = (cases.GRPC,)
+
+    def prepare(self):
+        self._program = shutil.which("nghttpd")
+        if self._program is None:
+            raise RuntimeError("nghttpd is not installed; run etc/dev/install-packages bench")
+        self._folder = WORK / "nghttpd"
+
+    def supports(self, case):
+        return super().supports(case) and case.model == "identity"
+
+    def start(self, models):
+        port = free_port()
+        server = Server(self.name, [self._program, "--no-tls", "-a", "127.0.0.1", "-d", self._folder, port],
+                        self.options.server_core, port, None)
+        self.servers = [server]
+        server.wait_listening()
+
+    def answer_bytes(self, case, server, workload, regions):
+        # The generator checks status and size of each answer.
+        file = self._folder / messages.INFER.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(workload.grpc_answer())
+        return file.stat().st_size
+
+    def versions(self):
+        shown = subprocess.run([self._program, "--version"], capture_output=True, text=True).stdout
+        return {"nghttpd": shown.strip()}
+
+
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo, Nghttpd)}

@@ -86,10 +86,16 @@ class Process:
 
     def peak_bytes(self):
         """The most memory that was resident (VmHWM), summed up over the processes."""
+        return self._memory("VmHWM")
+
+    def resident_bytes(self):
+        return self._memory("VmRSS")
+
+    def _memory(self, field):
         total = 0
         for pid in _descendants(self._process.pid):
             for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-                if line.startswith("VmHWM:"):
+                if line.startswith(f"{field}:"):
                     total += int(line.split()[1]) * 1024
         return total
 

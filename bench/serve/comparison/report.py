@@ -31,6 +31,7 @@ class Report:
         return page
 
     def _write_json(self):
+        options = self._options
         document = {
             "date": self._date, "machine": self._machine, "versions": self._versions,
             "repetitions": self._options.repetitions, "seconds": self._options.seconds, "quick": self._options.quick,
@@ -38,6 +39,7 @@ class Report:
                         for (case, peer), samples in self._runner.samples.items() for i, sample in enumerate(samples)],
             "faults": [{"case": case.name, "peer": peer, "fault": text}
                        for (case, peer), text in self._runner.faults.items()],
+            "idle": {"connections": options.idle_connections, "bytes_each": self._runner.idle},
             "shapes": [{"group": group, "peer": peer, "server": label}
                        for (group, peer), label in self._runner.chosen.items()]}
         (self._options.output / "results.json").write_text(json.dumps(document, indent=1) + "\n")
@@ -51,9 +53,13 @@ class Report:
                      "smallest and the largest in brackets.")
         facts = {**self._machine, **self._versions}
         parts.append(table.rows(["", ""], [[name, text] for name, text in facts.items()]))
-        if "atoll" in options.peers:
-            parts += ["## Budgets", table.verdicts(budgets.judge(options.cases, runner.complete))]
-            parts += ["## Ratios", table.ratios(options.cases, options.peers, runner.complete)]
+        ours = [peer for peer in table.OURS if peer in options.peers]
+        if ours:
+            parts += ["## Budgets", table.verdicts(budgets.judge(options.cases, runner.complete, ours))]
+        for peer in ours:
+            parts += [f"## Ratios of {peer}", table.ratios(options.cases, options.peers, runner.complete, peer)]
+        if options.idle_connections:
+            parts += [f"## {options.idle_connections:,} idle connections", table.idle(runner.idle, options.peers)]
         for group, group_cases in self._groups.items():
             parts += [f"## {table.TITLES[group]}", table.figures(group_cases, options.peers, runner.complete)]
             if group in shown:

@@ -6,7 +6,7 @@ import time
 
 import grpc
 
-from . import cases, h2load, messages, verify
+from . import cases, h2load, idle, messages
 
 CHOICE_ROUNDS = 3
 FAULTS = (h2load.BadRun, messages.WrongAnswer, grpc.RpcError, subprocess.TimeoutExpired, OSError, RuntimeError)
@@ -26,6 +26,8 @@ class Runner:
         self.samples = {}
         # (case, peer's name) -> why it has no figures.
         self.faults = {}
+        # Peer's name -> bytes of an idle connection in the repetitions, in their order.
+        self.idle = {}
         # (group, peer's name) -> the label of the server that was fastest.
         self.chosen = {}
 
@@ -36,6 +38,8 @@ class Runner:
         self._begin = time.monotonic()
         try:
             for repetition in range(self._options.repetitions):
+                if self._options.idle_connections:
+                    self._measure_idle()
                 self._start()
                 for index, case in enumerate(self._options.cases):
                     able = [peer for peer in self._peers if peer.supports(case)]
@@ -59,6 +63,25 @@ class Runner:
     def _stop(self):
         for peer in self._peers:
             peer.stop()
+
+    def _measure_idle(self):
+        """On servers of its own: what others have freed would take connections in."""
+        self._start()
+        for peer in self._peers:
+            if cases.GRPC not in peer.protocols:
+                continue
+            server = peer.servers[0]
+            server.process.resume()
+            try:
+                each = idle.bytes_each(server, self._options.idle_connections)
+                self.idle.setdefault(peer.name, []).append(each)
+                self._say(f"{peer.name}: {each / 1024:.1f} KiB for each of {self._options.idle_connections} idle connections")
+            except FAULTS as fault:
+                self._say(f"{peer.name}, idle connections: FAILED: {fault}")
+                self.faults.setdefault((cases.Case("idle", cases.GRPC, 0, self._options.idle_connections), peer.name), str(fault))
+            finally:
+                server.process.pause()
+        self._stop()
 
     def _step(self, repetition, case, peer):
         self._done += 1
@@ -100,7 +123,7 @@ class Runner:
         server.process.resume()
         try:
             server.process.check_alive()
-            size = verify.answer_bytes(case, server, workload, peer.echoes, self._regions)
+            size = peer.answer_bytes(case, server, workload, self._regions)
             rate = self._generator.warm_up(case, server, workload, size)
             return self._generator.run(case, server, workload, size, seconds, rate)
         finally:

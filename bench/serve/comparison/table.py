@@ -3,6 +3,9 @@
 from . import budgets, caveats, stats
 
 TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/stream": "Identity, FP32 [16], gRPC ModelStreamInfer",
+          "identity/grpc_on_8": "Identity, FP32 [16], gRPC ModelInfer on 8 connections",
+          "identity/grpc_on_4": "Identity, FP32 [16], gRPC ModelInfer on 4 connections",
+          "identity/one_stream": "Identity, FP32 [16], one gRPC ModelStreamInfer",
           "identity/http": "Identity, FP32 [16], HTTP, binary tensors", "identity/json": "Identity, FP32 [16], HTTP, JSON",
           "identity_1mb/grpc": "Identity, 1 MB in and out, gRPC ModelInfer",
           "identity_1mb/http": "Identity, 1 MB in and out, HTTP, binary tensors",
@@ -14,6 +17,7 @@ TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/str
           "digits/grpc": "Digits (ONNX), one image a request, gRPC",
           "digits_dynamic/grpc": "Digits (ONNX), one image a request, dynamic batching, gRPC"}
 FIGURES = {"throughput": "throughput", "cpu": "CPU a request", "p99": "p99"}
+OURS = ("atoll", "atoll_nghttp2")
 
 
 def number(value):
@@ -52,7 +56,8 @@ def figures(group_cases, peers, complete):
             def of(figure, scale=1, samples=samples):
                 values = [getattr(sample, figure) for sample in samples]
                 return stats.spread(None if value is None else value * scale for value in values)
-            lines.append([str(case.concurrency), samples[0].server, with_spread(of("throughput")), with_spread(of("p50")),
+            each = f" on each of {case.connections}" if case.connections != 1 else ""
+            lines.append([f"{case.concurrency}{each}", samples[0].server, with_spread(of("throughput")), with_spread(of("p50")),
                           with_spread(of("p99")), with_spread(of("p999")), with_spread(of("cpu")),
                           number(of("cpu_user").median), number(of("cpu_system").median),
                           number(of("peak_bytes", 1e-6).median), f"{of('server_share').median:.0%}",
@@ -60,17 +65,30 @@ def figures(group_cases, peers, complete):
     return rows(header, lines) if lines else "No figures."
 
 
-def ratios(cases, peers, complete):
-    """Atoll's figures through each peer's."""
-    others = [peer for peer in peers if peer != "atoll"]
+def ratios(cases, peers, complete, ours="atoll"):
+    """One server's figures through each peer's."""
+    others = [peer for peer in peers if peer != ours]
     header = ["case"] + [f"{text} / {peer}'s" for peer in others for text in FIGURES.values()]
     lines = []
     for case in cases:
-        spreads = [budgets.ratio_of(figure, complete(case, "atoll"), complete(case, peer))
+        spreads = [budgets.ratio_of(figure, complete(case, ours), complete(case, peer))
                    for peer in others for figure in FIGURES]
         if any(spread is not None for spread in spreads):
             lines.append([case.name] + [with_spread(spread) for spread in spreads])
     return rows(header, lines) if lines else "Nothing to compare."
+
+
+def idle(bytes_each, peers):
+    """What an idle connection takes. `bytes_each`: the figures of the repetitions by peer"""
+    lines = []
+    for peer in peers:
+        spread = stats.spread(value / 1024 for value in bytes_each.get(peer, []))
+        if spread is None:
+            continue
+        most = budgets.IDLE_KIB.get(peer)
+        said = ["–", ""] if most is None else [f"≤ {most}", "met" if spread.median <= most else "MISSED"]
+        lines.append([peer, with_spread(spread), *said])
+    return rows(["server", "KiB a connection", "budget", ""], lines) if lines else "No figures."
 
 
 def verdicts(judged):
@@ -79,6 +97,7 @@ def verdicts(judged):
         said = "not measured" if verdict.ratio is None else "met" if verdict.met else "MISSED"
         if verdict.caveats:
             said += f" ({', '.join(verdict.caveats)})"
-        lines.append([verdict.case.name, f"{FIGURES[verdict.budget.figure]} / {verdict.budget.compared_with}'s",
+        server = "" if verdict.budget.ours == "atoll" else f"{verdict.budget.ours}'s "
+        lines.append([verdict.case.name, f"{server}{FIGURES[verdict.budget.figure]} / {verdict.budget.compared_with}'s",
                       verdict.budget.text, with_spread(verdict.ratio), said])
     return rows(["case", "figure", "budget", "measured", ""], lines) if lines else "None of these cases has one."

@@ -53,7 +53,7 @@ def answer_bytes(case, server, workload, echoes, regions):
     else:
         if case.protocol == cases.SHM:
             regions.clear_output()
-        answer, headers = _send_grpc(server.grpc_port, request, case.protocol == cases.STREAM), {}
+        answer, headers = _send_grpc(server.grpc_port, request, case.protocol in (cases.STREAM, cases.ONE_STREAM)), {}
         size = len(answer) + FRAME_BYTES
     if echoes:
         if answer != request.body:

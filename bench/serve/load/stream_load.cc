@@ -1,4 +1,4 @@
-// Load over ModelStreamInfer: N calls on one connection, each with one request in flight, for a number of
+// Load over ModelStreamInfer: N calls on one connection, each with M requests in flight, for a number of
 // seconds. The client is no gRPC library, so that it costs little beside the server. The log has a line for
 // each answered request in the form of h2load's; the summary goes to stdout as JSON.
 #include <arpa/inet.h>
@@ -35,6 +35,7 @@ struct Options {
   std::string message_file;
   std::string log_file;
   int streams = 1;
+  int in_flight = 1;
   double seconds = 1;
 };
 
@@ -117,7 +118,7 @@ int run(const Options& options) {
   const std::string message = read_file(options.message_file);
   const int socket = connect_to(options.port);
   bench::StreamSession session("127.0.0.1:" + std::to_string(options.port), options.path, message,
-                               options.streams);
+                               options.streams, options.in_flight);
   drive(session, socket, options.seconds);
   ::close(socket);
   write_log(options.log_file, session);
@@ -137,6 +138,8 @@ int main(int argc, char** argv) {
       ->required();
   app.add_option("--log", options.log_file, "where the log goes")->required();
   app.add_option("--streams", options.streams)->check(CLI::Range(1, 10000));
+  app.add_option("--in-flight", options.in_flight, "requests without an answer on each stream")
+      ->check(CLI::Range(1, 10000));
   app.add_option("--seconds", options.seconds)->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {

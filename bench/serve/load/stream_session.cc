@@ -40,10 +40,13 @@ size_t message_size(const std::string& received) {
 }  // namespace
 
 StreamSession::StreamSession(const std::string& authority, const std::string& path,
-                             const std::string& message, int streams)
+                             const std::string& message, int streams, int in_flight)
     : message_(message), streams_(static_cast<size_t>(streams)) {
   completions_.reserve(1 << 20);
   open_session(authority, path);
+  for (Stream& stream : streams_) {
+    for (int i = 0; i < in_flight; ++i) add_request(stream, now_us());
+  }
 }
 
 void StreamSession::open_session(const std::string& authority, const std::string& path) {
@@ -69,7 +72,6 @@ void StreamSession::open_session(const std::string& authority, const std::string
                                           field("te", "trailers")};
   for (Stream& stream : streams_) {
     nghttp2_data_provider provider{{.ptr = &stream}, &StreamSession::on_read};
-    stream.start_us = now_us();
     stream.id = nghttp2_submit_request(session, nullptr, headers.data(), headers.size(), &provider, &stream);
     if (stream.id < 0) throw std::runtime_error("can not open a stream");
     ++open_;
@@ -108,34 +110,48 @@ ssize_t StreamSession::on_read(nghttp2_session* /*session*/, int32_t /*id*/, uin
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     return 0;
   }
-  const size_t size = std::min(room, message.size() - stream.sent);
-  if (size == 0) return NGHTTP2_ERR_DEFERRED;
-  std::memcpy(buffer, message.data() + stream.sent, size);
-  stream.sent += size;
-  return static_cast<ssize_t>(size);
+  if (stream.to_send == 0) return NGHTTP2_ERR_DEFERRED;
+  size_t filled = 0;
+  while (stream.to_send != 0 && filled < room) {
+    const size_t size = std::min(room - filled, message.size() - stream.sent);
+    std::memcpy(buffer + filled, message.data() + stream.sent, size);
+    filled += size;
+    stream.sent += size;
+    if (stream.sent < message.size()) break;
+    stream.sent = 0;
+    --stream.to_send;
+  }
+  return static_cast<ssize_t>(filled);
 }
 
 int StreamSession::on_data(nghttp2_session* session, uint8_t /*flags*/, int32_t id, const uint8_t* data,
                            size_t size, void* self) {
   auto& stream = *static_cast<Stream*>(nghttp2_session_get_stream_user_data(session, id));
   stream.received.append(text(data, size));
-  if (stream.received.size() >= kHeadSize && stream.received.size() >= message_size(stream.received)) {
+  while (stream.received.size() >= kHeadSize && stream.received.size() >= message_size(stream.received)) {
     static_cast<StreamSession*>(self)->take_answer(stream);
   }
   return 0;
 }
 
+void StreamSession::add_request(Stream& stream, int64_t now) {
+  stream.starts_us.push_back(now);
+  ++stream.to_send;
+}
+
 void StreamSession::take_answer(Stream& stream) {
-  if (answer_.empty()) answer_ = stream.received;
-  if (stream.received != answer_) return fail("two answers to the same request differ");
-  stream.received.clear();
+  const std::string answer = stream.received.substr(0, message_size(stream.received));
+  stream.received.erase(0, answer.size());
+  if (answer_.empty()) answer_ = answer;
+  if (answer != answer_) fail("two answers to the same request differ");
+  if (stream.starts_us.empty()) return fail("an answer came to no request");
   const int64_t now = now_us();
-  completions_.push_back({stream.start_us, now - stream.start_us});
-  if (stopped_) {
+  completions_.push_back({stream.starts_us.front(), now - stream.starts_us.front()});
+  stream.starts_us.pop_front();
+  if (!stopped_) {
+    add_request(stream, now);
+  } else if (stream.starts_us.empty()) {
     stream.done = true;
-  } else {
-    stream.sent = 0;
-    stream.start_us = now;
   }
   nghttp2_session_resume_data(session_.get(), stream.id);
 }

@@ -1,9 +1,10 @@
-/// One HTTP/2 connection with a number of ModelStreamInfer calls, each with one request in flight.
+/// One HTTP/2 connection with a number of ModelStreamInfer calls, each with so many requests in flight.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,13 +18,13 @@ struct Completion {
   int64_t latency_us;
 };
 
-/// Knows the protocol, not the socket. On each call the next request follows as soon as the answer to the one
-/// before has arrived whole. All answers have to be the same bytes; anything else is a failure.
+/// Knows the protocol, not the socket. On each call a further request follows as soon as an answer has arrived
+/// whole, which is taken for that of the request that waits longest. All answers have to be the same bytes; anything else is a failure.
 class StreamSession {
  public:
   /// `message` is one gRPC message with its five bytes of head; it has to live as long as the session.
   StreamSession(const std::string& authority, const std::string& path, const std::string& message,
-                int streams);
+                int streams, int in_flight);
 
   /// Bytes from the server. False: the connection is of no use any more, and `failure` says why.
   bool receive(const uint8_t* bytes, size_t size);
@@ -43,9 +44,10 @@ class StreamSession {
 
  private:
   struct Stream {
-    size_t sent = 0;
+    size_t sent = 0;  ///< of the first message to be sent
+    int to_send = 0;
     std::string received;
-    int64_t start_us = 0;
+    std::deque<int64_t> starts_us;  ///< of the requests without an answer
     int32_t id = 0;
     bool done = false;
   };
@@ -62,6 +64,7 @@ class StreamSession {
   static int on_close(nghttp2_session* session, int32_t id, uint32_t error, void* self);
 
   void open_session(const std::string& authority, const std::string& path);
+  void add_request(Stream& stream, int64_t now);
   void take_answer(Stream& stream);
   void fail(std::string reason);
 

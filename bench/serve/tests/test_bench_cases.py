@@ -21,8 +21,14 @@ def test_a_pattern_that_fits_nothing_is_refused():
         cases.select(cases.all_cases(), ["identity/grpc/8", "identity/grpc/9"])
 
 
+def test_connections_are_in_the_name():
+    case = cases.Case("identity", cases.GRPC, 16, connections=4)
+    assert (case.name, case.group, case.in_flight) == ("identity/grpc_on_4/16", "identity/grpc_on_4", 64)
+    assert case in cases.select(cases.known_cases(), ["identity/grpc_on_*"])
+
+
 def test_names_are_unique():
-    every = names(cases.all_cases())
+    every = names(cases.known_cases())
     assert len(every) == len(set(every))
 
 
@@ -48,6 +54,17 @@ def test_options(monkeypatch):
     # Figures of a quick run do not end up where real ones are.
     assert options.ROOT / "bench" not in given.output.parents
     assert options.parse([]).output == options.ROOT / "bench" / "results"
+
+
+def test_the_transports_table(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    given = options.parse(["--transport"])
+    assert given.cases == cases.transport_cases()
+    assert given.peers == ["atoll", "triton", "atoll_nghttp2", "nghttpd"]
+    assert given.idle_connections == 10_000
+    assert given.output == options.ROOT / "bench" / "results" / "transport"
+    assert options.parse(["--transport", "--peers", "atoll", "--idle-connections", "5"]).idle_connections == 5
+    assert options.parse([]).idle_connections == 0
 
 
 def test_one_core_is_not_enough(monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comparison import h2load
+from comparison import cases, h2load
 
 OUTPUT = """\
 starting benchmark...
@@ -74,7 +74,11 @@ def test_bad_logs_are_refused(tmp_path, text, reason):
 
 
 def test_commands():
-    http2 = h2load.command("http://h/p", "m", [("te", "trailers")], 8, h2load.for_requests(500), "l", http1=False)
+    case = cases.Case("identity", cases.GRPC, 8)
+    http2 = h2load.command("http://h/p", "m", [("te", "trailers")], case, h2load.for_requests(500), "l", http1=False)
     assert " ".join(http2) == "h2load -t 1 -n 500 --log-file l -d m -c 1 -m 8 -H te: trailers http://h/p"
-    http1 = h2load.command("http://h/p", "m", [], 8, h2load.for_seconds(0.5), "l", http1=True)
+    several = cases.Case("identity", cases.GRPC, 16, connections=4)
+    http2 = h2load.command("http://h/p", "m", [], several, h2load.for_requests(500), "l", http1=False)
+    assert " ".join(http2) == "h2load -t 1 -n 500 --log-file l -d m -c 4 -m 16 http://h/p"
+    http1 = h2load.command("http://h/p", "m", [], case, h2load.for_seconds(0.5), "l", http1=True)
     assert " ".join(http1) == "h2load -t 1 -D 500ms --log-file l -d m --h1 -c 8 http://h/p"

@@ -67,4 +67,17 @@ def test_verdicts():
 
 
 def test_every_group_has_a_title():
-    assert {case.group for case in cases.all_cases()} == set(table.TITLES)
+    assert {case.group for case in cases.known_cases()} == set(table.TITLES)
+
+
+def test_connections_are_shown():
+    case = cases.Case("identity", cases.GRPC, 16, connections=4)
+    rows = cells(table.figures([case], ["atoll"], completed({(case.name, "atoll"): [FakeSample()]})))
+    assert rows[0]["in flight"] == "16 on each of 4"
+
+
+def test_idle_connections():
+    rows = cells(table.idle({"atoll": [50 * 1024, 60 * 1024, 52 * 1024], "atoll_nghttp2": [33 * 1024]}, [*PEERS, "atoll_nghttp2"]))
+    assert [(row["server"], row["KiB a connection"], row[""]) for row in rows] == [
+        ("atoll", "52.0 (50.0–60.0)", ""), ("atoll_nghttp2", "33.0", "MISSED")]
+    assert table.idle({}, PEERS) == "No figures."

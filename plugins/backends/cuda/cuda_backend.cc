@@ -12,6 +12,7 @@ namespace atl::cuda_backend {
 BackendTraits CudaBackend::traits() const noexcept {
   BackendTraits traits;
   traits.preferred_groups = {{InstanceKind::kGpu, 0, {}}};
+  traits.device_ordered = true;
   return traits;
 }
 

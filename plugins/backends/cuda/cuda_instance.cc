@@ -50,6 +50,7 @@ Status CudaInstance::execute(const Batch& batch) noexcept {
     return {};
   }
   if (failure.ok() && slot.batch.is_timed) {
+    slot.batch.answer_ahead();
     failure = part_->cuda().post_when_done(part_->device(), slot.batch.done.handle(), {&on_done, &slot});
     if (failure.ok()) return {};
   }

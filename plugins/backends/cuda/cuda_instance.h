@@ -18,8 +18,9 @@
 
 namespace atl::cuda_backend {
 
-/// execute() puts a batch into the streams and returns; it is answered by the completion thread of the device. Two are under
-/// way at most, so that one can be prepared while the other runs.
+/// execute() puts a batch into the streams and returns; it is answered by the completion thread of the device, or ahead of
+/// it where that is possible, and then released by it. Two are under way at most, so that one can be prepared while the
+/// other runs.
 ///
 /// Requests that can not be joined (other shapes, other optional inputs, a model that does not batch) run one after the
 /// other within the same batch.

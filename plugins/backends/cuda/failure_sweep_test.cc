@@ -2,6 +2,7 @@
 // or with what went wrong, nothing is left behind, and what comes next works.
 #include "backends/cuda/testing/device_sink.h"
 #include "backends/cuda/testing/gpu_bench.h"
+#include "backends/cuda/testing/step_sink.h"
 
 namespace atl::cuda_backend {
 namespace {
@@ -34,6 +35,33 @@ bool check(const TestRequest& request, float first, uint32_t rows = 1) {
   return true;
 }
 
+/// A step that is answered ahead, and one that reads what it has made.
+void use_ahead(GpuBench& bench) {
+  TestRequest step("ahead"), reader("reader");
+  StepSink sink(step, bench.memory);
+  fill_scale(step, 6, 2);
+  fill_scale(reader, 0, 2);
+  expect_clear(bench.execute({&step}));
+  if (!step.got_final()) {
+    ASSERT_TRUE(step.wait_done());
+  }
+  if (step.response().code == Code::kOk) {
+    set_buffers(reader, reader->inputs[0], {sink.output()});
+    expect_clear(bench.execute({&reader}));
+    ASSERT_TRUE(reader.wait_done());
+    const ReceivedResponse read = reader.response();
+    if (read.code == Code::kOk) {
+      std::vector<float> expected = scaled(6, 2);
+      for (float& value : expected) value *= 2;
+      EXPECT_EQ(floats_of(read), expected);
+    }
+    expect_clean(reader);
+  }
+  ASSERT_TRUE(step.wait_done());
+  EXPECT_EQ(step.responses().size(), 1u);
+  expect_clean(step);
+}
+
 /// All that the backend does with batches: by kernels and by a graph, from and to all kinds of memory.
 void use(GpuBench& bench) {
   TestRequest host("host"), step("step"), whole("whole"), device("device");
@@ -56,6 +84,7 @@ void use(GpuBench& bench) {
   check(whole, 3, 2);
   check(device, 4);
   if (memory.ok()) bench.memory.free(*memory);
+  use_ahead(bench);
 }
 
 class FailureSweep : public ::testing::TestWithParam<CudaResult> {};

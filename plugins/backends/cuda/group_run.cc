@@ -77,8 +77,7 @@ Status GroupRun::run(const BatchGroup& group, WorkSet& set, InFlight& batch, boo
   if (!is_first && lanes_.output) ATOLL_RETURN_IF_ERROR(lanes_.main.wait_for(batch.done.handle()));
   const bool copies_ahead = is_first && lanes_.input;
   const Stream& input = copies_ahead ? lanes_.input : lanes_.main;
-  ATOLL_RETURN_IF_ERROR(
-      inputs_.gather(group, extents_, layout_, !has_graph, addresses_, batch, input, lanes_.main));
+  ATOLL_RETURN_IF_ERROR(inputs_.gather(group, extents_, layout_, !has_graph, addresses_, batch, input));
   ATOLL_RETURN_IF_ERROR(input.record(batch.inputs_ready));
   if (copies_ahead) ATOLL_RETURN_IF_ERROR(lanes_.main.wait_for(batch.inputs_ready.handle()));
   if (!has_graph) outputs_.place(group, extents_, addresses_);
@@ -87,6 +86,7 @@ Status GroupRun::run(const BatchGroup& group, WorkSet& set, InFlight& batch, boo
   ATOLL_RETURN_IF_ERROR(lanes_.main.record(batch.computed));
   if (lanes_.output) ATOLL_RETURN_IF_ERROR(lanes_.output.wait_for(batch.computed.handle()));
   ATOLL_RETURN_IF_ERROR(outputs_.deliver(layout_, set.address(), batch, lanes_.outputs()));
+  ATOLL_RETURN_IF_ERROR(batch.record_outputs(lanes_.outputs()));
   return lanes_.outputs().record(batch.done);
 }
 

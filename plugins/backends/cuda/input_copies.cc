@@ -6,14 +6,15 @@
 namespace atl::cuda_backend {
 
 Status InputCopies::gather(const BatchGroup& group, const BatchExtents& extents, const WorkLayout& layout,
-                           bool in_place, WorkAddresses& addresses, InFlight& batch, const Stream& stream,
-                           const Stream& main) noexcept {
+                           bool in_place, WorkAddresses& addresses, InFlight& batch,
+                           const Stream& stream) noexcept {
   base_ = addresses.base;
   run_begin_ = run_end_ = 0;
   staging_ = nullptr;
   if (plan_.settings.pinned_inputs && has_host_bytes(group, extents)) {
     staging_ = batch.stage(*part_.surroundings().pinned_memory, layout.inputs_bytes, part_.device());
   }
+  ATOLL_RETURN_IF_ERROR(wait_for_sources(group, extents, batch, stream));
   for (const InputPlan& input : plan_.inputs) {
     const auto size_bytes = static_cast<uint64_t>(extents.bytes(input.slot));
     if (size_bytes == 0) continue;
@@ -24,14 +25,33 @@ Status InputCopies::gather(const BatchGroup& group, const BatchExtents& extents,
     }
     const Buffer* whole = in_place ? usable_in_place(input, group) : nullptr;
     if (whole == nullptr) {
-      ATOLL_RETURN_IF_ERROR(gather_input(input, group, offset, batch, stream));
+      ATOLL_RETURN_IF_ERROR(gather_input(input, group, offset, stream));
       continue;
     }
-    ATOLL_RETURN_IF_ERROR(main.wait_until_ready(*whole));
-    if (whole->ready_after != nullptr) batch.add_source(group.indices[0], *whole);
     addresses.tensors[input.slot] = to_address(whole->data);
   }
   return flush(stream);
+}
+
+/// All of them, before anything is put behind that: what the device waits for is no time of the batch's.
+Status InputCopies::wait_for_sources(const BatchGroup& group, const BatchExtents& extents, InFlight& batch,
+                                     const Stream& stream) {
+  bool waits = false;
+  for (const InputPlan& input : plan_.inputs) {
+    if (input.batch_input >= 0 || extents.bytes(input.slot) == 0) continue;
+    for (size_t i = 0; i < group.members.size(); ++i) {
+      for (const Buffer& buffer : group.members[i]->find_input(input.name)->buffers) {
+        if (buffer.size_bytes == 0 || buffer.ready_after == nullptr) continue;
+        // Of host memory the CPU itself may have to read the bytes.
+        const bool is_here = buffer.kind == MemoryKind::kGpu;
+        ATOLL_RETURN_IF_ERROR(is_here ? stream.wait_until_ready(buffer) : wait_until_ready(buffer));
+        batch.add_source(group.indices[i], buffer);
+        waits = waits || is_here;
+      }
+    }
+  }
+  batch.has_begun = waits;
+  return waits ? stream.record(batch.begun) : Status();
 }
 
 bool InputCopies::has_host_bytes(const BatchGroup& group, const BatchExtents& extents) const {
@@ -56,16 +76,10 @@ const Buffer* InputCopies::usable_in_place(const InputPlan& input, const BatchGr
 }
 
 Status InputCopies::gather_input(const InputPlan& input, const BatchGroup& group, uint64_t offset,
-                                 InFlight& batch, const Stream& stream) {
-  for (size_t i = 0; i < group.members.size(); ++i) {
-    for (const Buffer& buffer : group.members[i]->find_input(input.name)->buffers) {
+                                 const Stream& stream) {
+  for (const Request* member : group.members) {
+    for (const Buffer& buffer : member->find_input(input.name)->buffers) {
       if (buffer.size_bytes == 0) continue;
-      if (buffer.ready_after != nullptr) {
-        // Of host memory the CPU itself may have to read the bytes.
-        ATOLL_RETURN_IF_ERROR(buffer.kind == MemoryKind::kGpu ? stream.wait_until_ready(buffer)
-                                                              : wait_until_ready(buffer));
-        batch.add_source(group.indices[i], buffer);
-      }
       ATOLL_RETURN_IF_ERROR(put(offset, buffer, stream));
       offset += buffer.size_bytes;
     }

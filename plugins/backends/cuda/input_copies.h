@@ -23,14 +23,15 @@ class InputCopies {
   InputCopies(const ModelPlan& plan, const DevicePart& part) noexcept : plan_(plan), part_(part) {}
 
   /// Puts copies into the stream. \param addresses  of the inputs; one that is used where it is gets that address
-  /// \param in_place  whether inputs may be used where they are \param main  the stream of the kernels
+  /// \param in_place  whether inputs may be used where they are, by what waits for the stream
   /// Errors: those of Stream; of DeviceEvent::wait().
   Status gather(const BatchGroup& group, const BatchExtents& extents, const WorkLayout& layout, bool in_place,
-                WorkAddresses& addresses, InFlight& batch, const Stream& stream, const Stream& main) noexcept;
+                WorkAddresses& addresses, InFlight& batch, const Stream& stream) noexcept;
 
  private:
-  Status gather_input(const InputPlan& input, const BatchGroup& group, uint64_t offset, InFlight& batch,
-                      const Stream& stream);
+  Status wait_for_sources(const BatchGroup& group, const BatchExtents& extents, InFlight& batch,
+                          const Stream& stream);
+  Status gather_input(const InputPlan& input, const BatchGroup& group, uint64_t offset, const Stream& stream);
   Status make_batch_input(const InputPlan& input, const BatchGroup& group, uint64_t offset,
                           uint64_t size_bytes, const Stream& stream);
   Status put(uint64_t offset, const Buffer& from, const Stream& stream);

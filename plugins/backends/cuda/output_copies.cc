@@ -66,7 +66,10 @@ void OutputCopies::allocate_part(const OutputPlan& output, uint32_t index, uint6
   if (wanted != nullptr && !responder.failed(index)) {
     const OutputTensor* made = responder.add_output(index, *wanted, output.datatype, shape_, size_bytes,
                                                     preferred_kind(request, *wanted), part_.device());
-    if (made != nullptr && size_bytes != 0) parts_.push_back({index, output.slot, offset, made->buffer});
+    if (made != nullptr && size_bytes != 0) {
+      parts_.push_back({index, output.slot, offset, made->buffer});
+      batch.add_output(index, made->buffer);
+    }
   }
   if (!output.is_state || request.state == nullptr || responder.failed(index)) return;
   Buffer state;
@@ -98,7 +101,6 @@ void OutputCopies::place(const BatchGroup& group, const BatchExtents& extents,
     if (std::ranges::count_if(parts_, of_output) != 1) continue;
     const auto only = std::ranges::find_if(parts_, of_output);
     const bool is_usable = is_on_device(only->to, part_.device()) && is_aligned(only->to) &&
-                           only->to.ready_after == nullptr &&
                            only->to.size_bytes == static_cast<uint64_t>(extents.bytes(output.slot)) &&
                            !overlaps_inputs(only->to, extents, addresses);
     if (!is_usable) continue;

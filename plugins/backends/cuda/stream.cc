@@ -52,8 +52,8 @@ Stream::~Stream() {
   if (make_current(*cuda_, device_)) (void)cuda_->call<&CudaDriver::cuStreamDestroy>(device_, stream_).ok();
 }
 
-Status Stream::record(const TimedEvent& event) const noexcept {
-  return cuda_->call<&CudaDriver::cuEventRecord>(device_, event.handle(), stream_);
+Status Stream::record(CudaEvent event) const noexcept {
+  return cuda_->call<&CudaDriver::cuEventRecord>(device_, event, stream_);
 }
 
 Status Stream::wait_for(CudaEvent event) const noexcept {

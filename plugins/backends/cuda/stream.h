@@ -63,7 +63,8 @@ class Stream {
   int32_t device() const noexcept { return device_; }
 
   /// All of them: errors as Cuda::report().
-  Status record(const TimedEvent& event) const noexcept;
+  Status record(const TimedEvent& event) const noexcept { return record(event.handle()); }
+  Status record(CudaEvent event) const noexcept;
   Status wait_for(CudaEvent event) const noexcept;
   /// Copies between any two buffers, of which one at least is on a device; `to` is as large as `from`. What `from` is ready
   /// after is not looked at.

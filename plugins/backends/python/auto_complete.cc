@@ -16,6 +16,9 @@ namespace {
 
 using inference::ModelConfig;
 
+/// How long a worker that is done with, or takes nothing, is waited for.
+constexpr auto kEnd = std::chrono::seconds(5);
+
 /// A worker that is asked one thing.
 class Asked final : private WorkerListener {
  public:
@@ -33,8 +36,13 @@ class Asked final : private WorkerListener {
       worker_ = &worker;
       changed_.notify_all();
     }
-    ATOLL_RETURN_IF_ERROR(send_work_json(worker, MessageType::kAutoComplete, question));
+    Status sent = send_work_json(worker, MessageType::kAutoComplete, question);
     std::unique_lock lock(mutex_);
+    if (!sent.ok()) {
+      // One that takes nothing has ended, as a rule, and how it did says more.
+      changed_.wait_for(lock, kEnd, [this] { return has_ended_; });
+      return has_ended_ ? unavailable(end_) : std::move(sent);
+    }
     const auto has_come = [this] { return answer_.has_value() || has_ended_; };
     if (timeout_ns == 0) timeout_ns = std::numeric_limits<int64_t>::max() / 4;
     if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), has_come)) {
@@ -45,7 +53,6 @@ class Asked final : private WorkerListener {
     Message message;
     message.type = MessageType::kFinalize;
     (void)worker.send_work(message);
-    constexpr auto kEnd = std::chrono::seconds(5);
     changed_.wait_for(lock, kEnd, [this] { return has_ended_; });
     return std::move(*answer_);
   }

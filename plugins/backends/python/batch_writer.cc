@@ -1,5 +1,6 @@
 #include "backends/python/batch_writer.h"
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,6 +14,16 @@ namespace {
 /// Tensors that are smaller are copied beside the request; an array that a model keeps then keeps all of it.
 constexpr uint64_t kOwnBlockBytes = 4096;
 constexpr uint64_t kPayloadBytesMax = UINT32_MAX;
+
+bool is_on_device(const InputTensor& input) {
+  return std::ranges::any_of(input.buffers,
+                             [](const Buffer& buffer) { return buffer.kind == MemoryKind::kGpu; });
+}
+
+/// What can fail to be copied is copied before the rest is written.
+bool has_own_block(const InputTensor& input) {
+  return input.size_bytes >= kOwnBlockBytes || (input.size_bytes != 0 && is_on_device(input));
+}
 
 /// What goes with the requests and takes time to make, so that it is made once for both passes.
 struct Texts {
@@ -88,7 +99,7 @@ class BatchPass {
     record.rank = static_cast<uint32_t>(input.shape.size());
     record.shape = writer_.add_array(input.shape);
     record.data.size_bytes = input.size_bytes;
-    if (input.size_bytes >= kOwnBlockBytes) {
+    if (has_own_block(input)) {
       if (writer_.at(0) != nullptr) {
         const Block& own = *batch_.tensors[next_own_++];
         record.data.slab = own.slab;
@@ -117,20 +128,24 @@ class BatchPass {
   size_t next_own_ = 0;
 };
 
-Status copy_own(BlockAllocator& blocks, const InputTensor& input, WrittenBatch& batch) {
+/// \param devices  null: it is in memory of the CPU
+Status copy_own(BlockAllocator& blocks, const InputTensor& input, const DeviceMemory* devices,
+                WrittenBatch& batch) {
   Result<const Block*> own = blocks.allocate(input.size_bytes);
   if (!own.ok()) return std::move(own).status();
   batch.tensors.push_back(*own);
+  if (devices != nullptr && is_on_device(input))
+    return copy_to_block(devices, input.buffers, (*own)->payload).status();
   Result<uint64_t> copied =
       backends::gather(input.buffers, Buffer{(*own)->payload, input.size_bytes}, input.name);
   return copied.ok() ? Status() : std::move(copied).status();
 }
 
 Status fill_batch(BlockAllocator& blocks, std::span<Request* const> requests, uint64_t first_handle,
-                  WrittenBatch& batch) {
+                  const DeviceMemory* devices, WrittenBatch& batch) {
   for (const Request* request : requests) {
     for (const InputTensor& input : request->inputs) {
-      if (input.size_bytes >= kOwnBlockBytes) ATOLL_RETURN_IF_ERROR(copy_own(blocks, input, batch));
+      if (has_own_block(input)) ATOLL_RETURN_IF_ERROR(copy_own(blocks, input, devices, batch));
     }
   }
   const Texts texts = texts_of(requests);
@@ -148,11 +163,12 @@ Status fill_batch(BlockAllocator& blocks, std::span<Request* const> requests, ui
 
 }  // namespace
 
-Status check_inputs(const Request& request) {
+Status check_inputs(const Request& request, const DeviceMemory& devices) {
   for (const InputTensor& input : request.inputs) {
     uint64_t sum = 0;
     for (const Buffer& buffer : input.buffers) {
-      if (!is_host_ready(buffer)) {
+      const bool is_reached = buffer.kind == MemoryKind::kGpu && devices.is_present();
+      if (!is_host_ready(buffer) && !is_reached) {
         ATOLL_RETURN_IF_ERROR(backends::detail::check_host_memory(buffer, cat("input '", input.name, "'")));
       }
       sum += buffer.size_bytes;
@@ -190,11 +206,11 @@ std::string parameters_json(std::span<const Parameter> parameters) {
 }
 
 Status write_batch(BlockAllocator& blocks, std::span<Request* const> requests, uint64_t first_handle,
-                   WrittenBatch& batch) {
+                   const DeviceMemory* devices, WrittenBatch& batch) {
   batch.block = nullptr;
   batch.tensors.clear();
   batch.cancel_words.clear();
-  Status status = fill_batch(blocks, requests, first_handle, batch);
+  Status status = fill_batch(blocks, requests, first_handle, devices, batch);
   if (!status.ok()) drop_batch(blocks, batch);
   return status;
 }

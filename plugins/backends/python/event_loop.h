@@ -35,6 +35,8 @@ class EventLoop {
   void post(Work work);
   /// Returns when the work has run. Runs it at once on the loop's own thread. [any]
   void call(const Work& work);
+  /// [control]
+  bool is_started() const noexcept { return executor_ != nullptr; }
   bool is_current() const noexcept { return executor_ != nullptr && executor_->is_current(); }
 
   // --- on the loop's thread ---

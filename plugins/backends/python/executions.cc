@@ -8,7 +8,7 @@ namespace atl::python {
 // --- in ---
 
 Status Executions::prepare(std::span<Request* const> requests, int64_t start_ns, Message& message) {
-  ATOLL_RETURN_IF_ERROR(write_batch(blocks_, requests, next_handle_, batch_));
+  ATOLL_RETURN_IF_ERROR(write_batch(blocks_, requests, next_handle_, context_.devices, batch_));
   {
     std::lock_guard lock(mutex_);
     prepared_ = std::move(spare_);
@@ -66,7 +66,20 @@ void Executions::on_cancel(void* word) noexcept {
 
 // --- out ---
 
-Executions::Execution* Executions::find(uint64_t handle) noexcept {
+Trace* Executions::trace_of(uint64_t handle) const noexcept {
+  const Entry* entry = nullptr;
+  if (handle != 0) {
+    const Execution* execution = find(handle);
+    if (execution != nullptr) entry = &execution->entries[handle - execution->first_handle];
+  } else {
+    std::lock_guard lock(mutex_);
+    const bool is_one = executions_.size() == 1 && executions_.begin()->second->entries.size() == 1;
+    if (is_one) entry = &executions_.begin()->second->entries.front();
+  }
+  return entry == nullptr || entry->is_released ? nullptr : entry->request->trace;
+}
+
+Executions::Execution* Executions::find(uint64_t handle) const noexcept {
   std::lock_guard lock(mutex_);
   auto after = executions_.upper_bound(handle);
   if (after == executions_.begin()) return nullptr;

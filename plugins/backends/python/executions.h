@@ -10,6 +10,7 @@
 
 #include "atoll/backend.h"
 #include "atoll/clock.h"
+#include "atoll/device_memory.h"
 #include "atoll/log.h"
 #include "backends/python/batch_writer.h"
 #include "backends/python/block_allocator.h"
@@ -17,6 +18,7 @@
 #include "backends/python/protocol.h"
 #include "backends/python/response_reader.h"
 #include "backends/python/slab_table.h"
+#include "backends/python/worker_metrics.h"
 
 namespace atl::python {
 
@@ -27,6 +29,8 @@ struct ExecutionContext {
   InferenceReporter* reporter = nullptr;  ///< null: nothing is reported
   Clock* clock = nullptr;
   Log* log = nullptr;
+  const DeviceMemory* devices = nullptr;      ///< null: inputs of GPUs are refused
+  std::shared_ptr<WorkerCounts> counts = {};  ///< null: nothing is counted
 };
 
 /// Answers every request that it is given once and releases it once, whatever the worker does.
@@ -66,6 +70,9 @@ class Executions final : private CancelListener {
   };
   /// Responses have come. Errors: the worker does not keep to the protocol.
   Status take(const Message& message, const PayloadView& payload, Returned& returned) noexcept;
+  /// The trace of the request of this handle; of 0 that of the only one that is inside. Null: it is not traced, or has been released. As long as
+  /// nothing else is taken.
+  Trace* trace_of(uint64_t handle) const noexcept;
   /// The worker has ended: all that is inside is answered so, and nothing comes in any more.
   void fail_all(const Status& failure) noexcept;
   /// When the batch that has not returned yet was begun, ns; 0: there is none. [any]
@@ -97,7 +104,7 @@ class Executions final : private CancelListener {
   void listen() noexcept;
   void keep() noexcept;
   void drop() noexcept;
-  Execution* find(uint64_t handle) noexcept;
+  Execution* find(uint64_t handle) const noexcept;
   Status take_returned(const Message& message, const PayloadView& payload, Returned& returned) noexcept;
   Status take_some(const PayloadView& payload) noexcept;
   Status absorb(Entry& entry, const ResponseRecord& record, const PayloadView& payload) noexcept;
@@ -118,7 +125,7 @@ class Executions final : private CancelListener {
   std::unique_ptr<Execution> prepared_;
   uint64_t next_handle_ = 1;
 
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::map<uint64_t, std::unique_ptr<Execution>>
       executions_;  // by first handle; values: of the reader's thread
   std::unique_ptr<Execution> spare_;

@@ -234,6 +234,25 @@ TEST_F(ExecutionsTest, TheEndOfTheWorkerAnswersAll) {
   fail_request(*pointer, unavailable("refused"));
 }
 
+TEST_F(ExecutionsTest, ACallIsPartOfARequestThatIsInside) {
+  context_.decoupled = true;
+  auto* trace = reinterpret_cast<Trace*>(&context_);  // which is only passed on
+  const uint64_t first = begin(2);
+  requests_[1]->request().trace = trace;
+  EXPECT_EQ(executions_.trace_of(first), nullptr) << "it is not traced";
+  EXPECT_EQ(executions_.trace_of(first + 1), trace);
+  EXPECT_EQ(executions_.trace_of(first + 2), nullptr);
+  EXPECT_EQ(executions_.trace_of(0), nullptr) << "it could be either";
+  EXPECT_TRUE(say({{first, kLast}, {first + 1, 0}}, first).ok());
+  EXPECT_EQ(executions_.trace_of(first + 1), nullptr) << "it is released, and its trace may have gone";
+  EXPECT_TRUE(say({{first + 1, kLast}}).ok());
+  const uint64_t second = begin(1);
+  requests_[2]->request().trace = trace;
+  EXPECT_EQ(executions_.trace_of(0), trace) << "there is no other";
+  requests_[1]->request().trace = requests_[2]->request().trace = nullptr;
+  EXPECT_TRUE(say({{second, kLast}}, second).ok());
+}
+
 TEST_F(ExecutionsTest, WhatIsNotSentGivesItsMemoryBack) {
   sends_ = false;
   Request* pointer = &requests_.emplace_back(std::make_unique<TestRequest>())->request();

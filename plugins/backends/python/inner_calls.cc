@@ -3,7 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "atoll/trace.h"
 #include "backends/python/batch_writer.h"
+#include "backends/python/executions.h"
 
 namespace atl::python {
 namespace {
@@ -63,7 +65,7 @@ class InnerCall final : public InnerRequest {
     request.caller = request.arena().copy_text(parent.caller);
   }
   /// May be over, and this gone from its calls, when it returns.
-  void start(ServerLink& server) {
+  void start(ServerLink& server, const Executions& executions) {
     Result<HeldModel> held = server.acquire(model_, header_.model_version);
     if (!held.ok()) {
       return refuse(refused(
@@ -80,6 +82,9 @@ class InnerCall final : public InnerRequest {
     }
     is_asked_ = true;
     Model& target = *held_.model.get();
+    if (Trace* parent = executions.trace_of(header_.request.handle); parent != nullptr) {
+      request.trace = parent->spawn_child(target.info().name, target.info().version, request.id);
+    }
     if (submit(target)) on_end();
   }
 
@@ -170,7 +175,7 @@ void InnerCalls::set_parent(const Request& first) {
   parent_.caller.assign(first.caller);
 }
 
-Status InnerCalls::infer(const Message& message) {
+Status InnerCalls::infer(const Message& message, const Executions& executions) {
   PayloadView payload;
   if (message.id == 0 || !payload_of(*memory_, message, payload))
     return invalid_argument("found a call without a request");
@@ -182,7 +187,7 @@ Status InnerCalls::infer(const Message& message) {
     if (!open_.emplace(message.id, call).second) return invalid_argument("found call ", message.id, " twice");
     call->take_parent(parent_);
   }
-  call->start(server_);
+  call->start(server_, executions);
   return {};
 }
 

@@ -19,6 +19,7 @@
 
 namespace atl::python {
 
+class Executions;
 class InnerCall;
 
 /// On whose behalf a worker asks other models.
@@ -40,8 +41,8 @@ class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
   void set_parent(const Request& first);
 
   // --- on the worker's reader thread ---
-  /// kInfer. Errors: the worker does not keep to the protocol.
-  Status infer(const Message& message);
+  /// kInfer. \param executions  that the call may be part of. Errors: the worker does not keep to the protocol.
+  Status infer(const Message& message, const Executions& executions);
   /// kCancelInfer
   void cancel(uint64_t id);
   /// The worker has ended: its calls are cancelled.

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "backends/python/system_user.h"
 #include "backends/python/worker_environment.h"
 
 namespace atl::python {
@@ -40,46 +41,50 @@ Result<std::string> use_environment(const ModelSettings& settings, std::vector<s
 }
 
 /// By setpriv of util-linux, which also sees to it that nothing that is executed gets more than the user has.
-Status run_as(const std::string& user, const std::string& path, std::vector<std::string>& words) {
-  if (user.empty()) return {};
+Status run_as(const std::string& name, ProcessSpec& process) {
+  if (name.empty()) return {};
+  Result<SystemUser> user = SystemUser::find(name);
+  if (!user.ok()) return std::move(user).status().note("run_as_user");
+  const std::string path = variable(process.environment, "PATH");
   Result<std::string> program = find_program("setpriv", path + ":/usr/sbin:/usr/bin:/sbin:/bin");
   if (!program.ok()) return std::move(program).status().note("run_as_user");
-  words.insert(words.begin(),
-               {*program, "--reuid", user, "--regid", user, "--init-groups", "--no-new-privs", "--"});
+  process.words.insert(process.words.begin(),
+                       {*program, "--reuid", cat(user->id), "--regid", cat(user->group),
+                        user->name.empty() ? "--clear-groups" : "--init-groups", "--no-new-privs", "--"});
+  process.user = name;
+  set_variable(process.environment, "HOME", user->home);
+  set_variable(process.environment, "USER", user->name);
   return {};
 }
 
 }  // namespace
 
-Result<ModelProgram> ModelProgram::find(const PythonSettings& options, const std::string& python_folder,
+Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::string& python_folder,
                                         PackedEnvironments& packed, const ModelSource& source) {
-  Result<ModelSettings> settings = model_settings(options, source);
-  if (!settings.ok()) return std::move(settings).status();
   const std::string& named = source.model.default_model_filename;
   const std::string file = cat(source.version_directory, "/", named.empty() ? "model.py" : named);
   if (!is_file(file)) return not_found("Python model file not found in '", file, "'");
-  if (PackedEnvironments::is_packed(settings->environment_path)) {
-    Result<std::string> folder = packed.unpack(settings->environment_path);
+  if (PackedEnvironments::is_packed(settings.environment_path)) {
+    Result<std::string> folder = packed.unpack(settings.environment_path);
     if (!folder.ok()) return std::move(folder).status().note(cat("model '", source.name, "'"));
-    settings->environment_path = std::move(folder).value();
+    settings.environment_path = std::move(folder).value();
   }
   ModelProgram program;
-  program.process.environment = worker_environment(environ, settings->environment);
+  program.process.environment = worker_environment(environ, settings.environment);
   Result<std::string> interpreter =
-      settings->environment_path.empty()
-          ? find_program(settings->interpreter, variable(program.process.environment, "PATH"))
-          : use_environment(*settings, program.process.environment);
+      settings.environment_path.empty()
+          ? find_program(settings.interpreter, variable(program.process.environment, "PATH"))
+          : use_environment(settings, program.process.environment);
   if (!interpreter.ok()) return std::move(interpreter).status().note(cat("model '", source.name, "'"));
   program.process.words = {*interpreter, "-u", python_folder + "/atoll_worker", cat(kControlDescriptor)};
-  program.process.limits = settings->limits;
-  ATOLL_RETURN_IF_ERROR(
-      run_as(settings->user, variable(program.process.environment, "PATH"), program.process.words));
+  program.process.limits = settings.limits;
+  ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
   program.message = {{"module_path", file},
                      {"module_name", cat(source.version, ".", fs::path(file).stem().string())},
                      {"paths", {source.version_directory, source.model_directory, python_folder}},
                      {"model_directory", source.version_directory},
                      {"model_name", source.name}};
-  program.settings = std::move(settings).value();
+  program.settings = std::move(settings);
   return program;
 }
 

@@ -18,8 +18,8 @@ struct ModelProgram {
   nlohmann::json message;  ///< what kAutoComplete and kInitialize have in common
 
   /// \param python_folder  with atoll_worker in it \param packed  unpacks the environment, if that is an archive
-  /// Errors: NOT_FOUND the model's file or the interpreter is missing; INVALID_ARGUMENT a parameter.
-  static Result<ModelProgram> find(const PythonSettings& options, const std::string& python_folder,
+  /// Errors: NOT_FOUND the model's file or the interpreter is missing.
+  static Result<ModelProgram> find(ModelSettings settings, const std::string& python_folder,
                                    PackedEnvironments& packed, const ModelSource& source);
 
   /// \param name  of the instance

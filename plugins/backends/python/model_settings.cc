@@ -31,6 +31,13 @@ class Parameters {
     value_ns = *value;
     return {};
   }
+  Status flag(std::string_view key, bool& value) const {
+    const std::string* found = text(key);
+    if (found == nullptr) return {};
+    if (*found != "true" && *found != "false") return wrong(key, *found, "true or false");
+    value = *found == "true";
+    return {};
+  }
   /// 0 is no limit, and the option's is one that stays.
   Status limit(std::string_view key, uint64_t& value) const {
     const std::string* found = text(key);
@@ -107,6 +114,8 @@ Result<PythonSettings> PythonSettings::read(const Options& options) {
   settings.limits.open_files = static_cast<uint64_t>(options.get_int("open_files"));
   settings.limits.processes = static_cast<uint64_t>(options.get_int("processes"));
   settings.user = options.get_string("run_as_user");
+  settings.watch = options.get_bool("watch");
+  settings.cgroup = options.get_string("cgroup");
   settings.environment = options.get_strings("environment");
   const std::string& cores = options.get_string("cpu_cores");
   if (!cores.empty()) {
@@ -133,6 +142,7 @@ Result<ModelSettings> model_settings(const PythonSettings& options, const ModelS
   ATOLL_RETURN_IF_ERROR(parameters.limit("processes", settings.limits.processes));
   ATOLL_RETURN_IF_ERROR(parameters.cores("cpu_cores", settings.limits.cpu_cores));
   ATOLL_RETURN_IF_ERROR(parameters.user("run_as_user", settings.user));
+  ATOLL_RETURN_IF_ERROR(parameters.flag("watch", settings.watch));
   ATOLL_RETURN_IF_ERROR(read_force_cpu(parameters));
   read_environment_path(parameters, source, settings);
   if (auto bytes = parameters.setting("shm-default-byte-size")) {

@@ -23,6 +23,8 @@ struct PythonSettings {
   ProcessLimits limits;
   std::string user;                      ///< empty: the server's
   std::vector<std::string> environment;  ///< names of variables that are passed on
+  std::string cgroup;                    ///< folder of groups for workers; empty: none
+  bool watch = false;                    ///< the model is loaded anew when its program is saved
 
   /// Errors: INVALID_ARGUMENT names the option.
   static Result<PythonSettings> read(const Options& options);

@@ -37,6 +37,17 @@ TEST(ModelSettings, AModelSaysWhatIsDifferent) {
   EXPECT_EQ(settings->environment_path, "/models/m/venv");
 }
 
+TEST(ModelSettings, AModelMayBeDevelopedOrNot) {
+  PythonSettings options;
+  EXPECT_FALSE(model_settings(options, source_with({})).value().watch);
+  EXPECT_TRUE(model_settings(options, source_with({{"watch", "true"}})).value().watch);
+  options.watch = true;
+  EXPECT_TRUE(model_settings(options, source_with({})).value().watch);
+  EXPECT_FALSE(model_settings(options, source_with({{"watch", "false"}})).value().watch);
+  EXPECT_EQ(error_of(options, source_with({{"watch", "1"}})),
+            "model 'm': parameter 'watch' is '1', expected true or false");
+}
+
 TEST(ModelSettings, BackendSettingsOfTritonMeanWhatTheyCan) {
   ModelSource source = source_with({});
   source.settings = {

@@ -1,5 +1,6 @@
 #include "backends/python/model_worker.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -7,6 +8,9 @@
 
 namespace atl::python {
 namespace {
+
+/// How long a process may take from the end of finalize() to its own: threads of the model would keep it for ever.
+constexpr int64_t kExitNs = 5 * kNsPerSecond;
 
 LogLevel level_of(const nlohmann::json& object) {
   constexpr LogLevel kLevels[] = {LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError, LogLevel::kDebug};
@@ -39,6 +43,7 @@ void ModelWorker::use(std::unique_ptr<Worker> worker) {
   replies_ = std::make_shared<Replies>(*worker);
   worker_ = std::move(worker);
   context_.metrics.add_news(*this);
+  if (execution_.counts != nullptr) execution_.counts->add_worker(worker_->pid());
   std::lock_guard lock(mutex_);
   is_ready_ = true;
   changed_.notify_all();
@@ -80,10 +85,13 @@ void ModelWorker::finalize(int64_t timeout_ns) noexcept {
   const bool is_asked = worker_->send_work(message);
   std::unique_lock lock(mutex_);
   const auto ended = [this] { return has_ended_; };
-  if (!is_asked || !changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), ended)) {
+  const auto finalized = [this] { return is_finalized_ || has_ended_; };
+  if (!is_asked || !changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), finalized)) {
     worker_->kill(cat("is killed because it has not finalised within ", timeout_ns / kNsPerMs, " ms"));
-    changed_.wait(lock, ended);
+  } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(std::min(timeout_ns, kExitNs)), ended)) {
+    worker_->kill("is killed because it goes on after finalize() has returned");
   }
+  changed_.wait(lock, ended);
 }
 
 Status ModelWorker::on_message(const Message& message) noexcept {
@@ -100,10 +108,14 @@ Status ModelWorker::on_message(const Message& message) noexcept {
       return take_log(message);
     case MessageType::kProbed:
       return take_probed(message);
-    case MessageType::kFinalized:
+    case MessageType::kFinalized: {
+      std::lock_guard lock(mutex_);
+      is_finalized_ = true;
+      changed_.notify_all();
       return {};
+    }
     case MessageType::kInfer:
-      return calls_->infer(message);
+      return calls_->infer(message, *executions_);
     case MessageType::kCancelInfer:
       calls_->cancel(message.id);
       return {};
@@ -186,6 +198,7 @@ void ModelWorker::on_end(const std::string& how) noexcept {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_ready_.load(); });
   }
+  if (execution_.counts != nullptr) execution_.counts->remove_worker(worker_->pid());
   owner_.on_gone(how, batches() != 0);
   executions_->fail_all(unavailable(how));
   calls_->close();

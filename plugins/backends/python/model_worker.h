@@ -88,6 +88,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::atomic<bool> is_ready_{false};  // worker_ and executions_ are there
+  bool is_finalized_ = false;          // finalize() has returned
   bool has_ended_ = false;
   std::atomic<uint64_t> batches_{0};
   ShortWait short_wait_;

@@ -23,18 +23,27 @@ inline constexpr OptionTable kPythonOptions{
             "Most memory that one worker shares with the server, for the tensors of requests and responses. 0: any."),
     option_bytes("memory_limit", "0")
         .help(
-            "Most memory that one worker may have, in addresses (RLIMIT_AS): libraries reserve some that they never use. 0: any."),
+            "Most memory that one worker may have: in use where option cgroup counts it, else in addresses (RLIMIT_AS), of which libraries "
+            "reserve some that they never use. 0: any."),
     option_int("open_files", 0)
         .range(0, 1048576)
         .help("Most file descriptors of one worker. 0: as many as the server."),
     option_int("processes", 0)
         .range(0, 1048576)
         .help(
-            "Most processes and threads of a worker's user (RLIMIT_NPROC), which does not bind root. 0: any."),
+            "Most processes and threads: of one worker where option cgroup counts them or workers run as root, else of the workers' user "
+            "(RLIMIT_NPROC). 0: any."),
     option_string("cpu_cores", "")
         .help("CPU cores that workers may use, such as 0-3,8; empty: all of the server's."),
     option_string("run_as_user", "")
         .help("User that workers run as, by name or number, if the server may choose; empty: the server's."),
+    option_string("cgroup", "")
+        .help(
+            "Folder of cgroup v2 that the server may write: each worker gets a group there for its limits of memory, processes and CPU time. "
+            "Empty: they are resource limits."),
+    option_bool("watch", false)
+        .help(
+            "Development mode: a model whose program is saved is loaded anew; if that fails, what was loaded before goes on."),
     option_string_list("environment")
         .help(
             "Names of variables that workers get of the server's environment beside those that programs need to find their files; "

@@ -32,7 +32,7 @@ class PythonPlugin final : public Plugin, public MetricSource {
     return {};
   }
   Status start() override { return backend_->start(); }
-  void collect(MetricSink& sink) const noexcept override { backend_->metrics().collect(sink); }
+  void collect(MetricSink& sink) const noexcept override { backend_->collect(sink); }
   void stop() override { backend_->stop(); }
   Backend& backend() noexcept { return *backend_; }
 
@@ -50,7 +50,7 @@ ATOLL_PLUGIN(PythonPlugin,
               .help = "Runs models that are Python programs in processes of their own.",
               .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
                            provide<MetricSource>()},
-              .needs = {optional<ModelCatalog>(), optional<ModelControl>()},
+              .needs = {optional<ModelCatalog>(), optional<ModelControl>(), many<Memory>()},
               .options = kPythonOptions});
 
 }  // namespace atl::python

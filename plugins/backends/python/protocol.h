@@ -205,7 +205,8 @@ static_assert(sizeof(TensorRecord) == 56);
 
 /// A request: one of a batch, or the worker's own to another model.
 struct RequestRecord {
-  uint64_t handle = 0;  ///< how responses name it: whatever the server likes; 0 from the worker
+  /// How responses name it: whatever the server likes but 0. From the worker: the request whose trace the call is part of; 0: it does not say
+  uint64_t handle = 0;
   uint64_t correlation_id = 0;
   uint64_t timeout_us = 0;
   TextRef correlation_text;  ///< not empty: this instead of correlation_id

@@ -8,13 +8,30 @@
 
 namespace atl::python {
 
+namespace {
+
+/// The groups that limits are set in, and one line if they can not all be.
+PythonSettings with_groups(PythonSettings settings, Log& log) {
+  if (settings.cgroup.empty()) return settings;
+  std::string why;
+  settings.limits.groups = GroupFolder::open(settings.cgroup, why);
+  if (!why.empty())
+    log.warning("limits of workers that option 'cgroup' does not serve are resource limits: ", why);
+  return settings;
+}
+
+}  // namespace
+
 PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string python_folder)
     : host_(host),
-      settings_(std::move(settings)),
+      settings_(with_groups(std::move(settings), host.log())),
       python_folder_(std::move(python_folder)),
       loop_(host.clock()),
       server_(host),
-      context_{loop_, host.executors(), host.clock(), host.log(), server_, metrics_, graph_} {}
+      devices_(host),
+      reloads_(host, loop_, server_),
+      context_{loop_,    host.executors(), host.clock(),    host.log(), server_,
+               metrics_, graph_,           worker_metrics_, devices_} {}
 
 BackendTraits PythonBackend::traits() const noexcept {
   return {.preferred_groups = {{.kind = InstanceKind::kCpu, .count = 0, .gpus = {}},
@@ -23,10 +40,12 @@ BackendTraits PythonBackend::traits() const noexcept {
 }
 
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  Result<ModelProgram> program = ModelProgram::find(settings_, python_folder_, packed_, source);
-  if (!program.ok()) return program;
+  Result<ModelSettings> settings = model_settings(settings_, source);
+  if (!settings.ok()) return std::move(settings).status();
   ATOLL_RETURN_IF_ERROR(loop_.start(host_.executors()));
-  return program;
+  // Before anything of it is read, so that no change is missed.
+  reloads_.set(source, settings->watch);
+  return ModelProgram::find(std::move(settings).value(), python_folder_, packed_, source);
 }
 
 Result<std::string> PythonBackend::complete_config(const ModelSource& source) noexcept {

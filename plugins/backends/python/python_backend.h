@@ -5,14 +5,17 @@
 #include <string>
 
 #include "atoll/backend.h"
+#include "atoll/device_memory.h"
 #include "atoll/host.h"
 #include "backends/python/call_graph.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/metric_registry.h"
 #include "backends/python/model_program.h"
+#include "backends/python/model_reloads.h"
 #include "backends/python/model_settings.h"
 #include "backends/python/server_link.h"
 #include "backends/python/worker.h"
+#include "backends/python/worker_metrics.h"
 
 namespace atl::python {
 
@@ -24,13 +27,21 @@ class PythonBackend final : public Backend {
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
-  Status start() { return server_.open(); }
+  Status start() {
+    ATOLL_RETURN_IF_ERROR(devices_.open());
+    return server_.open();
+  }
   /// When no model is loaded any more.
   void stop() noexcept {
+    reloads_.stop();
     server_.close();
+    devices_.close();
     loop_.stop();
   }
-  const MetricRegistry& metrics() const noexcept { return metrics_; }
+  void collect(MetricSink& sink) const noexcept {
+    worker_metrics_.collect(sink);
+    metrics_.collect(sink);
+  }
 
  private:
   /// Nothing runs before the first model comes.
@@ -42,8 +53,11 @@ class PythonBackend final : public Backend {
   PackedEnvironments packed_;
   EventLoop loop_;
   ServerLink server_;
+  DeviceMemory devices_;
   MetricRegistry metrics_;
+  WorkerMetrics worker_metrics_;
   CallGraph graph_;
+  ModelReloads reloads_;
   const WorkerContext context_;
 };
 

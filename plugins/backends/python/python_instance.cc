@@ -127,7 +127,7 @@ std::vector<Request*> PythonInstance::take_good(std::span<Request* const> reques
                                                 bool& is_any_bad) noexcept {
   std::vector<Request*> good;
   for (size_t i = 0; i < requests.size(); ++i) {
-    Status status = check_inputs(*requests[i]);
+    Status status = check_inputs(*requests[i], context_.devices);
     if (status.ok()) {
       if (is_any_bad) good.push_back(requests[i]);
       continue;
@@ -159,7 +159,8 @@ Status PythonInstance::start_worker() {
   {
     std::lock_guard lock(mutex_);
     initialized_ = {};
-    reason_ = cat("worker '", plan_.worker.name, "' is being started");
+    reason_ = last_end_.empty() ? cat("worker '", plan_.worker.name, "' is being started")
+                                : cat(last_end_, "; the next one is being started");
   }
   Result<std::unique_ptr<ModelWorker>> started =
       ModelWorker::start(context_, plan_.worker, plan_.start, execution_, *this);
@@ -205,9 +206,11 @@ void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
   if (has_worked) failures_ = 0;
   {
     std::lock_guard lock(mutex_);
-    reason_ = initialized_.ok()
-                  ? how
-                  : cat("worker '", plan_.worker.name, "' can not be initialised: ", initialized_.message());
+    if (was_ready_ && state_.load() != State::kEnding) execution_.counts->add_death();
+    last_end_ = initialized_.ok() ? how
+                                  : cat("worker '", plan_.worker.name,
+                                        "' can not be initialised: ", initialized_.message());
+    reason_ = last_end_;
     if (was_ready_) reason_ += cat("; the next one is started in ", pause_ns(failures_) / kNsPerSecond, " s");
   }
   is_busy_.store(false, std::memory_order_release);
@@ -239,7 +242,10 @@ void PythonInstance::renew() {
 void PythonInstance::restart() {
   set_state(State::kStarting);
   Status started = start_worker();
-  if (started.ok()) return arm_timers();
+  if (started.ok()) {
+    execution_.counts->add_restart();
+    return arm_timers();
+  }
   set_state(State::kWaiting);
   const int64_t pause = pause_ns(++failures_);
   set_reason(cat("worker '", plan_.worker.name, "' can not be started: ", started.text(),

@@ -86,6 +86,7 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   std::condition_variable changed_;
   std::shared_ptr<ModelWorker> worker_;
   std::string reason_;
+  std::string last_end_;     ///< of the worker before; empty: there was none
   bool was_ready_ = false;   ///< ever
   bool first_ends_ = false;  ///< the first worker has ended before it was ready
   Status initialized_;       ///< of the newest worker

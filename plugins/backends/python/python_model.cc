@@ -15,7 +15,8 @@ PythonModel::PythonModel(const WorkerContext& context, ModelProgram program, con
       directory_(source.model_directory),
       config_json_(std::move(config_json)),
       version_(source.version),
-      decoupled_(source.model.decoupled) {}
+      decoupled_(source.model.decoupled),
+      counts_(context.worker_metrics.of(name_, version_)) {}
 
 Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const InstanceSpec& spec) noexcept {
   nlohmann::json start = program_.message;
@@ -35,7 +36,8 @@ Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const Inst
   plan.start_timeout_ns = program_.settings.start_timeout_ns;
   plan.execute_timeout_ns = program_.settings.execute_timeout_ns;
   plan.stop_timeout_ns = program_.settings.stop_timeout_ns;
-  ExecutionContext execution{name_, decoupled_, spec.reporter, &context_.clock, &context_.log};
+  ExecutionContext execution{name_,         decoupled_,        spec.reporter, &context_.clock,
+                             &context_.log, &context_.devices, counts_};
   auto instance = PythonInstance::create(context_, group_, std::move(execution), std::move(plan));
   if (!instance.ok()) return std::move(instance).status();
   return std::unique_ptr<BackendInstance>(std::move(instance).value());

@@ -10,6 +10,7 @@
 #include "backends/python/model_program.h"
 #include "backends/python/python_instance.h"
 #include "backends/python/worker.h"
+#include "backends/python/worker_metrics.h"
 
 namespace atl::python {
 
@@ -27,6 +28,7 @@ class PythonModel final : public BackendModel {
   const std::string name_, directory_, config_json_;
   const int64_t version_;
   const bool decoupled_;
+  const std::shared_ptr<WorkerCounts> counts_;
   InstanceGroup group_;
 };
 

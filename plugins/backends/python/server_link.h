@@ -44,6 +44,8 @@ class ServerLink {
     held.model = std::move(model).value();
     return held;
   }
+  /// As long as a call; false: there is none.
+  Followed<ModelCatalog>::Hold hold_catalog() const noexcept { return catalog_.hold(); }
   /// `use` gets the control plugin. \returns false: there is none
   template <class Use>
   bool with_control(Use&& use) noexcept {

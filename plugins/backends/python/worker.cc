@@ -87,6 +87,7 @@ Status Worker::start_process() {
   loop.watch(output_.get(), [this] { read_output(output_, output_lines_); });
   loop.watch(errors_.get(), [this] { read_output(errors_, error_lines_); });
   loop.watch(socket_.get(), [this] { read_reply(); });
+  if (process_.may_fork_on()) check_processes();
   return {};
 }
 
@@ -179,6 +180,7 @@ void Worker::read_output(const FileDescriptor& from, LineReader& to) {
 
 void Worker::on_exit() {
   EventLoop& loop = context_.loop;
+  loop.cancel(processes_timer_);
   const int handle = process_.handle();
   read_output(output_, output_lines_);
   read_output(errors_, error_lines_);
@@ -193,6 +195,18 @@ void Worker::on_exit() {
                reason_.empty() ? end_text(end.value_or(ProcessEnd{})) : reason_);
   }
   out_->close();
+}
+
+/// Where the system does not bound them.
+void Worker::check_processes() {
+  constexpr int64_t kPauseNs = 100 * kNsPerMs;
+  const uint64_t tasks = tasks_of_group(process_.pid()), most = spec_.process.limits.processes;
+  if (tasks > most) {
+    // At once: every moment there are more.
+    process_.signal_group(SIGKILL);
+    return kill(cat("is killed because it has ", tasks, " processes and threads, more than ", most));
+  }
+  processes_timer_ = context_.loop.at(context_.clock.now_ns() + kPauseNs, [this] { check_processes(); });
 }
 
 /// With the last line of what it had to say, which is that of the traceback if it has ended by an exception.

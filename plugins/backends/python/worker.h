@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "atoll/clock.h"
+#include "atoll/device_memory.h"
 #include "atoll/executor.h"
 #include "atoll/file_descriptor.h"
 #include "atoll/log.h"
@@ -30,6 +31,7 @@ namespace atl::python {
 class CallGraph;
 class MetricRegistry;
 class ServerLink;
+class WorkerMetrics;
 
 /// What workers need of the server; outlives them.
 struct WorkerContext {
@@ -40,6 +42,8 @@ struct WorkerContext {
   ServerLink& server;
   MetricRegistry& metrics;
   CallGraph& graph;
+  WorkerMetrics& worker_metrics;
+  const DeviceMemory& devices;
 };
 
 struct WorkerSpec {
@@ -125,6 +129,7 @@ class Worker final : private SlabTable::Sender {
   void read_reply();
   void read_output(const FileDescriptor& from, LineReader& to);
   void on_exit();
+  void check_processes();
   std::string end_text(const ProcessEnd& end) const;
   void read() noexcept;
   RingConsumer::State take_all() noexcept;
@@ -151,6 +156,7 @@ class Worker final : private SlabTable::Sender {
   FileDescriptor output_, errors_;
   LineReader output_lines_, error_lines_;
   bool replied_ = false;
+  EventLoop::Timer processes_timer_ = 0;
 
   std::atomic<pid_t> pid_{0};
   std::mutex end_mutex_;  // of what follows

@@ -83,9 +83,10 @@ Status limit(pid_t pid, __rlimit_resource which, uint64_t most, std::string_view
 }
 
 Status set_limits(pid_t pid, const ProcessLimits& limits) {
-  ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_AS, limits.memory_bytes, "memory"));
+  if (!limits.groups.memory) ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_AS, limits.memory_bytes, "memory"));
   ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NOFILE, limits.open_files, "file descriptors"));
-  ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NPROC, limits.processes, "processes"));
+  if (!limits.groups.processes)
+    ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NPROC, limits.processes, "processes"));
   const rlimit no_core = {0, 0};
   (void)::prlimit(pid, RLIMIT_CORE, &no_core, nullptr);
   if (limits.cpu_cores.empty()) return {};
@@ -129,13 +130,23 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
   }
   process.output_ = std::move(output->read);
   process.errors_ = std::move(errors->read);
+  if (!spec.limits.groups.path.empty()) {
+    Result<ControlGroup> group = ControlGroup::create(spec.limits.groups, spec.limits);
+    if (!group.ok()) return std::move(group).status();
+    process.group_ = std::move(group).value();
+    ATOLL_RETURN_IF_ERROR(process.group_.add(process.pid_));
+  }
   ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
+  process.may_fork_on_ =
+      spec.limits.processes != 0 && !spec.limits.groups.processes && spec.user.empty() && ::geteuid() == 0;
   return process;
 }
 
 WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   WorkerProcess former(std::move(*this));
   pid_ = other.pid_;
+  may_fork_on_ = other.may_fork_on_;
+  group_ = std::move(other.group_);
   handle_ = std::move(other.handle_);
   output_ = std::move(other.output_);
   errors_ = std::move(other.errors_);
@@ -154,7 +165,9 @@ void WorkerProcess::signal(int number) const noexcept {
 
 void WorkerProcess::signal_group(int number) const noexcept {
   // As long as nobody has waited for the leader its number is no other group's.
-  if (handle_.valid()) (void)::kill(-pid_, number);
+  if (!handle_.valid()) return;
+  (void)::kill(-pid_, number);
+  if (number == SIGKILL) group_.kill_all();
 }
 
 std::optional<ProcessEnd> WorkerProcess::reap() noexcept {
@@ -170,7 +183,7 @@ std::optional<ProcessEnd> WorkerProcess::wait(int how) noexcept {
     return ProcessEnd{0, -1};  // somebody else has waited for it
   }
   if (info.si_pid == 0) return std::nullopt;
-  (void)::kill(-pid_, SIGKILL);
+  signal_group(SIGKILL);
   (void)::waitid(P_PID, id, &info, WEXITED);
   handle_ = FileDescriptor();
   if (info.si_code == CLD_EXITED) return ProcessEnd{0, info.si_status};

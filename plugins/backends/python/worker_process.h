@@ -11,15 +11,19 @@
 
 #include "atoll/file_descriptor.h"
 #include "atoll/status.h"
+#include "backends/python/control_group.h"
 
 namespace atl::python {
 
-/// What a process may take; 0 or empty: as much as the server.
+/// What a process may take; 0 or empty: as much as the server. What the folder's groups can bound is bound so, of the process and all that it
+/// starts; else by its own resource limits.
 struct ProcessLimits {
-  uint64_t memory_bytes = 0;  ///< of addresses (RLIMIT_AS)
+  uint64_t memory_bytes = 0;  ///< in use (memory.max), else of addresses (RLIMIT_AS)
   uint64_t open_files = 0;    ///< (RLIMIT_NOFILE)
-  uint64_t processes = 0;     ///< of its user, threads included (RLIMIT_NPROC); root is not bound by it
+  uint64_t processes =
+      0;  ///< with threads (pids.max), else of its user (RLIMIT_NPROC); that does not bind root
   std::vector<uint32_t> cpu_cores;
+  GroupFolder groups;
 };
 
 struct ProcessSpec {
@@ -27,6 +31,7 @@ struct ProcessSpec {
   std::vector<std::string> environment;  ///< all of it
   int control = -1;                      ///< becomes descriptor kControlDescriptor
   ProcessLimits limits;
+  std::string user;  ///< that the words change to; empty: the server's
 };
 
 /// In the process, beside 0 (nothing), 1 and 2 (pipes).
@@ -62,6 +67,8 @@ class WorkerProcess {
   /// What it prints, not blocking. Taken once.
   FileDescriptor take_output() noexcept { return std::move(output_); }
   FileDescriptor take_errors() noexcept { return std::move(errors_); }
+  /// Nothing in the system bounds how many processes it starts.
+  bool may_fork_on() const noexcept { return may_fork_on_; }
   /// To the process alone.
   void signal(int number) const noexcept;
   /// To it and what it has started, as far as that has stayed in its group.
@@ -73,6 +80,8 @@ class WorkerProcess {
   std::optional<ProcessEnd> wait(int how) noexcept;
 
   pid_t pid_ = 0;
+  bool may_fork_on_ = false;
+  ControlGroup group_;  ///< destroyed after the process
   FileDescriptor handle_;
   FileDescriptor output_, errors_;
 };

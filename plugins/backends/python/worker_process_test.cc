@@ -103,7 +103,7 @@ TEST(WorkerProcess, IsKilledWithItsObject) {
 TEST(WorkerProcess, LimitsAreThereBeforeTheFirstMessage) {
   const Ends ends = socket_pair();
   ProcessSpec spec = shell(ends, "read -r go <&3; ulimit -v; ulimit -n; ulimit -c");
-  spec.limits = {.memory_bytes = 512 << 20, .open_files = 40, .processes = 0, .cpu_cores = {0}};
+  spec.limits = {.memory_bytes = 512 << 20, .open_files = 40, .processes = 0, .cpu_cores = {0}, .groups = {}};
   WorkerProcess process = started(spec);
   ASSERT_EQ(::write(ends.ours.get(), "go\n", 3), 3);
   EXPECT_EQ(read_all(process.take_output()), "524288\n40\n0\n");

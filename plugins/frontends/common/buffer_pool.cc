@@ -14,6 +14,10 @@ BodyBuffer BufferPool::take() noexcept {
 
 void BufferPool::give(BodyBuffer buffer) noexcept {
   const size_t bytes = buffer.capacity();
+  if (holds_ != 0) {
+    if (bytes != 0) held_.push_back(std::move(buffer));
+    return;
+  }
   if (bytes == 0 || bytes > kLargestKept || kept_.size() >= kMostKept ||
       kept_bytes_ + bytes > kMostKeptBytes) {
     return;
@@ -21,6 +25,13 @@ void BufferPool::give(BodyBuffer buffer) noexcept {
   buffer.clear();
   kept_bytes_ += bytes;
   kept_.push_back(std::move(buffer));
+}
+
+void BufferPool::keep_held() noexcept {
+  while (!held_.empty()) {
+    give(std::move(held_.back()));
+    held_.pop_back();
+  }
 }
 
 }  // namespace atl::frontends

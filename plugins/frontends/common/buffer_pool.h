@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "frontends/common/body_buffer.h"
@@ -16,11 +17,29 @@ class BufferPool {
   /// Keeps the buffer, unless it is large or enough are kept.
   void give(BodyBuffer buffer) noexcept;
 
+  /// While one of them is there, what is given holds still: it is neither given out again nor freed.
+  class Hold {
+   public:
+    explicit Hold(BufferPool& pool) noexcept : pool_(pool) { ++pool_.holds_; }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() {
+      if (--pool_.holds_ == 0) pool_.keep_held();
+    }
+
+   private:
+    BufferPool& pool_;
+  };
+
  private:
+  void keep_held() noexcept;
+
   static constexpr size_t kLargestKept = size_t{4} << 20;
   static constexpr size_t kMostKeptBytes = size_t{32} << 20;
   static constexpr size_t kMostKept = 64;
   std::vector<BodyBuffer> kept_;
+  uint32_t holds_ = 0;
+  std::vector<BodyBuffer> held_;
   size_t kept_bytes_ = 0;
 };
 

@@ -15,8 +15,7 @@ Status give_output_memory(Response& response, OutputTensor& output, uint64_t siz
   if (size_bytes <= kInlineBytes) {
     output.buffer.data = response.arena().allocate(size_bytes, kTensorAlignment);
   } else {
-    const uint64_t rounded = (size_bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-    if (size_bytes <= kMaxTensorBytes) output.buffer.data = std::aligned_alloc(kTensorAlignment, rounded);
+    if (size_bytes <= kMaxTensorBytes) output.buffer.data = take_output_block(size_bytes);
     if (output.buffer.data == nullptr) return no_output_memory(output, size_bytes);
     output.sink_data = reinterpret_cast<uint64_t>(output.buffer.data);
   }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
 #include "atoll/request.h"
+#include "frontends/common/output_blocks.h"
 
 namespace atl::frontends {
 
@@ -16,12 +16,14 @@ inline constexpr uint64_t kInlineBytes = 4096;
 /// is in sink_data as long as it is the output's. Errors: RESOURCE_EXHAUSTED.
 Status give_output_memory(Response& response, OutputTensor& output, uint64_t size_bytes) noexcept;
 
-/// The memory is the caller's, who frees it. Null: it is of the arena.
+/// The memory is the caller's, who frees it with free_output_block() or std::free(). Null: it is of the arena.
 inline void* take_output_memory(OutputTensor& output) noexcept {
   return reinterpret_cast<void*>(std::exchange(output.sink_data, 0));
 }
 /// Frees what was not taken.
-inline void free_output_memory(OutputTensor& output) noexcept { std::free(take_output_memory(output)); }
+inline void free_output_memory(OutputTensor& output) noexcept {
+  free_output_block(take_output_memory(output));
+}
 
 /// RESOURCE_EXHAUSTED, for an output of more bytes than there are.
 Status no_output_memory(const OutputTensor& output, uint64_t size_bytes) noexcept;

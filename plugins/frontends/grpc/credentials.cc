@@ -4,6 +4,8 @@
 #include <grpcpp/server_builder.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace atl::frontends::grpc_frontend {
 
 Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSettings& settings) noexcept {
@@ -11,12 +13,10 @@ Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSetti
   grpc::SslServerCredentialsOptions options(settings.mutual
                                                 ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
                                                 : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-  auto& pair = options.pem_key_cert_pairs.emplace_back();
-  ATOLL_RETURN_IF_ERROR(read_pem("server_cert", settings.server_cert, "CERTIFICATE", &pair.cert_chain));
-  ATOLL_RETURN_IF_ERROR(read_pem("server_key", settings.server_key, "PRIVATE KEY", &pair.private_key));
-  if (!settings.root_cert.empty()) {
-    ATOLL_RETURN_IF_ERROR(read_pem("root_cert", settings.root_cert, "CERTIFICATE", &options.pem_root_certs));
-  }
+  Result<TlsFiles> files = read_tls_files(settings);
+  if (!files.ok()) return std::move(files).status();
+  options.pem_key_cert_pairs.push_back({std::move(files->server_key), std::move(files->server_cert)});
+  options.pem_root_certs = std::move(files->root_cert);
   return grpc::SslServerCredentials(options);
 }
 

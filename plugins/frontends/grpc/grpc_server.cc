@@ -99,10 +99,7 @@ Status GrpcServer::build(int* bound_port) {
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);
   if (!credentials.ok()) return std::move(credentials).status();
   if (settings.tls.use_ssl && !are_usable(credentials.value())) {
-    return invalid_argument("gRPC can not listen on '", settings.address.text(settings.address.port),
-                            "' with server_cert '", settings.tls.server_cert, "', server_key '",
-                            settings.tls.server_key, "', root_cert '", settings.tls.root_cert,
-                            "', expected a key and certificates that belong together");
+    return unusable_tls_files(settings.address, settings.tls, {});
   }
   grpc::ServerBuilder builder;
   set_channel_arguments(builder, settings, go_away_);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/common/grpc/method_list.h"
+#include "frontends/common/grpc/status_text.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/call_metadata.h"
 #include "frontends/grpc/error_text.h"
@@ -78,7 +79,8 @@ void GrpcInferCall::answer(Response& response) noexcept {
 void GrpcInferCall::answer_error(const Status& status) noexcept {
   trace("GRPC_SEND_START");
   add_retry_after(*context_, request.retry_after_ms);
-  writer_->FinishWithError(to_grpc(status), written_.tag());
+  const Status told = told_to_client(status, request.times.deadline_ns, queue_.frontend.host.clock());
+  writer_->FinishWithError(to_grpc(told), written_.tag());
 }
 
 void GrpcInferCall::on_written(bool) {

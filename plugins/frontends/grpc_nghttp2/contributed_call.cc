@@ -68,9 +68,13 @@ Status ContributedCall::open_message(uint64_t max_bytes, bool* is_larger) noexce
 
 void ContributedCall::on_gone() noexcept {
   stream_ = nullptr;
+  // Who hears it may end the exchange at once.
+  ++inside_;
   cancellation_.cancel();
+  --inside_;
   // Nobody else ends it while it waits for its message.
-  if (!is_with_plugin_ && !is_asking_) refuse(Status(Code::kCancelled, {}));
+  if (!is_with_plugin_ && !is_asking_) return refuse(Status(Code::kCancelled, {}));
+  free_if_over();
 }
 
 // --- the way back ---
@@ -106,11 +110,10 @@ void ContributedCall::settle_here(Lock lock) noexcept {
   const bool ends = is_ended_ && !is_handling_ && !is_over_;
   const bool cancels = std::exchange(is_cancelling_, false);
   lock.unlock();
-  if (cancels && stream_ != nullptr) {
-    // It hears on_gone() meanwhile, and is there as long as its exchange lasts.
-    stream_->cancel();
-  }
+  ++inside_;
+  if (cancels && stream_ != nullptr) stream_->cancel();  // this hears on_gone() meanwhile
   deliver(std::move(messages), ends);
+  --inside_;
   if (ends) is_over_ = true;
   free_if_over();
 }
@@ -138,7 +141,7 @@ void ContributedCall::on_sent(uint64_t counted_bytes) noexcept {
 }
 
 void ContributedCall::free_if_over() noexcept {
-  if (!is_over_ || sending_ != 0) return;
+  if (!is_over_ || sending_ != 0 || inside_ != 0) return;
   {
     const Lock lock(mutex_);
     if (is_posted_) return;

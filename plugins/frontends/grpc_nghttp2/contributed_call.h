@@ -86,6 +86,7 @@ class ContributedCall final : public ContributedExchange, public Call {
   CallTicket ticket_;
   CallAccess access_;
   uint32_t sending_ = 0;         ///< messages that the transport has
+  uint32_t inside_ = 0;          ///< functions that need it until they return
   bool is_asking_ = true;        ///< whether the call may be made
   bool is_with_plugin_ = false;  ///< or on the way there: the exchange is ended by others
   bool is_over_ = false;         ///< the exchange has ended, and the stream knows

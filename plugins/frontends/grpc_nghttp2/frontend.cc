@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "frontends/grpc_nghttp2/transport_metrics.h"
+
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
@@ -22,16 +24,10 @@ void read_own(const Options& options, SessionSettings* session, ConnectionSettin
   session->max_protocol_errors = static_cast<uint32_t>(options.get_int("max_protocol_errors"));
   session->inline_budget = static_cast<uint32_t>(options.get_int("inline_budget"));
   session->resets_a_second = static_cast<uint32_t>(options.get_int("reset_rate"));
+  session->overhead_a_second = static_cast<uint32_t>(options.get_int("overhead_rate"));
   connection->header_timeout_ns = options.get_duration_ns("header_timeout");
   connection->write_stall_timeout_ns = options.get_duration_ns("write_stall_timeout");
-}
-
-/// What this frontend does not do. Errors: UNIMPLEMENTED, naming the option.
-Status check_supported(const GrpcSettings& settings) {
-  if (settings.tls.use_ssl) {
-    return unimplemented("option 'use_ssl' is true, expected false: frontends/grpc_nghttp2 has no TLS");
-  }
-  return {};
+  connection->call_stall_timeout_ns = options.get_duration_ns("call_stall_timeout");
 }
 
 void apply(const GrpcSettings& settings, SessionSettings* session, ConnectionSettings* connection) {
@@ -56,7 +52,7 @@ Status Nghttp2Frontend::init() {
   settings_ = std::move(settings).value();
   read_own(host_.options(), &session_, &connection_);
   apply(settings_, &session_, &connection_);
-  return check_supported(settings_);
+  return {};
 }
 
 Status Nghttp2Frontend::start() {
@@ -79,8 +75,13 @@ Status Nghttp2Frontend::start_server() {
   ATOLL_RETURN_IF_ERROR(context_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads));
   ATOLL_RETURN_IF_ERROR(context_->contributed->open());
   methods_.emplace(*context_);
+  if (settings_.tls.use_ssl) {
+    certificates_ = std::make_unique<Certificates>(host_, settings_);
+    ATOLL_RETURN_IF_ERROR(certificates_->open());
+  }
   transport_.emplace(TransportContext{host_.clock(), *methods_, context_->server.request_memory.get(),
-                                      session_, connection_});
+                                      session_, connection_,
+                                      certificates_ == nullptr ? nullptr : &certificates_->listener()});
   ServerSettings settings;
   settings.address = settings_.address;
   settings.listen = {.take_over = host_.replaces_running_instance(), .share_port = settings_.reuse_port};
@@ -119,9 +120,14 @@ void Nghttp2Frontend::stop() {
   departure_.reset();
   server_.reset();
   transport_.reset();
+  certificates_.reset();
   methods_.reset();
   context_.reset();
   calls_.reset();
+}
+
+void Nghttp2Frontend::collect(MetricSink& sink) const noexcept {
+  if (server_ != nullptr) write_transport_metrics(*server_, host_.instance_name(), sink);
 }
 
 std::string Nghttp2Frontend::holding() {

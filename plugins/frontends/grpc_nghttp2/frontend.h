@@ -5,15 +5,17 @@
 #include <optional>
 #include <string>
 
+#include "atoll/metrics.h"
 #include "atoll/plugin.h"
 #include "frontends/common/sequence_drain.h"
+#include "frontends/grpc_nghttp2/certificates.h"
 #include "frontends/grpc_nghttp2/departure.h"
 #include "frontends/grpc_nghttp2/method_set.h"
 #include "frontends/grpc_nghttp2/transport/server.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
-class Nghttp2Frontend final : public Plugin {
+class Nghttp2Frontend final : public Plugin, public MetricSource {
  public:
   explicit Nghttp2Frontend(Host& host) : host_(host), sequence_drain_(host) {}
   ~Nghttp2Frontend() override;
@@ -23,6 +25,9 @@ class Nghttp2Frontend final : public Plugin {
   void drain(int64_t deadline_ns) override;
   void stop() override;
   std::string holding() override;
+
+  // --- MetricSource ---
+  void collect(MetricSink& sink) const noexcept override;
 
   /// What the socket got; 0 before start.
   int bound_port() const noexcept { return bound_port_; }
@@ -39,6 +44,7 @@ class Nghttp2Frontend final : public Plugin {
   CallGate::Owner calls_;
   std::unique_ptr<GrpcCallContext> context_;
   std::optional<ServedMethods> methods_;
+  std::unique_ptr<Certificates> certificates_;  ///< null: no TLS
   std::optional<TransportContext> transport_;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Departure> departure_;

@@ -123,8 +123,9 @@ void InferCall::answer(Response& response) noexcept {
 
 void InferCall::answer_error(const Status& status) noexcept {
   free_tensors();
-  code_ = grpc_code(status.code());
-  text_ = shortened(client_text(status));
+  const Status told = told_to_client(status, deadline_ns_, frontend_.host.clock());
+  code_ = grpc_code(told.code());
+  text_ = shortened(client_text(told));
   deliver();
 }
 

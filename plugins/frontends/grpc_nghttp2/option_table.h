@@ -23,7 +23,14 @@ inline constexpr OptionTable kOptions = grpc_options(
         .help("Time that a client has for the start of a connection, and for the headers of a call."),
     option_duration("write_stall_timeout", "30s")
         .range("100ms", "86400s")
-        .help("Time without a byte taken after which a client that is sent something is given up."),
+        .help(
+            "Time in which a client's socket has to take 16 KiB of what it is sent, or all of it, before its "
+            "connection is closed."),
+    option_duration("call_stall_timeout", "300s")
+        .range("1s", "86400s")
+        .help(
+            "Time in which a client has to send, or to take, 16 KiB of a call's message, or the rest of it; then "
+            "the call ends."),
     option_int("max_protocol_errors", 100)
         .range(0, 1000000)
         .help("Calls of one connection that may be malformed before it is closed."),
@@ -32,6 +39,12 @@ inline constexpr OptionTable kOptions = grpc_options(
         .help(
             "Calls without an answer that the client of one connection may reset in a second, after as many as "
             "it may have open; with more the connection is closed."),
+    option_int("overhead_rate", 1000)
+        .range(10, 1000000)
+        .help(
+            "Frames a second of one connection that bring nothing (pings, settings, tiny data, ...), beside 20 for "
+            "each call, 4 for each message and 10 for each frame of data that it takes; with more, and ten times "
+            "as many at once, the connection is closed."),
     option_int("inline_budget", 64)
         .range(1, 10000)
         .help("Calls that a thread begins before it writes what was answered."));

@@ -49,7 +49,7 @@ class TensorMessage : public CompressibleMessage {
 
  private:
   void drop_tensors() noexcept {
-    for (void* tensor : tensors_) std::free(tensor);
+    for (void* tensor : tensors_) free_output_block(tensor);
     tensors_.clear();
   }
   static Status no_memory() { return make_status(Code::kResourceExhausted, "no memory for the answer"); }

@@ -1,7 +1,6 @@
 #include "frontends/http/infer_call.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "frontends/common/classification.h"
@@ -261,7 +260,7 @@ void HttpInferCall::on_gone() noexcept {
 }
 
 void HttpInferCall::free_tensors() noexcept {
-  for (void* tensor : tensors_) std::free(tensor);
+  for (void* tensor : tensors_) free_output_block(tensor);
   tensors_.clear();
   reply_.clear();
 }

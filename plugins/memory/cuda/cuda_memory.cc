@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "memory/cuda/buffer_event.h"
+
 namespace atl::memory {
 namespace {
 
@@ -100,6 +102,20 @@ Result<DeviceMemoryUsage> CudaMemory::device_usage(int64_t device_id) noexcept {
   size_t free_bytes = 0, total_bytes = 0;
   ATOLL_RETURN_IF_ERROR(devices_.call<&CudaDriver::cuMemGetInfo>(found->device, &free_bytes, &total_bytes));
   return DeviceMemoryUsage{.total_bytes = total_bytes, .free_bytes = free_bytes};
+}
+
+Result<DeviceEvent*> CudaMemory::make_event(int64_t device_id) noexcept {
+  PerDevice* found = find(device_id);
+  if (found == nullptr) return no_device(device_id);
+  Result<CudaEvent> event = devices_.acquire_event(found->device);
+  if (!event.ok()) return std::move(event).status();
+  return new BufferEvent(devices_, found->device, *event);
+}
+
+void CudaMemory::free_event(DeviceEvent* event) noexcept {
+  auto* const own = static_cast<BufferEvent*>(event);
+  own->release();
+  delete own;
 }
 
 Result<Buffer> CudaMemory::open_handle(std::span<const std::byte> handle, int64_t device_id,

@@ -50,6 +50,8 @@ class CudaMemory final : public Memory {
   Status grow(Buffer& buffer, uint64_t size_bytes) noexcept override;
   void free_growable(const Buffer& buffer) noexcept override;
   Result<DeviceMemoryUsage> device_usage(int64_t device_id) noexcept override;
+  Result<DeviceEvent*> make_event(int64_t device_id) noexcept override;
+  void free_event(DeviceEvent* event) noexcept override;
 
  private:
   struct PerDevice {

@@ -181,6 +181,25 @@ TEST(CudaMemory, TheDeviceWaitsForAnEventOfItsOwn) {
   memory.free(*buffer);
 }
 
+TEST(CudaMemory, AnEventOfABufferIsReachedWhenWhatIsBeforeItIsDone) {
+  Gpus gpus;
+  Devices& devices = gpus.devices();
+  CudaMemory memory(devices, {});
+  const CudaStream stream = devices.acquire_stream(0).value();
+  DeviceEvent* event = memory.make_event(0).value();
+  gpus.driver().set_stepped(true);
+  ASSERT_TRUE(
+      devices.call<&CudaDriver::cuEventRecord>(0, static_cast<CudaEvent>(event->native_handle()), stream)
+          .ok());
+  EXPECT_FALSE(event->is_reached());
+  gpus.driver().set_stepped(false);
+  EXPECT_TRUE(event->wait().ok());
+  EXPECT_TRUE(event->is_reached());
+  memory.free_event(event);
+  devices.release_stream(0, stream);
+  EXPECT_EQ(memory.make_event(1).status().code(), Code::kInvalidArgument);
+}
+
 TEST(CudaMemory, AHandleIsMappedOnce) {
   Gpus gpus;
   CudaMemory memory(gpus.devices(), {});
@@ -226,6 +245,7 @@ TEST(CudaMemory, ALostDeviceIsLeftAloneAndTheOtherServes) {
   auto lost = memory.allocate(4, 0), other = memory.allocate(4, 1);
   auto growing = memory.allocate_growable(4, 1 << 20, 0);
   ASSERT_TRUE(lost.ok() && other.ok() && growing.ok());
+  DeviceEvent* event = memory.make_event(0).value();
   gpus.lose(0);
   const uint64_t calls = gpus.driver().calls("*");
   EXPECT_EQ(memory.devices(), std::vector<int32_t>{1});
@@ -233,6 +253,9 @@ TEST(CudaMemory, ALostDeviceIsLeftAloneAndTheOtherServes) {
   EXPECT_EQ(memory.grow(*growing, 1 << 20).code(), Code::kOk);
   std::string bytes = "abcd";
   EXPECT_EQ(memory.copy(host_buffer(bytes), *lost).code(), Code::kUnavailable);
+  EXPECT_TRUE(event->is_reached());
+  EXPECT_EQ(event->wait().code(), Code::kUnavailable) << "the bytes are lost";
+  memory.free_event(event);
   memory.free(*lost);
   memory.free_growable(*growing);
   EXPECT_EQ(gpus.driver().calls("*"), calls);
@@ -267,7 +290,7 @@ MemoryProvider cuda_memory() {
     auto owner = std::make_shared<SharedAllocation>(size_bytes);
     return MemoryProvider::Shared{owner->handle(), owner};
   };
-  provider.grows = true;
+  provider.grows = provider.has_events = true;
   return provider;
 }
 

@@ -78,6 +78,13 @@ void use(Gpus& gpus, const SharedAllocation& shared) {
     auto event = devices.acquire_event(device);
     expect_clear(event.status());
     if (event.ok()) devices.release_event(device, event.value());
+    auto of_buffer = memory.make_event(device);
+    expect_clear(of_buffer.status());
+    if (of_buffer.ok()) {
+      expect_clear((*of_buffer)->wait());
+      (void)(*of_buffer)->is_reached();
+      memory.free_event(*of_buffer);
+    }
   }
   if (!memory.devices().empty() && memory.devices()[0] == 0) use_handle(memory, shared);
   EXPECT_EQ(memory.used_bytes(), 0u);

@@ -97,7 +97,7 @@ ATOLL_PLUGIN(CudaMemoryPlugin,
               .license = "Apache-2.0",
               .help = "Gives out memory of GPUs, and the GPUs to plugins that compute on them.",
               .flags = ATOLL_PLUGIN_RESIDENT,
-              .provides = {provide<Memory, &CudaMemoryPlugin::memory>().minor(Memory::kUsageMinor),
+              .provides = {provide<Memory, &CudaMemoryPlugin::memory>().minor(Memory::kEventsMinor),
                            provide<Cuda, &CudaMemoryPlugin::cuda>()},
               .options = kOptions});
 

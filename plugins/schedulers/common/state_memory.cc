@@ -13,7 +13,15 @@ constexpr uint64_t half_again(uint64_t size_bytes) noexcept {
 
 }  // namespace
 
+DeviceEvent* StateBlock::event() noexcept {
+  if (event_ != nullptr || !provider_ || provider_.minor() < Memory::kEventsMinor) return event_;
+  Result<DeviceEvent*> made = provider_->make_event(buffer_.device_id);
+  if (made.ok()) event_ = *made;
+  return event_;
+}
+
 void StateBlock::reset() noexcept {
+  if (event_ != nullptr) provider_->free_event(std::exchange(event_, nullptr));
   if (buffer_.data != nullptr && origin_ == Origin::kGrowable) {
     provider_->free_growable(buffer_);
   } else if (buffer_.data != nullptr && provider_) {

@@ -17,12 +17,14 @@ class StateBlock {
   StateBlock(StateBlock&& other) noexcept
       : buffer_(std::exchange(other.buffer_, {})),
         origin_(other.origin_),
+        event_(std::exchange(other.event_, nullptr)),
         provider_(std::move(other.provider_)) {}
   StateBlock& operator=(StateBlock&& other) noexcept {
     if (this != &other) {
       reset();
       buffer_ = std::exchange(other.buffer_, {});
       origin_ = other.origin_;
+      event_ = std::exchange(other.event_, nullptr);
       provider_ = std::move(other.provider_);
     }
     return *this;
@@ -45,6 +47,9 @@ class StateBlock {
   bool is_growable() const noexcept { return origin_ == Origin::kGrowable; }
   /// Makes a growable one so large, or somewhat larger, where it is. Errors: as Memory::grow().
   Status grow(uint64_t size_bytes) noexcept { return provider_->grow(buffer_, size_bytes); }
+  /// An event of its provider's (Memory::make_event), which lives as long as the block; null: none is to be had.
+  /// The block ends when it is reached.
+  DeviceEvent* event() noexcept;
   /// Its provider has gone or was replaced, and is not stopped as long as this block is kept.
   bool is_outdated() const noexcept { return provider_.is_outdated(); }
   void reset() noexcept;
@@ -54,6 +59,7 @@ class StateBlock {
   enum class Origin : uint8_t { kAllocated, kGrowable, kBorrowed };
   Buffer buffer_;
   Origin origin_ = Origin::kAllocated;
+  DeviceEvent* event_ = nullptr;
   Followed<Memory>::Hold provider_;  // none: the heap
 };
 

@@ -38,12 +38,21 @@ struct EnsembleRun::DirectOutput {
 
 Status EnsembleRun::allocate(StepRun& step, Response& response, OutputTensor& output, uint64_t size_bytes,
                              MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
+  bool ahead = false;
   for (const Graph::StepOutput& mapped : graph_.steps[step.step].outputs) {
     if (!is_same_name(mapped.name, output.name)) continue;
-    if (plan_->direct[mapped.tensor] == 0) break;
-    return allocate_direct(response, output, mapped.tensor, size_bytes, preferred_kind, preferred_device_id);
+    if (plan_->direct[mapped.tensor] != 0) {
+      return allocate_direct(response, output, mapped.tensor, size_bytes, preferred_kind,
+                             preferred_device_id);
+    }
+    // A trace that has the tensors would wait for them.
+    const Trace* trace = request_->trace;
+    ahead = graph_.tensors[mapped.tensor].device_ordered && (trace == nullptr || !trace->wants_tensors());
+    // What is copied into a response as well is read by the CPU.
+    if (plan_->position[mapped.tensor] != kNone) preferred_kind = MemoryKind::kCpu;
   }
-  ATOLL_RETURN_IF_ERROR(ensemble_.memory().allocate(output, size_bytes, preferred_kind, preferred_device_id));
+  ATOLL_RETURN_IF_ERROR(
+      ensemble_.memory().allocate(output, size_bytes, preferred_kind, preferred_device_id, ahead));
   const uint64_t held = held_bytes_.fetch_add(size_bytes, std::memory_order_relaxed) + size_bytes;
   uint64_t most = most_bytes_.load(std::memory_order_relaxed);
   while (most < held && !most_bytes_.compare_exchange_weak(most, held, std::memory_order_relaxed)) {
@@ -225,10 +234,7 @@ Status EnsembleRun::finish_once(Response** response) {
 
 void EnsembleRun::drop_all() {
   for (TensorValues& values : values_) {
-    values.for_each([](Value& value) {
-      KeptResponse* kept = value.kept;
-      if (kept != nullptr && --kept->values == 0) kept->response->sink->discard(kept->response);
-    });
+    values.for_each([this](Value& value) { let_go(value.kept); });
     values.clear();
   }
 }

@@ -41,7 +41,7 @@ void EnsembleRun::take(Request& request) noexcept {
   request_ = &request;
   in_flight_ = 1;  // until it has started
   start_ns_ = request.times.queue_start_ns;
-  sending_ = listening_ = client_broken_ = cancels_ = is_over_ = false;
+  sending_ = listening_ = client_broken_ = cancels_ = is_over_ = is_posted_ = false;
   responses_ = 0;
   retry_after_ms_ = 0;
   input_ns_ = infer_ns_ = output_ns_ = 0;
@@ -134,6 +134,7 @@ void EnsembleRun::fill(StepRun& run) {
   run.of(*request_, cancellation_);
   run.times = {};
   run.last_response = nullptr;
+  run.ahead = nullptr;
   run.retry_after_ms = 0;
   run.sequence = {request_->sequence, request_->sequence_flags, false};
   request.id = request_->id;
@@ -175,6 +176,35 @@ void EnsembleRun::step_answered(StepRun& step, Response& response) noexcept {
   ensemble_.drive(due);
 }
 
+/// Nothing is run here, where the member may hold its instance. On a thread that is running steps below that, they
+/// follow when the member's call returns, else on one that is idle.
+void EnsembleRun::step_answered_ahead(StepRun& step, Response& response) noexcept {
+  const schedulers::Inside inside = ensemble_.stay();
+  StepList* const running = ensemble_.running_here();
+  std::unique_lock lock(mutex_);
+  note_response(step, response, running != nullptr ? *running : posted_, true);
+  const bool posts = !posted_.empty() && !std::exchange(is_posted_, true);
+  if (posts) ++in_flight_;
+  settle(lock);
+  lock.unlock();
+  if (!posts) return;
+  ensemble_.answer_thread().post(Task{[](void* run) { static_cast<EnsembleRun*>(run)->run_posted(); }, this});
+}
+
+void EnsembleRun::run_posted() noexcept {
+  EnsembleScheduler& ensemble = ensemble_;
+  const schedulers::Inside inside = ensemble.stay();
+  StepList due;
+  {
+    std::unique_lock lock(mutex_);
+    while (StepRun* step = posted_.pop_front()) due.push_back(*step);
+    is_posted_ = false;
+    --in_flight_;
+    settle(lock);
+  }
+  ensemble.drive(due);
+}
+
 void EnsembleRun::step_ended_elsewhere(StepRun& step) noexcept {
   EnsembleScheduler& ensemble = ensemble_;
   const schedulers::Inside inside = ensemble.stay();
@@ -197,15 +227,21 @@ void EnsembleRun::end_step(StepRun& step, StepList& due) {
   infer_ns_ += elapsed_ns(times.compute_start_ns, times.compute_end_ns);
   output_ns_ += elapsed_ns(times.compute_end_ns, times.execute_end_ns);
   if (Response* last = std::exchange(step.last_response, nullptr)) note_response(step, *last, due);
+  let_go(std::exchange(step.ahead, nullptr));
   for (const Graph::StepInput& input : graph_.steps[step.step].inputs) use(input.tensor, step.iteration);
   free_steps_.push_back(step);
   --in_flight_;
 }
 
-void EnsembleRun::note_response(StepRun& step, Response& response, StepList& due) {
+/// \param ahead  the member still writes to it, so it is kept until the step has ended
+void EnsembleRun::note_response(StepRun& step, Response& response, StepList& due, bool ahead) {
   if (!response.error.ok()) note_failure(step, response.error);
   if (!failure_.ok()) {
-    response.sink->discard(&response);
+    if (ahead) {
+      step.last_response = &response;
+    } else {
+      response.sink->discard(&response);
+    }
     return;
   }
   const Graph::Step& made_by = graph_.steps[step.step];
@@ -221,7 +257,16 @@ void EnsembleRun::note_response(StepRun& step, Response& response, StepList& due
   // A response that has none of the outputs is one nevertheless.
   const bool is_answer = plan_->mode == ResponseMode::kDirect && step.step == plan_->answering_step;
   if (is_answer && client_ == nullptr) client_ = request_->sink->new_response();
-  if (--kept.values == 0) response.sink->discard(&response);
+  if (ahead) {
+    step.ahead = &kept;
+  } else {
+    let_go(&kept);
+  }
+}
+
+/// \param kept  null: nothing
+void EnsembleRun::let_go(KeptResponse* kept) noexcept {
+  if (kept != nullptr && --kept->values == 0) kept->response->sink->discard(kept->response);
 }
 
 /// \param output  null: the member left it out
@@ -285,7 +330,7 @@ void EnsembleRun::use(uint32_t tensor, uint64_t iteration) {
   if (value == nullptr || --value->uses != 0) return;
   KeptResponse* kept = value->kept;
   values_[tensor].drop(iteration);
-  if (kept != nullptr && --kept->values == 0) kept->response->sink->discard(kept->response);
+  let_go(kept);
 }
 
 void EnsembleRun::note_failure(const StepRun& step, const Status& failure) {

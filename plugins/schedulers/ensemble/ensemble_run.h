@@ -45,6 +45,8 @@ class EnsembleRun final : private CancelListener {
   // --- by its steps ---
   /// A response that is not the last one, which is the run's now.
   void step_answered(StepRun& step, Response& response) noexcept;
+  /// The last one, whose bytes are still to come: the step has not ended. Inside of its execution, maybe.
+  void step_answered_ahead(StepRun& step, Response& response) noexcept;
   void step_ended(StepRun& step, StepList& due) noexcept;
   /// The same on a thread that comes from somewhere else.
   void step_ended_elsewhere(StepRun& step) noexcept;
@@ -57,6 +59,7 @@ class EnsembleRun final : private CancelListener {
 
   void on_cancel(void* context) noexcept override;
   void end_wait() noexcept;
+  void run_posted() noexcept;
 
   // --- with the lock held ---
   void choose_plan();
@@ -65,7 +68,8 @@ class EnsembleRun final : private CancelListener {
   StepRun& free_step();
   void fill(StepRun& run);
   void end_step(StepRun& step, StepList& due);
-  void note_response(StepRun& step, Response& response, StepList& due);
+  void note_response(StepRun& step, Response& response, StepList& due, bool ahead = false);
+  void let_go(KeptResponse* kept) noexcept;
   void note_failure(const StepRun& step, const Status& failure);
   void cancel_steps(std::unique_lock<std::mutex>& lock);
   void add_output(uint64_t iteration, const Graph::StepOutput& mapped, KeptResponse& kept,
@@ -111,6 +115,8 @@ class EnsembleRun final : private CancelListener {
   std::vector<uint64_t> iterations_;  ///< by step: responses of a decoupled one
   std::vector<std::unique_ptr<StepRun>> steps_;
   StepList free_steps_;
+  StepList posted_;         ///< due, and to be run by the thread that answers
+  bool is_posted_ = false;  ///< it comes
   uint32_t in_flight_ = 0;  ///< steps, and others that are to come back
   bool sending_ = false;    ///< a thread is in settle()
   bool is_over_ = false;    ///< nothing is in flight, and nothing begins any more

@@ -14,6 +14,15 @@ namespace {
 /// steps has about that much.
 constexpr size_t kKeptRunsMax = 64, kKeptRunsBytes = size_t{4} << 20, kStepBytes = 8192;
 
+/// A thread's stay in drive().
+struct Drive {
+  const EnsembleScheduler* scheduler;
+  StepList* due;
+  Drive* outer;
+};
+/// Of trivial type, so it does not keep the plugin mapped.
+thread_local Drive* innermost_drive = nullptr;
+
 }  // namespace
 
 EnsembleScheduler::EnsembleScheduler(const SchedulerContext& context, const inference::ModelConfig& config,
@@ -66,7 +75,21 @@ Status EnsembleScheduler::enqueue(Request& request) noexcept {
   return {};
 }
 
+StepList* EnsembleScheduler::running_here() const noexcept {
+  for (const Drive* drive = innermost_drive; drive != nullptr; drive = drive->outer) {
+    if (drive->scheduler == this) return drive->due;
+  }
+  return nullptr;
+}
+
 void EnsembleScheduler::drive(StepList& due) noexcept {
+  Drive here{this, &due, innermost_drive};
+  innermost_drive = &here;
+  run_all(due);
+  innermost_drive = here.outer;
+}
+
+void EnsembleScheduler::run_all(StepList& due) noexcept {
   for (;;) {
     while (StepRun* step = due.pop_front()) {
       EnsembleRun& run = step->run();

@@ -60,10 +60,13 @@ class EnsembleScheduler final : public Scheduler {
   schedulers::Inside stay() noexcept { return schedulers::Inside(inside_); }
   /// Runs the steps, what becomes due by their ends, and the requests that may enter.
   void drive(StepList& due) noexcept;
+  /// The list of the innermost drive() that this thread is inside of; null: none. What is added to it is run there.
+  StepList* running_here() const noexcept;
   /// The run has ended. \param bytes  most that its tensors took
   void run_ended(EnsembleRun& run, uint64_t bytes) noexcept;
 
  private:
+  void run_all(StepList& due) noexcept;
   EnsembleRun& take_run();
   void keep_run(EnsembleRun& run) noexcept;
 

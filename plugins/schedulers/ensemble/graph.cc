@@ -1,5 +1,6 @@
 #include "schedulers/ensemble/graph.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -29,6 +30,7 @@ class GraphBuilder {
     for (int i = 0; i < steps.size(); ++i) add_step(steps[i], *members_[static_cast<size_t>(i)]);
     ATOLL_RETURN_IF_ERROR(check_members(config_, members_));
     ATOLL_RETURN_IF_ERROR(find_branches());
+    for (Graph::Tensor& tensor : graph_.tensors) tensor.device_ordered = is_device_ordered(tensor);
     return std::move(graph_);
   }
 
@@ -71,6 +73,12 @@ class GraphBuilder {
     }
     graph_.decoupled |= step.decoupled;
     graph_.steps.push_back(std::move(step));
+  }
+
+  bool is_device_ordered(const Graph::Tensor& tensor) const {
+    return tensor.output == kNone && std::ranges::all_of(tensor.consumers, [this](uint32_t step) {
+             return graph_.steps[step].model->info().device_ordered;
+           });
   }
 
   /// Follows the tensors from the ensemble's inputs on.

@@ -28,6 +28,8 @@ struct Graph {
     /// Of the last decoupled step above it: such tensors have a value for each of its responses. 0: there is none.
     uint32_t branch = 0;
     bool batched = false;  ///< its values have the batch dimension
+    /// A value may come ahead of its bytes: whoever reads it is a step whose member waits for them on the device.
+    bool device_ordered = false;
   };
   struct StepInput {
     std::string name;  ///< of the member

@@ -4,14 +4,16 @@
 
 namespace atl::ensemble {
 
-/// What comes before the end goes on at once; what comes with it, when the member has released the request, so that
-/// a step does not begin inside of the one before.
+/// What comes before the end, or ahead, goes on at once; what comes with it, when the member has released the request,
+/// so that a step does not begin inside of the one before.
 void StepRun::on_response(Response* response, uint32_t flags) noexcept {
   const bool is_final = (flags & kFinal) != 0;
   if (is_final && response != nullptr && !response->error.ok()) retry_after_ms = request.retry_after_ms;
   if (response == nullptr) return;
   keep();
-  if (is_final) {
+  if (is_final && (flags & kAhead) != 0 && response->error.ok()) {
+    run_.step_answered_ahead(*this, *response);
+  } else if (is_final) {
     last_response = response;
   } else {
     run_.step_answered(*this, *response);

@@ -27,6 +27,8 @@ class StepRun final : public InnerRequest {
   ExecutionTimes times;     ///< what the member counted; all 0: nothing
   /// The final response of the use that has ended, whoever gives it away; null: it had none.
   Response* last_response = nullptr;
+  /// The same, if it came ahead of its bytes: held until the end, because the member still writes to it.
+  KeptResponse* ahead = nullptr;
   /// Of a failure in the final response: when to try again.
   uint32_t retry_after_ms = 0;
 

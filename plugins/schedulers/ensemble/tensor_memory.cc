@@ -12,8 +12,8 @@ struct alignas(BlockPool::kAlignment) TensorMemory::Head {
   schedulers::StateBlock elsewhere = {};  ///< none: the bytes follow
 };
 
-Status TensorMemory::allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind kind,
-                              int64_t device_id) noexcept {
+Status TensorMemory::allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind kind, int64_t device_id,
+                              bool ahead) noexcept {
   const uint64_t used = used_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
   if (limit_bytes_ != 0 && (used > limit_bytes_ || size_bytes > limit_bytes_ - used)) {
     used_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
@@ -21,7 +21,8 @@ Status TensorMemory::allocate(OutputTensor& output, uint64_t size_bytes, MemoryK
                        " bytes, the tensors between the steps of the ensemble take ", used,
                        " bytes, and the limit of both is ", limit_bytes_, " bytes (option 'tensor_memory')");
   }
-  if (kind != MemoryKind::kCpu && allocate_elsewhere(output, size_bytes, kind, device_id).ok()) return {};
+  if (kind != MemoryKind::kCpu && allocate_elsewhere(output, size_bytes, kind, device_id, ahead).ok())
+    return {};
   void* block = size_bytes < UINT64_MAX - sizeof(Head) ? pool_.take(sizeof(Head) + size_bytes) : nullptr;
   if (block == nullptr) {
     used_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
@@ -37,12 +38,13 @@ Status TensorMemory::allocate(OutputTensor& output, uint64_t size_bytes, MemoryK
 }
 
 Status TensorMemory::allocate_elsewhere(OutputTensor& output, uint64_t size_bytes, MemoryKind kind,
-                                        int64_t device_id) noexcept {
+                                        int64_t device_id, bool ahead) noexcept {
   Result<schedulers::StateBlock> block = others_.allocate(size_bytes, kind, device_id);
   if (!block.ok()) return std::move(block).status();
   auto* head = new Head{size_bytes, std::move(block).value()};
   output.buffer = head->elsewhere.buffer();
   output.buffer.size_bytes = size_bytes;
+  if (ahead && output.buffer.kind == MemoryKind::kGpu) output.buffer.ready_after = head->elsewhere.event();
   output.sink_data = reinterpret_cast<uint64_t>(head);
   return {};
 }

@@ -22,8 +22,10 @@ class TensorMemory {
   TensorMemory& operator=(const TensorMemory&) = delete;
 
   /// Sets the output's buffer, and what free() needs to know in its sink_data: a number that is even.
+  /// \param ahead  the buffer may be given on ahead of its bytes: it gets an event, where there are any
   /// Errors: RESOURCE_EXHAUSTED the limit is reached, or the system has none.
-  Status allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;
+  Status allocate(OutputTensor& output, uint64_t size_bytes, MemoryKind kind, int64_t device_id,
+                  bool ahead = false) noexcept;
   /// \returns the bytes that count no longer
   uint64_t free(OutputTensor& output) noexcept;
 
@@ -32,8 +34,8 @@ class TensorMemory {
 
  private:
   struct Head;
-  Status allocate_elsewhere(OutputTensor& output, uint64_t size_bytes, MemoryKind kind,
-                            int64_t device_id) noexcept;
+  Status allocate_elsewhere(OutputTensor& output, uint64_t size_bytes, MemoryKind kind, int64_t device_id,
+                            bool ahead) noexcept;
 
   BlockPool& pool_;
   schedulers::StateMemory& others_;

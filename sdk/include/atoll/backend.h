@@ -137,6 +137,9 @@ struct BackendTraits {
   /// configuration means GPUs for it where there are any, and the CPU for every other backend.
   std::vector<PreferredGroup> preferred_groups;
   bool parallel_instances = false;  ///< instances of one model may be created at the same time
+  /// Instances on GPUs wait for no input in memory of a GPU whose event has a native handle: they put its use behind
+  /// the event, and release the request when the use is over.
+  bool device_ordered = false;
 };
 
 /// One model version on its way from a configuration that is not complete to a BackendModel, for a backend that has

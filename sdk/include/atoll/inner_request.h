@@ -94,10 +94,10 @@ class InnerRequest : public ResponseSink {
       return;
     }
     final_seen_ = (flags & kFinal) != 0;
-    // Nobody waits for the answers of a shadow.
-    if (response != nullptr && target_ != nullptr && !std::exchange(responded_, true) &&
-        (request.call_flags & kShadow) == 0)
-      target_->report_first_response(request);
+    if (response != nullptr && target_ != nullptr && !std::exchange(responded_, true)) {
+      reports_at_end_ = (flags & kAhead) != 0;  // its bytes have not come
+      if (!reports_at_end_) report_first_response();
+    }
     kept_ = false;
     on_response(response, flags);
     if (response != nullptr && !kept_) discard(response);
@@ -165,7 +165,7 @@ class InnerRequest : public ResponseSink {
 
   void begin(uint32_t parts) noexcept {
     request.sink = this;
-    final_seen_ = responded_ = false;
+    final_seen_ = responded_ = reports_at_end_ = false;
     if (parent_ != nullptr) {
       link_.child = &request.cancellation;
       cancelled_with_->link(link_);
@@ -186,12 +186,18 @@ class InnerRequest : public ResponseSink {
   /// \returns whether these parts were the last ones: then everything is as new
   bool ends_with(uint32_t parts) noexcept {
     if (!parts_.done(parts)) return false;
+    if (reports_at_end_) report_first_response();
     if (std::exchange(parent_, nullptr) != nullptr) cancelled_with_->unlink(link_);
     if (request.trace != nullptr) request.trace->release();
     request.reset();
     target_ = nullptr;
     model_.reset();
     return true;
+  }
+
+  void report_first_response() noexcept {
+    // Nobody waits for the answers of a shadow.
+    if ((request.call_flags & kShadow) == 0) target_->report_first_response(request);
   }
 
   Status give_memory(OutputTensor& output, uint64_t size_bytes) noexcept {
@@ -225,8 +231,9 @@ class InnerRequest : public ResponseSink {
   ModelRef model_;                          ///< if the target is not held otherwise
   OpenParts parts_;
   bool final_seen_ = false;
-  bool responded_ = false;  ///< a first response has come
-  bool kept_ = false;       ///< the one that on_response() gets
+  bool responded_ = false;       ///< a first response has come
+  bool reports_at_end_ = false;  ///< that it has
+  bool kept_ = false;            ///< the one that on_response() gets
   std::atomic<bool> first_in_use_{false};
   Response first_;  ///< most requests have one response
 };

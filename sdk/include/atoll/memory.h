@@ -58,6 +58,7 @@ class Memory {
   static constexpr uint32_t kDevicesMinor = 1;
   static constexpr uint32_t kGrowableMinor = 2;
   static constexpr uint32_t kUsageMinor = 3;
+  static constexpr uint32_t kEventsMinor = 4;
 
   /// The kind this provider serves.
   virtual MemoryKind kind() const noexcept = 0;
@@ -127,6 +128,17 @@ class Memory {
   virtual Result<DeviceMemoryUsage> device_usage(int64_t /*device_id*/) noexcept {
     return make_status(Code::kUnimplemented, "the use of this kind of memory is not known");
   }
+
+  // --- since minor 4 ---
+
+  /// An event for what a device will write to a buffer of its memory: reached, until its native handle is recorded
+  /// in a stream of the device. For who gives such buffers to others (ResponseSink::allocate), and may live as long as
+  /// one. Errors: UNIMPLEMENTED memory of this kind needs none; as allocate().
+  virtual Result<DeviceEvent*> make_event(int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind has no events");
+  }
+  /// Gives back what make_event() gave, when it is reached and nobody uses it any more.
+  virtual void free_event(DeviceEvent* /*event*/) noexcept {}
 
  protected:
   ~Memory() = default;

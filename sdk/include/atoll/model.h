@@ -27,6 +27,7 @@ struct ModelInfo {
   std::string platform;      ///< of the configuration, else its backend
   uint32_t max_batch_size = 0;
   bool decoupled = false;
+  bool device_ordered = false;  ///< BackendTraits::device_ordered, and all instances are on GPUs
   bool response_cache = false;  ///< the configuration asks for one, see atoll/response_cache.h
   /// Names of request parameters that change what is answered: parameter "response_cache_parameters" of the
   /// configuration, a list with commas. "*" alone: all of them do.

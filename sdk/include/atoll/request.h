@@ -30,8 +30,14 @@ class Request;
 class Response;
 struct ExecutionTimes;
 
-/// Of a response that is sent: kFinal, it is the last one of its request.
-enum ResponseFlags : uint32_t { kFinal = 1 };
+/// Of a response that is sent.
+enum ResponseFlags : uint32_t {
+  kFinal = 1,  ///< it is the last one of its request
+  /// With kFinal: it comes ahead of its bytes. All outputs with bytes are in memory whose events the sink gave
+  /// (ResponseSink::allocate) and the sender has recorded; the request is released when they are reached, and not
+  /// before. It may come from inside of execute(), where its receiver is not to begin other executions.
+  kAhead = 2
+};
 /// What happens to a request that its holder is done with: it goes back to its maker, or to its scheduler.
 enum ReleaseFlags : uint32_t { kReleaseAll = 1, kReleaseReschedule = 2 };
 /// The request is the first, the last or, with both, the only one of its sequence.
@@ -94,6 +100,8 @@ class ResponseSink {
   virtual Response* new_response() noexcept = 0;
   /// Gives output.buffer at least size_bytes, of the preferred kind if it can, else of another: the backend
   /// copes. Where they are depends on the output's name alone. Called once an output. size 0 is allowed.
+  /// Memory of a device may have an event in ready_after, which is reached: who puts the output's making into a
+  /// stream may record it there, behind that, and then send ahead (kAhead). Others leave it alone.
   /// Errors: RESOURCE_EXHAUSTED; INVALID_ARGUMENT the client's own buffer is too small.
   virtual Status allocate(Response& response, OutputTensor& output, uint64_t size_bytes,
                           MemoryKind preferred_kind, int64_t preferred_device_id) noexcept = 0;

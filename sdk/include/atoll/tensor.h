@@ -79,10 +79,10 @@ class DeviceEvent {
  public:
   /// Whether it has been reached.
   virtual bool is_reached() noexcept = 0;
-  /// Blocks until it has. Errors: INTERNAL the device failed; the bytes are lost.
+  /// Blocks until it has. Errors: the bytes are lost: INTERNAL the device failed, UNAVAILABLE it is lost.
   virtual Status wait() noexcept = 0;
-  /// The device library's own event (a CUevent), for work on the same device that is to run after it without
-  /// the host having to wait; null: there is none.
+  /// An event of the buffer's device (a CUevent), for work that is to run after it without the host having to wait;
+  /// null: there is none. After work of the same device that was put behind it succeeded, wait() does not fail.
   virtual void* native_handle() noexcept = 0;
 
  protected:

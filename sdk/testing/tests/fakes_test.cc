@@ -99,7 +99,9 @@ TEST(ThreadExecutors, RunsInOrderAndOnTime) {
   for (int i = 0; i < 5; ++i) executor->post(make_task([&, i] { record(executor->is_current() ? i : -1); }));
   std::unique_lock lock(mutex);
   done.wait(lock, [&] { return order.size() == 6; });
-  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 100}));
+  // A slow machine may reach the deadline before the posts.
+  EXPECT_EQ(std::erase(order, 100), 1u);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_FALSE(executor->is_current());
 }
 

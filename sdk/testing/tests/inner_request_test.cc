@@ -105,6 +105,22 @@ TEST_F(InnerRequestTest, EndsWhenAnsweredAndReleasedInEitherOrder) {
   EXPECT_EQ(model_.first_responses(), 1u);
 }
 
+TEST_F(InnerRequestTest, AnAnswerAheadIsTheFirstResponseWhenItsBytesHaveCome) {
+  for (uint32_t use = 1; use <= 2; ++use) {
+    infer();
+    answer(*held_, kFinal | kAhead);
+    EXPECT_EQ(model_.first_responses(), use - 1);
+    EXPECT_TRUE(held_->release().ok());
+    EXPECT_EQ(model_.first_responses(), use);
+  }
+  infer();
+  answer(*held_, 0);
+  EXPECT_EQ(model_.first_responses(), 3u);
+  answer(*held_, kFinal);
+  EXPECT_TRUE(held_->release().ok());
+  EXPECT_EQ(model_.first_responses(), 3u);
+}
+
 TEST_F(InnerRequestTest, IsNotOverBeforeTheModelsCallReturns) {
   int ends_inside = -1;
   model_.respond = [&](Request& request) {

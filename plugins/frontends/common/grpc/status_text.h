@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/clock.h"
 #include "atoll/status.h"
 
 namespace atl::frontends {
@@ -25,5 +26,9 @@ std::string as_utf8(std::string_view text);
 /// Trailing metadata that tells the client when to try again: `retry-after` in seconds, as over HTTP, and
 /// `grpc-retry-pushback-ms`, which the retry policy of gRPC clients obeys. \param retry_after_ms  not 0
 std::array<std::pair<std::string_view, std::string>, 2> retry_metadata(uint32_t retry_after_ms);
+
+/// What a client is told of a request's end. Whoever notices that the deadline has passed ends the request as
+/// cancelled, which is not what its client asked for. \param deadline_ns  0: none
+Status told_to_client(const Status& status, int64_t deadline_ns, const Clock& clock);
 
 }  // namespace atl::frontends

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/testing/fake_clock.h"
 #include "frontends/common/wire_format.h"
 
 namespace atl::frontends {
@@ -52,6 +53,17 @@ TEST(ErrorText, WhenToTryAgainIsRoundedUpToSeconds) {
   EXPECT_EQ(fields[0].second, "2");
   EXPECT_EQ(fields[1].first, "grpc-retry-pushback-ms");
   EXPECT_EQ(fields[1].second, "1001");
+}
+
+TEST(ErrorText, ACancelledRequestWhoseDeadlineHasPassedExceededIt) {
+  test::FakeClock clock;
+  clock.advance(100);
+  const Status cancelled(Code::kCancelled, {});
+  EXPECT_EQ(told_to_client(cancelled, clock.now_ns(), clock).code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(told_to_client(cancelled, clock.now_ns(), clock).message(), "Deadline Exceeded");
+  EXPECT_EQ(told_to_client(cancelled, clock.now_ns() + 1, clock).code(), Code::kCancelled);
+  EXPECT_EQ(told_to_client(cancelled, 0, clock).code(), Code::kCancelled);
+  EXPECT_EQ(told_to_client(Status(Code::kInternal, "x"), 1, clock).message(), "x");
 }
 
 }  // namespace

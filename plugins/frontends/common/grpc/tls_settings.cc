@@ -17,8 +17,7 @@ Status unreadable(std::string_view option, const std::string& path, std::string_
   return invalid_argument("option '", option, "' names '", path, "', expected a readable PEM file: ", why);
 }
 
-}  // namespace
-
+/// \param block  what the file must hold: "CERTIFICATE" or "PRIVATE KEY"
 Status read_pem(std::string_view option, const std::string& path, std::string_view block,
                 std::string* content) {
   struct stat info {};
@@ -37,6 +36,25 @@ Status read_pem(std::string_view option, const std::string& path, std::string_vi
     return unreadable(option, path, cat("it has no ", block));
   }
   return {};
+}
+
+}  // namespace
+
+Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept {
+  TlsFiles files;
+  ATOLL_RETURN_IF_ERROR(read_pem("server_cert", settings.server_cert, "CERTIFICATE", &files.server_cert));
+  ATOLL_RETURN_IF_ERROR(read_pem("server_key", settings.server_key, "PRIVATE KEY", &files.server_key));
+  if (!settings.root_cert.empty()) {
+    ATOLL_RETURN_IF_ERROR(read_pem("root_cert", settings.root_cert, "CERTIFICATE", &files.root_cert));
+  }
+  return files;
+}
+
+Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why) {
+  return invalid_argument("gRPC can not listen on '", address.text(address.port), "' with server_cert '",
+                          settings.server_cert, "', server_key '", settings.server_key, "', root_cert '",
+                          settings.root_cert, "', expected a key and certificates that belong together",
+                          why.empty() ? "" : ": ", why);
 }
 
 Result<TlsSettings> TlsSettings::read(const Options& options) noexcept {

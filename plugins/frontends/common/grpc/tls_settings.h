@@ -6,6 +6,7 @@
 
 #include "atoll/options.h"
 #include "atoll/status.h"
+#include "frontends/common/listen_address.h"
 
 namespace atl::frontends {
 
@@ -21,10 +22,18 @@ struct TlsSettings {
   static Result<TlsSettings> read(const Options& options) noexcept;
 };
 
-/// The content of a PEM file. \param option  that names it \param block  what the file must hold: "CERTIFICATE" or
-/// "PRIVATE KEY". Errors: INVALID_ARGUMENT it can not be read, is too large, or holds no such block; the text
-/// names the option and the file, never what is in it.
-Status read_pem(std::string_view option, const std::string& path, std::string_view block,
-                std::string* content);
+/// What is in the files.
+struct TlsFiles {
+  std::string server_cert;
+  std::string server_key;
+  std::string root_cert;  ///< empty: none is named
+};
+
+/// Reads the files that are named. Errors: INVALID_ARGUMENT one can not be read, is too large, or holds no
+/// certificate or key; the text names the option and the file, never what is in it.
+Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept;
+
+/// What to say of files that were read but do not serve. \param why  in addition; empty: not known
+Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why);
 
 }  // namespace atl::frontends

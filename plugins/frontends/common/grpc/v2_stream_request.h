@@ -291,7 +291,8 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
     }
   }
   /// The model or its scheduler failed.
-  void answer_failure(const Status& status, bool last) noexcept {
+  void answer_failure(const Status& failure, bool last) noexcept {
+    const Status status = told_to_client(failure, stream_->deadline_ns(), frontend_.host.clock());
     if (stream_->ends_on_failure()) {
       stream_->shut_down(status.code(), std::string(status.message()));
       return;

@@ -30,7 +30,7 @@ ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, 
 }  // namespace
 
 ClientConnection::ClientConnection(ClientContext& context, HostPort server)
-    : context_(context), server_(std::move(server)) {}
+    : context_(context), server_(std::move(server)), out_(context.frames) {}
 
 ClientConnection::~ClientConnection() {
   if (lost_.ok()) lost_ = unavailable("the connection to ", server_.text(), " was given up");

@@ -25,6 +25,7 @@ struct ClientContext {
   BufferPool& buffers;
   GrpcCallContext& frontend;
   ReceiveBuffer receive{};
+  BufferPool frames{};  ///< for what goes to sockets
 };
 
 /// What goes before the messages of a call.

@@ -137,6 +137,17 @@ void ClientStream::end(int code, std::string text) noexcept {
   end_.text = std::move(text);
 }
 
+void ClientStream::keep_trailers() noexcept {
+  for (auto& [name, value] : fields_) {
+    if (!is_of_service(name)) continue;
+    if (!name.ends_with("-bin")) {
+      end_.trailers.emplace_back(std::move(name), std::move(value));
+    } else if (auto bytes = decode_base64(value)) {
+      end_.trailers.emplace_back(std::move(name), std::move(*bytes));
+    }
+  }
+}
+
 void ClientStream::on_remote_end() noexcept {
   const std::shared_ptr<ClientStream> self = shared_from_this();
   std::string_view http, status, text;
@@ -149,9 +160,7 @@ void ClientStream::on_remote_end() noexcept {
   const auto [last, error] = std::from_chars(status.data(), status.data() + status.size(), code);
   if (error == std::errc() && last == status.data() + status.size()) {
     end(code, percent_decoded(text));
-    for (auto& field : fields_) {
-      if (is_of_service(field.first)) end_.trailers.push_back(std::move(field));
-    }
+    keep_trailers();
   } else {
     end(code, cat("the other server answered without a status of gRPC, with ",
                   http.empty() ? "none of HTTP" : http));

@@ -23,7 +23,8 @@ class ClientConnection;
 struct ClientEnd {
   int code = 0;  ///< of gRPC
   std::string text;
-  std::vector<std::pair<std::string, std::string>> trailers;  ///< of the service; values as they came
+  std::vector<std::pair<std::string, std::string>>
+      trailers;  ///< of the service, with their bytes as they are
 };
 
 /// Who makes a call. [loop]
@@ -69,6 +70,7 @@ class ClientStream final : public std::enable_shared_from_this<ClientStream> {
 
  private:
   void deliver() noexcept;
+  void keep_trailers() noexcept;
   void end(int code, std::string text) noexcept;
   void reset(uint32_t error_code) noexcept;
 

@@ -15,11 +15,6 @@ constexpr int kResourceExhausted = 8;
 constexpr int kUnimplemented = 12;
 constexpr int kInternal = 13;
 
-/// HTTP/2 counts so much for a field beside its name and value.
-constexpr size_t kFieldBytes = 32;
-/// A list that is so many times too long ends the connection.
-constexpr uint64_t kMuchTooLong = 4;
-
 nghttp2_nv field(std::string_view name, std::string_view value, uint8_t flags) noexcept {
   auto* name_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(name.data()));
   auto* value_bytes = reinterpret_cast<uint8_t*>(const_cast<char*>(value.data()));
@@ -82,10 +77,11 @@ void CallStream::start(Session& session, int32_t id) noexcept {
 
 bool CallStream::on_header(std::string_view name, std::string_view value) noexcept {
   const SessionSettings& settings = session_->context().settings;
-  list_bytes_ += name.size() + value.size() + kFieldBytes;
-  if (list_bytes_ > settings.max_metadata_bytes || ++list_count_ > settings.max_metadata_fields) {
+  const bool is_bearable = count_header(name, value);
+  if (list_bytes_ > settings.max_metadata_bytes || list_count_ > settings.max_metadata_fields) {
+    if (refusal_code_ == 0) session_->count(RefusedFor::kMetadata);
     refuse_header(kResourceExhausted, "received initial metadata size exceeds limit");
-    return list_bytes_ <= kMuchTooLong * settings.max_metadata_bytes;
+    return is_bearable;
   }
   if (name.starts_with(':')) {
     read_pseudo_header(name, value);
@@ -150,6 +146,9 @@ bool CallStream::is_refused() noexcept {
 
 void CallStream::on_headers() noexcept {
   began_ns_ = loop().now_ns();
+  if (const Status held = hold(kOwnBytes + list_bytes_); !held.ok()) {
+    refuse_header(kResourceExhausted, std::string(held.message()));
+  }
   if (is_refused()) return finish(refusal_code_, refusal_);
   if (timeout_ns_ > 0 && timeout_ns_ < std::numeric_limits<int64_t>::max() - began_ns_) {
     deadline_ns_ = began_ns_ + timeout_ns_;
@@ -166,10 +165,13 @@ void CallStream::begin_method(Message message) noexcept {
 }
 
 void CallStream::on_time() noexcept {
-  if (ended_) return;
+  if (!ended_) end_early(kDeadlineExceeded, "Deadline Exceeded");
+}
+
+void CallStream::end_early(int code, std::string_view text) noexcept {
   let_call_go();
   messages_.drop();
-  finish(kDeadlineExceeded, "Deadline Exceeded");
+  finish(code, text);
 }
 
 // --- messages in ---
@@ -177,6 +179,7 @@ void CallStream::on_time() noexcept {
 void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
   nghttp2_session* const raw = session_->raw();
   nghttp2_session_consume_connection(raw, bytes.size());
+  received_bytes_ += bytes.size();
   if (ended_ || method_ == nullptr || (begun_ && !method_->reads_several)) {
     nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
     return;
@@ -184,10 +187,23 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   if (method_->reads_several) return read_messages(bytes, chunk);
   nghttp2_session_consume_stream(raw, id_, bytes.size());
   Message message;
-  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets};
-  Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+  Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
   if (!whole.ok()) return fail(whole.status());
-  if (whole.value()) begin_method(std::move(message));
+  if (!whole.value()) {
+    if (const Status held = hold_partial_message(); !held.ok()) fail(held);
+    return;
+  }
+  on_whole_message();
+  begin_method(std::move(message));
+}
+
+MessageLimits CallStream::limits() const noexcept {
+  return {method_->max_message_bytes, has_encoding_, session_->context().budgets, method_->reads_several};
+}
+
+MessageRoom CallStream::message_room() noexcept {
+  if (ended_ || method_ == nullptr || unread_.size() != 0) return {};
+  return reader_.room(limits(), buffers());
 }
 
 void CallStream::on_remote_end() noexcept {
@@ -229,16 +245,22 @@ void CallStream::read_messages(std::span<const uint8_t> bytes, const ChunkRef& c
 std::span<const uint8_t> CallStream::take_messages(std::span<const uint8_t> bytes,
                                                    const ChunkRef& chunk) noexcept {
   const size_t before = bytes.size();
-  const MessageLimits limits{method_->max_message_bytes, has_encoding_, session_->context().budgets, true};
   while (wants_next_ && !ended_ && call_ != nullptr && !bytes.empty()) {
     Message message;
-    Result<bool> whole = reader_.read(&bytes, chunk, limits, buffers(), &message);
+    Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
     if (!whole.ok()) {
       let_call_go();
       fail(whole.status());
       break;
     }
-    if (!whole.value()) break;
+    if (!whole.value()) {
+      if (const Status held = hold_partial_message(); !held.ok()) {
+        let_call_go();
+        fail(held);
+      }
+      break;
+    }
+    on_whole_message();
     wants_next_ = false;
     call_->on_message(std::move(message));
   }
@@ -278,7 +300,7 @@ void CallStream::send(OutgoingMessage& message) noexcept {
 }
 
 void CallStream::add_trailer(std::string_view name, std::string_view value) {
-  trailers_.emplace_back(name, value);
+  trailers_.emplace_back(name, name.ends_with("-bin") ? encode_base64(value) : std::string(value));
 }
 
 void CallStream::finish(int code, std::string_view text) noexcept {
@@ -380,6 +402,10 @@ void CallStream::on_closed() noexcept {
   unread_at_ = 0;
   unread_charge_.release();
   ticket_.release();
+  if (held_bytes_ != 0) (void)hold(0);
+  received_bytes_ = 0;
+  receiving_.reset();
+  sending_.reset();
   metadata_.clear();
   list_bytes_ = 0;
   list_count_ = 0;

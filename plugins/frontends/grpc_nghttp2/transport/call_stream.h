@@ -17,6 +17,7 @@
 #include "frontends/grpc_nghttp2/transport/header_list.h"
 #include "frontends/grpc_nghttp2/transport/message_queue.h"
 #include "frontends/grpc_nghttp2/transport/message_reader.h"
+#include "frontends/grpc_nghttp2/transport/stall_watch.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -60,6 +61,11 @@ class CallStream final
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
       private Timer {
  public:
+  /// A list of headers that is so many times longer than allowed ends the connection.
+  static constexpr uint64_t kMuchTooLong = 4;
+  /// What a call takes beside its headers and messages: this, nghttp2's part and the places of its headers, about.
+  static constexpr uint64_t kOwnBytes = uint64_t{2} << 10;
+
   CallStream() noexcept = default;
   CallStream(const CallStream&) = delete;
   CallStream& operator=(const CallStream&) = delete;
@@ -97,7 +103,7 @@ class CallStream final
   void answer(OutgoingMessage& message) noexcept;
   /// One message of several.
   void send(OutgoingMessage& message) noexcept;
-  /// Before finish(). \param name  in lower case
+  /// Before finish(). \param name  in lower case \param value  any bytes, if the name ends with "-bin"
   void add_trailer(std::string_view name, std::string_view value);
   /// What was sent goes first. \param code  of gRPC \param text  as it is; it becomes percent codes here
   void finish(int code, std::string_view text) noexcept;
@@ -110,12 +116,20 @@ class CallStream final
   int32_t id() const noexcept { return id_; }
   /// False: the list is so much too long that the connection is to end.
   bool on_header(std::string_view name, std::string_view value) noexcept;
+  /// The same for one that is not used.
+  bool count_header(std::string_view name, std::string_view value) noexcept;
   /// The headers are complete.
   void on_headers() noexcept;
   void on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// Where the next data of a large message go.
+  MessageRoom message_room() noexcept;
   void on_remote_end() noexcept;
   bool remote_ended() const noexcept { return remote_ended_; }
   bool is_answered() const noexcept { return ended_; }
+  /// Part of a message waits to be sent.
+  bool has_unsent() const noexcept { return !messages_.empty(); }
+  /// \param most  calls of this without progress that a transfer survives
+  void end_if_stalled(uint32_t most) noexcept;
   /// A frame's data. \returns as nghttp2's callback
   ssize_t read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept;
   /// The data of a frame that was not copied: takes it from the message.
@@ -136,6 +150,12 @@ class CallStream final
   /// Why the headers alone end the call.
   bool is_refused() noexcept;
   void begin_method(Message message) noexcept;
+  MessageLimits limits() const noexcept;
+  void on_whole_message() noexcept;
+  /// Errors: RESOURCE_EXHAUSTED what this holds is too much for all requests together.
+  Status hold(uint64_t bytes) noexcept;
+  Status hold_partial_message() noexcept { return hold(kOwnBytes + list_bytes_ + reader_.uncounted_bytes()); }
+  void end_early(int code, std::string_view text) noexcept;
   void read_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   /// \returns what is left because no message is wanted now
   std::span<const uint8_t> take_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
@@ -169,6 +189,9 @@ class CallStream final
   int refusal_code_ = 0;  ///< of the headers; 0: none
   std::string refusal_;
   MessageReader reader_;
+  uint64_t held_bytes_ = 0;      ///< of the connection's HeldBytes
+  uint64_t received_bytes_ = 0;  ///< of data, about
+  StallWatch receiving_;
 
   // Of methods with several messages.
   bool wants_next_ = false;
@@ -180,6 +203,7 @@ class CallStream final
   // The answer.
   MessageQueue messages_;
   MessageEncoding answer_encoding_ = MessageEncoding::kIdentity;
+  StallWatch sending_;
   bool submitted_ = false;
   bool deferred_ = false;
   bool ended_ = false;  ///< by the call or for it: nothing is added any more

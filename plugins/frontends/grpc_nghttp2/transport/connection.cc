@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,8 +17,12 @@ namespace {
 
 /// Pieces that one call of the system writes.
 constexpr size_t kMostPieces = 64;
+/// Times within call_stall_timeout that calls are looked at.
+constexpr uint32_t kLooksAtCalls = 4;
 /// Reads of one connection before others have their turn.
 constexpr int kReadsATurn = 4;
+/// A read of so many bytes may be part of a large message.
+constexpr size_t kMuch = size_t{16} << 10;
 
 std::string address_text(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = {};
@@ -37,16 +42,21 @@ std::string address_text(const sockaddr_storage& address) {
 }  // namespace
 
 Connection::Connection(int fd, SessionContext& context, ReceiveBuffer& receive,
-                       const ConnectionSettings& settings, ConnectionHome& home) noexcept
+                       const ConnectionSettings& settings, ConnectionHome& home,
+                       std::unique_ptr<TlsChannel> tls) noexcept
     : loop_(context.loop),
       receive_(receive),
       settings_(settings),
+      counters_(context.counters),
       home_(home),
       fd_(fd),
-      session_(context, *this) {}
+      tls_(std::move(tls)),
+      session_(context, *this),
+      out_(context.frames) {}
 
 Connection::~Connection() {
   loop_.forget(fd_, *this);
+  tls_.reset();  // it has its last word
   ::close(fd_);
 }
 
@@ -72,6 +82,11 @@ void Connection::start() noexcept {
 
 void Connection::close() noexcept { home_.on_closed(*this); }
 
+void Connection::close_for(ClosedFor reason) noexcept {
+  counters_.count(reason);
+  close();
+}
+
 void Connection::shut_down() noexcept {
   session_.finish_going();
   (void)write();
@@ -87,7 +102,11 @@ void Connection::on_limit(const Limit& limit) noexcept {
   if (&limit == &going_) return session_.finish_going();
   if (&limit == &quiet_) return on_quiet();
   if (&limit == &age_) return on_age();
-  close();
+  if (&limit == &calls_) {
+    session_.end_stalled_calls(kLooksAtCalls);
+    return watch_calls();
+  }
+  close_for(&limit == &headers_ ? ClosedFor::kHeaderTimeout : ClosedFor::kWriteStall);
 }
 
 void Connection::on_quiet() noexcept {
@@ -97,7 +116,7 @@ void Connection::on_quiet() noexcept {
     pinged_ = false;
     return loop_.set(quiet_, due);
   }
-  if (pinged_) return close();
+  if (pinged_) return close_for(ClosedFor::kKeepalive);
   if (session_.open_streams() == 0 && !settings_.keepalive_without_calls) {
     return loop_.set(quiet_, now + settings_.keepalive_time_ns);
   }
@@ -118,18 +137,41 @@ void Connection::on_ready(uint32_t events) noexcept {
 }
 
 bool Connection::read() noexcept {
+  if (tls_ != nullptr) return read_tls();
   for (int i = 0; i < kReadsATurn; ++i) {
     const std::span<uint8_t> room = receive_.room();
-    const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
+    // Where little comes there is nothing to foretell.
+    is_planned_ = reads_much_ && receive_.plan().make(tracker_, [this](int32_t stream) {
+      return session_.message_room(stream);
+    });
+    const ssize_t got = read_some(room);
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (got == 0) return false;
     const auto bytes = static_cast<size_t>(got);
+    const size_t most = is_planned_ ? receive_.plan().bytes() : room.size();
     last_read_ns_ = loop_.now_ns();
-    if (!take(room.first(bytes), receive_.filled(bytes))) return false;
+    reads_much_ = bytes >= kMuch;
+    if (!take_some(bytes, room)) return false;
     // A short read was all there is.
-    if (bytes < room.size()) break;
+    if (bytes < most) break;
   }
   return true;
+}
+
+ssize_t Connection::read_some(std::span<uint8_t> room) noexcept {
+  if (!is_planned_) return ::recv(fd_, room.data(), room.size(), 0);
+  receive_.plan().add_rest(room);
+  const std::span<const iovec> pieces = receive_.plan().pieces();
+  return ::readv(fd_, pieces.data(), static_cast<int>(pieces.size()));
+}
+
+bool Connection::take_some(size_t bytes, std::span<const uint8_t> room) noexcept {
+  if (!is_planned_) return take(room.first(bytes), receive_.filled(bytes));
+  // The places that bytes were read to are to hold still until they are taken.
+  BufferPool::Hold hold(session_.context().buffers);
+  return receive_.plan().take(bytes, [this](std::span<const uint8_t> part, bool is_rest) {
+    return take(part, is_rest ? receive_.filled(part.size()) : ChunkRef());
+  });
 }
 
 bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noexcept {
@@ -141,6 +183,7 @@ bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noex
       (void)write();
       return false;
     }
+    tracker_.pass(bytes.first(static_cast<size_t>(taken)));
     bytes = bytes.subspan(static_cast<size_t>(taken));
     if (session_.is_paused() && !write()) return false;
   } while (!bytes.empty() || session_.is_paused());
@@ -149,22 +192,31 @@ bool Connection::take(std::span<const uint8_t> bytes, const ChunkRef& held) noex
     session_.finish_going();
   }
   watch_headers();
+  if (!calls_.is_set()) watch_calls();
   return true;
 }
 
 void Connection::watch_headers() noexcept {
   if (!session_.awaits_headers()) {
     headers_.unset();
-  } else if (!headers_.is_set()) {
+  } else if (!headers_.is_set() || awaited_frame_ != session_.awaited_frame()) {
+    awaited_frame_ = session_.awaited_frame();
     loop_.set(headers_, loop_.now_ns() + settings_.header_timeout_ns);
   }
 }
 
+void Connection::watch_calls() noexcept {
+  if (session_.open_streams() == 0) return;
+  loop_.set(calls_, loop_.now_ns() + settings_.call_stall_timeout_ns / kLooksAtCalls);
+}
+
 void Connection::on_turn_end() noexcept {
-  if (!write() || session_.is_over()) close();
+  // What is over for the session may still wait for the socket.
+  if (!write() || (session_.is_over() && !waits_for_room_)) close();
 }
 
 bool Connection::write() noexcept {
+  if (tls_ != nullptr) return write_tls();
   for (bool more = true; more || !out_.empty();) {
     more = session_.write(&out_);
     if (out_.empty()) break;
@@ -179,15 +231,23 @@ bool Connection::write() noexcept {
       wait_for_room(true);
       return true;
     }
-    stall_.unset();
+    note_taken(static_cast<uint64_t>(sent));
     out_.written(static_cast<uint64_t>(sent));
   }
   wait_for_room(false);
   return true;
 }
 
+void Connection::note_taken(uint64_t bytes) noexcept {
+  taken_bytes_ += bytes;
+  if (taken_bytes_ >= StallWatch::kProgressBytes) stall_.unset();
+}
+
 void Connection::wait_for_room(bool waits) noexcept {
-  if (waits && !stall_.is_set()) loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  if (waits && !stall_.is_set()) {
+    taken_bytes_ = 0;
+    loop_.set(stall_, loop_.now_ns() + settings_.write_stall_timeout_ns);
+  }
   if (!waits) stall_.unset();
   if (std::exchange(waits_for_room_, waits) == waits) return;
   loop_.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);

@@ -3,12 +3,15 @@
 
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/frame_tracker.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
+#include "frontends/grpc_nghttp2/transport/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -16,10 +19,12 @@ class Connection;
 
 struct ConnectionSettings {
   int64_t header_timeout_ns = 10 * kNsPerSecond;       ///< for the preface, and for each list of headers
-  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< without a byte that the socket takes
-  int64_t go_away_timeout_ns = 20 * kNsPerSecond;      ///< for the client to show that it was told
-  int64_t keepalive_time_ns = 7200 * kNsPerSecond;     ///< without a byte from the client, then it is pinged
-  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;    ///< for a byte from it then
+  int64_t write_stall_timeout_ns = 30 * kNsPerSecond;  ///< for the socket to take 16 KiB, or all that waits
+  int64_t call_stall_timeout_ns =
+      300 * kNsPerSecond;                          ///< for 16 KiB of a message, either way, or the rest of it
+  int64_t go_away_timeout_ns = 20 * kNsPerSecond;  ///< for the client to show that it was told
+  int64_t keepalive_time_ns = 7200 * kNsPerSecond;   ///< without a byte from the client, then it is pinged
+  int64_t keepalive_timeout_ns = 20 * kNsPerSecond;  ///< for a byte from it then
   bool keepalive_without_calls = false;
   int64_t max_age_ns = 0;        ///< about; then the client is sent away. 0: never
   int64_t max_age_grace_ns = 0;  ///< for its calls then. 0: as long as they take
@@ -30,6 +35,8 @@ class ConnectionHome {
  public:
   /// The connection is at its end: to be removed and freed.
   virtual void on_closed(Connection& connection) noexcept = 0;
+  /// TLS has failed, in the handshake or later; on_closed() follows.
+  virtual void on_tls_failure(const Connection& connection, std::string_view why) noexcept = 0;
 
  protected:
   ~ConnectionHome() = default;
@@ -41,11 +48,13 @@ class Connection final
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
       private Watcher,
       private TurnEnd,
+      private HandshakeTurns::Waiter,
       private SessionOwner {
  public:
-  /// \param fd  becomes the connection's; does not block
+  /// \param fd   becomes the connection's; does not block
+  /// \param tls  of the same descriptor; null: none
   Connection(int fd, SessionContext& context, ReceiveBuffer& receive, const ConnectionSettings& settings,
-             ConnectionHome& home) noexcept;
+             ConnectionHome& home, std::unique_ptr<TlsChannel> tls = nullptr) noexcept;
   virtual ~Connection();
 
   /// Once. The connection may be closed, and freed, before this returns.
@@ -56,6 +65,9 @@ class Connection final
   void close() noexcept;
   /// The same, after what is answered already was written as far as the socket takes it.
   void shut_down() noexcept;
+
+  /// The client's address, as access checks get it.
+  std::string peer() const override;
 
  private:
   /// Tells of one of the times that a connection waits for.
@@ -71,32 +83,50 @@ class Connection final
 
   void on_ready(uint32_t events) noexcept override;
   void on_turn_end() noexcept override;
+  void on_handshake_turn() noexcept override;
   void on_output() noexcept override { loop_.at_turn_end(*this); }
-  std::string peer() const override;
   void on_limit(const Limit& limit) noexcept;
   void on_quiet() noexcept;
   void on_age() noexcept;
 
   /// False: the connection is to be closed.
   bool read() noexcept;
+  /// \returns bytes read into the room, or as recv()
+  ssize_t read_some(std::span<uint8_t> room) noexcept;
+  bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
+  // The same with TLS, in connection_tls.cc.
+  bool read_tls() noexcept;
+  bool decrypt() noexcept;
+  bool write_tls() noexcept;
+  void note_taken(uint64_t bytes) noexcept;
   void wait_for_room(bool waits) noexcept;
   void watch_headers() noexcept;
+  void watch_calls() noexcept;
+  void close_for(ClosedFor reason) noexcept;
 
   EventLoop& loop_;
   ReceiveBuffer& receive_;
   const ConnectionSettings& settings_;
+  TransportCounters& counters_;
   ConnectionHome& home_;
   int fd_;
+  std::unique_ptr<TlsChannel> tls_;
   Session session_;
+  FrameTracker tracker_;
+  bool is_planned_ = false;  ///< the present read
+  bool reads_much_ = false;  ///< the last read brought much
   OutQueue out_;
   bool waits_for_room_ = false;  ///< in the socket
+  uint64_t taken_bytes_ = 0;     ///< by the socket, since stall_ was set
+  uint32_t awaited_frame_ = 0;   ///< what headers_ is set for
   Limit headers_{*this};
   Limit stall_{*this};
   Limit going_{*this};
   Limit quiet_{*this};
   Limit age_{*this};
+  Limit calls_{*this};
   int64_t last_read_ns_ = 0;
   bool pinged_ = false;  ///< since the client was heard last
   bool is_old_ = false;

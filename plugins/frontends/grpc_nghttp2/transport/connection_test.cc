@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "frontends/grpc_nghttp2/transport/testing/transport_fixture.h"
+#include "frontends/grpc_nghttp2/transport/testing/echo_application.h"
 #include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -108,6 +108,25 @@ TEST_F(ConnectionTest, GoingAwayWaitsOnlySoLongForTheClient) {
   EXPECT_EQ(connection_, nullptr);
 }
 
+TEST_F(ConnectionTest, TheLastAnswerIsWrittenBeforeTheEnd) {
+  connect(4 * 1024);
+  client_->preface(std::string("\x00\x04", 2) + RawClient::number(1 << 30));
+  client_->window(0, 1 << 30);
+  turn();
+  const std::string text(500'000, 'L');
+  call(1, "/s/held", "x");
+  connection_->go_away();
+  turn();
+  clock_.advance(connection_settings_.go_away_timeout_ns);
+  stream_->answer(*TextMessage::make(text, &sent_));
+  for (int i = 0; i < 5; ++i) loop_.turn(0);
+  ASSERT_NE(connection_, nullptr);
+  for (int i = 0; i < 1000 && connection_ != nullptr; ++i) turn();
+  EXPECT_TRUE(answer(1).data == prefixed(text));
+  EXPECT_TRUE(answer(1).ended);
+  EXPECT_EQ(connection_, nullptr);
+}
+
 TEST_F(ConnectionTest, PingsAreAnswered) {
   open();
   client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "12345678"));
@@ -206,22 +225,6 @@ TEST_F(ConnectionTest, AnOldConnectionSendsItsClientAway) {
   EXPECT_TRUE(call_.gone);
   EXPECT_EQ(connection_, nullptr);
 }
-
-/// Echoes on the connection's thread.
-class EchoFinder final : public MethodFinder, public Method {
- public:
-  EchoFinder() { max_message_bytes = 1 << 20; }
-  virtual ~EchoFinder() = default;
-  Method* find(std::string_view) noexcept override { return this; }
-  void begin(CallStream& stream, Message message) noexcept override {
-    stream.answer(*TextMessage::make(text_of(message), &sent));
-  }
-  int sent = 0;
-};
-
-struct EchoApplication final : Application {
-  std::unique_ptr<MethodFinder> make_methods(Worker&) override { return std::make_unique<EchoFinder>(); }
-};
 
 TEST(WorkerTest, ServesConnectionsOnItsThread) {
   const test::RealClock clock;

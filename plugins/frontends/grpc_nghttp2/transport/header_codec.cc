@@ -101,22 +101,6 @@ std::string percent_decoded(std::string_view text) {
   return decoded;
 }
 
-std::string encode_base64(std::string_view bytes) {
-  std::string text;
-  text.reserve((bytes.size() * 4 + 2) / 3);
-  uint32_t bits = 0;
-  int held = 0;
-  for (char byte : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-    for (held += 8; held >= 6;) {
-      held -= 6;
-      text.push_back(kAlphabet[bits >> held & 63]);
-    }
-  }
-  if (held != 0) text.push_back(kAlphabet[bits << (6 - held) & 63]);
-  return text;
-}
-
 std::optional<std::string> decode_base64(std::string_view text) {
   if (text.size() % 4 == 0) {
     if (text.ends_with('=')) text.remove_suffix(1);
@@ -139,6 +123,19 @@ std::optional<std::string> decode_base64(std::string_view text) {
   // What is left over of the last digit is nothing, or it would be lost.
   if ((bits & ((1u << held) - 1)) != 0) return {};
   return bytes;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve((bytes.size() * 4 + 2) / 3);
+  uint32_t bits = 0;
+  int held = 0;
+  for (char byte : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(byte);
+    for (held += 8; held >= 6; held -= 6) text.push_back(kAlphabet[bits >> (held - 6) & 0x3F]);
+  }
+  if (held != 0) text.push_back(kAlphabet[bits << (6 - held) & 0x3F]);
+  return text;
 }
 
 }  // namespace atl::frontends::grpc_nghttp2

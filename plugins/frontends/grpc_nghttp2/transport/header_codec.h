@@ -21,9 +21,9 @@ std::string percent_encoded(std::string_view text);
 /// The other way. What is no percent code stays as it is.
 std::string percent_decoded(std::string_view text);
 
-/// A "-bin" value, without padding.
-std::string encode_base64(std::string_view bytes);
 /// The bytes of a "-bin" value. Padding may be there or not. Nothing: it is not base64.
 std::optional<std::string> decode_base64(std::string_view text);
+/// Without padding.
+std::string encode_base64(std::string_view bytes);
 
 }  // namespace atl::frontends::grpc_nghttp2

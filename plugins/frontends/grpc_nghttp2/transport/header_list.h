@@ -20,7 +20,11 @@ class HeaderList {
   /// Copies both.
   void add(std::string_view name, std::string_view value);
   void clear() noexcept {
-    text_.clear();
+    if (text_.capacity() <= kKeptBytes) {
+      text_.clear();
+    } else {
+      std::string().swap(text_);
+    }
     places_.clear();
   }
   size_t size() const noexcept { return places_.size(); }
@@ -35,6 +39,9 @@ class HeaderList {
   std::string_view find(std::string_view name) const noexcept;
 
  private:
+  /// Large lists are rare, and what waits to be used again is many.
+  static constexpr size_t kKeptBytes = 4096;
+
   struct Place {
     uint32_t at;
     uint32_t name_bytes;

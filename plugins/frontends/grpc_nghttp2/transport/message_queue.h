@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "frontends/grpc_nghttp2/transport/outgoing_message.h"
+#include "frontends/grpc_nghttp2/transport/stall_watch.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -18,6 +19,8 @@ class MessageQueue {
   MessageQueue(const MessageQueue&) = delete;
   MessageQueue& operator=(const MessageQueue&) = delete;
 
+  /// For a StallWatch: about what is in frames since clear(); a whole message, however small, is progress.
+  uint64_t progress_bytes() const noexcept { return progress_bytes_; }
   bool empty() const noexcept { return first_ == nullptr; }
   /// The next message is written from where it lies.
   bool sends_large() const noexcept { return first_ != nullptr && !first_->is_copied(); }
@@ -51,6 +54,7 @@ class MessageQueue {
       }
       const std::span<const uint8_t> bytes = cursor_.take(length - filled);
       std::memcpy(to + filled, bytes.data(), bytes.size());
+      progress_bytes_ += bytes.size();
       filled += bytes.size();
       if (cursor_.left() == 0) pop();
     }
@@ -59,6 +63,7 @@ class MessageQueue {
   /// The data of a frame that was not copied: calls `take(message, bytes)` for its pieces.
   template <class Take>
   void take(size_t length, Take take) {
+    progress_bytes_ += length;
     while (length != 0) {
       const std::span<const uint8_t> bytes = cursor_.take(length);
       length -= bytes.size();
@@ -84,19 +89,22 @@ class MessageQueue {
   void clear() noexcept {
     frame_pending_ = false;
     drop();
+    progress_bytes_ = 0;
   }
 
  private:
   void pop() noexcept {
     OutgoingMessage* done = std::exchange(first_, first_->next);
     dropped_ = false;
+    progress_bytes_ += StallWatch::kProgressBytes;
     if (first_ != nullptr) cursor_.start(*first_);
     done->let_go();
   }
 
   OutgoingMessage* first_ = nullptr;
   OutgoingMessage* last_ = nullptr;
-  MessageCursor cursor_;        ///< in the first one
+  MessageCursor cursor_;  ///< in the first one
+  uint64_t progress_bytes_ = 0;
   bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet
   bool dropped_ = false;        ///< the first message, behind that frame
 };

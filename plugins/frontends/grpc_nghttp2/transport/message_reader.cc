@@ -65,10 +65,18 @@ Status MessageReader::keep(std::span<const uint8_t>* bytes, const MessageLimits&
     return {};
   }
   const size_t taken = std::min({wanted - buffer_.size(), bytes->size(), buffer_.space_bytes()});
-  std::memcpy(buffer_.space(), bytes->data(), taken);
+  if (bytes->data() != buffer_.space()) std::memcpy(buffer_.space(), bytes->data(), taken);
   buffer_.advance(taken);
   *bytes = bytes->subspan(taken);
   return {};
+}
+
+MessageRoom MessageReader::room(const MessageLimits& limits, BufferPool& buffers) noexcept {
+  if (prefix_bytes_ < kPrefixBytes || buffer_.size() == 0 || !refused_.ok()) return {};
+  // What is refused here is so again when it is read.
+  if (buffer_.space_bytes() == 0 && !make_room(limits, buffers).ok()) return {};
+  const size_t left = length() - buffer_.size();
+  return {{buffer_.space(), std::min(left, buffer_.space_bytes())}, left};
 }
 
 Result<bool> MessageReader::read(std::span<const uint8_t>* bytes, const ChunkRef& chunk,

@@ -7,6 +7,7 @@
 #include "atoll/status.h"
 #include "frontends/common/buffer_pool.h"
 #include "frontends/grpc_nghttp2/transport/message.h"
+#include "frontends/grpc_nghttp2/transport/message_room.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -34,8 +35,13 @@ class MessageReader {
   Result<bool> read(std::span<const uint8_t>* bytes, const ChunkRef& chunk, const MessageLimits& limits,
                     BufferPool& buffers, Message* message) noexcept;
 
+  /// Bytes that lie there already when read() is given them are not copied. Valid until read() or reset().
+  MessageRoom room(const MessageLimits& limits, BufferPool& buffers) noexcept;
+
   /// Whether a message has begun and is not complete.
   bool is_inside() const noexcept { return prefix_bytes_ != 0; }
+  /// Memory of a message that is not complete, if it does not count as memory of requests.
+  size_t uncounted_bytes() const noexcept { return charge_.bytes() == 0 ? buffer_.capacity() : 0; }
   /// Ready for the next call.
   void reset(BufferPool& buffers) noexcept;
 

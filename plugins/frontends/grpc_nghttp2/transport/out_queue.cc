@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 /// Written bytes in front of others are given up from so many on.
 constexpr size_t kCompactedBytes = size_t{64} << 10;
 constexpr size_t kDroppedPieces = 256;
+/// What is kept for the next ones.
+constexpr size_t kKeptPieces = 32;
 
 }  // namespace
 
@@ -20,6 +23,7 @@ bool OutQueue::append(std::span<const uint8_t> bytes) noexcept {
     copied_.advance(left);
     copied_front_ = 0;
   }
+  if (copied_.capacity() == 0) copied_ = buffers_.take();
   if (!copied_.append(bytes.data(), bytes.size())) return false;
   if (front_ == pieces_.size() || pieces_.back().message != nullptr) add_piece({nullptr, 0, nullptr});
   pieces_.back().size += bytes.size();
@@ -71,10 +75,14 @@ void OutQueue::written(uint64_t bytes) noexcept {
     bytes -= taken;
     if (piece.size == 0) drop_front();
   }
-  if (bytes_ != 0) return;
+  if (bytes_ == 0) rest();
+}
+
+void OutQueue::rest() noexcept {
   pieces_.clear();
+  if (pieces_.capacity() > kKeptPieces) pieces_.shrink_to_fit();
   front_ = 0;
-  copied_.clear();
+  buffers_.give(std::exchange(copied_, BodyBuffer()));
   copied_front_ = 0;
 }
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/buffer_pool.h"
 #include "frontends/grpc_nghttp2/transport/outgoing_message.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -16,7 +16,8 @@ namespace atl::frontends::grpc_nghttp2 {
 /// copied and are held until they have been written. Not thread safe.
 class OutQueue {
  public:
-  OutQueue() noexcept = default;
+  /// \param buffers  where frames are copied to, as long as some are there; outlives this
+  explicit OutQueue(BufferPool& buffers) noexcept : buffers_(buffers) {}
   OutQueue(const OutQueue&) = delete;
   OutQueue& operator=(const OutQueue&) = delete;
   ~OutQueue() { clear(); }
@@ -42,7 +43,10 @@ class OutQueue {
   };
   void add_piece(Piece piece);
   void drop_front() noexcept;
+  /// Idle connections keep no memory.
+  void rest() noexcept;
 
+  BufferPool& buffers_;
   std::vector<Piece> pieces_;
   size_t front_ = 0;  ///< of pieces_
   BodyBuffer copied_;

@@ -34,7 +34,8 @@ TEST(OutQueueTest, KeepsTheOrderHoweverItIsWritten) {
   const std::string text(10'000, 't');
   for (size_t at_a_time : {1u, 3u, 1000u, 100'000u}) {
     int sent = 0;
-    OutQueue queue;
+    BufferPool buffers;
+    OutQueue queue(buffers);
     TextMessage* message = TextMessage::make(text, &sent, 2);
     message->hold();
     MessageCursor cursor;
@@ -56,7 +57,8 @@ TEST(OutQueueTest, KeepsTheOrderHoweverItIsWritten) {
 TEST(OutQueueTest, ItsEndLetsMessagesGo) {
   int sent = 0;
   {
-    OutQueue queue;
+    BufferPool buffers;
+    OutQueue queue(buffers);
     TextMessage* message = TextMessage::make("text", &sent);
     queue.append(*message, message->pieces().empty() ? std::span<const uint8_t>() : bytes_of("text"));
   }
@@ -64,7 +66,8 @@ TEST(OutQueueTest, ItsEndLetsMessagesGo) {
 }
 
 TEST(OutQueueTest, NeverEmptyItStaysSmall) {
-  OutQueue queue;
+  BufferPool buffers;
+  OutQueue queue(buffers);
   const std::string text(1000, 'x');
   ASSERT_TRUE(queue.append(bytes_of(text)));
   for (int i = 0; i < 10'000; ++i) {
@@ -73,6 +76,24 @@ TEST(OutQueueTest, NeverEmptyItStaysSmall) {
   }
   EXPECT_EQ(queue.bytes(), 1000u);
   EXPECT_EQ(drain(queue, 1000), text);
+}
+
+TEST(OutQueueTest, HasNoMemoryWhenItIsEmpty) {
+  BufferPool buffers;
+  OutQueue queue(buffers);
+  ASSERT_TRUE(queue.append(bytes_of(std::string(50'000, 'x'))));
+  EXPECT_EQ(buffers.take().capacity(), 0u);
+  drain(queue, 30'000);
+  BodyBuffer memory = buffers.take();
+  EXPECT_GE(memory.capacity(), 50'000u);
+  // Another queue takes it.
+  const uint8_t* const data = memory.data();
+  buffers.give(std::move(memory));
+  OutQueue other(buffers);
+  ASSERT_TRUE(other.append(bytes_of("x")));
+  iovec piece;
+  ASSERT_EQ(other.gather({&piece, 1}), 1u);
+  EXPECT_EQ(piece.iov_base, data);
 }
 
 TEST(MessageCursorTest, JoinsWhatLiesTogether) {

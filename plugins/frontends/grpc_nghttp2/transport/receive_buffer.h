@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 
+#include "frontends/grpc_nghttp2/transport/frame_plan.h"
+
 namespace atl::frontends::grpc_nghttp2 {
 
 /// A piece of memory that messages may lie in. Of one thread.
@@ -27,7 +29,7 @@ class ReceiveChunk {
 };
 using ChunkRef = boost::intrusive_ptr<ReceiveChunk>;
 
-/// Gives room to read into. What was read is used where it lies, so the room moves on as long as a message is
+/// Gives room to read into, and plans what is read to other places. What was read is used where it lies, so the room moves on as long as a message is
 /// held, and starts again at warm memory when none is. Messages that are held for long keep no more of it than
 /// about their own size: one chunk is filled before the next one is begun.
 class ReceiveBuffer {
@@ -35,6 +37,7 @@ class ReceiveBuffer {
   /// Of one read at least.
   static constexpr size_t kLeastBytes = size_t{16} << 10;
 
+  FramePlan& plan() noexcept { return plan_; }
   /// Throws std::bad_alloc.
   std::span<uint8_t> room() {
     if (chunk_ == nullptr || (chunk_->is_shared() && ReceiveChunk::kBytes - used_ < kLeastBytes)) {
@@ -51,6 +54,7 @@ class ReceiveBuffer {
   }
 
  private:
+  FramePlan plan_;
   ChunkRef chunk_;
   size_t used_ = 0;
 };

@@ -84,11 +84,13 @@ struct SessionCallbacks {
     return self(user).on_frame(*frame);
   }
   static int invalid_frame(nghttp2_session*, const nghttp2_frame*, int, void* user) {
-    Session& session = self(user);
-    session.inside_headers_ = false;
-    if (++session.protocol_errors_ <= session.context_.settings.max_protocol_errors) return 0;
-    session.terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_protocol_errors");
-    return NGHTTP2_ERR_CALLBACK_FAILURE;
+    return self(user).on_invalid_frame();
+  }
+  static int ignored_header(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                            size_t name_bytes, const uint8_t* value, size_t value_bytes, uint8_t,
+                            void* user) {
+    return self(user).on_ignored_header(*frame, {reinterpret_cast<const char*>(name), name_bytes},
+                                        {reinterpret_cast<const char*>(value), value_bytes});
   }
   static int data_chunk(nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t length,
                         void* user) {
@@ -116,6 +118,7 @@ Status SessionRules::open() noexcept {
   nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks_, &On::read_length);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks_, &On::begin_headers);
   nghttp2_session_callbacks_set_on_header_callback(callbacks_, &On::header);
+  nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks_, &On::ignored_header);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks_, &On::frame_received);
   nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks_, &On::invalid_frame);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks_, &On::data_chunk);
@@ -138,6 +141,7 @@ Session::~Session() {
     CallStream& stream = streams_.front();
     streams_.pop_front();
     stream.on_closed();
+    context_.counters.call_ends();
     context_.streams.give(&stream);
   }
 }
@@ -172,8 +176,14 @@ ssize_t Session::receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   const ssize_t taken = nghttp2_session_mem_recv(session_, bytes.data(), bytes.size());
   chunk_.reset();
   owner_.on_output();
-  if (taken < 0) failed_ = true;
-  return taken < 0 ? -1 : taken;
+  if (taken < 0) on_ended(static_cast<int>(taken));
+  if (failed_ || is_flood(bytes.first(static_cast<size_t>(taken)))) return -1;
+  return taken;
+}
+
+MessageRoom Session::message_room(int32_t stream) noexcept {
+  CallStream* const found = find(stream);
+  return found == nullptr ? MessageRoom() : found->message_room();
 }
 
 bool Session::write(OutQueue* to) noexcept {
@@ -190,6 +200,7 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   CallStream* stream = context_.streams.take();
   stream->start(*this, frame.hd.stream_id);
+  context_.counters.call_begins();
   large_headers_ = frame.hd.length > kMostValueBytes ? frame.hd.stream_id : 0;
   streams_.push_back(*stream);
   nghttp2_session_set_stream_user_data(session_, frame.hd.stream_id, stream);
@@ -197,11 +208,11 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
 }
 
 int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value) {
-  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) {
+    return on_ignored_header(frame, name, value);
+  }
   CallStream* stream = find(frame.hd.stream_id);
-  if (stream == nullptr || stream->on_header(name, value)) return 0;
-  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "metadata_too_large");
-  return NGHTTP2_ERR_CALLBACK_FAILURE;
+  return stream == nullptr || stream->on_header(name, value) ? 0 : terminate(ClosedFor::kMetadata);
 }
 
 int Session::on_frame(const nghttp2_frame& frame) {
@@ -229,40 +240,16 @@ int Session::on_frame(const nghttp2_frame& frame) {
   return 0;
 }
 
-int Session::on_ping() {
-  constexpr int64_t kWithoutCallsNs = 2 * 3600 * kNsPerSecond;
-  const SessionSettings& settings = context_.settings;
-  if (settings.max_ping_strikes == 0) return 0;
-  const bool is_idle = streams_.empty() && !settings.pings_without_calls;
-  const int64_t interval = is_idle ? kWithoutCallsNs : settings.ping_interval_ns;
-  const int64_t now = context_.loop.now_ns();
-  const int64_t last = std::exchange(last_ping_ns_, now);
-  if (last == 0 || now - last >= interval || ++ping_strikes_ <= settings.max_ping_strikes) return 0;
-  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_pings");
-  return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-int Session::on_reset(const nghttp2_frame& frame) {
-  const CallStream* stream = find(frame.hd.stream_id);
-  if (stream == nullptr || stream->is_answered()) return 0;
-  const SessionSettings& settings = context_.settings;
-  const int64_t now = context_.loop.now_ns();
-  const double forgotten = static_cast<double>(now - std::exchange(reset_ns_, now)) / kNsPerSecond;
-  resets_ = std::max(0.0, resets_ - forgotten * settings.resets_a_second) + 1;
-  // All calls that there can be may time out at once.
-  if (resets_ <= settings.max_streams + settings.resets_a_second) return 0;
-  terminate(NGHTTP2_ENHANCE_YOUR_CALM, "too_many_resets");
-  return NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
 int Session::on_request(const nghttp2_frame& frame) {
   CallStream* stream = find(frame.hd.stream_id);
   if (stream == nullptr) return 0;
   if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     if (running_->count >= context_.settings.max_streams) {
+      count(RefusedFor::kRunningCalls);
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
       return 0;
     }
+    guard_.on_call();
     stream->on_headers();
   }
   if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) stream->on_remote_end();
@@ -284,9 +271,13 @@ int Session::on_data(int32_t id, std::span<const uint8_t> bytes) {
 }
 
 int Session::before_frame(const nghttp2_frame& frame) {
-  const bool is_cut_off =
-      frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code == NGHTTP2_COMPRESSION_ERROR;
-  if (!is_cut_off || large_headers_ == 0) return 0;
+  if (frame.hd.type != NGHTTP2_GOAWAY) return 0;
+  // Ours are counted where the reason is known; nghttp2 says so of resets without end.
+  if (frame.goaway.error_code != NGHTTP2_NO_ERROR && !failed_) {
+    const bool is_reset = frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;
+    context_.counters.count(is_reset ? ClosedFor::kResets : ClosedFor::kHttp2Error);
+  }
+  if (frame.goaway.error_code != NGHTTP2_COMPRESSION_ERROR || large_headers_ == 0) return 0;
   // nghttp2 takes no value of more than 64 KiB and ends the connection. The client is to see why, before that.
   const std::string answer = metadata_too_large(std::exchange(large_headers_, 0));
   const auto* bytes = reinterpret_cast<const uint8_t*>(answer.data());
@@ -299,6 +290,8 @@ int Session::on_frame_sent(const nghttp2_frame& frame) {
     last_ping_ns_ = 0;
     ping_strikes_ = 0;
   }
+  if (frame.hd.type == NGHTTP2_DATA) on_data_sent(frame);
+  if (frame.hd.type == NGHTTP2_RST_STREAM) return on_reset_sent(frame);
   if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   const CallStream* stream = find(frame.hd.stream_id);
   // Clients that still send are told that nobody reads it; without an error, as they have their answer.
@@ -326,6 +319,7 @@ void Session::on_stream_closed(int32_t id) noexcept {
   streams_.erase(streams_.iterator_to(*stream));
   stream->on_closed();
   context_.streams.give(stream);
+  context_.counters.call_ends();
 }
 
 // --- the end ---
@@ -348,13 +342,6 @@ void Session::finish_going() noexcept {
   told_ = false;
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                         NGHTTP2_NO_ERROR, nullptr, 0);
-  owner_.on_output();
-}
-
-void Session::terminate(uint32_t error_code, std::string_view reason) noexcept {
-  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
-                        error_code, reinterpret_cast<const uint8_t*>(reason.data()), reason.size());
-  failed_ = true;
   owner_.on_output();
 }
 

@@ -13,7 +13,11 @@
 #include "frontends/common/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
+#include "frontends/grpc_nghttp2/transport/flood_guard.h"
+#include "frontends/grpc_nghttp2/transport/frame_scanner.h"
+#include "frontends/grpc_nghttp2/transport/held_bytes.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
+#include "frontends/grpc_nghttp2/transport/transport_counters.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -30,7 +34,8 @@ struct SessionSettings {
   int64_t ping_interval_ns = 300 * kNsPerSecond;  ///< a PING sooner after the last one is a strike
   bool pings_without_calls = false;               ///< else the interval is two hours then
   uint32_t max_ping_strikes = 2;                  ///< 0: any number
-  uint32_t inline_budget = 64;                    ///< calls begun before what they have answered is written
+  uint32_t overhead_a_second = 1000;  ///< frames that bring nothing, beside what calls give room for
+  uint32_t inline_budget = 64;        ///< calls begun before what they have answered is written
 };
 
 /// Streams that wait to be used again. Of one thread.
@@ -74,6 +79,8 @@ struct SessionContext {
   StreamPool& streams;
   const RequestBudgets* budgets = nullptr;  ///< null: memory of requests is not counted
   nghttp2_mem* memory = nullptr;            ///< null: the C library's
+  BufferPool frames{};                      ///< for what goes to sockets
+  TransportCounters counters{};
 };
 
 /// A session's connection.
@@ -91,7 +98,12 @@ class SessionOwner {
 class Session {
  public:
   Session(SessionContext& context, SessionOwner& owner) noexcept
-      : context_(context), owner_(owner), running_(new RunningCalls) {}
+      : context_(context),
+        owner_(owner),
+        running_(new RunningCalls),
+        held_(context.budgets),
+        guard_(context.settings.overhead_a_second, most_encoded_headers(context.settings),
+               context.loop.now_ns()) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   /// Calls learn that their client has gone.
@@ -104,6 +116,9 @@ class Session {
   /// \returns how much was taken: less than all if what was answered is to be written first. -1: the connection
   /// is to be closed, after what write() still has
   ssize_t receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
+  /// Where the next data of a stream's message go, if it is large. Bytes that lie there already when receive()
+  /// is given them are not copied.
+  MessageRoom message_room(int32_t stream) noexcept;
   /// receive() is to be called again with the same chunk, perhaps without bytes, when what was answered is
   /// written.
   bool is_paused() const noexcept { return paused_; }
@@ -113,8 +128,13 @@ class Session {
   bool is_over() const noexcept {
     return failed_ || (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0);
   }
-  /// A frame or a list of headers has begun that may be long in coming, or no frame has come yet.
-  bool awaits_headers() const noexcept { return !has_settings_ || inside_headers_; }
+  /// A list of headers, or a frame that is no data, has begun that may be long in coming, or no frame has come yet.
+  bool awaits_headers() const noexcept {
+    return !has_settings_ || inside_headers_ ||
+           (scanner_.is_inside() && scanner_.last().type != NGHTTP2_DATA);
+  }
+  /// Changes when what awaits_headers() tells of is another frame than before.
+  uint32_t awaited_frame() const noexcept { return frames_; }
   size_t open_streams() const noexcept { return streams_.size(); }
 
   /// Asks the client for a sign of life.
@@ -126,8 +146,9 @@ class Session {
   bool is_told() const noexcept { return told_; }
   /// No more calls are taken; the session is over when those that are there have ended.
   void finish_going() noexcept;
-  /// Ends the session with an error, after what is queued already. \param reason  for the client's log
-  void terminate(uint32_t error_code, std::string_view reason) noexcept;
+  /// Calls whose message, or the taking of whose answer, makes no progress are ended. To be called again and
+  /// again, after the same time each. \param most  calls of this without progress that a call survives
+  void end_stalled_calls(uint32_t most) noexcept;
 
   // --- streams ---
   nghttp2_session* raw() noexcept { return session_; }
@@ -137,23 +158,41 @@ class Session {
   /// Of this connection, one for each call; nothing: it has too many.
   CallTicket ticket() noexcept;
   void count_begun() noexcept { ++begun_; }
+  void count(RefusedFor reason) noexcept { context_.counters.count(reason); }
+  HeldBytes& held() noexcept { return held_; }
+  FloodGuard& guard() noexcept { return guard_; }
 
  private:
   friend struct SessionCallbacks;
   static constexpr uint64_t kMostQueuedBytes = uint64_t{512} << 10;
   static constexpr size_t kLargeFrameBytes = size_t{256} << 10;
+  /// Frames beside data that may wait for a client to read them, and those beside of each call.
+  static constexpr size_t kMostUnsentFrames = 1000;
+  static constexpr size_t kUnsentFramesOfCall = 4;
 
+  static uint64_t most_encoded_headers(const SessionSettings& settings) noexcept {
+    // No encoding needs more than what it says, and a frame may be full of padding.
+    return CallStream::kMuchTooLong * settings.max_metadata_bytes + settings.max_frame_bytes;
+  }
   CallStream* find(int32_t id) noexcept {
     return static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
   }
+  /// Ends the session, after what is queued already. \returns what nghttp2 is to be told
+  int terminate(ClosedFor reason) noexcept;
+  void on_ended(int error) noexcept;
+  bool is_flood(std::span<const uint8_t> bytes) noexcept;
   int on_begin_headers(const nghttp2_frame& frame);
   int on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int on_ignored_header(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  int on_invalid_frame();
   int on_frame(const nghttp2_frame& frame);
   int on_request(const nghttp2_frame& frame);
   int on_ping();
   int on_reset(const nghttp2_frame& frame);
   int on_data(int32_t id, std::span<const uint8_t> bytes);
   int on_frame_sent(const nghttp2_frame& frame);
+  void on_data_sent(const nghttp2_frame& frame);
+  int on_reset_sent(const nghttp2_frame& frame);
   int before_frame(const nghttp2_frame& frame);
   int on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length);
   void on_stream_closed(int32_t id) noexcept;
@@ -163,11 +202,16 @@ class Session {
   nghttp2_session* session_ = nullptr;
   boost::intrusive::list<CallStream> streams_;
   const boost::intrusive_ptr<RunningCalls> running_;
+  HeldBytes held_;
+  FloodGuard guard_;
+  FrameScanner scanner_;
+  uint32_t frames_ = 0;      ///< that came, those aside that go on with a list of headers
   ChunkRef chunk_;           ///< of what is being received
   OutQueue* out_ = nullptr;  ///< while write() runs
   uint32_t begun_ = 0;       ///< calls since receive() began
   uint32_t protocol_errors_ = 0;
-  int64_t last_ping_ns_ = 0;  ///< 0: none since something was written
+  uint32_t counted_resets_ = 0;  ///< of ours that are among protocol_errors_ and were not sent yet
+  int64_t last_ping_ns_ = 0;     ///< 0: none since something was written
   uint32_t ping_strikes_ = 0;
   double resets_ = 0;  ///< that are not forgotten yet
   int64_t reset_ns_ = 0;

@@ -30,6 +30,7 @@ class PostedFunction final : public Posted {
 Worker::Worker(const TransportContext& transport)
     : transport_(transport),
       loop_(transport.clock),
+      tls_(loop_),
       methods_(transport.application.make_methods(*this)),
       context_{loop_,    rules_,   *methods_,         transport.session,
                buffers_, streams_, transport.budgets, memory_.nghttp2()} {}
@@ -50,6 +51,8 @@ void Worker::stop() noexcept {
   if (thread_.joinable()) {
     loop_.stop();
     thread_.join();
+  } else {
+    loop_.turn(0);  // it was never started: what was posted is run here, or it would be lost with its memory
   }
   while (!connections_.empty()) on_closed(connections_.front());
 }
@@ -64,14 +67,16 @@ void Worker::adopt(int fd) noexcept {
 }
 
 void Worker::take(int fd) noexcept {
-  if (closed()) {
+  const bool has_tls = transport_.tls != nullptr;
+  std::unique_ptr<TlsChannel> tls = has_tls && !closed() ? transport_.tls->accept(fd, tls_) : nullptr;
+  if (closed() || (has_tls && tls == nullptr)) {
     ::close(fd);
     count_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  auto* connection = new Connection(fd, context_, receive_, transport_.connection, *this);
+  auto* connection = new Connection(fd, context_, receive_, transport_.connection, *this, std::move(tls));
   connections_.push_back(*connection);
   const bool going = going_;
   connection->start();
@@ -83,6 +88,10 @@ void Worker::on_closed(Connection& connection) noexcept {
   connections_.erase(connections_.iterator_to(connection));
   delete &connection;
   count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Worker::on_tls_failure(const Connection& connection, std::string_view why) noexcept {
+  transport_.tls->note_failure(connection.peer(), why);
 }
 
 void Worker::go_away() noexcept {

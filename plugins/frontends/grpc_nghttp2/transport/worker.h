@@ -10,6 +10,7 @@
 
 #include "frontends/grpc_nghttp2/transport/connection.h"
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"
+#include "frontends/grpc_nghttp2/transport/tls_listener.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -20,6 +21,7 @@ struct TransportContext {
   const RequestBudgets* budgets = nullptr;  ///< null: memory of requests is not counted
   SessionSettings session{};
   ConnectionSettings connection{};
+  TlsListener* tls = nullptr;  ///< null: connections have none
 };
 
 class Worker final : private ConnectionHome {
@@ -37,6 +39,7 @@ class Worker final : private ConnectionHome {
 
   // --- [any] ---
   EventLoop& loop() noexcept { return loop_; }
+  const TransportCounters& counters() const noexcept { return context_.counters; }
   int64_t connections() const noexcept { return count_.load(std::memory_order_relaxed); }
   /// Takes a connection, which does not block.
   void adopt(int fd) noexcept;
@@ -53,6 +56,7 @@ class Worker final : private ConnectionHome {
 
  private:
   void on_closed(Connection& connection) noexcept override;
+  void on_tls_failure(const Connection& connection, std::string_view why) noexcept override;
   void take(int fd) noexcept;
 
   const TransportContext& transport_;
@@ -61,6 +65,7 @@ class Worker final : private ConnectionHome {
   BufferPool buffers_;
   StreamPool streams_;
   ReceiveBuffer receive_;
+  TlsThread tls_;
   SessionRules rules_;
   const std::unique_ptr<MethodFinder> methods_;
   SessionContext context_;

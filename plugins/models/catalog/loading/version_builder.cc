@@ -38,6 +38,12 @@ std::map<std::string, std::string> settings_of(const LoaderOptions& options, std
   return settings;
 }
 
+bool runs_on_gpus(const inference::ModelConfig& config) {
+  return std::ranges::all_of(config.instance_group(), [](const inference::ModelInstanceGroup& group) {
+    return group.kind() == inference::ModelInstanceGroup::KIND_GPU;
+  });
+}
+
 /// The completed configuration that is served, with what the new one says of its instances.
 Result<inference::ModelConfig> with_instances(const std::string& served, const std::string& wanted) {
   inference::ModelConfig config, other;
@@ -199,6 +205,7 @@ Status VersionBuilder::describe() {
   if (!info.ok()) return std::move(info).status();
   if (model_.ensemble) inherit_labels(config_.message, parts_.members.by_step(), &info.value());
   if (info->response_cache) info->content_id = content_id();
+  info->device_ordered = parts_.traits.device_ordered && runs_on_gpus(config_.message);
   parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
   if (parts_.statistics == nullptr) {
     parts_.statistics =

@@ -188,6 +188,24 @@ TEST(ModelLifecycle, AsksBackendsToCompleteOnlyIfItMay) {
   EXPECT_EQ(strict.configs.strict_reads, 1U);
 }
 
+TEST(ModelLifecycle, SaysWhichModelsAreOrderedByTheDevice) {
+  CatalogBench bench;
+  bench.put("gpu", R"(backend: "fake" instance_group { name: "g" count: 1 kind: KIND_GPU gpus: 0 })");
+  bench.put("both", R"(backend: "fake" instance_group { name: "g" count: 1 kind: KIND_GPU gpus: 0 }
+                       instance_group { name: "c" count: 1 kind: KIND_CPU })");
+  for (const bool device_ordered : {false, true}) {
+    bench.backend.backend_traits.device_ordered = device_ordered;
+    for (const char* name : {"gpu", "both"}) {
+      ASSERT_EQ(bench.load_one(name).text(), "OK");
+      const bool is_ordered =
+          bench.catalog().acquire(name, ModelCatalog::kLatest)->get()->info().device_ordered;
+      EXPECT_EQ(is_ordered, device_ordered && name == std::string_view("gpu"));
+    }
+    bench.unload({"gpu", "both"});
+  }
+  expect_nothing_left(bench);
+}
+
 TEST(ModelLifecycle, CreatesInstancesInParallelIfTheBackendAllows) {
   CatalogBench bench;
   bench.backend.backend_traits.parallel_instances = true;
@@ -215,8 +233,11 @@ TEST(ModelLifecycle, ReloadsSwapOnlyOnSuccess) {
       "version 2 is at UNAVAILABLE state: Internal: the fake backend was told to fail the load of 'm';");
   EXPECT_THAT(
       bench.index(),
-      ElementsAre("m/1 READY", "m/2 READY",
-                  "m/3 UNAVAILABLE Unavailable: not loaded, because version 2 of the same load failed"));
+      ElementsAre(
+          "m/1 READY",
+          "m/2 READY serves what was loaded before the last load failed: Internal: the fake backend was told to "
+          "fail the load of 'm'",
+          "m/3 UNAVAILABLE Unavailable: not loaded, because version 2 of the same load failed"));
   EXPECT_EQ(infer(bench, "m", 1).text(), "OK");
   EXPECT_EQ(infer(bench, "m", 2).text(), "OK");
   EXPECT_TRUE(bench.host.log().contains("what was loaded before keeps serving"));

@@ -351,6 +351,7 @@ void ModelLoad::fail_prepare(Status status, bool exists, Want want) {
       // A name that no repository holds leaves no trace: clients may ask for any. What the server is started
       // with was named by its operator.
       if (exists || order_.startup || !record.versions.empty()) record.failure = reason;
+      for (auto& [number, version] : record.versions) version.note_failure(reason);
       if (!want.interface_id.empty()) {
         record.wants = {std::move(want)};
         retry_if_helped();
@@ -393,6 +394,7 @@ void ModelLoad::fail_versions(const std::vector<VersionFailure>& failures) {
                                                          failures[0].version, " of the same load failed"));
       }
       for (const auto& [version, failure] : failures) {
+        record.versions[version].note_failure(reasons.at(version));
         if (!failure.want.interface_id.empty()) record.wants.push_back(failure.want);
       }
       retry_if_helped();

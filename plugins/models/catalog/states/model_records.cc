@@ -18,10 +18,13 @@ std::string unready_reason(const ModelRecord& record) {
   return record.has_ready() ? std::string() : record.failure;
 }
 
-/// What the index says of a version: of one that serves, why it can not at the moment.
+/// What the index says of a version: of one that serves, why it can not at the moment, else what was to take its place and failed.
 std::string reason_of(const VersionRecord& version) {
   std::string reason = version.served == nullptr ? std::string() : version.served->unready_reason();
-  return reason.empty() ? version.reason : reason;
+  if (!reason.empty()) return reason;
+  return version.reload_failure.empty()
+             ? version.reason
+             : cat("serves what was loaded before the last load failed: ", version.reload_failure);
 }
 
 }  // namespace
@@ -64,6 +67,7 @@ void ModelRecord::forget_failure() {
   logged_failure.clear();
   wants.clear();
   suspended = false;
+  for (auto& [version, record] : versions) record.reload_failure.clear();
 }
 
 ModelRecord* ModelRecords::find(std::string_view model) {

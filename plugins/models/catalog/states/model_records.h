@@ -31,9 +31,15 @@ struct VersionRecord {
   VersionState state = VersionState::kUnknown;
   std::string reason;
   std::string end_reason;         ///< what reason becomes when an UNLOADING version has ended
+  std::string reload_failure;     ///< of a READY version: why the last load has put no other in its place
   ServedModel* served = nullptr;  ///< READY only; alive while it is here
   uint64_t object = 0;            ///< which ServedModel the state is about
   uint64_t change = 0;            ///< grows with every change of the state
+
+  /// A load of it has failed, which one that serves outlives.
+  void note_failure(const std::string& why) {
+    if (state == VersionState::kReady) reload_failure = why;
+  }
 };
 
 /// What keeps the server from being ready where readiness is strict.

@@ -120,7 +120,9 @@ TEST_F(OverridesTest, AFailedLoadOfFilesLeavesWhatServed) {
   bench_.backend.behavior.fail_loads = 1;
   EXPECT_FALSE(bench_.load_files("m", {"1/model"}).status.ok());
   EXPECT_EQ(bench_.repository.private_directories, 0);
-  EXPECT_THAT(bench_.index(), ElementsAre("m/1 READY"));
+  EXPECT_THAT(bench_.index(),
+              ElementsAre("m/1 READY serves what was loaded before the last load failed: Internal: "
+                          "the fake backend was told to fail the load of 'm'"));
   EXPECT_EQ(bench_.load_files("m", {"model"}).status.message(),
             "at least one version must be available under the version policy of model 'm'");
   EXPECT_EQ(max_batch_size(), 8u);

@@ -217,7 +217,9 @@ TEST(SchedulerRank, AFailedTakeoverLeavesTheModelWhereItIs) {
   EXPECT_TRUE(bench.load_one("m").ok());
   higher.fail_creates = 1;
   bench.publish("higher", higher, 1);
-  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_THAT(bench.index(),
+              ElementsAre("m/1 READY serves what was loaded before the last load failed: Internal: "
+                          "the fake scheduler provider was told to fail"));
   EXPECT_EQ(bench.scheduler.live(), 1U);
   EXPECT_EQ(bench.host.log().count(LogLevel::kError, "what was loaded before keeps serving"), 1U);
 }

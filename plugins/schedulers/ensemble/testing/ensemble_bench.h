@@ -149,7 +149,7 @@ class EnsembleBench {
   test::FakeModelCatalog catalog;
   test::RecordingReporter reporter;
   BlockPool pool{1 << 20};
-  schedulers::StateMemory memory;
+  schedulers::StateMemory memory{host, 0};  ///< the heap, until a test opens it
   EnsembleSettings settings;
   std::vector<test::FakeServedModel*> served;
   std::vector<std::unique_ptr<test::TestRequest>> requests;

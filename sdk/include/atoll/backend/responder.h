@@ -99,6 +99,10 @@ class BatchResponder {
   void add_texts(uint32_t i, const RequestedOutput& wanted, std::span<const int64_t> shape,
                  const Texts& texts);
 
+  /// Sends the response of request i ahead (kAhead); it has one, has not failed, and its model is not decoupled.
+  /// Nothing of its outputs may be touched afterwards. finish() releases it; a failure until then is only counted.
+  inline void answer_ahead(uint32_t i) noexcept;
+
   /// Reports statistics, sends every response and releases or reschedules every request. None may be touched
   /// afterwards. Statistics come before the answer, so a client that has its answer finds itself counted. A
   /// batch in which every request failed does not count as an execution; CANCELLED counts as canceled, any
@@ -110,6 +114,7 @@ class BatchResponder {
     Request* request = nullptr;
     Response* response = nullptr;  ///< made with the first output
     Status error;
+    bool answered = false;  ///< ahead
   };
   /// As add_output, of memory that the CPU may write.
   inline OutputTensor* add_host_output(uint32_t i, const RequestedOutput& wanted, DataType datatype,
@@ -160,7 +165,7 @@ void BatchResponder::begin(const Batch& batch) {
   entries_.clear();
   rescheduled_.clear();
   entries_.reserve(batch.requests.size());
-  for (Request* request : batch.requests) entries_.push_back({request, nullptr, {}});
+  for (Request* request : batch.requests) entries_.push_back({request, nullptr, {}, false});
 }
 
 void BatchResponder::fail_all(const Status& failure) noexcept {
@@ -216,8 +221,17 @@ void BatchResponder::report(const Entry& entry, const ExecutionTimes& times) noe
   }
 }
 
+void BatchResponder::answer_ahead(uint32_t i) noexcept {
+  entries_[i].answered = true;
+  entries_[i].response->send(kFinal | kAhead);
+}
+
 void BatchResponder::answer(Entry& entry) noexcept {
   Request& request = *entry.request;
+  if (entry.answered) {
+    (void)request.release().ok();
+    return;
+  }
   if (!entry.error.ok()) {
     if (entry.response != nullptr) request.sink->discard(entry.response);
     fail_request(request, std::move(entry.error));

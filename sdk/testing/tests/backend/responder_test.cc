@@ -71,6 +71,28 @@ TEST_F(BatchResponderTest, EachRequestGetsItsOutputs) {
   }
 }
 
+TEST_F(BatchResponderTest, WhatIsAnsweredAheadIsReleasedAtTheEnd) {
+  BatchResponder responder(&reporter_);
+  for (const bool fails : {false, true}) {
+    responder.begin(batch(2));
+    write(responder, 0, "zero");
+    write(responder, 1, "one");
+    responder.answer_ahead(1);
+    EXPECT_EQ(requests_[1]->response().flags, uint32_t{kFinal} | kAhead);
+    EXPECT_FALSE(requests_[1]->got_release());
+    EXPECT_FALSE(requests_[0]->got_final());
+    EXPECT_EQ(reporter_.all().total(), 0u);
+    if (fails) responder.fail_all(unavailable("the device is lost"));
+    responder.finish({1, 2, 3, 4});
+    expect_done();
+    EXPECT_EQ(requests_[1]->responses().size(), 1u) << "it has its answer";
+    EXPECT_EQ(requests_[0]->response().code, fails ? Code::kUnavailable : Code::kOk);
+    EXPECT_EQ(reporter_.all().succeeded, fails ? 0u : 2u);
+    EXPECT_EQ(reporter_.all().failed, fails ? 2u : 0u);
+    reporter_.clear();
+  }
+}
+
 TEST_F(BatchResponderTest, AFailureIsItsRequestsOwnAndTheFirstStays) {
   BatchResponder responder(&reporter_);
   responder.begin(batch(3));

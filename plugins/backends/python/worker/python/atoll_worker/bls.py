@@ -59,7 +59,7 @@ def _send(link, request, decoupled, number, shared):
         writer.add_tensor(tensor, shared)
     correlation = request._correlation_id
     is_text = isinstance(correlation, str)
-    trace = request._trace.get_context() if request._trace is not None else None
+    trace, parent = (request._trace.get_context(), request._trace._handle) if request._trace is not None else (None, 0)
     model, text, name, parameters, trace = (writer.add_text(part) for part in (
         request._model_name, correlation if is_text else "", request._id, request._parameters, trace or ""))
     outputs = [writer.add_text(output) for output in request._output_names]
@@ -73,7 +73,7 @@ def _send(link, request, decoupled, number, shared):
     outputs_at = layout.INFER_HEAD.size + layout.REQUEST.size
     records = [
         layout.INFER_HEAD.pack(*writer.text(model), request._model_version, flags, memory_kind, device),
-        layout.REQUEST.pack(0, 0 if is_text else correlation, request._timeout, *writer.text(text), *writer.text(name),
+        layout.REQUEST.pack(parent, 0 if is_text else correlation, request._timeout, *writer.text(text), *writer.text(name),
                             *writer.text(parameters), *writer.text(trace), request._flags, 0, len(request._inputs),
                             writer.tensor_records_at(0), len(outputs), outputs_at),
         *(layout.TEXT.pack(*writer.text(output)) for output in outputs)]

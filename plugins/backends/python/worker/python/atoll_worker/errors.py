@@ -46,7 +46,7 @@ def exception_text(error):
         text = "<its text cannot be had>"
     if len(text) > CLIENT_TEXT_LIMIT:
         text = text[:CLIENT_TEXT_LIMIT] + " ..."
-    return f"{type(error).__name__}: {text}"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def traceback_text(error):

@@ -36,10 +36,11 @@ class PreferredMemory:
 class InferenceTrace:
     """Goes from a request into the requests that are made for it."""
 
-    __slots__ = ("_context",)
+    __slots__ = ("_context", "_handle")
 
-    def __init__(self, context=None):
+    def __init__(self, context=None, handle=0):
         self._context = context
+        self._handle = handle  # of the request, as the server knows it; 0: of none
 
     def get_context(self):
         return self._context
@@ -161,7 +162,7 @@ class ReceivedRequest(InferenceRequest):
         return self._text(self._record[7], self._record[8]) or "{}"
 
     def trace(self):
-        return InferenceTrace(self._text(self._record[9], self._record[10]) or None)
+        return InferenceTrace(self._text(self._record[9], self._record[10]) or None, self._record[0])
 
     def model_name(self):
         return session.get().model_name

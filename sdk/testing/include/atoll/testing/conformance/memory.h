@@ -30,6 +30,8 @@ struct MemoryProvider {
   std::function<Shared(uint64_t size_bytes)> share;
   /// allocate_growable() is implemented.
   bool grows = false;
+  /// make_event() is implemented.
+  bool has_events = false;
   std::vector<ConformanceException> exceptions;
   friend void PrintTo(const MemoryProvider& provider, std::ostream* out) { *out << provider.name; }
 };
@@ -288,6 +290,27 @@ TEST_P(MemoryConformance, ACopyWaitsForItsSourceAndForNothingElse) {
     source.ready_after = &lost;
     EXPECT_TRUE(is_failure(memory->copy(to, source), Code::kInternal, "the device is gone"));
     memory->free(buffer.value());
+  });
+}
+
+TEST_P(MemoryConformance, AnEventThatWasNotRecordedIsReached) {
+  check([&] {
+    auto memory = make();
+    Result<DeviceEvent*> first = memory->make_event(device());
+    if (!GetParam().has_events) {
+      EXPECT_TRUE(is_failure(first, Code::kUnimplemented));
+      return;
+    }
+    ASSERT_TRUE(is_ok(first));
+    Result<DeviceEvent*> second = memory->make_event(device());
+    ASSERT_TRUE(is_ok(second));
+    EXPECT_NE(*first, *second);
+    for (DeviceEvent* event : {*first, *second}) {
+      EXPECT_TRUE(event->is_reached());
+      EXPECT_TRUE(is_ok(event->wait()));
+      EXPECT_NE(event->native_handle(), nullptr);
+      memory->free_event(event);
+    }
   });
 }
 

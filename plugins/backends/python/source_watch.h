@@ -1,0 +1,64 @@
+/// Tells when the program of a model version was saved.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "atoll/clock.h"
+#include "atoll/file_descriptor.h"
+#include "atoll/status.h"
+#include "backends/python/event_loop.h"
+
+namespace atl::python {
+
+/// Where a model version's program is.
+struct SourceFolders {
+  std::string model;    ///< with the configuration, and modules that versions share
+  std::string version;  ///< below it, or elsewhere
+  std::string program;  ///< the file's name in the version's folder, whatever it ends in
+};
+
+/// Watches the files whose names end in ".py", and the configuration, in the version's folder and those below it, and in the model's folder and
+/// those below it that are no versions. Hidden folders and files, and what an editor keeps beside a file, do not count. One file after the
+/// other may be saved: `changed` is called when nothing has changed for kQuietNs. On the loop's thread, but for the constructor.
+class SourceWatch {
+ public:
+  static constexpr int64_t kQuietNs = 200 * kNsPerMs;
+  /// Most folders of one version that are watched.
+  static constexpr size_t kFoldersMax = 1000;
+
+  SourceWatch(EventLoop& loop, Clock& clock, SourceFolders folders, std::function<void()> changed)
+      : loop_(loop), clock_(clock), folders_(std::move(folders)), changed_(std::move(changed)) {}
+  SourceWatch(const SourceWatch&) = delete;
+  SourceWatch& operator=(const SourceWatch&) = delete;
+  ~SourceWatch() { stop(); }
+
+  /// Errors: RESOURCE_EXHAUSTED the system watches no more; NOT_FOUND there is no folder.
+  Status start();
+  void stop() noexcept;
+  /// Whether the version's folder is still there.
+  bool has_folder() const noexcept { return !watched_.empty(); }
+
+ private:
+  void read_events();
+  bool is_change(const std::string& folder, std::string_view name, uint32_t mask);
+  bool is_source(const std::string& folder, std::string_view name) const;
+  Status add(const std::string& folder);
+  void add_below(const std::string& folder);
+  void begin_quiet();
+
+  EventLoop& loop_;
+  Clock& clock_;
+  const SourceFolders folders_;
+  const std::function<void()> changed_;
+  FileDescriptor events_;
+  std::map<int, std::string> watched_;  ///< folders, by inotify's number
+  EventLoop::Timer quiet_ = 0;
+};
+
+}  // namespace atl::python

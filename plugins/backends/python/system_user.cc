@@ -1,0 +1,29 @@
+#include "backends/python/system_user.h"
+
+#include <pwd.h>
+
+#include <charconv>
+#include <vector>
+
+namespace atl::python {
+
+Result<SystemUser> SystemUser::find(const std::string& text) {
+  SystemUser user;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, user.id);
+  const bool is_number = error == std::errc() && rest == end;
+  std::vector<char> memory(64 << 10);
+  passwd entry = {};
+  passwd* found = nullptr;
+  if (is_number) {
+    (void)::getpwuid_r(user.id, &entry, memory.data(), memory.size(), &found);
+  } else {
+    (void)::getpwnam_r(text.c_str(), &entry, memory.data(), memory.size(), &found);
+  }
+  if (found != nullptr) return SystemUser{found->pw_uid, found->pw_gid, found->pw_name, found->pw_dir};
+  if (!is_number) return not_found("there is no user '", text, "'");
+  user.group = user.id;
+  return user;
+}
+
+}  // namespace atl::python

@@ -1,0 +1,52 @@
+// What a call may hold, and for how long.
+#include <utility>
+
+#include "frontends/common/error_map.h"
+#include "frontends/grpc_nghttp2/transport/call_stream.h"
+#include "frontends/grpc_nghttp2/transport/session.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// HTTP/2 counts so much for a field beside its name and value.
+constexpr size_t kFieldBytes = 32;
+
+}  // namespace
+
+bool CallStream::count_header(std::string_view name, std::string_view value) noexcept {
+  list_bytes_ += name.size() + value.size() + kFieldBytes;
+  ++list_count_;
+  return list_bytes_ <= kMuchTooLong * session_->context().settings.max_metadata_bytes;
+}
+
+void CallStream::on_whole_message() noexcept {
+  session_->guard().on_message();
+  received_bytes_ += StallWatch::kProgressBytes;
+  if (held_bytes_ > kOwnBytes + list_bytes_) (void)hold_partial_message();
+}
+
+Status CallStream::hold(uint64_t bytes) noexcept {
+  const uint64_t before = std::exchange(held_bytes_, bytes);
+  if (bytes <= before) {
+    session_->held().reduce(before - bytes);
+    return {};
+  }
+  Status status = session_->held().add(bytes - before);
+  if (!status.ok()) session_->count(RefusedFor::kMemory);
+  return status;
+}
+
+void CallStream::end_if_stalled(uint32_t most) noexcept {
+  const bool awaits_message = !ended_ && method_ != nullptr &&
+                              (method_->reads_several ? wants_next_ && reader_.is_inside() : !begun_);
+  if (receiving_.is_stalled(awaits_message, received_bytes_, most)) {
+    session_->count(RefusedFor::kMessageStall);
+    return end_early(grpc_code(Code::kDeadlineExceeded), "The message of the call did not come in time");
+  }
+  if (!sending_.is_stalled(!messages_.empty(), messages_.progress_bytes(), most)) return;
+  session_->count(RefusedFor::kAnswerStall);
+  nghttp2_submit_rst_stream(session_->raw(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
+  session_->output();
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

@@ -1,0 +1,57 @@
+/// What TLS connections have in common: the server's certificate, who may connect, and the rules.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include "atoll/status.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+struct OpensslFree {
+  void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+  void operator()(SSL* connection) const noexcept { SSL_free(connection); }
+  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+};
+template <class T>
+using OpensslPtr = std::unique_ptr<T, OpensslFree>;
+
+/// Texts of PEM files.
+struct TlsPem {
+  std::string server_cert;  ///< the server's, then those that lead to its authority
+  std::string server_key;
+  std::string root_cert;  ///< may sign those of clients; empty: none
+  bool mutual = false;    ///< demand a certificate of clients
+};
+
+/// TLS 1.2 and 1.3 with what HTTP/2 allows of them (RFC 9113, 9.2), for clients that offer `h2` (ALPN). Clients
+/// that do not are refused before anything is signed for them, with the alert no_application_protocol. Sessions
+/// are resumed by tickets; nothing is kept of them here.
+class TlsContext {
+ public:
+  /// Errors: INVALID_ARGUMENT the texts hold nothing that OpenSSL can read, or the key is another certificate's;
+  /// the message says which, and nothing of the texts.
+  static Result<TlsContext> make(const TlsPem& pem) noexcept;
+
+  /// A connection's server end, without its socket; it may outlive this. [any] Null: no memory.
+  OpensslPtr<SSL> accept() const noexcept { return OpensslPtr<SSL>(SSL_new(context_.get())); }
+
+  /// Who the certificate is for and until when, for people.
+  std::string certificate_text() const;
+  /// Why no client will take the certificate at this time: "it has expired"; empty: no such reason.
+  std::string time_problem() const;
+
+ private:
+  explicit TlsContext(OpensslPtr<SSL_CTX> context) noexcept : context_(std::move(context)) {}
+
+  OpensslPtr<SSL_CTX> context_;
+};
+
+/// Why OpenSSL's last call of this thread has failed, for people. Forgets it.
+std::string take_openssl_error();
+
+}  // namespace atl::frontends::grpc_nghttp2
