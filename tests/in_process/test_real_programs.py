@@ -32,6 +32,7 @@ def repository(tmp_path_factory):
 
 # Windows of time are for one request in flight, and for a rate: of more in flight the tool keeps so many records of each window
 # that it does not get through them, while a count of requests ends.
+IN_FLIGHT = 16  # at most
 WINDOWS = ("-s", "999", "-p", "500", "-r", "3")
 
 
@@ -48,7 +49,8 @@ def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     assert done.returncode == 0, done.stderr
     (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
     (succeeded, ) = re.findall(r"Successful request count: (\d+)", done.stdout)
-    assert int(client) > 100 and int(succeeded) >= int(client) and "error" not in done.stdout.lower(), done
+    # A request is counted when its response was delivered: the last of those in flight may not be yet when the tool asks.
+    assert int(client) > 100 and int(succeeded) > int(client) - IN_FLIGHT and "error" not in done.stdout.lower(), done
 
 
 @pytest.fixture(scope="module")

@@ -178,7 +178,8 @@ def test_frames_that_bring_nothing(server, grpc_frontend, what):
     # A thousand acknowledgements that wait come first.
     reason = "unsent_frames" if what == "settings" else "overhead_frames"
     with counting(server, grpc_frontend, closed, reason), others_are_served(server), Raw(server) as raw:
-        raw.send(frame(HEADERS, END_HEADERS, 1, call_headers(STREAM)))
+        # A message that is long in coming.
+        raw.send(frame(HEADERS, END_HEADERS, 1, call_headers(STREAM)) + frame(DATA, 0, 1, b"\0\0\x10\0\0"))
         begin = time.monotonic()
         with contextlib.suppress(ConnectionError):
             if grpc_frontend == LIBRARY:

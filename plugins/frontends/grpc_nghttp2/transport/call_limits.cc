@@ -19,8 +19,12 @@ bool CallStream::count_header(std::string_view name, std::string_view value) noe
   return list_bytes_ <= kMuchTooLong * session_->context().settings.max_metadata_bytes;
 }
 
+void CallStream::count_messages(std::span<const uint8_t> bytes) noexcept {
+  // However far ahead of its answers a client is: small messages are no flood.
+  arrived_.scan(bytes, [this](const uint8_t*, uint32_t) { session_->guard().on_message(); });
+}
+
 void CallStream::on_whole_message() noexcept {
-  session_->guard().on_message();
   received_bytes_ += StallWatch::kProgressBytes;
   if (held_bytes_ > kOwnBytes + list_bytes_) (void)hold_partial_message();
 }

@@ -184,7 +184,10 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
     nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
     return;
   }
-  if (method_->reads_several) return read_messages(bytes, chunk);
+  if (method_->reads_several) {
+    count_messages(bytes);
+    return read_messages(bytes, chunk);
+  }
   nghttp2_session_consume_stream(raw, id_, bytes.size());
   Message message;
   Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
@@ -402,6 +405,7 @@ void CallStream::on_closed() noexcept {
   unread_at_ = 0;
   unread_charge_.release();
   ticket_.release();
+  arrived_ = LengthScanner<5, 1, 4>();
   if (held_bytes_ != 0) (void)hold(0);
   received_bytes_ = 0;
   receiving_.reset();

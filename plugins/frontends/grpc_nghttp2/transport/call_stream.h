@@ -15,6 +15,7 @@
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
 #include "frontends/grpc_nghttp2/transport/header_list.h"
+#include "frontends/grpc_nghttp2/transport/length_scanner.h"
 #include "frontends/grpc_nghttp2/transport/message_queue.h"
 #include "frontends/grpc_nghttp2/transport/message_reader.h"
 #include "frontends/grpc_nghttp2/transport/stall_watch.h"
@@ -151,6 +152,7 @@ class CallStream final
   bool is_refused() noexcept;
   void begin_method(Message message) noexcept;
   MessageLimits limits() const noexcept;
+  void count_messages(std::span<const uint8_t> bytes) noexcept;
   void on_whole_message() noexcept;
   /// Errors: RESOURCE_EXHAUSTED what this holds is too much for all requests together.
   Status hold(uint64_t bytes) noexcept;
@@ -196,6 +198,7 @@ class CallStream final
   // Of methods with several messages.
   bool wants_next_ = false;
   bool is_reading_ = false;
+  LengthScanner<5, 1, 4> arrived_;  ///< messages, read or not
   BodyBuffer unread_;
   size_t unread_at_ = 0;
   RequestCharge unread_charge_;

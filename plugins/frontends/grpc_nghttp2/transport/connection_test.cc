@@ -55,17 +55,7 @@ TEST_F(ConnectionTest, HeadersThatWereRefusedAreNotWaitedFor) {
 }
 
 TEST_F(ConnectionTest, AClientThatNeverReadsIsLeft) {
-  connect(4 * 1024);
-  std::string settings;
-  settings.append("\x00\x04", 2).append(RawClient::number(1 << 30));
-  client_->preface(settings);
-  client_->window(0, 1 << 30);
-  echo_.act = [&](CallStream& stream, Message) {
-    stream.answer(*TextMessage::make(std::string(2'000'000, 'S'), &sent_));
-  };
-  client_->headers(1, RawClient::call("/s/echo"));
-  client_->data(1, prefixed("x"), true);
-  for (int i = 0; i < 5; ++i) loop_.turn(0);
+  ask_for_too_much();
   clock_.advance(connection_settings_.write_stall_timeout_ns - 1);
   loop_.turn(0);
   EXPECT_NE(connection_, nullptr);

@@ -1,10 +1,10 @@
 /// The frames in what a client sends, whatever becomes of them.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <span>
+
+#include "frontends/grpc_nghttp2/transport/length_scanner.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -21,37 +21,21 @@ class FrameScanner {
   /// Reads on. \param tell  called with each head that is complete
   template <class Tell>
   void scan(std::span<const uint8_t> bytes, Tell tell) {
-    while (!bytes.empty()) {
-      if (skipped_ != 0) {
-        const size_t taken = std::min<size_t>(skipped_, bytes.size());
-        skipped_ -= static_cast<uint32_t>(taken);
-        bytes = bytes.subspan(taken);
-        continue;
-      }
-      const size_t taken = std::min(kHeadBytes - head_bytes_, bytes.size());
-      std::memcpy(head_ + head_bytes_, bytes.data(), taken);
-      head_bytes_ += taken;
-      bytes = bytes.subspan(taken);
-      if (head_bytes_ < kHeadBytes) return;
-      head_bytes_ = 0;
-      last_ = {uint32_t{head_[0]} << 16 | uint32_t{head_[1]} << 8 | head_[2], head_[3], head_[4]};
-      skipped_ = last_.length;
+    heads_.scan(bytes, [this, &tell](const uint8_t* head, uint32_t length) {
+      last_ = {length, head[3], head[4]};
       tell(last_);
-    }
+    });
   }
 
-  /// Part of a frame has come, and the rest has not.
-  bool is_inside() const noexcept { return head_bytes_ != 0 || skipped_ != 0; }
+  /// Part of a frame, or of the preface, has come, and the rest has not.
+  bool is_inside() const noexcept { return heads_.is_inside(); }
   /// The last one whose head is complete.
   const FrameHead& last() const noexcept { return last_; }
 
  private:
-  static constexpr size_t kHeadBytes = 9;
   static constexpr uint32_t kPrefaceBytes = 24;
 
-  uint8_t head_[kHeadBytes] = {};
-  size_t head_bytes_ = 0;
-  uint32_t skipped_ = kPrefaceBytes;  ///< bytes that are no head
+  LengthScanner<9, 0, 3> heads_{kPrefaceBytes};
   FrameHead last_;
 };
 

@@ -217,7 +217,7 @@ TEST_F(TlsTest, WhatPilesUpIsBounded) {
     }
     const std::string text(200'000, 'U');
     TextMessage* message = TextMessage::make(text, &sent_);
-    OutQueue queue;
+    OutQueue queue(buffers_);
     for (int i = 0; i < 100; ++i) {
       queue.append(*message, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     }

@@ -154,6 +154,18 @@ class TransportTest : public ::testing::Test, protected MethodFinder, protected 
     turn();
     return answer(stream);
   }
+  /// The client asks for more than the socket takes, and reads nothing.
+  void ask_for_too_much() {
+    connect(4 * 1024);
+    client_->preface(std::string("\x00\x04", 2) + RawClient::number(1 << 30));
+    client_->window(0, 1 << 30);
+    echo_.act = [this](CallStream& stream, Message) {
+      stream.answer(*TextMessage::make(std::string(2'000'000, 'S'), &sent_));
+    };
+    client_->headers(1, RawClient::call("/s/echo"));
+    client_->data(1, prefixed("x"), true);
+    for (int i = 0; i < 5; ++i) loop_.turn(0);
+  }
   void expect_status(int32_t stream, const std::string& code, const std::string& text) {
     EXPECT_EQ(answer(stream).field("grpc-status"), code);
     EXPECT_EQ(answer(stream).field("grpc-message"), text.empty() ? "(none)" : text);

@@ -1,0 +1,49 @@
+/// Where pieces begin in bytes that come cut anywhere, when each piece says how long it is.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// Pieces have a head of kHeadBytes with their length, without the head, in kLengthBytes from kLengthAt on, most
+/// significant first. Not thread safe.
+template <size_t kHeadBytes, size_t kLengthAt, size_t kLengthBytes>
+class LengthScanner {
+ public:
+  /// \param skipped  bytes before the first head
+  explicit LengthScanner(uint32_t skipped = 0) noexcept : skipped_(skipped) {}
+
+  /// Reads on. \param tell  called with each head that is complete, and the length that it says
+  template <class Tell>
+  void scan(std::span<const uint8_t> bytes, Tell tell) {
+    while (!bytes.empty()) {
+      if (skipped_ != 0) {
+        const size_t taken = std::min<size_t>(skipped_, bytes.size());
+        skipped_ -= static_cast<uint32_t>(taken);
+        bytes = bytes.subspan(taken);
+        continue;
+      }
+      const size_t taken = std::min(kHeadBytes - head_bytes_, bytes.size());
+      std::memcpy(head_ + head_bytes_, bytes.data(), taken);
+      head_bytes_ += taken;
+      bytes = bytes.subspan(taken);
+      if (head_bytes_ < kHeadBytes) return;
+      head_bytes_ = 0;
+      for (size_t i = 0; i < kLengthBytes; ++i) skipped_ = skipped_ << 8 | head_[kLengthAt + i];
+      tell(head_, skipped_);
+    }
+  }
+  /// Part of a piece has come, and the rest has not.
+  bool is_inside() const noexcept { return head_bytes_ != 0 || skipped_ != 0; }
+
+ private:
+  uint8_t head_[kHeadBytes] = {};
+  size_t head_bytes_ = 0;
+  uint32_t skipped_;  ///< bytes that are no head; 0 where a length is read
+};
+
+}  // namespace atl::frontends::grpc_nghttp2
