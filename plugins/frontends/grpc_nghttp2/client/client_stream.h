@@ -32,7 +32,7 @@ class ClientCall {
  public:
   /// The message that read_next() asked for.
   virtual void on_client_message(Message message) noexcept = 0;
-  /// Behind the last message. Nothing more is told.
+  /// Behind the last message, in place of the one that read_next() asked for. Nothing more is told.
   virtual void on_client_end(ClientEnd end) noexcept = 0;
 
  protected:
