@@ -140,11 +140,11 @@ class Double {
     answer.id = message.id;
     std::byte* payload = block(24 << 10, answer);
     write(batch, header, payload);
+    auto* own = reinterpret_cast<BlockHeader*>(at(answer.slab, answer.offset - sizeof(BlockHeader)));
     lie(answer, payload);
     send(answer);
     if (mode_ == "returns twice") send(answer);
     // The inputs are read by the server: their memory is given back when it is done.
-    auto* own = reinterpret_cast<BlockHeader*>(at(answer.slab, answer.offset - sizeof(BlockHeader)));
     while (std::atomic_ref(own->held).load() != 0) std::this_thread::yield();
     release(message.slab, message.offset);
     for (const TensorRecord& tensor : tensors_) {

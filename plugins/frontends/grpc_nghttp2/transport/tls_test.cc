@@ -83,7 +83,7 @@ TEST_F(TlsTest, WhatIsAnsweredInATurnIsOneRecord) {
 }
 
 TEST_F(TlsTest, ASlowClientGetsEverything) {
-  open_wide(4 * 1024);
+  open_wide(32 * 1024);
   const std::string text = text_of_size(3'000'000);
   echo_.act = [&](CallStream& stream, Message) { stream.answer(*TextMessage::make(text, &sent_)); };
   tunnel_->takes = false;

@@ -281,7 +281,7 @@ class FuzzConnection final : private SessionOwner, private MethodFinder {
   SessionContext context_{all_.loop,    all_.rules,   *this,         all_.settings,
                           all_.buffers, all_.streams, &all_.budgets, nullptr};
   std::unique_ptr<Session> session_;
-  OutQueue out_;
+  OutQueue out_{all_.buffers};
   FrameScanner sent_;
 };
 
