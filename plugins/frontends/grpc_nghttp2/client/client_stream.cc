@@ -126,7 +126,8 @@ void ClientStream::deliver() noexcept {
     nghttp2_session_consume_stream(connection_->raw(), id_, std::exchange(unconsumed_bytes_, 0));
     connection_->output();
   }
-  if (is_ended_ && wants_next_ && call_ != nullptr) std::exchange(call_, nullptr)->on_client_end(std::move(end_));
+  if (is_ended_ && wants_next_ && call_ != nullptr)
+    std::exchange(call_, nullptr)->on_client_end(std::move(end_));
 }
 
 // --- the end ---
