@@ -50,10 +50,10 @@ void Certificates::renew() noexcept {
   if (!why.empty()) {
     return host_.log().error("the TLS files are not taken, those read before go on serving: ", why);
   }
-  host_.log().info("TLS files were read again: connections from now on get the certificate of ",
-                   context->certificate_text());
+  const std::string certificate = context->certificate_text();
   listener_->renew(std::move(context).value());
   digest_ = std::move(digest);
+  host_.log().info("TLS files were read again: connections from now on get the certificate of ", certificate);
 }
 
 }  // namespace atl::frontends::grpc_nghttp2
