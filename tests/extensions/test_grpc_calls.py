@@ -18,8 +18,8 @@ OPTIONS = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_len
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with CALLS.running(tmp_path_factory.mktemp("server"), {"calls": "first"}) as server:
+def server(tmp_path_factory, grpc_frontend):
+    with CALLS.running(tmp_path_factory.mktemp("server"), {"calls": "first"}, grpc_frontend=grpc_frontend) as server:
         yield server
 
 
@@ -114,8 +114,8 @@ def test_a_client_that_goes(server):
     server.wait_for_line("the client of a held call has gone")
 
 
-def test_reloads_while_in_use(tmp_path):
-    with CALLS.running(tmp_path, {"calls": "n1"}) as server:
+def test_reloads_while_in_use(tmp_path, grpc_frontend):
+    with CALLS.running(tmp_path, {"calls": "n1"}, grpc_frontend=grpc_frontend) as server:
         ended, failures, seen = threading.Event(), [], set()
 
         def keep_asking(method):
@@ -145,8 +145,8 @@ def test_reloads_while_in_use(tmp_path):
         assert len(seen) >= RELOADS
 
 
-def test_it_comes_and_goes_and_two_have_the_same(tmp_path):
-    with CALLS.running(tmp_path, {}) as server:
+def test_it_comes_and_goes_and_two_have_the_same(tmp_path, grpc_frontend):
+    with CALLS.running(tmp_path, {}, grpc_frontend=grpc_frontend) as server:
         assert ask(server, "Hello") == ("UNIMPLEMENTED", "")
         CALLS.reload(server, {"a": "of-a"}, 2)
         eventually(lambda: says(server, "of-a"))
@@ -159,8 +159,8 @@ def test_it_comes_and_goes_and_two_have_the_same(tmp_path):
         eventually(lambda: ask(server, "Hello") == ("UNIMPLEMENTED", ""))
 
 
-def test_the_servers_end_waits_for_them(tmp_path):
-    with CALLS.running(tmp_path, {"calls": "first"}) as server, connected(server) as channel, \
+def test_the_servers_end_waits_for_them(tmp_path, grpc_frontend):
+    with CALLS.running(tmp_path, {"calls": "first"}, grpc_frontend=grpc_frontend) as server, connected(server) as channel, \
             concurrent.futures.ThreadPoolExecutor() as pool:
         slow = pool.submit(unary(channel, "Slow"), b"", timeout=WAIT_S)
         server.wait_for_line("a slow call has begun")

@@ -256,9 +256,7 @@ class Need:
 
 def with_frontends(*rows):
     every = ("frontends/grpc", "frontends/grpc_nghttp2", "frontends/http")
-    return {(plugin, interface): need for interface, need in rows for plugin in every
-            # Calls are not passed on to other servers there.
-            if (plugin, interface) != ("frontends/grpc_nghttp2", "atoll.remote_models/1")}
+    return {(plugin, interface): need for interface, need in rows for plugin in every}
 
 
 TRACE = 'use = "telemetry/trace"\nlevel = ["TIMESTAMPS"]\nrate = {0}\ntrace_file = "{{folder}}/trace{0}.json"'

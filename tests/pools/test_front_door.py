@@ -13,6 +13,7 @@ import pytest
 import tritonclient.grpc
 import tritonclient.grpc.aio
 import tritonclient.http
+from support.grpc_frontends import GRPC_FRONTENDS
 from support.pools import WAIT_S, Pools
 from support.server import BUILD, ROOT
 from support.waiting import eventually
@@ -28,15 +29,20 @@ SLOW = 'parameters { key: "execute_delay_ms" value { string_value: "3600000" } }
 CLIENTS = [tritonclient.grpc, tritonclient.http]
 
 
+OVER_BOTH = pytest.mark.parametrize("pools", GRPC_FRONTENDS, indirect=True)
+
+
 @pytest.fixture
-def pools(tmp_path):
+def pools(tmp_path, request):
+    """With the parameter as the plugin that serves gRPC, if there is one."""
     for name in ("a", "b", "slow", "own"):
         folder = tmp_path / "models" / name
         (folder / "1").mkdir(parents=True)
         (folder / "config.pbtxt").write_text(IDENTITY + (SLOW if name == "slow" else ""))
     shutil.copytree(tmp_path / "models" / "own", tmp_path / "own" / "own")
     pools = Pools(tmp_path, tmp_path / "models", f'plugin.repository.paths=["{tmp_path}/own"]',
-                  'plugin.identity.use="backends/identity"', 'plugin.default.use="schedulers/default"').start()
+                  'plugin.identity.use="backends/identity"', 'plugin.default.use="schedulers/default"',
+                  *([f'plugin.grpc.use="{request.param}"'] if hasattr(request, "param") else [])).start()
     yield pools
     pools.close()
 
@@ -56,6 +62,7 @@ def infer(client, module, model, values=(1, 2), **options):
     return client.infer(model, inputs(module, values), **options).as_numpy("OUTPUT0").tolist()
 
 
+@OVER_BOTH
 @pytest.mark.parametrize("module", CLIENTS)
 def test_a_client_needs_one_address(pools, module):
     with open_client(pools, module) as client:
@@ -139,6 +146,7 @@ def test_shared_memory_is_refused(pools, module):
         assert infer(client, module, "a") == [1, 2]
 
 
+@OVER_BOTH
 def test_a_stream_has_leased_models_and_others(pools):
     pools.create()
     pools.acquire("a")
@@ -156,6 +164,7 @@ def test_a_stream_has_leased_models_and_others(pools):
     assert sum("unknown model: 'nobody'" in str(error) for _, error in got if error is not None) == 20
 
 
+@OVER_BOTH
 def test_a_cancelled_request_is_cancelled_on_its_instance(pools):
     pools.create()
     lease = pools.acquire("slow")
@@ -173,6 +182,7 @@ def test_a_cancelled_request_is_cancelled_on_its_instance(pools):
     assert pools.server.process.poll() is None
 
 
+@OVER_BOTH
 def test_a_deadline_is_the_instance_s_too(pools):
     pools.create()
     lease = pools.acquire("slow")

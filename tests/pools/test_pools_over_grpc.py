@@ -28,10 +28,10 @@ def messages(tmp_path_factory):
 
 
 @pytest.fixture
-def pools(tmp_path):
+def pools(tmp_path, grpc_frontend):
     (tmp_path / "models" / "a" / "1").mkdir(parents=True)
     (tmp_path / "models" / "a" / "config.pbtxt").write_text(CONFIG)
-    pools = Pools(tmp_path, tmp_path / "models").start()
+    pools = Pools(tmp_path, tmp_path / "models", f'plugin.grpc.use="{grpc_frontend}"').start()
     yield pools
     pools.close()
 

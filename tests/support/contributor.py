@@ -28,12 +28,13 @@ class Contributor:
         return text
 
     @contextlib.contextmanager
-    def running(self, tmp_path, instances):
+    def running(self, tmp_path, instances, **options):
+        """options: of Server"""
         repository = tmp_path / "models"
         repository.mkdir()
         manifest = tmp_path / "atoll.toml"
         manifest.write_text(self.manifest_text(instances))
-        with Server(repository, "plugin.onnxruntime.enabled=false", manifest=manifest) as server:
+        with Server(repository, "plugin.onnxruntime.enabled=false", manifest=manifest, **options) as server:
             server.manifest = manifest
             yield server.wait_ready().wait_active()
 

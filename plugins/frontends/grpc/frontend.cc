@@ -26,8 +26,8 @@ Status GrpcFrontend::start() {
   access->server_name = settings_.server_name;
   log_bridge_ = std::make_unique<LogBridge>(host_.log());
   calls_ = CallGate::open(host_.gate());
-  frontend_ =
-      std::make_unique<GrpcContext>(GrpcContext{{host_, settings_, std::move(access).value(), *calls_}});
+  frontend_ = std::make_unique<GrpcCallContext>(
+      GrpcCallContext{host_, settings_, std::move(access).value(), *calls_});
   Status opened = frontend_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads);
   if (!opened.ok()) {
     stop();

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "atoll/plugin.h"
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/common/sequence_drain.h"
-#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/grpc/log_bridge.h"
 
@@ -33,7 +33,7 @@ class GrpcFrontend final : public Plugin {
   GrpcSettings settings_;
   std::unique_ptr<LogBridge> log_bridge_;
   CallGate::Owner calls_;
-  std::unique_ptr<GrpcContext> frontend_;
+  std::unique_ptr<GrpcCallContext> frontend_;
   std::unique_ptr<GrpcServer> server_;
   int bound_port_ = 0;
   SequenceDrain sequence_drain_;

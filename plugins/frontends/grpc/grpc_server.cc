@@ -61,16 +61,17 @@ void set_channel_arguments(grpc::ServerBuilder& builder, const GrpcSettings& set
 
 }  // namespace
 
-GrpcServer::GrpcServer(GrpcContext& frontend)
+GrpcServer::GrpcServer(GrpcCallContext& frontend)
     : frontend_(frontend),
       methods_(frontend, inference_, health_),
       contributed_{.frontend = frontend},
+      reflection_(frontend),
       receive_quota_(frontend.host),
       go_away_(frontend.settings.max_connection_age_ms) {}
 
 GrpcServer::~GrpcServer() { stop(); }
 
-Result<std::unique_ptr<GrpcServer>> GrpcServer::start(GrpcContext& frontend, int* bound_port) noexcept {
+Result<std::unique_ptr<GrpcServer>> GrpcServer::start(GrpcCallContext& frontend, int* bound_port) noexcept {
   try {
     // For the whole process: the search for cycles in the order of locks, on in Debian's build of the
     // library, costs gRPC some 3,000 instructions a call.
@@ -109,6 +110,7 @@ Status GrpcServer::build(int* bound_port) {
       Experimental::ExternalConnectionType::FROM_FD, credentials.value());
   builder.RegisterService(&inference_);
   builder.RegisterService(&health_);
+  reflection_.add_to(builder);
   builder.RegisterAsyncGenericService(&contributed_.service);
   for (uint32_t i = 0; i < settings.threads; ++i) {
     queues_.push_back(std::make_unique<InferQueue>(frontend_, inference_, builder.AddCompletionQueue()));
@@ -119,6 +121,7 @@ Status GrpcServer::build(int* bound_port) {
   }
   for (auto& queue : queues_) {
     methods_.arm(*queue->queue, queue->remote_channels);
+    reflection_.arm(*queue->queue);
     for (int i = 0; i < kArmedCalls; ++i) GrpcInferCall::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) InferStream::arm(*queue);
     for (int i = 0; i < kArmedStreams; ++i) ContributedCall::arm(contributed_, *queue->queue);
@@ -201,7 +204,7 @@ void GrpcServer::stop() {
   // whether it may be made.
   const AccessPoint& access = *frontend_.server.access;
   while (server_ != nullptr && (frontend_.calls.calls() > 0 || access.unsettled() > 0 || has_streams() ||
-                                contributed_.open.load() > 0)) {
+                                contributed_.open.load() > 0 || reflection_.open.load() > 0)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& queue : queues_) queue->queue->Shutdown();

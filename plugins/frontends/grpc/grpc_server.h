@@ -10,13 +10,14 @@
 #include <thread>
 #include <vector>
 
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/grpc/connection_acceptor.h"
 #include "frontends/grpc/contributed_call.h"
 #include "frontends/grpc/go_away.h"
-#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/infer_queue.h"
 #include "frontends/grpc/method_table.h"
 #include "frontends/grpc/receive_quota.h"
+#include "frontends/grpc/reflection_call.h"
 #include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {
@@ -26,7 +27,7 @@ class GrpcServer {
  public:
   /// Binds the address and starts the threads. \returns the server and, through bound_port, its port.
   /// Errors: as check_address_is_free(); INTERNAL gRPC refused to start; RESOURCE_EXHAUSTED no thread.
-  static Result<std::unique_ptr<GrpcServer>> start(GrpcContext& frontend, int* bound_port) noexcept;
+  static Result<std::unique_ptr<GrpcServer>> start(GrpcCallContext& frontend, int* bound_port) noexcept;
   ~GrpcServer();
 
   /// Calls in flight may go on until the deadline (the host's clock), then they are cancelled.
@@ -38,18 +39,19 @@ class GrpcServer {
   void stop();
 
  private:
-  explicit GrpcServer(GrpcContext& frontend);
+  explicit GrpcServer(GrpcCallContext& frontend);
   Status build(int* bound_port);
   bool has_streams() const noexcept;
   void run_queue(grpc::ServerCompletionQueue& queue) noexcept;
   /// Sends clients away and waits until they have gone. False: the server stops.
   bool leave(std::chrono::steady_clock::time_point deadline);
 
-  GrpcContext& frontend_;
+  GrpcCallContext& frontend_;
   InferenceService inference_;
   HealthService health_;
   MethodTable methods_;
   ContributedCalls contributed_;
+  ReflectionCalls reflection_;
   std::vector<std::unique_ptr<InferQueue>> queues_;
   ReceiveQuota receive_quota_;
   GoAway go_away_;

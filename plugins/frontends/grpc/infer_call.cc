@@ -45,23 +45,10 @@ int64_t GrpcInferCall::deadline_ns() const noexcept {
   return grpc_frontend::deadline_ns(*context_, queue_.frontend.host.clock());
 }
 
-bool GrpcInferCall::pass_on() noexcept {
-  V2InferRequest& message = received_.message();
-  Result<std::optional<RemoteServer>> found = find_remote_server(
-      queue_.frontend.server, message.model_name(), metadata()->first(RemoteModels::kLeaseHeader));
-  if (!found.ok()) return refuse_call(found.status());
-  if (!*found) return false;
-  const HostPort& server = (*found)->grpc;
-  if (server.host.empty())
-    return refuse_call(unimplemented(messages::remote_without_grpc(message.model_name())));
-  if (message.uses_shared_memory())
-    return refuse_call(Status(Code::kInvalidArgument, messages::remote_shared_memory(message.model_name())));
-  if (request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
+void GrpcInferCall::begin_remote(const HostPort& server) noexcept {
   remote_ = std::make_unique<RemoteCall>(
       queue_.remote_channels.stub(server, queue_.frontend.host.clock().now_ns()), *context_);
   remote_->start(kGrpcInferPath, received_.opened_bytes(), *queue_.queue, remote_answer_);
-  abandon();
-  return true;
 }
 
 void GrpcInferCall::on_remote_answer(bool) {

@@ -43,7 +43,7 @@ class GrpcInferCall final : public V2UnaryCall<ReceivedMessage> {
   const CallMetadata* metadata() const noexcept override { return &*head_; }
   int64_t deadline_ns() const noexcept override;
   Status take_access(std::string_view* caller) noexcept override { return access_.take(caller); }
-  bool pass_on() noexcept override;
+  void begin_remote(const HostPort& server) noexcept override;
 
   // --- UnaryInferContext ---
   void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }

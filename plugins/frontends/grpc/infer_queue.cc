@@ -12,7 +12,7 @@ constexpr size_t kPooledContexts = 256;
 
 }  // namespace
 
-InferQueue::InferQueue(GrpcContext& shared, InferenceService& inference_service,
+InferQueue::InferQueue(GrpcCallContext& shared, InferenceService& inference_service,
                        std::unique_ptr<grpc::ServerCompletionQueue> completion_queue)
     : frontend(shared),
       service(inference_service),

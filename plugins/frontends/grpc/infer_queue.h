@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "frontends/common/context_pool.h"
-#include "frontends/grpc/grpc_context.h"
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/grpc/remote_channels.h"
 #include "frontends/grpc/services.h"
 #include "frontends/grpc/stream_list.h"
@@ -17,14 +17,14 @@ class GrpcInferCall;
 class StreamRequest;
 
 struct InferQueue {
-  InferQueue(GrpcContext& shared, InferenceService& inference_service,
+  InferQueue(GrpcCallContext& shared, InferenceService& inference_service,
              std::unique_ptr<grpc::ServerCompletionQueue> completion_queue);
   ~InferQueue();
 
   /// As the context's.
   int64_t trace_time_ns() const noexcept { return frontend.trace_time_ns(); }
 
-  GrpcContext& frontend;
+  GrpcCallContext& frontend;
   InferenceService& service;
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   ContextPool<GrpcInferCall> calls;

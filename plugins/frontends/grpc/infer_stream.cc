@@ -55,8 +55,7 @@ void InferStream::on_read(bool ok) {
 void InferStream::on_written(bool ok) {
   Lock lock(mutex_);
   if (ok && rules_.writing() != nullptr) rules_.writing()->mark("GRPC_SEND_END");
-  StreamRequest* remote = rules_.writing();
-  if (remote != nullptr && !remote->is_remote()) remote = nullptr;
+  StreamRequest* remote = remote_of(rules_.writing());
   StreamRequest* last = rules_.end_write(ok);
   if (!ok) {
     end(std::move(lock), Code::kCancelled, "", true);  // answers for the request as well
@@ -82,23 +81,6 @@ void InferStream::on_done(bool) {
   } else {
     settle(std::move(lock));
   }
-}
-
-StreamRequest& InferStream::remote_to(StreamRequest& request, const HostPort& server) noexcept {
-  StreamRequest*& passes = remotes_[server.text()];
-  if (passes == nullptr) {
-    passes = &request;
-    request.begin_remote(server);
-  }
-  return *passes;
-}
-
-void InferStream::end_remote(const std::string& address) noexcept { remotes_.erase(address); }
-
-void InferStream::end_remote_writing(Lock lock) noexcept {
-  if (!rules_.has_run_all()) return;
-  lock.unlock();
-  for (const auto& [address, passes] : remotes_) passes->remote().end_writing();
 }
 
 void InferStream::settle(Lock lock) noexcept {

@@ -27,11 +27,6 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   explicit InferStream(InferQueue& queue);
   ~InferStream() override;
 
-  // --- for its requests; [queue's thread] ---
-  /// The request that passes others on to this server, maybe the given one from now on.
-  StreamRequest& remote_to(StreamRequest& request, const HostPort& server) noexcept;
-  void end_remote(const std::string& address) noexcept;
-
   InferQueue& queue() noexcept { return queue_; }
   const grpc::ServerContext& context() const noexcept { return context_; }
   const CallMetadata* metadata() const noexcept override { return &head_; }
@@ -45,11 +40,8 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   void on_finished(bool ok);
   void on_done(bool ok);
 
-  /// Other servers hear that nothing more comes, if that is so.
-  void end_remote_writing(Lock lock) noexcept;
   // --- V2InferStream ---
   void settle(Lock lock) noexcept override;
-  void ran_on() noexcept override { end_remote_writing(Lock(mutex_)); }
 
   InferQueue& queue_;
   Step<InferStream> start_{this, &InferStream::on_start};
@@ -63,7 +55,6 @@ class InferStream final : public V2InferStream<StreamRequest, grpc::ByteBuffer> 
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   std::shared_ptr<V2InferStream> self_;  ///< until the call begins, and while it waits for its answer
   CallAccess access_;
-  std::map<std::string, StreamRequest*, std::less<>> remotes_;  ///< that pass on, by address of the server
 
   // Under the lock.
   grpc::ByteBuffer received_;

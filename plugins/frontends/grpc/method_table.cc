@@ -49,7 +49,7 @@ ATOLL_ARM(HealthService, Check, grpc::health::v1::HealthCheckRequest)
 
 }  // namespace
 
-MethodTable::MethodTable(GrpcContext& frontend, InferenceService& inference, HealthService& health)
+MethodTable::MethodTable(GrpcCallContext& frontend, InferenceService& inference, HealthService& health)
     : frontend_(frontend), inference_(inference), health_(health) {
   for_each_management_method([this](const auto& method) { add(method); });
 }

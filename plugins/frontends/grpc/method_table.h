@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/common/grpc/method_list.h"
-#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/remote_channels.h"
 #include "frontends/grpc/services.h"
 
@@ -15,7 +15,7 @@ namespace atl::frontends::grpc_frontend {
 /// Owns the methods' descriptions; calls in flight refer to them, so it outlives the completion queues.
 class MethodTable {
  public:
-  MethodTable(GrpcContext& frontend, InferenceService& inference, HealthService& health);
+  MethodTable(GrpcCallContext& frontend, InferenceService& inference, HealthService& health);
 
   /// Waits for a call of every method on the queue.
   /// \param channels  of the queue
@@ -25,7 +25,7 @@ class MethodTable {
   template <class Request, class Response>
   void add(const ListedMethod<Request, Response>& method);
 
-  GrpcContext& frontend_;
+  GrpcCallContext& frontend_;
   InferenceService& inference_;
   HealthService& health_;
   std::vector<std::function<void(grpc::ServerCompletionQueue&, RemoteChannels&)>> armers_;

@@ -16,9 +16,6 @@
 
 namespace atl::frontends::grpc_frontend {
 
-/// How long a call may take that nobody cancels.
-inline constexpr std::chrono::seconds kLongestUncancelled{10};
-
 /// What the other server gets of a call beside its messages: its metadata, but for what is not passed on, and its deadline.
 void pass_on(const grpc::ServerContext& from, grpc::ClientContext* to);
 /// The same in the other direction, when the call has ended there and not yet here.

@@ -13,9 +13,9 @@ constexpr size_t kBacklog = 4;
 
 }  // namespace
 
-RemoteStream::RemoteStream(RemoteStreamOwner& owner, std::shared_ptr<grpc::GenericStub> stub,
-                           const grpc::ServerContext& call, Cancellation& cancellation,
-                           grpc::ServerCompletionQueue& queue)
+RemoteStream::RemoteStream(RemoteStreamOwner<grpc::ByteBuffer>& owner,
+                           std::shared_ptr<grpc::GenericStub> stub, const grpc::ServerContext& call,
+                           Cancellation& cancellation, grpc::ServerCompletionQueue& queue)
     : owner_(owner), cancellation_(cancellation), queue_(queue), stub_(std::move(stub)) {
   pass_on(call, &context_);
   stream_ = stub_->PrepareCall(&context_, kGrpcStreamInferPath, &queue_);
@@ -50,7 +50,7 @@ void RemoteStream::write(const grpc::ByteBuffer& message) {
   write_next();
 }
 
-void RemoteStream::end_writing() {
+void RemoteStream::end_writing() noexcept {
   if (std::exchange(ends_writing_, true)) return;
   write_next();
 }
@@ -114,7 +114,7 @@ void RemoteStream::on_read(bool ok) {
   }
 }
 
-void RemoteStream::resume_reading() {
+void RemoteStream::resume_reading() noexcept {
   if (!is_stalled_ || !owner_.on_remote_answer(&answer_)) return;
   is_stalled_ = false;
   answer_.Clear();
@@ -133,7 +133,7 @@ void RemoteStream::settle() {
   cancellation_.stop_listening();
   if (was_cancelled_ && !was_woken_) return;  // that comes yet
   if (std::exchange(has_backlog_, false)) owner_.on_remote_room();
-  owner_.on_remote_end(status_);
+  owner_.on_remote_end(Status(static_cast<Code>(status_.error_code()), status_.error_message()));
 }
 
 }  // namespace atl::frontends::grpc_frontend

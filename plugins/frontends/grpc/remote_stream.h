@@ -1,5 +1,4 @@
-/// The part of a ModelStreamInfer call that another server answers: a call of its own to that server, whose messages go
-/// to and fro as they are.
+/// The part of a ModelStreamInfer call that another server answers, over the gRPC library.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -14,43 +13,24 @@
 #include <memory>
 
 #include "atoll/cancellation.h"
+#include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/wake_up.h"
 
 namespace atl::frontends::grpc_frontend {
 
-/// Whose stream it is. [queue's thread]
-class RemoteStreamOwner {
- public:
-  /// \param answer  taken, if it is \returns false: the client has not read enough of those before; resume_reading()
-  /// says when to try again
-  virtual bool on_remote_answer(grpc::ByteBuffer* answer) noexcept = 0;
-  /// No further requests are wanted until on_remote_room().
-  virtual void on_remote_backlog() noexcept = 0;
-  virtual void on_remote_room() noexcept = 0;
-  /// No answers come any more, and the stream may be destroyed.
-  virtual void on_remote_end(const grpc::Status& status) noexcept = 0;
-
- protected:
-  ~RemoteStreamOwner() = default;
-};
-
 /// [queue's thread], but for what cancels it
-class RemoteStream final : private CancelListener {
+class RemoteStream final : public V2RemoteStream, private CancelListener {
  public:
   /// \param cancellation  ends the stream; not used when on_remote_end() is called
-  RemoteStream(RemoteStreamOwner& owner, std::shared_ptr<grpc::GenericStub> stub,
+  RemoteStream(RemoteStreamOwner<grpc::ByteBuffer>& owner, std::shared_ptr<grpc::GenericStub> stub,
                const grpc::ServerContext& call, Cancellation& cancellation,
                grpc::ServerCompletionQueue& queue);
-  RemoteStream(const RemoteStream&) = delete;
-  RemoteStream& operator=(const RemoteStream&) = delete;
-  virtual ~RemoteStream() = default;
+  ~RemoteStream() override = default;
 
   void write(const grpc::ByteBuffer& message);
-  /// There is nothing more to write. Again, it does nothing.
-  void end_writing();
-  /// The client has read something.
-  void resume_reading();
+  void end_writing() noexcept override;
+  void resume_reading() noexcept override;
 
  private:
   void on_cancel(void* context) noexcept override;
@@ -65,7 +45,7 @@ class RemoteStream final : private CancelListener {
   void read();
   void settle();
 
-  RemoteStreamOwner& owner_;
+  RemoteStreamOwner<grpc::ByteBuffer>& owner_;
   Cancellation& cancellation_;
   grpc::ServerCompletionQueue& queue_;
   const std::shared_ptr<grpc::GenericStub> stub_;

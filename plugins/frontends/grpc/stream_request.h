@@ -18,8 +18,7 @@ namespace atl::frontends::grpc_frontend {
 
 class InferStream;
 
-class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuffer, ReceivedMessage>,
-                            private RemoteStreamOwner {
+class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuffer, ReceivedMessage> {
  public:
   /// A context of the pool or a new one; its message's bytes are taken.
   static StreamRequest& start(InferStream& stream, grpc::ByteBuffer* received, int64_t read_start_ns,
@@ -28,24 +27,13 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuff
   explicit StreamRequest(InferQueue& queue);
   ~StreamRequest() override = default;
 
-  // Of the first request that goes to another server: it stands for all of the stream that this server answers. [queue's
-  // thread]
-  bool is_remote() const noexcept { return remote_ != nullptr; }
-  RemoteStream& remote() noexcept { return *remote_; }
-  void begin_remote(const HostPort& server) noexcept;
-
  private:
   void on_woken(bool) { go_on(); }
   InferStream& stream() noexcept;
-  bool pass_on(const RemoteServer& server) noexcept;
-  // --- RemoteStreamOwner ---
-  bool on_remote_answer(grpc::ByteBuffer* answer) noexcept override;
-  void on_remote_backlog() noexcept override;
-  void on_remote_room() noexcept override;
-  void on_remote_end(const grpc::Status& status) noexcept override;
-
   // --- V2StreamRequest ---
-  std::optional<bool> pass_on() noexcept override;
+  std::unique_ptr<V2RemoteStream> make_remote(const HostPort& server,
+                                              RemoteStreamOwner<grpc::ByteBuffer>& owner) noexcept override;
+  void forward(V2RemoteStream& to) noexcept override;
   Status write_message(V2StreamMessage& from, grpc::ByteBuffer* message) noexcept override;
 
   // --- InferContext ---
@@ -55,8 +43,6 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuff
   InferQueue& queue_;
   Step<StreamRequest> woken_{this, &StreamRequest::on_woken};
   WakeUp wake_up_;  ///< brings a request that waited back to its thread
-  std::unique_ptr<RemoteStream> remote_;
-  std::string remote_address_;
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -13,14 +13,15 @@
 #include <utility>
 
 #include "atoll/gate.h"
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/common/grpc/method_list.h"
-#include "frontends/common/management/remote_server.h"
+#include "frontends/common/grpc/remote_target.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/call_access.h"
+#include "frontends/grpc/call_metadata.h"
 #include "frontends/grpc/decompress.h"
 #include "frontends/grpc/error_text.h"
 #include "frontends/grpc/event.h"
-#include "frontends/grpc/grpc_context.h"
 #include "frontends/grpc/remote_call.h"
 #include "frontends/grpc/remote_channels.h"
 
@@ -33,7 +34,7 @@ template <class Request, class Response>
 struct UnaryMethod {
   std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, RawWriter*, void*)> arm;
   ListedMethod<Request, Response> method;
-  GrpcContext* frontend = nullptr;
+  GrpcCallContext* frontend = nullptr;
   grpc::ServerCompletionQueue* queue = nullptr;
   uint64_t max_bytes = 0;              ///< of a request, after decompression
   RemoteChannels* channels = nullptr;  ///< the queue's
@@ -79,7 +80,7 @@ class UnaryCall final : public Event {
   ~UnaryCall() = default;
 
   Status prepare() noexcept {
-    GrpcContext& frontend = *method_.frontend;
+    GrpcCallContext& frontend = *method_.frontend;
     std::string_view caller;
     ATOLL_RETURN_IF_ERROR(access_.take(&caller));
     if (method_.method.holds_pass) {
@@ -103,26 +104,20 @@ class UnaryCall final : public Event {
 
   /// \returns false: this server answers
   bool pass_on() noexcept {
-    const auto lease = context_.client_metadata().find(
-        grpc::string_ref(RemoteModels::kLeaseHeader.data(), RemoteModels::kLeaseHeader.size()));
-    const std::string_view named = lease == context_.client_metadata().end()
-                                       ? std::string_view()
-                                       : std::string_view(lease->second.data(), lease->second.size());
-    const std::string_view model = method_.method.model(request_);
-    Result<std::optional<RemoteServer>> found = find_remote_server(method_.frontend->server, model, named);
-    if (found.ok() && !*found) return false;
-    // One that is not ready is no failure of the question whether it is.
-    if (!found.ok() && method_.method.category == ApiCategory::kHealth) return false;
-    if (!found.ok() || (*found)->grpc.host.empty()) {
-      finish(found.ok() ? unimplemented(messages::remote_without_grpc(model)) : found.status().clone());
+    GrpcCallContext& frontend = *method_.frontend;
+    Result<std::optional<HostPort>> found =
+        remote_of_question(frontend.server, method_.method.category, method_.method.model(request_),
+                           metadata_value(context_, RemoteModels::kLeaseHeader));
+    if (!found.ok()) {
+      finish(found.status().clone());
       return true;
     }
-    GrpcContext& frontend = *method_.frontend;
+    if (!found.value()) return false;
     if (!pass_) pass_ = frontend.calls.enter();
     if (!pass_) return false;
     passed_on_ =
-        std::make_unique<RemoteCall>(method_.channels->stub((*found)->grpc, frontend.host.clock().now_ns()),
-                                     context_, kLongestUncancelled);
+        std::make_unique<RemoteCall>(method_.channels->stub(*found.value(), frontend.host.clock().now_ns()),
+                                     context_, kLongestRemoteQuestion);
     passed_on_->start(method_.method.path, to_pass_on_, *method_.queue, *this);
     return true;
   }

@@ -1,6 +1,8 @@
 /// Whether a call may be made.
 #pragma once
 
+#include <string_view>
+
 #include "frontends/common/access_check.h"
 #include "frontends/common/post_list.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
@@ -14,6 +16,11 @@ class CallAccess {
   /// \param settled  if the call waits: posted to the loop when there is an answer
   /// \returns true: there is an answer, or nobody to ask
   bool ask(CallThread& thread, ApiCategory category, const CallStream& stream, Posted& settled) noexcept {
+    return ask(thread, category, api_category_name(category), stream, settled);
+  }
+  /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
+  bool ask(CallThread& thread, ApiCategory category, std::string_view name, const CallStream& stream,
+           Posted& settled) noexcept {
     const AccessPoint& point = *thread.frontend.server.access;
     if (!point.asks()) return true;
     thread_ = &thread;
@@ -23,7 +30,7 @@ class CallAccess {
       auto* access = static_cast<CallAccess*>(self);
       access->thread_->loop.post(*access->settled_);
     };
-    return check_.ask(point, {category, api_category_name(category), CallProtocol::kGrpc, head}, wake, this);
+    return check_.ask(point, {category, name, CallProtocol::kGrpc, head}, wake, this);
   }
   /// As AccessCheck::take().
   Status take(std::string_view* caller) noexcept { return check_.take(caller); }

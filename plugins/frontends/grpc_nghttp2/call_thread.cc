@@ -8,7 +8,10 @@
 namespace atl::frontends::grpc_nghttp2 {
 
 CallThread::CallThread(GrpcCallContext& shared, Worker& worker) noexcept
-    : frontend(shared), loop(worker.loop()), buffers(worker.buffers()) {}
+    : frontend(shared),
+      loop(worker.loop()),
+      buffers(worker.buffers()),
+      clients(shared, worker.loop(), worker.buffers()) {}
 
 CallThread::~CallThread() = default;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontends/common/grpc/call_context.h"
+#include "frontends/grpc_nghttp2/client/client_pool.h"
 #include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -24,6 +25,7 @@ struct CallThread {
   GrpcCallContext& frontend;
   EventLoop& loop;
   BufferPool& buffers;
+  ClientPool clients;  ///< to the servers that calls are passed on to
   std::vector<std::unique_ptr<InferCall>> idle_infer_calls;
   std::vector<std::unique_ptr<StreamRequest>> idle_stream_requests;
   std::set<std::shared_ptr<InferStream>> streams;  ///< those that are open

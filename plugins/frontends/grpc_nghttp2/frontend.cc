@@ -73,6 +73,7 @@ Status Nghttp2Frontend::start_server() {
   context_ = std::make_unique<GrpcCallContext>(
       GrpcCallContext{host_, settings_, std::move(access).value(), *calls_});
   ATOLL_RETURN_IF_ERROR(context_->large_work->open(host_.executors(), "grpc-large", kLargeWorkThreads));
+  ATOLL_RETURN_IF_ERROR(context_->contributed->open());
   methods_.emplace(*context_);
   if (settings_.tls.use_ssl) {
     certificates_ = std::make_unique<Certificates>(host_, settings_);

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "frontends/common/error_map.h"
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/common/grpc/status_text.h"
+#include "frontends/grpc_nghttp2/forwarded_message.h"
 #include "frontends/grpc_nghttp2/response_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -63,8 +65,52 @@ void InferCall::on_gone() noexcept {
   stream_ = nullptr;
   // The answer may come while this cancels; this stays, as its stream's part is open.
   request.cancellation.cancel();
+  if (remote_ != nullptr) {
+    std::exchange(remote_, nullptr)->cancel();
+    done(kAnswerPart);
+  }
   done(kStreamPart);
 }
+
+// --- another server answers ---
+
+void InferCall::begin_remote(const HostPort& server) noexcept {
+  auto begun = thread_.clients.begin(server, {kGrpcInferPath, stream_->metadata(), deadline_ns_}, *this);
+  if (!begun.ok()) return answer_error(begun.status());
+  remote_ = std::move(begun).value();
+  remote_->send(*new ForwardedMessage(received_.take_opened()));
+  remote_->end_sending();
+  remote_->read_next();
+}
+
+void InferCall::on_client_message(Message message) noexcept {
+  if (remote_answer_) return;  // a call of one message has one answer
+  remote_answer_ = std::move(message);
+  remote_->read_next();
+}
+
+void InferCall::on_client_end(ClientEnd end) noexcept {
+  remote_.reset();
+  for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
+  if (end.code == 0 && !remote_answer_) {
+    return answer_error(internal_error("the other server has sent no answer"));
+  }
+  if (end.code == 0) {
+    Status counted = charge(remote_answer_->bytes.size());
+    if (counted.ok() && OutgoingMessage::begin(0) == nullptr) {
+      counted = make_status(Code::kResourceExhausted, "no memory for the answer");
+    }
+    if (!counted.ok()) return answer_error(counted);
+    add(remote_answer_->bytes);
+    OutgoingMessage::end();
+    (void)compress(encoding_);
+  }
+  code_ = end.code;
+  text_ = shortened(end.text);
+  deliver();
+}
+
+// --- this server does ---
 
 void InferCall::answer(Response& response) noexcept {
   Status status =
@@ -136,6 +182,7 @@ void InferCall::rest() noexcept {
   received_.give_back(thread_.buffers);
   ticket_.release();
   metadata_.reset();
+  remote_answer_.reset();
   text_.clear();
   std::unique_ptr<InferCall> call(this);
   if (thread_.idle_infer_calls.size() < kPooledCalls) thread_.idle_infer_calls.push_back(std::move(call));

@@ -21,6 +21,7 @@ namespace atl::frontends::grpc_nghttp2 {
 /// about its stream happens on the loop's.
 class InferCall final : public V2UnaryCall<ReceivedBytes>,
                         public Call,
+                        private ClientCall,
                         private Posted,
                         private TensorMessage {
  public:
@@ -44,6 +45,10 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   // --- Posted: may be made, goes on after a wait, has its answer, or is over ---
   void on_posted() noexcept override;
 
+  // --- ClientCall: another server answers ---
+  void on_client_message(Message message) noexcept override;
+  void on_client_end(ClientEnd end) noexcept override;
+
   /// The answer is there: to the stream with it. [any]
   void deliver() noexcept;
   void send_answer() noexcept;
@@ -55,7 +60,7 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   }
   int64_t deadline_ns() const noexcept override { return deadline_ns_; }
   Status take_access(std::string_view* caller) noexcept override { return access_.take(caller); }
-  bool pass_on() noexcept override { return false; }
+  void begin_remote(const HostPort& server) noexcept override;
   void to_own_thread() noexcept override { thread_.loop.post(*this); }
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
@@ -70,6 +75,8 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
   MessageEncoding encoding_ = MessageEncoding::kIdentity;  ///< of the answer
   CallAccess access_;
   CallTicket ticket_;
+  std::shared_ptr<ClientStream> remote_;  ///< null: this server answers
+  std::optional<Message> remote_answer_;
 
   enum class Stage : uint32_t { kSettle, kAnswer, kRest };
   Stage stage_ = Stage::kSettle;  ///< what it is posted for, if it does not wait

@@ -55,6 +55,7 @@ void InferStream::on_half_close() noexcept {
   Lock lock(mutex_);
   rules_.end_read(false);
   settle(std::move(lock));
+  end_remote_writing(Lock(mutex_));
 }
 
 void InferStream::on_gone() noexcept {
@@ -69,8 +70,11 @@ void InferStream::on_written() noexcept {
   const std::shared_ptr<V2InferStream> self = shared_from_this();
   Lock lock(mutex_);
   if (rules_.writing() != nullptr) rules_.writing()->mark("GRPC_SEND_END");
+  StreamRequest* remote = remote_of(rules_.writing());
   StreamRequest* last = rules_.end_write(true);
   settle(std::move(lock));
+  // It keeps the stream until here.
+  if (remote != nullptr && remote->is_remote()) remote->remote().resume_reading();
   if (last != nullptr) last->written();
 }
 

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "frontends/common/grpc/v2_infer_stream.h"
-#include "frontends/common/post_list.h"
 #include "frontends/grpc_nghttp2/call_access.h"
+#include "frontends/grpc_nghttp2/step.h"
 #include "frontends/grpc_nghttp2/stream_answer.h"
 #include "frontends/grpc_nghttp2/stream_request.h"
 
@@ -33,23 +33,13 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   void on_written() noexcept;
 
   MessageEncoding encoding() const noexcept { return encoding_; }
+  /// Only while metadata() is there.
+  const HeaderList& headers() const noexcept { return stream_->metadata(); }
   const CallMetadata* metadata() const noexcept override {
     return stream_ == nullptr ? nullptr : &*metadata_;
   }
 
  private:
-  /// One of its own reasons to be on the loop's thread.
-  class Step final : public Posted {
-   public:
-    Step(InferStream& stream, void (InferStream::*function)()) : stream_(stream), function_(function) {}
-    virtual ~Step() = default;
-    void on_posted() noexcept override { (stream_.*function_)(); }
-
-   private:
-    InferStream& stream_;
-    void (InferStream::*function_)();
-  };
-
   void on_settled();
   void on_settle_posted();
   void on_read_posted();
@@ -58,9 +48,9 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   void settle_here(Lock lock) noexcept;
 
   CallThread& thread_;
-  Step settled_{*this, &InferStream::on_settled};
-  Step settle_{*this, &InferStream::on_settle_posted};
-  Step read_{*this, &InferStream::on_read_posted};
+  Step<InferStream> settled_{*this, &InferStream::on_settled};
+  Step<InferStream> settle_{*this, &InferStream::on_settle_posted};
+  Step<InferStream> read_{*this, &InferStream::on_read_posted};
   CallStream* stream_;  ///< null: the client has gone, or has its end
   std::optional<StreamMetadata> metadata_;
   CallAccess access_;

@@ -1,6 +1,8 @@
 /// One call of a method with one message and one answer, but for inference.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -11,9 +13,11 @@
 #include "atoll/open_parts.h"
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/method_list.h"
+#include "frontends/common/grpc/remote_target.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc_nghttp2/call_access.h"
+#include "frontends/grpc_nghttp2/forwarded_message.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 
@@ -21,7 +25,11 @@ namespace atl::frontends::grpc_nghttp2 {
 
 /// Owns itself: it ends when it is answered and its stream needs it no more.
 template <class Request, class Response>
-class ManagementCall final : public Call, private Posted, private OutgoingMessage {
+class ManagementCall final : public Call,
+                             private ClientCall,
+                             private Timer,
+                             private Posted,
+                             private OutgoingMessage {
  public:
   using Listed = ListedMethod<Request, Response>;
 
@@ -32,6 +40,7 @@ class ManagementCall final : public Call, private Posted, private OutgoingMessag
   // --- Call ---
   void on_gone() noexcept override {
     stream_ = nullptr;
+    end_remote();
     done(kStreamPart);
   }
 
@@ -62,6 +71,7 @@ class ManagementCall final : public Call, private Posted, private OutgoingMessag
   /// It is known whether the call may be made.
   void settle() noexcept {
     if (Status status = prepare(); !status.ok()) return finish(std::move(status));
+    if (method_.model != nullptr && has_remote_models(thread_.frontend.server) && pass_on()) return;
     method_.handle(thread_.frontend.server, request_, &response_,
                    [this](Status status) { finish(std::move(status)); });
   }
@@ -87,6 +97,65 @@ class ManagementCall final : public Call, private Posted, private OutgoingMessag
     return {};
   }
 
+  // --- another server answers ---
+  /// \returns false: this server does
+  bool pass_on() noexcept {
+    if (stream_ == nullptr) return false;
+    GrpcCallContext& frontend = thread_.frontend;
+    Result<std::optional<HostPort>> found =
+        remote_of_question(frontend.server, method_.category, method_.model(request_),
+                           StreamMetadata(*stream_).first(RemoteModels::kLeaseHeader));
+    if (found.ok() && !found.value()) return false;
+    if (found.ok() && !pass_) pass_ = frontend.calls.enter();
+    if (found.ok() && !pass_) return false;
+    Status begun = found.ok() ? begin_remote(*found.value()) : std::move(found).status();
+    if (!begun.ok()) finish(std::move(begun));
+    return true;
+  }
+  Status begin_remote(const HostPort& server) noexcept {
+    using std::chrono::nanoseconds;
+    const int64_t last_ns =
+        thread_.loop.now_ns() + static_cast<int64_t>(nanoseconds(kLongestRemoteQuestion).count());
+    const int64_t client_ns = stream_->deadline_ns();
+    const int64_t deadline_ns = client_ns == 0 ? last_ns : std::min(last_ns, client_ns);
+    auto begun = thread_.clients.begin(server, {method_.path, stream_->metadata(), deadline_ns}, *this);
+    if (!begun.ok()) return std::move(begun).status();
+    remote_ = std::move(begun).value();
+    thread_.loop.set(*this, last_ns);
+    remote_->send(*new ForwardedMessage(std::move(message_)));
+    remote_->end_sending();
+    remote_->read_next();
+    return {};
+  }
+  void on_client_message(Message message) noexcept override {
+    remote_answer_ = std::move(message);
+    remote_->read_next();
+  }
+  void on_client_end(ClientEnd end) noexcept override {
+    Timer::unset();
+    remote_.reset();
+    for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
+    if (end.code == 0 && OutgoingMessage::begin(0) == nullptr) {
+      return finish(make_status(Code::kResourceExhausted, "no memory for the answer"));
+    }
+    if (end.code == 0) {
+      add(remote_answer_.bytes);
+      OutgoingMessage::end();
+    }
+    status_ = Status(static_cast<Code>(end.code), std::move(end.text));
+    send_answer();
+  }
+  void on_time() noexcept override {
+    std::exchange(remote_, nullptr)->cancel();
+    finish(make_status(Code::kDeadlineExceeded, "the other server does not answer"));
+  }
+  void end_remote() noexcept {
+    if (remote_ == nullptr) return;
+    Timer::unset();
+    std::exchange(remote_, nullptr)->cancel();
+    done(kAnswerPart);
+  }
+
   /// [any]
   void finish(Status status) noexcept {
     if (status.ok()) status = write();
@@ -104,7 +173,7 @@ class ManagementCall final : public Call, private Posted, private OutgoingMessag
     if (to == nullptr) return internal_error("the answer is too large to be sent");
     response_.SerializeWithCachedSizesToArray(to);
     add({to, bytes});
-    end();
+    OutgoingMessage::end();
     return {};
   }
 
@@ -140,6 +209,8 @@ class ManagementCall final : public Call, private Posted, private OutgoingMessag
   Pass pass_;
   RequestCharge charge_;  ///< ends before the pass
   Status status_;
+  std::shared_ptr<ClientStream> remote_;  ///< null: this server answers
+  Message remote_answer_;
   bool answered_ = false;
 };
 

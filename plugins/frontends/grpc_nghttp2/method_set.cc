@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "frontends/common/grpc/method_list.h"
+#include "frontends/grpc_nghttp2/contributed_call.h"
 #include "frontends/grpc_nghttp2/infer_call.h"
 #include "frontends/grpc_nghttp2/infer_stream.h"
 #include "frontends/grpc_nghttp2/management_call.h"
+#include "frontends/grpc_nghttp2/reflection_call.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -55,6 +57,38 @@ class MethodSet::ManagementMethod final : public OwnedMethod, public Method {
   CallThread& thread_;
 };
 
+class MethodSet::ReflectionMethod final : public OwnedMethod, public Method {
+ public:
+  explicit ReflectionMethod(CallThread& thread) : thread_(thread) {
+    max_message_bytes = kMostReflectionBytes;
+    reads_several = true;
+  }
+  virtual ~ReflectionMethod() = default;
+  Method& method() noexcept override { return *this; }
+  void begin(CallStream& stream, Message) noexcept override {
+    ReflectionCall::begin(*thread_.frontend.reflection, thread_, stream);
+  }
+
+ private:
+  CallThread& thread_;
+};
+
+class MethodSet::ContributedMethod final : public Method {
+ public:
+  ContributedMethod(std::string path, CallThread& thread) : path_(std::move(path)), thread_(thread) {
+    max_message_bytes = static_cast<uint64_t>(thread.frontend.settings.max_message_bytes);
+    reads_several = true;  // whether the call may be made is asked before its message is read
+  }
+  virtual ~ContributedMethod() = default;
+  void begin(CallStream& stream, Message) noexcept override {
+    ContributedCall::begin(thread_, path_, stream);
+  }
+
+ private:
+  const std::string path_;
+  CallThread& thread_;
+};
+
 MethodSet::MethodSet(GrpcCallContext& frontend, Worker& worker)
     : thread_(frontend, worker),
       infer_(std::make_unique<InferMethod>(thread_)),
@@ -63,6 +97,9 @@ MethodSet::MethodSet(GrpcCallContext& frontend, Worker& worker)
       [this]<class Request, class Response>(const ListedMethod<Request, Response>& listed) {
         methods_.emplace(listed.path, std::make_unique<ManagementMethod<Request, Response>>(listed, thread_));
       });
+  if (frontend.reflection == nullptr) return;
+  for (const char* path : kReflectionPaths)
+    methods_.emplace(path, std::make_unique<ReflectionMethod>(thread_));
 }
 
 MethodSet::~MethodSet() = default;
@@ -71,7 +108,19 @@ Method* MethodSet::find(std::string_view path) noexcept {
   if (path == kGrpcInferPath) return infer_.get();
   if (path == kGrpcStreamInferPath) return stream_infer_.get();
   const auto found = methods_.find(path);
-  return found == methods_.end() ? nullptr : &found->second->method();
+  return found == methods_.end() ? find_contributed(path) : &found->second->method();
+}
+
+Method* MethodSet::find_contributed(std::string_view path) {
+  const auto list = thread_.frontend.contributed->list();
+  if (!list || list->listed(path) == nullptr) return nullptr;
+  auto found = contributed_.find(path);
+  if (found == contributed_.end()) {
+    std::string name(path);
+    auto method = std::make_unique<ContributedMethod>(name, thread_);
+    found = contributed_.emplace(std::move(name), std::move(method)).first;
+  }
+  return found->second.get();
 }
 
 std::unique_ptr<MethodFinder> ServedMethods::make_methods(Worker& worker) {

@@ -1,6 +1,8 @@
 /// The methods that are served, as one thread has them.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,11 +32,18 @@ class MethodSet final : public MethodFinder {
   };
   template <class Request, class Response>
   class ManagementMethod;
+  class ReflectionMethod;
+  class ContributedMethod;
+
+  /// Of another plugin's; null: nobody has it.
+  Method* find_contributed(std::string_view path);
 
   CallThread thread_;
   std::unique_ptr<InferMethod> infer_;
   std::unique_ptr<StreamMethod> stream_infer_;
   std::unordered_map<std::string_view, std::unique_ptr<OwnedMethod>> methods_;  ///< by literals
+  /// Those that were called. Kept, as calls refer to them; who has them now is looked up for each call.
+  std::map<std::string, std::unique_ptr<ContributedMethod>, std::less<>> contributed_;
 };
 
 /// What the frontend serves.

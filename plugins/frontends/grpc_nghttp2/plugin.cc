@@ -1,6 +1,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/access.h"
+#include "atoll/grpc_calls.h"
 #include "atoll/model_demand.h"
 #include "frontends/grpc_nghttp2/frontend.h"
 #include "frontends/grpc_nghttp2/option_table.h"
@@ -14,9 +15,9 @@ ATOLL_PLUGIN(Nghttp2Frontend,
               .help = "Serves the KServe V2 protocol over gRPC, with nghttp2 in place of the gRPC library.",
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
-                        optional<ModelRouter>(), optional<SharedMemory>(), optional<Tracing>(),
-                        optional<LogControl>(), optional<RequestMemory>(), optional<Access>(),
-                        many<Memory>()},
+                        optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
+                        optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
+                        optional<Access>(), many<Memory>(), many<GrpcCalls>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "frontends/grpc_nghttp2/tensor_message.h"
+#include "frontends/grpc_nghttp2/transport/message.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -16,10 +17,22 @@ class StreamAnswer final : public TensorMessage {
  public:
   virtual ~StreamAnswer() = default;
 
+  /// The message as another server has sent it. Errors: RESOURCE_EXHAUSTED no memory.
+  Status forward(Message message, MessageEncoding encoding) noexcept {
+    forwarded_ = std::move(message);
+    if (begin(0) == nullptr) return make_status(Code::kResourceExhausted, "no memory for the answer");
+    add(forwarded_.bytes);
+    end();
+    if (compress(encoding)) forwarded_ = {};
+    return {};
+  }
+
   InferStream* stream = nullptr;  ///< told when it is written; it is there till then
 
  private:
   void on_sent() noexcept override;
+
+  Message forwarded_;
 };
 
 /// As StreamRules keeps answers.

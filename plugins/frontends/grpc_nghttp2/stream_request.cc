@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "frontends/common/grpc/method_list.h"
 #include "frontends/grpc_nghttp2/infer_stream.h"
+#include "frontends/grpc_nghttp2/remote_infer_stream.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -30,6 +32,18 @@ StreamRequest& StreamRequest::start(CallThread& thread, Stream& stream, Message 
 
 Status StreamRequest::write_message(V2StreamMessage& from, StreamMessage* message) noexcept {
   return message->make().write(from, static_cast<InferStream&>(*stream_).encoding());
+}
+
+std::unique_ptr<V2RemoteStream> StreamRequest::make_remote(const HostPort& server,
+                                                           RemoteStreamOwner<StreamMessage>& owner) noexcept {
+  const auto& stream = static_cast<const InferStream&>(*stream_);
+  return std::make_unique<RemoteInferStream>(
+      thread_, owner, server, ClientRequest{kGrpcStreamInferPath, stream.headers(), stream.deadline_ns()},
+      request.cancellation, stream.encoding());
+}
+
+void StreamRequest::forward(V2RemoteStream& to) noexcept {
+  static_cast<RemoteInferStream&>(to).write(received_.take_opened());
 }
 
 void StreamRequest::on_posted() noexcept {

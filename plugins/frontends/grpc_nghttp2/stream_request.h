@@ -28,7 +28,9 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, StreamMessage,
   void rest() noexcept;
 
   // --- V2StreamRequest ---
-  std::optional<bool> pass_on() noexcept override { return {}; }
+  std::unique_ptr<V2RemoteStream> make_remote(const HostPort& server,
+                                              RemoteStreamOwner<StreamMessage>& owner) noexcept override;
+  void forward(V2RemoteStream& to) noexcept override;
   Status write_message(V2StreamMessage& from, StreamMessage* message) noexcept override;
   void to_own_thread() noexcept override { thread_.loop.post(*this); }
   void recycle() noexcept override;

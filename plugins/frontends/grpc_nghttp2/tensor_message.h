@@ -4,18 +4,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "frontends/common/grpc/deflate_message.h"
 #include "frontends/common/output_memory.h"
 #include "frontends/common/v2_infer_response.h"
-#include "frontends/grpc_nghttp2/transport/call_stream.h"
-#include "frontends/grpc_nghttp2/transport/outgoing_message.h"
+#include "frontends/grpc_nghttp2/compressible_message.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
-class TensorMessage : public OutgoingMessage {
+class TensorMessage : public CompressibleMessage {
  public:
   TensorMessage() noexcept = default;
   TensorMessage(const TensorMessage&) = delete;
@@ -39,19 +36,22 @@ class TensorMessage : public OutgoingMessage {
       add({static_cast<const uint8_t*>(memory), part.bytes.size()});
     }
     end();
-    if (encoding != MessageEncoding::kIdentity) compress(encoding);
+    if (compress(encoding)) drop_tensors();
     return {};
   }
   void free_tensors() noexcept {
-    for (void* tensor : tensors_) free_output_block(tensor);
-    tensors_.clear();
-    compressed_ = {};
+    drop_tensors();
+    free_compressed();
   }
 
  protected:
   ~TensorMessage() { free_tensors(); }
 
  private:
+  void drop_tensors() noexcept {
+    for (void* tensor : tensors_) free_output_block(tensor);
+    tensors_.clear();
+  }
   static Status no_memory() { return make_status(Code::kResourceExhausted, "no memory for the answer"); }
   static void* take(OutputTensor& tensor, ByteSpan bytes) noexcept {
     if (tensor.sink_data == reinterpret_cast<uint64_t>(bytes.data())) return take_output_memory(tensor);
@@ -61,23 +61,7 @@ class TensorMessage : public OutgoingMessage {
     return copy;
   }
 
-  void compress(MessageEncoding encoding) noexcept {
-    const auto form = encoding == MessageEncoding::kGzip ? DeflateForm::kGzip : DeflateForm::kZlib;
-    BodyBuffer compressed;
-    const uint8_t prefix[kPrefixBytes] = {};
-    if (!compressed.append(prefix, kPrefixBytes)) return;
-    // The first piece begins with the prefix.
-    std::vector<iovec> content(pieces().begin(), pieces().end());
-    content[0].iov_base = static_cast<uint8_t*>(content[0].iov_base) + kPrefixBytes;
-    content[0].iov_len -= kPrefixBytes;
-    if (!deflate_message(content, form, &compressed)) return;
-    free_tensors();
-    compressed_ = std::move(compressed);
-    replace({compressed_.data(), compressed_.size()}, true);
-  }
-
   std::vector<void*> tensors_;  ///< memory that is being sent
-  BodyBuffer compressed_;       ///< the same
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -13,6 +13,11 @@
 
 namespace atl::frontends {
 
+/// All that a frontend serves of its own.
+inline constexpr std::string_view kGrpcServices[] = {
+    "inference.GRPCInferenceService", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection"};
+
 inline constexpr const char* kGrpcInferPath = "/inference.GRPCInferenceService/ModelInfer";
 inline constexpr const char* kGrpcStreamInferPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 

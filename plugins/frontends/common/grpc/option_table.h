@@ -59,6 +59,10 @@ constexpr auto grpc_options(const More&... more) {
           .help(
               "Metadata that names the tenant of an inference request, such as x-tenant; empty: none does."),
       option_string("server_name", "triton").help("Name of the server in the answer to ServerMetadata."),
+      option_bool("reflection", false)
+          .help(
+              "Whether clients may ask which services and messages there are (grpc.reflection.v1 and v1alpha), "
+              "as calls of the category metadata."),
       option_string("response_compression", "none")
           .choices("none|low|medium|high")
           .help(

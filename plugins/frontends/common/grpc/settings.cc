@@ -57,6 +57,7 @@ Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept {
   settings.max_connections = static_cast<uint32_t>(integer(options, "max_connections"));
   settings.max_streams_per_connection = integer(options, "max_streams_per_connection");
   settings.server_name = options.get_string("server_name");
+  settings.reflection = options.get_bool("reflection");
   settings.response_compression = compression_level(options.get_string("response_compression"));
   settings.keepalive_time_ms = milliseconds(options, "keepalive_time");
   settings.keepalive_timeout_ms = milliseconds(options, "keepalive_timeout");

@@ -28,6 +28,7 @@ struct GrpcSettings {
   uint32_t max_response_pool_size = 0;
   int max_streams_per_connection = 0;
   std::string server_name;
+  bool reflection = false;
   HeaderForward header_forward;
   TenantHeader tenant;
   CompressionLevel response_compression = CompressionLevel::kNone;

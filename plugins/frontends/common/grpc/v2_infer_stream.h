@@ -3,6 +3,8 @@
 /// failure if the client asked for that, or by the server's stop.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/host_port.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/stream/stream_rules.h"
 #include "frontends/common/wire_messages.h"
@@ -35,6 +38,18 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
 
   /// [any] Cancels the requests, writes what is ready, ends with the status.
   void shut_down(Code code, std::string text) noexcept { end(Lock(mutex_), code, std::move(text), false); }
+
+  // --- for its requests; [own thread] ---
+  /// The request that passes others on to this server, maybe the given one from now on.
+  Request& remote_to(Request& request, const HostPort& server) noexcept {
+    Request*& passes = remotes_[server.text()];
+    if (passes == nullptr) {
+      passes = &request;
+      request.begin_remote(server);
+    }
+    return *passes;
+  }
+  void end_remote(const std::string& address) noexcept { remotes_.erase(address); }
 
   // --- for its requests; [any] ---
   /// \param answer  taken; for the others see Rules::push()
@@ -70,7 +85,7 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
     Request* next = rules_.resume();
     settle(std::move(lock));
     if (next != nullptr) next->run();
-    ran_on();
+    end_remote_writing(Lock(mutex_));
   }
   /// The request's context is free again. The stream may be gone when this returns.
   void gone(uint64_t received_bytes) noexcept {
@@ -92,8 +107,16 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
 
   /// Starts what is to be done now and lets go of the lock; if the stream is over, it is gone afterwards.
   virtual void settle(Lock lock) noexcept = 0;
-  /// Requests that waited have run.
-  virtual void ran_on() noexcept {}
+  /// Other servers hear that nothing more comes, if that is so. [own thread]
+  void end_remote_writing(Lock lock) noexcept {
+    if (!rules_.has_run_all()) return;
+    lock.unlock();
+    for (const auto& [address, passes] : remotes_) passes->remote().end_writing();
+  }
+  /// Another server whose answers the client has not read may send more, now that one is written. With the lock.
+  static Request* remote_of(Request* written) noexcept {
+    return written != nullptr && written->is_remote() ? written : nullptr;
+  }
 
   /// It is known whether the call may be made. \param refusal  OK: it may
   void begin(Status refusal, int64_t deadline_ns) noexcept {
@@ -130,6 +153,7 @@ class V2InferStream : public std::enable_shared_from_this<V2InferStream<Request,
   std::string_view caller_;
   int64_t deadline_ns_ = 0;
   bool ends_on_failure_ = false;
+  std::map<std::string, Request*, std::less<>> remotes_;  ///< that pass on, by address of the server
 
   std::mutex mutex_;  ///< for all below and the requests' places
   Rules rules_;

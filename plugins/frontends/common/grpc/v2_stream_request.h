@@ -1,7 +1,9 @@
 /// One request of a ModelStreamInfer call, whatever transport brings it.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/common/grpc/v2_infer_stream.h"
+#include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/common/grpc/v2_stream_message.h"
 #include "frontends/common/grpc/v2_unary_call.h"
 #include "frontends/common/infer_context.h"
@@ -22,7 +25,7 @@ namespace atl::frontends {
 /// \tparam Message   as of V2InferStream
 /// \tparam Received  as of V2UnaryCall
 template <class Self, class Message, class Received>
-class V2StreamRequest : public InferContext {
+class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message> {
  public:
   using Stream = V2InferStream<Self, Message>;
 
@@ -43,6 +46,15 @@ class V2StreamRequest : public InferContext {
   void written() noexcept { done(kWritePart); }
   void cancel() noexcept { request.cancellation.cancel(); }
   void mark(const char* name) noexcept { trace(name); }
+
+  // Of the first request that goes to another server: it stands for all of the stream that this server answers.
+  // [own thread]
+  bool is_remote() const noexcept { return remote_ != nullptr; }
+  V2RemoteStream& remote() noexcept { return *remote_; }
+  void begin_remote(const HostPort& server) noexcept {
+    remote_address_ = server.text();
+    remote_ = make_remote(server, *this);
+  }
 
   typename StreamRules<Self, Message>::Place place;  ///< under its stream's lock
 
@@ -70,8 +82,11 @@ class V2StreamRequest : public InferContext {
     place = {};
     place.received_bytes = bytes;
   }
-  /// Has another server answer, if that has the model. Nothing: this one does. Else as a step returns.
-  virtual std::optional<bool> pass_on() noexcept = 0;
+  /// Begins a call to another server.
+  virtual std::unique_ptr<V2RemoteStream> make_remote(const HostPort& server,
+                                                      RemoteStreamOwner<Message>& owner) noexcept = 0;
+  /// Gives the message's bytes to what make_remote() made.
+  virtual void forward(V2RemoteStream& to) noexcept = 0;
   /// Takes the large tensors' memory from the response. Errors: there is no memory.
   virtual Status write_message(V2StreamMessage& from, Message* message) noexcept = 0;
 
@@ -168,6 +183,42 @@ class V2StreamRequest : public InferContext {
     return begin_call({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
                       received_.message().model_name(), received_.version(frontend_.server));
   }
+  // --- requests that another server answers ---
+  /// Has another server answer, if that has the model. Nothing: this one does. Else as a step returns.
+  std::optional<bool> pass_on() noexcept {
+    const CallMetadata* head = stream_->metadata();
+    if (head == nullptr) return refuse_call(Status(Code::kCancelled, {}));
+    Result<std::optional<HostPort>> found =
+        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
+    if (!found.ok()) return refuse_call(found.status());
+    if (!found.value()) return {};
+    abandon();
+    Self& passes = stream_->remote_to(self(), *found.value());
+    forward(passes.remote());
+    if (&passes != &self()) {
+      stream_->answered(self());  // its answers are the other one's
+      return true;
+    }
+    received_.clear();
+    memory.release();
+    if (std::exchange(holds_, false)) stream_->resume();
+    return false;
+  }
+  bool on_remote_answer(Message* answer) noexcept final {
+    return stream_->write(self(), answer, false, true) != Stream::Push::kTooMuch;
+  }
+  void on_remote_backlog() noexcept final { stream_->hold(); }
+  void on_remote_room() noexcept final { stream_->resume(); }
+  void on_remote_end(const Status& status) noexcept final {
+    const std::shared_ptr<Stream> held = stream_->shared_from_this();
+    held->end_remote(remote_address_);
+    if (!status.ok()) held->shut_down(status.code(), std::string(status.message()));
+    held->answered(self());
+    // In a step of its own, from which it is called.
+    const std::unique_ptr<V2RemoteStream> ended = std::move(remote_);
+    done(kRunPart);
+  }
+
   /// Unless its model is decoupled it has its place among the answers now.
   void keep_order() noexcept {
     if (!decoupled_ && !place.keeps_order) stream_->keep_order(self());
@@ -274,6 +325,8 @@ class V2StreamRequest : public InferContext {
   SingleResponse single_;  ///< of a model that is not decoupled
   bool decoupled_ = false;
   bool too_slow_ = false;  ///< was ended because its answers are not read
+  std::unique_ptr<V2RemoteStream> remote_;
+  std::string remote_address_;
 };
 
 }  // namespace atl::frontends

@@ -1,14 +1,14 @@
 /// ModelInfer, whatever transport brings it: the way from a message to its model, and what may be answered.
 #pragma once
 
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "atoll/gate.h"
 #include "frontends/common/classification.h"
 #include "frontends/common/grpc/call_metadata.h"
-#include "frontends/common/management/remote_server.h"
+#include "frontends/common/grpc/message_limit.h"
+#include "frontends/common/grpc/remote_target.h"
 #include "frontends/common/output_memory.h"
 #include "frontends/common/unary_infer_context.h"
 #include "frontends/common/v2_infer_request.h"
@@ -16,9 +16,6 @@
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
-
-/// gRPC's own limit.
-inline constexpr uint64_t kMaxGrpcMessageBytes = std::numeric_limits<int32_t>::max();
 
 /// Whether gRPC could send an output of so many bytes. Errors: INVALID_ARGUMENT.
 inline Status check_grpc_output(uint64_t size_bytes) noexcept {
@@ -44,8 +41,8 @@ class V2UnaryCall : public UnaryInferContext {
   virtual const CallMetadata* metadata() const noexcept = 0;
   /// On the host's clock; 0: none.
   virtual int64_t deadline_ns() const noexcept = 0;
-  /// Has another server answer, if that has the model. \returns false: none has
-  virtual bool pass_on() noexcept = 0;
+  /// Has another server answer, with the message's bytes as they are. [own thread]
+  virtual void begin_remote(const HostPort& server) noexcept = 0;
 
   /// It is known whether the call may be made, and its message is complete.
   void on_settled() noexcept {
@@ -107,6 +104,18 @@ class V2UnaryCall : public UnaryInferContext {
   int64_t wait_end_ns_ = 0;
 
  private:
+  /// Has another server answer, if that has the model. \returns false: none has
+  bool pass_on() noexcept {
+    const CallMetadata* head = metadata();
+    if (head == nullptr || request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
+    Result<std::optional<HostPort>> found =
+        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
+    if (!found.ok()) return refuse_call(found.status());
+    if (!found.value()) return false;
+    begin_remote(*found.value());
+    abandon();
+    return true;
+  }
   uint64_t max_message_bytes() const noexcept {
     return static_cast<uint64_t>(frontend_.settings.max_message_bytes);
   }

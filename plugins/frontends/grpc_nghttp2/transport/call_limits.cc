@@ -47,7 +47,7 @@ void CallStream::end_if_stalled(uint32_t most) noexcept {
     session_->count(RefusedFor::kMessageStall);
     return end_early(grpc_code(Code::kDeadlineExceeded), "The message of the call did not come in time");
   }
-  if (!sending_.is_stalled(first_ != nullptr, sent_bytes_, most)) return;
+  if (!sending_.is_stalled(!messages_.empty(), messages_.progress_bytes(), most)) return;
   session_->count(RefusedFor::kAnswerStall);
   nghttp2_submit_rst_stream(session_->raw(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
   session_->output();

@@ -1,6 +1,5 @@
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 
-#include <cstring>
 #include <limits>
 
 #include "frontends/common/error_map.h"
@@ -171,7 +170,7 @@ void CallStream::on_time() noexcept {
 
 void CallStream::end_early(int code, std::string_view text) noexcept {
   let_call_go();
-  drop_messages();
+  messages_.drop();
   finish(code, text);
 }
 
@@ -294,12 +293,12 @@ void CallStream::answer(OutgoingMessage& message) noexcept {
   call_ = nullptr;
   ended_ = true;
   Timer::unset();
-  queue(message);
+  messages_.push(message);
   submit();
 }
 
 void CallStream::send(OutgoingMessage& message) noexcept {
-  queue(message);
+  messages_.push(message);
   submit();
 }
 
@@ -315,43 +314,22 @@ void CallStream::finish(int code, std::string_view text) noexcept {
   reader_.reset(buffers());
   code_ = code;
   text_ = percent_encoded(text);
-  if (!submitted_ && first_ == nullptr) {
+  if (!submitted_ && messages_.empty()) {
     submit_headers_only();
   } else {
     submit();
   }
 }
 
-void CallStream::queue(OutgoingMessage& message) noexcept {
-  message.hold();
-  message.next = nullptr;
-  if (first_ == nullptr) {
-    first_ = &message;
-    cursor_.start(message);
-  } else {
-    last_->next = &message;
-  }
-  last_ = &message;
-}
-
-void CallStream::pop_message() noexcept {
-  OutgoingMessage* done = std::exchange(first_, first_->next);
-  dropped_ = false;
-  sent_bytes_ += StallWatch::kProgressBytes;
-  if (first_ != nullptr) cursor_.start(*first_);
-  done->let_go();
-}
-
-void CallStream::drop_messages() noexcept {
-  if (!frame_pending_) {
-    while (first_ != nullptr) pop_message();
-    return;
-  }
-  // A frame that has begun is to be finished.
-  dropped_ = true;
-  OutgoingMessage* message = std::exchange(first_->next, nullptr);
-  last_ = first_;
-  while (message != nullptr) std::exchange(message, message->next)->let_go();
+void CallStream::cancel() noexcept {
+  if (ended_) return;
+  let_call_go();
+  ended_ = true;
+  Timer::unset();
+  reader_.reset(buffers());
+  messages_.drop();
+  nghttp2_submit_rst_stream(session_->raw(), NGHTTP2_FLAG_NONE, id_, NGHTTP2_CANCEL);
+  session_->output();
 }
 
 void CallStream::submit() noexcept {
@@ -398,32 +376,17 @@ void CallStream::submit_trailers() noexcept {
 }
 
 ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
-  size_t filled = 0;
-  while (first_ != nullptr && filled < length) {
-    if (!first_->is_copied()) {
-      if (filled != 0) return static_cast<ssize_t>(filled);  // the next frame is its own
-      filled = static_cast<size_t>(std::min<uint64_t>(length, cursor_.left()));
-      *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
-      frame_pending_ = true;
-      if (filled < cursor_.left() || first_->next != nullptr || !ended_) return static_cast<ssize_t>(filled);
-      break;
-    }
-    const std::span<const uint8_t> bytes = cursor_.take(length - filled);
-    std::memcpy(to + filled, bytes.data(), bytes.size());
-    sent_bytes_ += bytes.size();
-    filled += bytes.size();
-    if (cursor_.left() == 0) pop_message();
-  }
-  const bool is_last = first_ == nullptr || (*flags & NGHTTP2_DATA_FLAG_NO_COPY) != 0;
-  if (is_last && ended_) {
+  const MessageQueue::Frame frame = messages_.fill(to, length);
+  if (!frame.is_copied) *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (frame.is_last && ended_) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
     // Submitted anywhere else they could overtake the data.
     submit_trailers();
-  } else if (filled == 0) {
+  } else if (frame.bytes == 0) {
     deferred_ = true;
     return NGHTTP2_ERR_DEFERRED;
   }
-  return static_cast<ssize_t>(filled);
+  return static_cast<ssize_t>(frame.bytes);
 }
 
 // --- the end ---
@@ -435,8 +398,7 @@ void CallStream::let_call_go() noexcept {
 void CallStream::on_closed() noexcept {
   ended_ = true;
   let_call_go();
-  frame_pending_ = false;  // without a stream it is not finished
-  drop_messages();
+  messages_.clear();
   Timer::unset();
   reader_.reset(buffers());
   if (unread_.capacity() != 0) buffers().give(std::exchange(unread_, BodyBuffer()));
@@ -445,7 +407,7 @@ void CallStream::on_closed() noexcept {
   ticket_.release();
   arrived_ = LengthScanner<5, 1, 4>();
   if (held_bytes_ != 0) (void)hold(0);
-  received_bytes_ = sent_bytes_ = 0;
+  received_bytes_ = 0;
   receiving_.reset();
   sending_.reset();
   metadata_.clear();
@@ -461,7 +423,7 @@ void CallStream::on_closed() noexcept {
   refusal_code_ = 0;
   refusal_.clear();
   wants_next_ = is_reading_ = false;
-  submitted_ = deferred_ = dropped_ = ended_ = false;
+  submitted_ = deferred_ = ended_ = false;
   code_ = 0;
   text_.clear();
   trailers_.clear();

@@ -16,8 +16,8 @@
 #include "frontends/grpc_nghttp2/transport/call.h"
 #include "frontends/grpc_nghttp2/transport/header_list.h"
 #include "frontends/grpc_nghttp2/transport/length_scanner.h"
+#include "frontends/grpc_nghttp2/transport/message_queue.h"
 #include "frontends/grpc_nghttp2/transport/message_reader.h"
-#include "frontends/grpc_nghttp2/transport/outgoing_message.h"
 #include "frontends/grpc_nghttp2/transport/stall_watch.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -109,6 +109,9 @@ class CallStream final
   /// What was sent goes first. \param code  of gRPC \param text  as it is; it becomes percent codes here
   void finish(int code, std::string_view text) noexcept;
 
+  /// Ends it without an answer; what was sent may be dropped. Its call hears that the client has gone.
+  void cancel() noexcept;
+
   // --- the session ---
   void start(Session& session, int32_t id) noexcept;
   int32_t id() const noexcept { return id_; }
@@ -125,7 +128,7 @@ class CallStream final
   bool remote_ended() const noexcept { return remote_ended_; }
   bool is_answered() const noexcept { return ended_; }
   /// Part of a message waits to be sent.
-  bool has_unsent() const noexcept { return first_ != nullptr; }
+  bool has_unsent() const noexcept { return !messages_.empty(); }
   /// \param most  calls of this without progress that a transfer survives
   void end_if_stalled(uint32_t most) noexcept;
   /// A frame's data. \returns as nghttp2's callback
@@ -133,16 +136,9 @@ class CallStream final
   /// The data of a frame that was not copied: takes it from the message.
   template <class Take>
   void take_data(size_t length, Take take) {
-    sent_bytes_ += length;
-    while (length != 0) {
-      const std::span<const uint8_t> bytes = cursor_.take(length);
-      length -= bytes.size();
-      take(*first_, bytes);
-    }
-    frame_pending_ = false;
-    if (cursor_.left() == 0 || dropped_) pop_message();
+    messages_.take(length, take);
   }
-  bool sends_large() const noexcept { return first_ != nullptr && !first_->is_copied(); }
+  bool sends_large() const noexcept { return messages_.sends_large(); }
   /// The stream is no more. Ready for the next one then.
   void on_closed() noexcept;
 
@@ -167,12 +163,9 @@ class CallStream final
   std::span<const uint8_t> take_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   void keep_unread(std::span<const uint8_t> bytes) noexcept;
   void fail(const Status& status) noexcept;
-  void queue(OutgoingMessage& message) noexcept;
-  void pop_message() noexcept;
   void submit() noexcept;
   void submit_headers_only() noexcept;
   void submit_trailers() noexcept;
-  void drop_messages() noexcept;
   void let_call_go() noexcept;
 
   Session* session_ = nullptr;
@@ -211,17 +204,12 @@ class CallStream final
   RequestCharge unread_charge_;
 
   // The answer.
-  OutgoingMessage* first_ = nullptr;
-  OutgoingMessage* last_ = nullptr;
-  MessageCursor cursor_;  ///< in the first one
+  MessageQueue messages_;
   MessageEncoding answer_encoding_ = MessageEncoding::kIdentity;
-  uint64_t sent_bytes_ = 0;  ///< about
   StallWatch sending_;
   bool submitted_ = false;
   bool deferred_ = false;
-  bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet
-  bool dropped_ = false;        ///< the first message, behind that frame
-  bool ended_ = false;          ///< by the call or for it: nothing is added any more
+  bool ended_ = false;  ///< by the call or for it: nothing is added any more
   int code_ = 0;
   std::string text_;
   std::vector<std::pair<std::string, std::string>> trailers_;

@@ -52,6 +52,25 @@ TEST(Base64Test, WhatIsNotBase64IsRefused) {
   }
 }
 
+TEST(TimeoutTest, WhatIsWrittenIsReadAgain) {
+  EXPECT_EQ(timeout_text(0), "0m");
+  EXPECT_EQ(timeout_text(1), "1m");
+  EXPECT_EQ(timeout_text(250 * kNsPerMs), "250m");
+  for (const int64_t seconds : {1, 99'999, 100'000, 200'000'000}) {
+    const std::string text = timeout_text(seconds * kNsPerSecond + 1);
+    EXPECT_LE(text.size(), 9u) << text;
+    EXPECT_GT(parse_timeout_ns(text), seconds * kNsPerSecond) << text;
+  }
+}
+
+TEST(PercentTest, WhatIsEncodedIsDecodedAgain) {
+  for (const std::string text : {"", "plain", "\xC3\xA4%\n", "100%"}) {
+    EXPECT_EQ(percent_decoded(percent_encoded(text)), text);
+  }
+  for (const char* text : {"%", "%4", "%zz", "a%"}) EXPECT_EQ(percent_decoded(text), text);
+  EXPECT_EQ(percent_decoded("%e4%C3x"), "\xE4\xC3x");
+}
+
 TEST(Base64Test, IsWrittenWithoutPadding) {
   EXPECT_EQ(encode_base64(""), "");
   EXPECT_EQ(encode_base64("a"), "YQ");

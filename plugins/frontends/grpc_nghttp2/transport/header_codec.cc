@@ -1,9 +1,11 @@
 #include "frontends/grpc_nghttp2/transport/header_codec.h"
 
 #include <array>
+#include <charconv>
 #include <limits>
 
 #include "atoll/clock.h"
+#include "atoll/text.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -61,6 +63,14 @@ std::optional<int64_t> parse_timeout_ns(std::string_view value) noexcept {
   return rest == 0 ? timeout : timeout + (kNsPerMs - rest);
 }
 
+std::string timeout_text(int64_t timeout_ns) {
+  constexpr int64_t kMostDigits = 99'999'999;
+  const int64_t ms = timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0 ? 1 : 0);
+  if (ms <= kMostDigits) return cat(ms, "m");
+  const int64_t seconds = ms / 1000 + (ms % 1000 != 0 ? 1 : 0);
+  return seconds <= kMostDigits ? cat(seconds, "S") : cat(seconds / 3600 + 1, "H");
+}
+
 std::string percent_encoded(std::string_view text) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string encoded;
@@ -76,6 +86,19 @@ std::string percent_encoded(std::string_view text) {
     encoded.push_back(kHex[bits & 15]);
   }
   return encoded;
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  while (!text.empty()) {
+    unsigned code = 0;
+    const bool is_code = text.size() >= 3 && text[0] == '%' &&
+                         std::from_chars(text.data() + 1, text.data() + 3, code, 16).ptr == text.data() + 3;
+    decoded.push_back(is_code ? static_cast<char>(code) : text[0]);
+    text.remove_prefix(is_code ? 3 : 1);
+  }
+  return decoded;
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {

@@ -1,8 +1,8 @@
 // Calls on models that another server has: a second frontend in this process.
 #include "atoll/testing/fake_remote_models.h"
-#include "frontends/grpc/testing/stream_fixture.h"
+#include "frontends/common/grpc/testing/stream_fixture.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -361,4 +361,4 @@ TEST_F(RemoteTest, ThisServerStopsWhileTheOtherOneAnswers) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,5 +1,4 @@
 // Calls of other plugins, as a provider in this process answers them.
-#include "frontends/grpc/contributed_call.h"
 
 #include <initializer_list>
 #include <optional>
@@ -10,9 +9,9 @@
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "atoll/testing/followed_fake.h"
-#include "frontends/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/generic_client.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
@@ -53,76 +52,7 @@ class HeldExchange {
   std::atomic<GrpcExchange*> exchange_{nullptr};
 };
 
-/// One call of any method, step by step.
-class Client {
- public:
-  using Metadata = std::vector<std::pair<std::string, std::string>>;
-  Client(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-         const Metadata& metadata = {}, grpc_compression_algorithm compression = GRPC_COMPRESS_NONE)
-      : stub_(channel) {
-    for (const auto& [key, value] : metadata) context_.AddMetadata(key, value);
-    context_.set_compression_algorithm(compression);
-    call_ = stub_.PrepareCall(&context_, method, &queue_);
-    call_->StartCall(nullptr);
-    next();
-  }
-  ~Client() {
-    if (!is_finished_) {
-      cancel();
-      finish();
-    }
-    queue_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_.Next(&tag, &ok)) {
-    }
-  }
-  void send(const std::string& message) {
-    grpc::Slice slice(message);
-    call_->WriteLast(grpc::ByteBuffer(&slice, 1), {}, nullptr);
-    next();
-  }
-  void send_nothing() {
-    call_->WritesDone(nullptr);
-    next();
-  }
-  /// The next message; nothing: the end.
-  std::optional<std::string> read() {
-    grpc::ByteBuffer buffer;
-    call_->Read(&buffer, nullptr);
-    if (!next()) return {};
-    grpc::Slice slice;
-    EXPECT_TRUE(buffer.DumpToSingleSlice(&slice).ok());
-    return std::string(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  grpc::Status finish() {
-    grpc::Status status;
-    call_->Finish(&status, nullptr);
-    next();
-    is_finished_ = true;
-    return status;
-  }
-  void cancel() { context_.TryCancel(); }
-  std::string trailer(const std::string& name) const {
-    const auto found = context_.GetServerTrailingMetadata().find(name);
-    return found == context_.GetServerTrailingMetadata().end()
-               ? std::string()
-               : std::string(found->second.data(), found->second.size());
-  }
-
- private:
-  bool next() {
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue_.Next(&tag, &ok));
-    return ok;
-  }
-  grpc::GenericStub stub_;
-  grpc::CompletionQueue queue_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
-  bool is_finished_ = false;
-};
+using Client = GenericClient;
 
 class ContributedCallTest : public GrpcFrontendTest {
  protected:
@@ -462,4 +392,4 @@ TEST_F(ContributedCallTest, StopCancelsWhatRunsAndWaitsForItsEnd) {
 }
 
 }  // namespace
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends::grpc_cases

@@ -1,11 +1,11 @@
-#include "frontends/grpc/contributed_methods.h"
+#include "frontends/common/grpc/contributed_methods.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "frontends/grpc/services.h"
+#include "frontends/common/grpc/method_list.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 namespace {
 
 constexpr size_t kMostPathBytes = 1024;
@@ -19,7 +19,7 @@ std::string_view wrong_path(std::string_view path) noexcept {
   if (std::any_of(path.begin(), path.end(), [](char c) { return c <= ' ' || c == 0x7F; }))
     return "its path has a character that no path can have";
   const std::string_view service = path.substr(1, middle - 1);
-  if (service == Inference::service_full_name() || service == Health::service_full_name())
+  if (std::ranges::find(kGrpcServices, service) != std::end(kGrpcServices))
     return "the service is this frontend's own";
   return {};
 }
@@ -34,6 +34,12 @@ bool MethodList::add(ContributedMethod method) {
 const ContributedMethod* MethodList::listed(std::string_view path) const noexcept {
   const auto found = methods_.find(path);
   return found == methods_.end() ? nullptr : &found->second;
+}
+
+std::set<std::string> MethodList::services() const {
+  std::set<std::string> names;
+  for (const auto& [path, method] : methods_) names.emplace(path, 1, path.rfind('/') - 1);
+  return names;
 }
 
 std::vector<ContributedMethod> ContributedMethods::entries_of(const GrpcCalls& provider) {
@@ -53,4 +59,4 @@ std::string ContributedMethods::complete(ContributedMethod& method) {
   return method.judge_category();
 }
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,7 @@
 #include "atoll/grpc_calls.h"
 #include "frontends/common/contributed_providers.h"
 
-namespace atl::frontends::grpc_frontend {
+namespace atl::frontends {
 
 using ContributedMethod = Contribution<GrpcCalls>;
 
@@ -20,6 +21,8 @@ class MethodList {
   bool add(ContributedMethod method);
   /// Null: none is listed so.
   const ContributedMethod* listed(std::string_view path) const noexcept;
+  /// "package.Service", of all paths.
+  std::set<std::string> services() const;
 
  private:
   std::map<std::string, ContributedMethod, std::less<>> methods_;
@@ -35,4 +38,4 @@ class ContributedMethods final : public ContributedProviders<GrpcCalls, MethodLi
   std::string complete(ContributedMethod& method) override;
 };
 
-}  // namespace atl::frontends::grpc_frontend
+}  // namespace atl::frontends

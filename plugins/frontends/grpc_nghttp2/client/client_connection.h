@@ -1,0 +1,115 @@
+/// A connection to another server, for the calls that one thread passes on.
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "atoll/host_port.h"
+#include "frontends/common/buffer_pool.h"
+#include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/client/client_stream.h"
+#include "frontends/grpc_nghttp2/client/name_lookup.h"
+#include "frontends/grpc_nghttp2/transport/header_list.h"
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// What all connections of one thread to other servers share.
+struct ClientContext {
+  EventLoop& loop;
+  BufferPool& buffers;
+  GrpcCallContext& frontend;
+  ReceiveBuffer receive{};
+  BufferPool frames{};  ///< for what goes to sockets
+};
+
+/// What goes before the messages of a call.
+struct ClientRequest {
+  std::string_view path;
+  const HeaderList& metadata;  ///< what of it is passed on is chosen here
+  int64_t deadline_ns = 0;     ///< on the loop's clock; 0: none
+};
+
+/// Calls may be begun at once: they go out when it is connected, and end if that fails. Connects once; when it is lost
+/// it is so for good. [loop]
+class ClientConnection final : public std::enable_shared_from_this<ClientConnection>,
+                               private Watcher,
+                               private TurnEnd,
+                               private LookupUser {
+ public:
+  ClientConnection(ClientContext& context, HostPort server);
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+  virtual ~ClientConnection();
+
+  /// Once. Errors: RESOURCE_EXHAUSTED no memory.
+  Status open(const nghttp2_session_callbacks* callbacks) noexcept;
+  /// Errors: UNAVAILABLE it takes no more calls.
+  Result<std::shared_ptr<ClientStream>> begin(const ClientRequest& request, ClientCall& call) noexcept;
+
+  bool takes_calls() const noexcept {
+    return lost_.ok() && nghttp2_session_check_request_allowed(session_) != 0;
+  }
+  bool is_unused() const noexcept { return streams_.empty(); }
+  /// Why it was lost; OK: it is not.
+  const Status& lost() const noexcept { return lost_; }
+  bool was_connected() const noexcept { return is_connected_; }
+
+  // --- its streams ---
+  nghttp2_session* raw() noexcept { return session_; }
+  BufferPool& buffers() noexcept { return context_.buffers; }
+  void output() noexcept { context_.loop.at_turn_end(*this); }
+
+ private:
+  friend struct ClientCallbacks;
+  class ConnectLimit final : public Timer {
+   public:
+    explicit ConnectLimit(ClientConnection& connection) noexcept : connection_(connection) {}
+    virtual ~ConnectLimit() = default;
+    void on_time() noexcept override { connection_.lose("it does not take the connection in time"); }
+
+   private:
+    ClientConnection& connection_;
+  };
+
+  void on_ready(uint32_t events) noexcept override;
+  void on_turn_end() noexcept override;
+  // --- LookupUser ---
+  void on_found(const SocketAddress& address) noexcept override { connect(address); }
+  void on_not_found(std::string reason) noexcept override { lose(reason); }
+
+  void connect(const SocketAddress& address) noexcept;
+  void on_connected() noexcept;
+  void read() noexcept;
+  void write() noexcept;
+  /// Its end: all calls are told, in this turn.
+  void lose(std::string_view reason) noexcept;
+  void tell_lost() noexcept;
+  ClientStream* find(int32_t id) noexcept {
+    return static_cast<ClientStream*>(nghttp2_session_get_stream_user_data(session_, id));
+  }
+
+  ClientContext& context_;
+  const HostPort server_;
+  nghttp2_session* session_ = nullptr;
+  std::unordered_map<int32_t, std::shared_ptr<ClientStream>> streams_;
+  NameLookup lookup_;
+  ConnectLimit connect_limit_{*this};
+  int fd_ = -1;
+  bool is_connected_ = false;
+  bool waits_for_room_ = false;
+  bool is_told_ = false;
+  Status lost_;
+  ChunkRef chunk_;  ///< of what is being received
+  OutQueue out_;
+};
+
+/// What nghttp2 tells connections; freed by nghttp2_session_callbacks_del(). Null: there is no memory.
+nghttp2_session_callbacks* make_client_callbacks() noexcept;
+
+}  // namespace atl::frontends::grpc_nghttp2
