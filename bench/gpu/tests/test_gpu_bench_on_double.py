@@ -5,12 +5,10 @@ import re
 import subprocess
 import sys
 
-import pytest
 from gpu_programs import measure, run
-from support.server import BUILD, ROOT, SANITIZED
+from support.server import BUILD, ROOT
 
 
-@pytest.mark.skipif(SANITIZED, reason="it measures, and a sanitizer's kernels take up to a minute each; what is served is below")
 def test_everything_runs_on_the_double():
     before = measure.RESULTS.read_text()
     done = run("--double", "--repetitions", 1, "--seconds", 0.05, "--models", "softmax", "norm_product_graph", "chain", gpus="0")
