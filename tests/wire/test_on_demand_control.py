@@ -38,6 +38,8 @@ def delayed(name, ms, load_ms=0):
 
 
 def loads(server, model):
+    """Of a model that was loaded at least once; its line may come after the answer."""
+    server.wait_for_line(f"successfully loaded '{model}' version")
     return server.log.count(f"successfully loaded '{model}' version")
 
 
