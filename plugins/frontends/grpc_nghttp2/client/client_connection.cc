@@ -19,8 +19,6 @@ constexpr int64_t kConnectTimeoutNs = 20 * kNsPerSecond;
 constexpr uint32_t kCallWindow = 4u << 20;
 constexpr int32_t kConnectionWindow = 64 << 20;
 constexpr uint32_t kMaxFrameBytes = 1u << 20;
-/// Pieces that one call of the system writes.
-constexpr size_t kMostPieces = 64;
 
 ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, uint32_t* flags,
                          nghttp2_data_source* source, void*) {
@@ -145,18 +143,9 @@ void ClientConnection::write() noexcept {
     if (const int failed = nghttp2_session_send(session_); failed != 0) return lose(nghttp2_strerror(failed));
     if (out_.empty()) break;
     more = nghttp2_session_want_write(session_) != 0;
-    iovec pieces[kMostPieces];
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = out_.gather(pieces);
-    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent >= 0) {
-      out_.written(static_cast<uint64_t>(sent));
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      waits = true;
-    } else if (errno != EINTR) {
-      return lose(std::strerror(errno));
-    }
+    const ssize_t sent = out_.send(fd_);
+    if (sent < 0) return lose(std::strerror(errno));
+    waits = sent == 0;
   }
   if (std::exchange(waits_for_room_, waits) == waits) return;
   context_.loop.rewatch(fd_, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, *this);

@@ -15,8 +15,6 @@
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
-/// Pieces that one call of the system writes.
-constexpr size_t kMostPieces = 64;
 /// Times within call_stall_timeout that calls are looked at.
 constexpr uint32_t kLooksAtCalls = 4;
 /// Reads of one connection before others have their turn.
@@ -220,19 +218,13 @@ bool Connection::write() noexcept {
   for (bool more = true; more || !out_.empty();) {
     more = session_.write(&out_);
     if (out_.empty()) break;
-    iovec pieces[kMostPieces];
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = out_.gather(pieces);
-    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return false;
-    if (sent < 0) {
+    const ssize_t sent = out_.send(fd_);
+    if (sent < 0) return false;
+    if (sent == 0) {
       wait_for_room(true);
       return true;
     }
     note_taken(static_cast<uint64_t>(sent));
-    out_.written(static_cast<uint64_t>(sent));
   }
   wait_for_room(false);
   return true;

@@ -2,51 +2,39 @@
 
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
-
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
-uint32_t length_of(const FrameTracker::Head& head) noexcept {
+using HeadBytes = std::span<const uint8_t, FrameTracker::kHeadBytes>;
+
+uint32_t length_of(HeadBytes head) noexcept {
   return uint32_t{head[0]} << 16 | uint32_t{head[1]} << 8 | head[2];
 }
 
-int32_t stream_of(const FrameTracker::Head& head) noexcept {
+int32_t stream_of(HeadBytes head) noexcept {
   return static_cast<int32_t>(uint32_t{head[5] & 0x7Fu} << 24 | uint32_t{head[6]} << 16 |
                               uint32_t{head[7]} << 8 | head[8]);
 }
 
-bool has_plain_data(const FrameTracker::Head& head) noexcept {
+bool has_plain_data(HeadBytes head) noexcept {
   return head[3] == NGHTTP2_DATA && (head[4] & NGHTTP2_FLAG_PADDED) == 0;
 }
 
 }  // namespace
 
 void FrameTracker::pass(std::span<const uint8_t> bytes) noexcept {
-  while (!bytes.empty()) {
-    if (left_ != 0) {
-      const size_t taken = std::min<size_t>(left_, bytes.size());
-      left_ -= static_cast<uint32_t>(taken);
-      bytes = bytes.subspan(taken);
-      continue;
-    }
-    const size_t taken = std::min(kHeadBytes - head_bytes_, bytes.size());
-    std::copy_n(bytes.begin(), taken, head_.begin() + static_cast<ptrdiff_t>(head_bytes_));
-    head_bytes_ += taken;
-    bytes = bytes.subspan(taken);
-    if (head_bytes_ == kHeadBytes) begin_frame();
-  }
+  heads_.scan(bytes, [this](const uint8_t* head, uint32_t length) {
+    begin_frame(std::span<const uint8_t, kHeadBytes>(head, kHeadBytes), length);
+  });
 }
 
-void FrameTracker::begin_frame() noexcept {
-  head_bytes_ = 0;
-  left_ = length_of(head_);
-  is_data_ = has_plain_data(head_);
+void FrameTracker::begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32_t length) noexcept {
+  is_data_ = has_plain_data(head);
   if (!is_data_) return;
-  const int32_t stream = stream_of(head_);
+  const int32_t stream = stream_of(head);
   if (last_ != 0) sender(last_).next = stream;
   last_ = stream;
-  sender(stream).bytes = left_;
+  sender(stream).bytes = length;
 }
 
 const FrameTracker::Sender* FrameTracker::find(int32_t stream) const noexcept {

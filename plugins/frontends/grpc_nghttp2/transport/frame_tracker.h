@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "frontends/grpc_nghttp2/transport/length_scanner.h"
+
 namespace atl::frontends::grpc_nghttp2 {
 
 /// Where a connection's bytes are among its frames. Clients send a large message as frames of the same size,
@@ -24,9 +26,9 @@ class FrameTracker {
   /// Bytes came, and were taken.
   void pass(std::span<const uint8_t> bytes) noexcept;
   /// What is still to come of the present frame, if that has data.
-  Data rest() const noexcept { return is_data_ ? Data{last_, left_} : Data{}; }
+  Data rest() const noexcept { return is_data_ ? Data{last_, heads_.left()} : Data{}; }
   /// The next byte begins a frame.
-  bool at_head() const noexcept { return left_ == 0 && head_bytes_ == 0; }
+  bool at_head() const noexcept { return !heads_.is_inside(); }
   /// The stream of the last frame with data; 0: none came.
   int32_t last_stream() const noexcept { return last_; }
   /// The frame that may follow one of that stream.
@@ -42,14 +44,12 @@ class FrameTracker {
     uint32_t bytes = 0;  ///< of its last frame
   };
 
-  void begin_frame() noexcept;
+  void begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32_t length) noexcept;
   Sender& sender(int32_t stream) noexcept;
   const Sender* find(int32_t stream) const noexcept;
 
-  uint32_t left_ = kPrefaceBytes;  ///< of the present frame
-  bool is_data_ = false;           ///< and of its message: there is no padding
-  Head head_{};
-  size_t head_bytes_ = 0;
+  LengthScanner<kHeadBytes, 0, 3> heads_{kPrefaceBytes};
+  bool is_data_ = false;  ///< the present frame, and of its message: there is no padding
   int32_t last_ = 0;
   std::array<Sender, 8> senders_{};
   size_t oldest_ = 0;

@@ -39,6 +39,8 @@ class LengthScanner {
   }
   /// Part of a piece has come, and the rest has not.
   bool is_inside() const noexcept { return head_bytes_ != 0 || skipped_ != 0; }
+  /// Bytes to come before the next head begins; 0 within a head.
+  uint32_t left() const noexcept { return skipped_; }
 
  private:
   uint8_t head_[kHeadBytes] = {};

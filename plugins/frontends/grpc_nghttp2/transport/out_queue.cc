@@ -1,6 +1,9 @@
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +13,8 @@ namespace {
 /// Written bytes in front of others are given up from so many on.
 constexpr size_t kCompactedBytes = size_t{64} << 10;
 constexpr size_t kDroppedPieces = 256;
+/// That one call of the system writes.
+constexpr size_t kMostPieces = 64;
 /// What is kept for the next ones.
 constexpr size_t kKeptPieces = 32;
 
@@ -59,6 +64,22 @@ size_t OutQueue::gather(std::span<iovec> to) noexcept {
     to[count++] = {const_cast<uint8_t*>(data), piece.size};
   }
   return count;
+}
+
+ssize_t OutQueue::send(int fd) noexcept {
+  iovec pieces[kMostPieces];
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = gather(pieces);
+  for (;;) {
+    const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      written(static_cast<uint64_t>(sent));
+      return sent;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    if (errno != EINTR) return -1;
+  }
 }
 
 void OutQueue::written(uint64_t bytes) noexcept {

@@ -31,6 +31,9 @@ class OutQueue {
   uint64_t bytes() const noexcept { return bytes_; }
   /// What is to be written next. \returns how many entries it takes
   size_t gather(std::span<iovec> to) noexcept;
+  /// Gives a socket, which does not block, what is next. \returns bytes that it took, which are out; 0: it takes
+  /// none now; -1: it is broken, see errno
+  ssize_t send(int fd) noexcept;
   /// So many bytes have been written.
   void written(uint64_t bytes) noexcept;
   void clear() noexcept { written(bytes_); }
