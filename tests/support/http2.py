@@ -69,11 +69,14 @@ class Raw:
             yield one[3], one[4], int.from_bytes(one[5:9], "big"), one[9:]
 
     def ignore_answers(self):
+        """Reads what comes until the server closes, on the thread that is returned."""
         def read():
             with contextlib.suppress(OSError):
                 for _ in self.frames():
                     pass
-        threading.Thread(target=read, daemon=True).start()
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        return thread
 
     def hang_up(self):
         self.socket.shutdown(socket.SHUT_RDWR)
