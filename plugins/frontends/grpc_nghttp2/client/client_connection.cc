@@ -20,9 +20,9 @@ constexpr uint32_t kCallWindow = 4u << 20;
 constexpr int32_t kConnectionWindow = 64 << 20;
 constexpr uint32_t kMaxFrameBytes = 1u << 20;
 
-ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, uint32_t* flags,
+ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t*, size_t most, uint32_t* flags,
                          nghttp2_data_source* source, void*) {
-  return static_cast<ClientStream*>(source->ptr)->read_data(to, length, flags);
+  return static_cast<ClientStream*>(source->ptr)->read_data(most, flags);
 }
 
 }  // namespace
@@ -179,11 +179,10 @@ void ClientConnection::tell_lost() noexcept {
 
 struct ClientCallbacks {
   static ClientConnection& self(void* user) noexcept { return *static_cast<ClientConnection*>(user); }
-  static constexpr uint64_t kMostQueuedBytes = uint64_t{512} << 10;
 
   static ssize_t send(nghttp2_session*, const uint8_t* data, size_t length, int, void* user) {
     OutQueue& out = self(user).out_;
-    if (out.bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
+    if (out.is_full()) return NGHTTP2_ERR_WOULDBLOCK;
     if (!out.append({data, length})) return NGHTTP2_ERR_CALLBACK_FAILURE;
     return static_cast<ssize_t>(length);
   }
@@ -191,13 +190,9 @@ struct ClientCallbacks {
                        nghttp2_data_source*, void* user) {
     constexpr size_t kFrameHeaderBytes = 9;
     OutQueue& out = self(user).out_;
-    if (out.bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
     ClientStream* stream = self(user).find(frame->hd.stream_id);
-    if (stream == nullptr || !out.append({header, kFrameHeaderBytes})) return NGHTTP2_ERR_CALLBACK_FAILURE;
-    stream->messages().take(length, [&out](OutgoingMessage& message, std::span<const uint8_t> bytes) {
-      out.append(message, bytes);
-    });
-    return 0;
+    const bool has_room = stream != nullptr && out.append({header, kFrameHeaderBytes});
+    return has_room && stream->messages().take(length, &out) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
   }
   static int begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     ClientStream* stream = self(user).find(frame->hd.stream_id);

@@ -37,6 +37,19 @@ void FrameTracker::begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32
   sender(stream).bytes = length;
 }
 
+FrameTracker::Place FrameTracker::data_at(size_t at, std::span<const uint8_t> bytes) const noexcept {
+  if (heads_.is_in_head()) return {};
+  if (at < heads_.left()) return {rest().stream, 0};
+  size_t begin = heads_.left();
+  while (begin + kHeadBytes <= bytes.size()) {
+    const HeadBytes head = bytes.subspan(begin).first<kHeadBytes>();
+    begin += kHeadBytes;
+    if (at < begin + length_of(head)) return {has_plain_data(head) ? stream_of(head) : 0, begin};
+    begin += length_of(head);
+  }
+  return {};
+}
+
 const FrameTracker::Sender* FrameTracker::find(int32_t stream) const noexcept {
   for (const Sender& sender : senders_) {
     if (sender.stream == stream) return &sender;

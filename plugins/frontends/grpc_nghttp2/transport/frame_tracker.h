@@ -27,6 +27,16 @@ class FrameTracker {
   void pass(std::span<const uint8_t> bytes) noexcept;
   /// What is still to come of the present frame, if that has data.
   Data rest() const noexcept { return is_data_ ? Data{last_, heads_.left()} : Data{}; }
+  /// Where a frame ends in the next bytes, so many on or behind them; 0: none does before the last byte.
+  size_t end_behind(size_t least, std::span<const uint8_t> bytes) const noexcept {
+    return heads_.end_behind(least, bytes);
+  }
+  struct Place {
+    int32_t stream = 0;
+    size_t begin = 0;  ///< of its data
+  };
+  /// The frame with data that is where so many of the next bytes have come; stream 0: there is none.
+  Place data_at(size_t at, std::span<const uint8_t> bytes) const noexcept;
   /// The next byte begins a frame.
   bool at_head() const noexcept { return !heads_.is_inside(); }
   /// The stream of the last frame with data; 0: none came.
