@@ -20,9 +20,9 @@ constexpr uint32_t kCallWindow = 4u << 20;
 constexpr int32_t kConnectionWindow = 64 << 20;
 constexpr uint32_t kMaxFrameBytes = 1u << 20;
 
-ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t*, size_t most, uint32_t* flags,
+ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, uint32_t* flags,
                          nghttp2_data_source* source, void*) {
-  return static_cast<ClientStream*>(source->ptr)->read_data(most, flags);
+  return static_cast<ClientStream*>(source->ptr)->read_data(to, length, flags);
 }
 
 }  // namespace
@@ -191,8 +191,9 @@ struct ClientCallbacks {
     constexpr size_t kFrameHeaderBytes = 9;
     OutQueue& out = self(user).out_;
     ClientStream* stream = self(user).find(frame->hd.stream_id);
-    const bool has_room = stream != nullptr && out.append({header, kFrameHeaderBytes});
-    return has_room && stream->messages().take(length, &out) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (stream == nullptr || !out.append({header, kFrameHeaderBytes})) return NGHTTP2_ERR_CALLBACK_FAILURE;
+    stream->messages().take(length, &out);
+    return 0;
   }
   static int begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     ClientStream* stream = self(user).find(frame->hd.stream_id);

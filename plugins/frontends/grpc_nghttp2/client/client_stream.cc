@@ -60,10 +60,10 @@ void ClientStream::end_sending() noexcept {
   connection_->output();
 }
 
-ssize_t ClientStream::read_data(size_t most, uint32_t* flags) noexcept {
+ssize_t ClientStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
   if (connection_->is_full()) return NGHTTP2_ERR_PAUSE;
-  const MessageQueue::Frame frame = messages_.next(most);
-  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  const MessageQueue::Frame frame = messages_.fill(to, length);
+  if (!frame.is_copied) *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (frame.is_last && ends_sending_) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     sent_all_ = true;

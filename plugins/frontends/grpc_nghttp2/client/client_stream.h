@@ -65,7 +65,7 @@ class ClientStream final : public std::enable_shared_from_this<ClientStream> {
   /// It is no more. \param error_code  of HTTP/2
   void on_closed(uint32_t error_code) noexcept;
   void on_lost(const Status& reason) noexcept;
-  ssize_t read_data(size_t most, uint32_t* flags) noexcept;
+  ssize_t read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept;
   MessageQueue& messages() noexcept { return messages_; }
 
  private:

@@ -54,9 +54,9 @@ void for_each_part(std::string_view list, Use use) {
   }
 }
 
-ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t*, size_t most, uint32_t* flags,
+ssize_t read_stream_data(nghttp2_session*, int32_t, uint8_t* to, size_t length, uint32_t* flags,
                          nghttp2_data_source* source, void*) {
-  return static_cast<CallStream*>(source->ptr)->read_data(most, flags);
+  return static_cast<CallStream*>(source->ptr)->read_data(to, length, flags);
 }
 
 }  // namespace
@@ -367,10 +367,10 @@ void CallStream::submit_headers_only() noexcept {
   nghttp2_submit_response(session_->raw(), id_, fields.data(), fields.size(), nullptr);
 }
 
-ssize_t CallStream::read_data(size_t most, uint32_t* flags) noexcept {
+ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
   if (session_->is_full()) return NGHTTP2_ERR_PAUSE;
-  const MessageQueue::Frame frame = messages_.next(most);
-  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  const MessageQueue::Frame frame = messages_.fill(to, length);
+  if (!frame.is_copied) *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (frame.is_last && ended_) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     // The session writes a plain end together with the frame. Others are submitted here, as anywhere else they could

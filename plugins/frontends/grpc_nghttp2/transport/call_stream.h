@@ -142,9 +142,9 @@ class CallStream final
   /// \param most  calls of this without progress that a transfer survives
   void end_if_stalled(uint32_t most) noexcept;
   /// A frame's data. \returns as nghttp2's callback
-  ssize_t read_data(size_t most, uint32_t* flags) noexcept;
-  /// Puts a frame's data into the queue. False: there is no memory.
-  bool take_data(size_t length, OutQueue* to) { return messages_.take(length, to); }
+  ssize_t read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept;
+  /// Puts the data of a frame that was not copied into the queue.
+  void take_data(size_t length, OutQueue* to) { messages_.take(length, to); }
   /// How messages of the answer are compressed.
   MessageEncoding answer_encoding() const noexcept { return answer_encoding_; }
   /// Of a call that has ended.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -11,8 +12,7 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-/// Holds each message until its last byte is in a frame, which is made in one go: next(), then take(). Not thread
-/// safe.
+/// Holds each message until its last byte is in a frame. Not thread safe.
 class MessageQueue {
  public:
   MessageQueue() noexcept = default;
@@ -39,34 +39,35 @@ class MessageQueue {
 
   struct Frame {
     size_t bytes = 0;
-    bool is_last = false;  ///< nothing is left behind it
+    bool is_copied = true;  ///< else take() is owed at once
+    bool is_last = false;   ///< nothing is left behind it
   };
-  /// What the next frame has: of one message that is written from where it lies, or of any that are copied.
-  Frame next(size_t most) const noexcept {
-    if (first_ == nullptr) return {0, true};
-    const OutgoingMessage* last = first_;
-    uint64_t bytes = cursor_.left();
-    while (last->is_copied() && bytes < most && last->next != nullptr && last->next->is_copied()) {
-      last = last->next;
-      bytes += last->total_bytes();
+  /// What the next frame has; of a message that is not copied the bytes are only announced.
+  Frame fill(uint8_t* to, size_t length) noexcept {
+    size_t filled = 0;
+    while (first_ != nullptr && filled < length) {
+      if (!first_->is_copied()) {
+        if (filled != 0) return {filled, true, false};  // the next frame is its own
+        filled = static_cast<size_t>(std::min<uint64_t>(length, cursor_.left()));
+        return {filled, false, filled == cursor_.left() && first_->next == nullptr};
+      }
+      const std::span<const uint8_t> bytes = cursor_.take(length - filled);
+      std::memcpy(to + filled, bytes.data(), bytes.size());
+      progress_bytes_ += bytes.size();
+      filled += bytes.size();
+      if (cursor_.left() == 0) pop();
     }
-    const auto taken = static_cast<size_t>(std::min<uint64_t>(bytes, most));
-    return {taken, taken == bytes && last->next == nullptr};
+    return {filled, true, first_ == nullptr};
   }
-  /// Puts its bytes into the queue. False: there is no memory.
-  bool take(size_t length, OutQueue* to) {
+  /// Puts the data of a frame that was not copied into the queue.
+  void take(size_t length, OutQueue* to) {
     progress_bytes_ += length;
     while (length != 0) {
       const std::span<const uint8_t> bytes = cursor_.take(length);
       length -= bytes.size();
-      if (!first_->is_copied()) {
-        to->append(*first_, bytes);
-      } else if (!to->append(bytes)) {
-        return false;
-      }
-      if (cursor_.left() == 0) pop();
+      to->append(*first_, bytes);
     }
-    return true;
+    if (cursor_.left() == 0) pop();
   }
 
   /// Lets go of all. What is in frames is held there.

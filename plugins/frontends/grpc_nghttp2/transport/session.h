@@ -210,7 +210,9 @@ class Session {
   int before_frame(const nghttp2_frame& frame);
   ssize_t on_send(std::span<const uint8_t> frame);
   bool send_headers(std::span<const uint8_t> frame);
-  int on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length, CallStream& stream);
+  int on_send_data(const nghttp2_frame& frame, const uint8_t* head, size_t length, CallStream& stream);
+  bool send_last_data(std::span<const uint8_t> frame);
+  bool send_data_head(const uint8_t* head);
   bool send_end(const CallStream& stream);
   void on_stream_closed(int32_t id) noexcept;
 

@@ -24,6 +24,11 @@ void write_head(size_t length, uint8_t type, uint8_t flags, int32_t stream, uint
   for (int i = 0; i < 4; ++i) to[5 + i] = static_cast<uint8_t>(stream >> (8 * (3 - i)) & 0xFF);
 }
 
+int32_t stream_id(std::span<const uint8_t> frame) noexcept {
+  return static_cast<int32_t>(uint32_t{frame[5]} << 24 | uint32_t{frame[6]} << 16 | uint32_t{frame[7]} << 8 |
+                              frame[8]);
+}
+
 /// The list begins with a new size of the client's table (RFC 7541, 6.3).
 bool changes_table(std::span<const uint8_t> block) noexcept {
   return !block.empty() && (block[0] & 0xE0) == 0x20;
@@ -75,7 +80,14 @@ int Session::before_frame(const nghttp2_frame& frame) {
 
 ssize_t Session::on_send(std::span<const uint8_t> frame) {
   if (out_->is_full()) return NGHTTP2_ERR_WOULDBLOCK;
-  const bool is_sent = frame[3] == NGHTTP2_HEADERS ? send_headers(frame) : out_->append(frame);
+  bool is_sent = false;
+  if (frame[3] == NGHTTP2_HEADERS) {
+    is_sent = send_headers(frame);
+  } else if (frame[3] == NGHTTP2_DATA && (frame[4] & NGHTTP2_FLAG_END_STREAM) != 0) {
+    is_sent = send_last_data(frame);
+  } else {
+    is_sent = out_->append(frame);
+  }
   return is_sent ? static_cast<ssize_t>(frame.size()) : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -94,6 +106,14 @@ bool Session::send_headers(std::span<const uint8_t> frame) {
   return out_->append(std::span<const uint8_t>(made).first(frame.size() + fields_bytes));
 }
 
+// For nghttp2 the data are the end of the stream. What a client takes for that are the fields behind them.
+bool Session::send_data_head(const uint8_t* head) {
+  std::array<uint8_t, kHeadBytes> plain;
+  std::copy_n(head, kHeadBytes, plain.begin());
+  plain[4] &= static_cast<uint8_t>(~NGHTTP2_FLAG_END_STREAM);
+  return out_->append(plain);
+}
+
 bool Session::send_end(const CallStream& stream) {
   std::array<uint8_t, kHeadBytes + AnswerBlocks::kMostBytes> made;
   const size_t bytes = answers_.write_end(stream.code(), made.data() + kHeadBytes);
@@ -102,16 +122,18 @@ bool Session::send_end(const CallStream& stream) {
   return out_->append(std::span<const uint8_t>(made).first(kHeadBytes + bytes));
 }
 
-int Session::on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length,
+bool Session::send_last_data(std::span<const uint8_t> frame) {
+  const CallStream* stream = find(stream_id(frame));
+  if (stream == nullptr) return false;
+  const std::span<const uint8_t> data = frame.subspan(kHeadBytes);
+  return (data.empty() || (send_data_head(frame.data()) && out_->append(data))) && send_end(*stream);
+}
+
+int Session::on_send_data(const nghttp2_frame& frame, const uint8_t* head, size_t length,
                           CallStream& stream) {
+  if (!send_data_head(head)) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  stream.take_data(length, out_);
   const bool is_end = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  if (length != 0 || !is_end) {
-    std::array<uint8_t, kHeadBytes> head;
-    std::copy_n(header, kHeadBytes, head.begin());
-    head[4] &= static_cast<uint8_t>(~NGHTTP2_FLAG_END_STREAM);
-    if (!out_->append(head) || !stream.take_data(length, out_)) return NGHTTP2_ERR_CALLBACK_FAILURE;
-  }
-  // For nghttp2 the data were the last of the stream; what the client takes for that are the fields behind them.
   return is_end && !send_end(stream) ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
