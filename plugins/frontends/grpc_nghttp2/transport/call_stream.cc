@@ -181,7 +181,7 @@ void CallStream::end_early(int code, std::string_view text) noexcept {
 
 void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
   nghttp2_session* const raw = session_->raw();
-  nghttp2_session_consume_connection(raw, bytes.size());
+  session_->count_consumed(bytes.size());
   received_bytes_ += bytes.size();
   if (ended_ || method_ == nullptr || (begun_ && !method_->reads_several)) {
     nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
@@ -191,11 +191,12 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
     count_messages(bytes);
     return read_messages(bytes, chunk);
   }
-  nghttp2_session_consume_stream(raw, id_, bytes.size());
+  const size_t size = bytes.size();
   Message message;
   Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
   if (!whole.ok()) return fail(whole.status());
   if (!whole.value()) {
+    nghttp2_session_consume_stream(raw, id_, size);
     if (const Status held = hold_partial_message(); !held.ok()) fail(held);
     return;
   }

@@ -151,6 +151,7 @@ ssize_t Session::receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   if (std::exchange(paused_, false)) on_data(put_off_.id, put_off_.bytes);
   const ssize_t taken = give(bytes);
   chunk_.reset();
+  nghttp2_session_consume_connection(session_, std::exchange(consumed_, 0));
   owner_.on_output();
   if (taken < 0) on_ended(static_cast<int>(taken));
   if (failed_ || is_flood(bytes.first(static_cast<size_t>(taken)))) return -1;
@@ -181,7 +182,7 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   CallStream* stream = context_.streams.take();
   stream->start(*this, frame.hd.stream_id);
-  begins_ = stream;
+  found_ = stream;
   if (reading_ == Reading::kRepeated) stream->on_repeated_headers(repeated_.headers(), repeated_.path());
   context_.counters.call_begins();
   large_headers_ = frame.hd.length > kMostValueBytes ? frame.hd.stream_id : 0;
@@ -196,13 +197,13 @@ int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::s
     return on_ignored_header(frame, name, value);
   }
   if (reading_ == Reading::kStable) repeated_.on_field(name, value);
-  return begins_ == nullptr || begins_->on_header(name, value) ? 0 : terminate(ClosedFor::kMetadata);
+  CallStream* stream = find(frame.hd.stream_id);
+  return stream == nullptr || stream->on_header(name, value) ? 0 : terminate(ClosedFor::kMetadata);
 }
 
 int Session::on_frame(const nghttp2_frame& frame) {
   inside_headers_ = false;  // nothing else comes within a list of headers
   large_headers_ = 0;
-  begins_ = nullptr;
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS:
       return on_request(frame);
@@ -259,7 +260,7 @@ int Session::on_data(int32_t id, std::span<const uint8_t> bytes) {
 void Session::on_stream_closed(int32_t id) noexcept {
   CallStream* stream = find(id);
   if (stream == nullptr) return;
-  if (stream == begins_) begins_ = nullptr;
+  found_ = nullptr;
   nghttp2_session_set_stream_user_data(session_, id, nullptr);
   streams_.erase(streams_.iterator_to(*stream));
   stream->on_closed();

@@ -166,6 +166,8 @@ class Session {
   /// Of this connection, one for each call; nothing: it has too many.
   CallTicket ticket() noexcept;
   void count_begun() noexcept { ++begun_; }
+  /// While receive() runs: the connection's window may move on.
+  void count_consumed(size_t bytes) noexcept { consumed_ += bytes; }
   void count(RefusedFor reason) noexcept { context_.counters.count(reason); }
   HeldBytes& held() noexcept { return held_; }
   FloodGuard& guard() noexcept { return guard_; }
@@ -182,7 +184,10 @@ class Session {
     return CallStream::kMuchTooLong * settings.max_metadata_bytes + settings.max_frame_bytes;
   }
   CallStream* find(int32_t id) noexcept {
-    return static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
+    if (found_ == nullptr || found_->id() != id) {
+      found_ = static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
+    }
+    return found_;
   }
   /// Gives nghttp2 what came. \returns as receive()
   ssize_t give(std::span<const uint8_t> bytes) noexcept;
@@ -229,8 +234,9 @@ class Session {
   enum class Reading : uint8_t { kPlain, kStable, kRepeated };
   Reading reading_ = Reading::kPlain;  ///< headers, see RepeatedHeaders
   RepeatedHeaders repeated_;
-  CallStream* begins_ = nullptr;  ///< whose headers are coming
-  OutQueue* out_ = nullptr;       ///< while write() runs
+  CallStream* found_ = nullptr;  ///< by find() at last; null: nothing is known
+  uint64_t consumed_ = 0;        ///< data that nghttp2 has not heard of
+  OutQueue* out_ = nullptr;      ///< while write() runs
   AnswerBlocks answers_;
   std::optional<MessageEncoding> answered_;  ///< of the answer whose first fields are to be written next
   uint32_t begun_ = 0;                       ///< calls since receive() began
