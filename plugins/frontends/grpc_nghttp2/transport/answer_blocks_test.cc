@@ -21,11 +21,13 @@ class AnswerBlocksTest : public ::testing::Test {
   }
   Fields read() {
     EXPECT_LE(size_, block_.size());
+    std::vector<uint8_t> bytes = std::exchange(table_size_, {});
+    bytes.insert(bytes.end(), block_.begin(), block_.begin() + static_cast<ptrdiff_t>(size_));
     Fields fields;
-    const uint8_t* at = block_.data();
+    const uint8_t* at = bytes.data();
     for (int flags = 0; (flags & NGHTTP2_HD_INFLATE_FINAL) == 0;) {
       nghttp2_nv field{};
-      const size_t left = size_ - static_cast<size_t>(at - block_.data());
+      const size_t left = bytes.size() - static_cast<size_t>(at - bytes.data());
       const ssize_t taken = nghttp2_hd_inflate_hd2(inflater_, &field, &flags, at, left, 1);
       EXPECT_GE(taken, 0);
       if (taken < 0) break;
@@ -39,8 +41,12 @@ class AnswerBlocksTest : public ::testing::Test {
   }
   /// As the client asks for it and is told.
   void change_table(uint32_t bytes) {
-    EXPECT_EQ(nghttp2_hd_inflate_change_table_size(inflater_, bytes), 0);
     blocks_.on_table_size(bytes);
+    EXPECT_EQ(nghttp2_hd_inflate_change_table_size(inflater_, bytes), 0);
+    // In front of the next block: a number of five bits.
+    table_size_ = {0x3F};
+    for (bytes -= 31; bytes >= 0x80; bytes >>= 7) table_size_.push_back(static_cast<uint8_t>(bytes | 0x80));
+    table_size_.push_back(static_cast<uint8_t>(bytes));
   }
 
   const Fields kHead = {{":status", "200"},
@@ -49,6 +55,7 @@ class AnswerBlocksTest : public ::testing::Test {
   AnswerBlocks blocks_;
   std::array<uint8_t, AnswerBlocks::kMostBytes> block_{};
   size_t size_ = 0;
+  std::vector<uint8_t> table_size_;
   nghttp2_hd_inflater* inflater_ = nullptr;
 };
 

@@ -58,7 +58,7 @@ bool is_stable(std::span<const uint8_t> block) noexcept {
 RepeatedHeaders::Seen RepeatedHeaders::look(std::span<const uint8_t> frame) {
   const std::span<const uint8_t> block = frame.subspan(kHeadBytes);
   const bool is_plain = frame[3] == NGHTTP2_HEADERS && frame[4] == NGHTTP2_FLAG_END_HEADERS;
-  if (is_known_ && is_plain && std::ranges::equal(block, block_)) return Seen::kRepeated;
+  if (is_plain && is_known(block)) return Seen::kRepeated;
   forget();
   if (!is_plain || block.size() > kMostBytes || !is_stable(block)) return Seen::kOther;
   block_.assign(block.begin(), block.end());

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,10 @@ class RepeatedHeaders {
   static constexpr size_t kHeadBytes = 9;  ///< of a frame
   /// Longer lists are not remembered.
   static constexpr size_t kMostBytes = 1024;
+
+  RepeatedHeaders() noexcept = default;
+  RepeatedHeaders(const RepeatedHeaders&) = delete;
+  RepeatedHeaders& operator=(const RepeatedHeaders&) = delete;
 
   enum class Seen : uint8_t {
     kOther,     ///< may say anything, and may have changed the table
@@ -48,6 +53,11 @@ class RepeatedHeaders {
   std::span<const uint8_t> shorten(std::span<const uint8_t> frame, ShortFrame* to) const noexcept;
 
  private:
+  bool is_known(std::span<const uint8_t> block) const noexcept {
+    return is_known_ && block.size() == block_.size() &&
+           std::memcmp(block.data(), block_.data(), block.size()) == 0;
+  }
+
   bool is_known_ = false;
   std::vector<uint8_t> block_;
   std::span<const uint8_t> untold_;  ///< of the block
