@@ -9,8 +9,10 @@ namespace {
 
 /// POST, http and "/", by their places in the table that everybody has (RFC 7541, A).
 constexpr uint8_t kRequest[] = {0x83, 0x86, 0x84};
-/// Bytes of content-length at most, so that a frame has room for it.
-constexpr size_t kMostLengthBytes = 16;
+/// What nghttp2 wants of a request besides, or holds its data against.
+bool is_needed(std::string_view name) noexcept {
+  return name == ":authority" || name == "host" || name == "content-length";
+}
 
 /// A number that has so many bits of its first byte (RFC 7541, 5.1). False: it is cut, or too large to be true.
 bool read_number(int bits, std::span<const uint8_t>* bytes, size_t* number) noexcept {
@@ -63,28 +65,29 @@ RepeatedHeaders::Seen RepeatedHeaders::look(std::span<const uint8_t> frame) {
   if (!is_plain || block.size() > kMostBytes || !is_stable(block)) return Seen::kOther;
   block_.assign(block.begin(), block.end());
   untold_ = block_;
-  length_ = {};
+  needed_.clear();
   return Seen::kStable;
 }
 
 void RepeatedHeaders::on_field(std::string_view name, std::string_view value) {
   const std::span<const uint8_t> from = untold_;
   if (from.empty() || !skip_stable_field(&untold_)) return;
-  if (name == "content-length") length_ = from.first(from.size() - untold_.size());
+  if (is_needed(name))
+    needed_.insert(needed_.end(), from.begin(), from.end() - static_cast<ptrdiff_t>(untold_.size()));
   if (name == ":path") path_ = value;
 }
 
 void RepeatedHeaders::keep(const CallHeaders& headers) {
-  is_known_ = untold_.empty() && length_.size() <= kMostLengthBytes;
+  is_known_ = untold_.empty() && needed_.size() <= kMostNeededBytes;
   if (is_known_) headers_ = headers;
 }
 
 std::span<const uint8_t> RepeatedHeaders::shorten(std::span<const uint8_t> frame,
                                                   ShortFrame* to) const noexcept {
-  const size_t length = std::size(kRequest) + length_.size();
+  const size_t length = std::size(kRequest) + needed_.size();
   auto end = std::copy_n(frame.begin(), kHeadBytes, to->begin());
   end = std::copy(std::begin(kRequest), std::end(kRequest), end);
-  std::copy(length_.begin(), length_.end(), end);
+  std::copy(needed_.begin(), needed_.end(), end);
   (*to)[0] = (*to)[1] = 0;
   (*to)[2] = static_cast<uint8_t>(length);
   return std::span<const uint8_t>(*to).first(kHeadBytes + length);

@@ -47,8 +47,9 @@ class RepeatedHeaders {
   // --- the one that is known ---
   const CallHeaders& headers() const noexcept { return headers_; }
   const std::string& path() const noexcept { return path_; }
-  /// What nghttp2 is given: a head, POST, http, "/" and perhaps the length of what follows.
-  using ShortFrame = std::array<uint8_t, kHeadBytes + 32>;
+  /// What nghttp2 is given: a head, POST, http, "/", the authority and perhaps the length of what follows.
+  static constexpr size_t kMostNeededBytes = 100;
+  using ShortFrame = std::array<uint8_t, kHeadBytes + 3 + kMostNeededBytes>;
   /// In the place of such a frame. \returns how much of it
   std::span<const uint8_t> shorten(std::span<const uint8_t> frame, ShortFrame* to) const noexcept;
 
@@ -61,7 +62,7 @@ class RepeatedHeaders {
   bool is_known_ = false;
   std::vector<uint8_t> block_;
   std::span<const uint8_t> untold_;  ///< of the block
-  std::span<const uint8_t> length_;  ///< content-length, as it is in the block
+  std::vector<uint8_t> needed_;      ///< fields that nghttp2 is given, as they are in the block
   CallHeaders headers_;
   std::string path_;
 };

@@ -214,6 +214,7 @@ class Session {
   int on_reset_sent(const nghttp2_frame& frame);
   int before_frame(const nghttp2_frame& frame);
   ssize_t on_send(std::span<const uint8_t> frame);
+  bool send_frame(std::span<const uint8_t> frame);
   bool send_headers(std::span<const uint8_t> frame);
   int on_send_data(const nghttp2_frame& frame, const uint8_t* head, size_t length, CallStream& stream);
   bool send_last_data(std::span<const uint8_t> frame);

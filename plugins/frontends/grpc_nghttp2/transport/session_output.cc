@@ -80,15 +80,14 @@ int Session::before_frame(const nghttp2_frame& frame) {
 
 ssize_t Session::on_send(std::span<const uint8_t> frame) {
   if (out_->is_full()) return NGHTTP2_ERR_WOULDBLOCK;
-  bool is_sent = false;
-  if (frame[3] == NGHTTP2_HEADERS) {
-    is_sent = send_headers(frame);
-  } else if (frame[3] == NGHTTP2_DATA && (frame[4] & NGHTTP2_FLAG_END_STREAM) != 0) {
-    is_sent = send_last_data(frame);
-  } else {
-    is_sent = out_->append(frame);
-  }
-  return is_sent ? static_cast<ssize_t>(frame.size()) : NGHTTP2_ERR_CALLBACK_FAILURE;
+  if (!send_frame(frame)) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  return static_cast<ssize_t>(frame.size());
+}
+
+bool Session::send_frame(std::span<const uint8_t> frame) {
+  if (frame[3] == NGHTTP2_HEADERS) return send_headers(frame);
+  const bool is_last = frame[3] == NGHTTP2_DATA && (frame[4] & NGHTTP2_FLAG_END_STREAM) != 0;
+  return is_last ? send_last_data(frame) : out_->append(frame);
 }
 
 bool Session::send_headers(std::span<const uint8_t> frame) {
