@@ -130,9 +130,9 @@ class CallStream final
   void on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   /// Where the next data of a large message go.
   MessageRoom message_room() noexcept;
-  /// Where one of several messages ends in the next data, so many bytes on or behind them; 0: none does.
-  size_t message_end(size_t least, std::span<const uint8_t> data) const noexcept {
-    return method_ != nullptr && method_->reads_several ? arrived_.end_behind(least, data) : 0;
+  /// Where so many of several messages have ended in the next data; 0: not before the last byte.
+  size_t messages_end(size_t count, std::span<const uint8_t> data) const noexcept {
+    return method_ != nullptr && method_->reads_several ? arrived_.end_of(count, data) : 0;
   }
   void on_remote_end() noexcept;
   bool remote_ended() const noexcept { return remote_ended_; }

@@ -23,8 +23,9 @@ constexpr int kReadsATurn = 4;
 constexpr size_t kMuch = size_t{16} << 10;
 /// A read of so many bytes may have several calls.
 constexpr size_t kLeastDivided = 512;
-/// Of such a read, what is answered first is one part in so many.
-constexpr size_t kPartAhead = 4;
+/// Of such a read, so many calls are answered first, and then so many at a time.
+constexpr size_t kFirstAhead = 2;
+constexpr size_t kNextAhead = 8;
 
 std::string address_text(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = {};
@@ -175,9 +176,11 @@ bool Connection::take_some(size_t bytes, std::span<const uint8_t> room) noexcept
   if (!is_planned_) {
     std::span<const uint8_t> came = room.first(bytes);
     const ChunkRef& chunk = receive_.filled(bytes);
-    if (const size_t ahead = bytes_ahead(came); ahead != 0) {
+    size_t calls = kFirstAhead;
+    while (const size_t ahead = bytes_ahead(calls, came)) {
       if (!take(came.first(ahead), chunk) || !write()) return false;
       came = came.subspan(ahead);
+      calls = kNextAhead;
     }
     return take(came, chunk);
   }
@@ -188,14 +191,14 @@ bool Connection::take_some(size_t bytes, std::span<const uint8_t> room) noexcept
   });
 }
 
-// A client that waits for its answers is woken up by the first ones while the others are made. Where other connections
-// have something to say there is work enough for both sides, and what is written together costs less.
-size_t Connection::bytes_ahead(std::span<const uint8_t> bytes) noexcept {
+// A client that waits for its answers is woken up by the first ones while the others are made, and makes its next calls
+// meanwhile. Where other connections have something to say there is work enough for both sides, and what is written
+// together costs less.
+size_t Connection::bytes_ahead(size_t calls, std::span<const uint8_t> bytes) noexcept {
   if (bytes.size() < kLeastDivided || bytes.size() >= kMuch || !loop_.has_one_ready()) return 0;
-  const size_t part = bytes.size() / kPartAhead;
-  if (const size_t ahead = tracker_.end_behind(part, bytes); ahead != 0) return ahead;
-  const FrameTracker::Place data = tracker_.data_at(part, bytes);
-  const size_t ahead = session_.message_end(data.stream, part, bytes.subspan(data.begin));
+  if (const size_t ahead = tracker_.streams_end(calls, bytes); ahead != 0) return ahead;
+  const FrameTracker::Place data = tracker_.first_data(bytes);
+  const size_t ahead = session_.messages_end(data.stream, calls, bytes.subspan(data.begin));
   return ahead == 0 ? 0 : data.begin + ahead;
 }
 

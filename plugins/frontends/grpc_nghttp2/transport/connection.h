@@ -94,8 +94,8 @@ class Connection final
   /// \returns bytes read into the room, or as recv()
   ssize_t read_some(std::span<uint8_t> room) noexcept;
   bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
-  /// How much of it is to be answered before the rest is looked at; 0: nothing.
-  size_t bytes_ahead(std::span<const uint8_t> bytes) noexcept;
+  /// How much of it is to be answered before the rest is looked at. \param calls  or messages; 0: nothing
+  size_t bytes_ahead(size_t calls, std::span<const uint8_t> bytes) noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
   // The same with TLS, in connection_tls.cc.

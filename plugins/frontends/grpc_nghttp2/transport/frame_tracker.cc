@@ -37,15 +37,26 @@ void FrameTracker::begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32
   sender(stream).bytes = length;
 }
 
-FrameTracker::Place FrameTracker::data_at(size_t at, std::span<const uint8_t> bytes) const noexcept {
+size_t FrameTracker::streams_end(size_t count, std::span<const uint8_t> bytes) const noexcept {
+  if (heads_.is_in_head()) return 0;
+  size_t at = heads_.left();
+  while (count != 0 && at + kHeadBytes <= bytes.size()) {
+    const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
+    if (head[3] == NGHTTP2_DATA && (head[4] & NGHTTP2_FLAG_END_STREAM) != 0) --count;
+    at += kHeadBytes + length_of(head);
+  }
+  return count == 0 && at < bytes.size() ? at : 0;
+}
+
+FrameTracker::Place FrameTracker::first_data(std::span<const uint8_t> bytes) const noexcept {
   if (heads_.is_in_head()) return {};
-  if (at < heads_.left()) return {rest().stream, 0};
-  size_t begin = heads_.left();
-  while (begin + kHeadBytes <= bytes.size()) {
-    const HeadBytes head = bytes.subspan(begin).first<kHeadBytes>();
-    begin += kHeadBytes;
-    if (at < begin + length_of(head)) return {has_plain_data(head) ? stream_of(head) : 0, begin};
-    begin += length_of(head);
+  if (is_data_ && heads_.left() != 0) return {last_, 0};
+  size_t at = heads_.left();
+  while (at + kHeadBytes <= bytes.size()) {
+    const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
+    at += kHeadBytes;
+    if (has_plain_data(head)) return {stream_of(head), at};
+    at += length_of(head);
   }
   return {};
 }

@@ -37,12 +37,13 @@ class LengthScanner {
       tell(head_, skipped_);
     }
   }
-  /// Where a piece ends in the next bytes, so many on or behind them; 0: none does before the last byte.
-  size_t end_behind(size_t least, std::span<const uint8_t> bytes) const noexcept {
-    if (is_in_head()) return 0;
+  /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that can not be told.
+  size_t end_of(size_t count, std::span<const uint8_t> bytes) const noexcept {
+    if (is_in_head() || count == 0) return 0;
     size_t at = skipped_;
-    while (at < least && at + kHeadBytes <= bytes.size()) at += kHeadBytes + length_of(&bytes[at]);
-    return at >= least && at < bytes.size() ? at : 0;
+    if (at != 0) --count;  // the one that has begun
+    for (; count != 0 && at + kHeadBytes <= bytes.size(); --count) at += kHeadBytes + length_of(&bytes[at]);
+    return count == 0 && at < bytes.size() ? at : 0;
   }
   /// Part of a piece has come, and the rest has not.
   bool is_inside() const noexcept { return head_bytes_ != 0 || skipped_ != 0; }

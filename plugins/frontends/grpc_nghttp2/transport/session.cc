@@ -163,9 +163,9 @@ MessageRoom Session::message_room(int32_t stream) noexcept {
   return found == nullptr ? MessageRoom() : found->message_room();
 }
 
-size_t Session::message_end(int32_t stream, size_t least, std::span<const uint8_t> data) noexcept {
+size_t Session::messages_end(int32_t stream, size_t count, std::span<const uint8_t> data) noexcept {
   const CallStream* const found = stream == 0 ? nullptr : find(stream);
-  return found == nullptr ? 0 : found->message_end(least, data);
+  return found == nullptr ? 0 : found->messages_end(count, data);
 }
 
 bool Session::write(OutQueue* to) noexcept {

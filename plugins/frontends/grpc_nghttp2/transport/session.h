@@ -122,9 +122,8 @@ class Session {
   /// Where the next data of a stream's message go, if it is large. Bytes that lie there already when receive()
   /// is given them are not copied.
   MessageRoom message_room(int32_t stream) noexcept;
-  /// Where a message ends in the next data of a stream that has several, so many bytes on or behind them; 0: none does
-  /// before the last byte.
-  size_t message_end(int32_t stream, size_t least, std::span<const uint8_t> data) noexcept;
+  /// Where so many messages have ended in the next data of a stream that has several; 0: not before the last byte.
+  size_t messages_end(int32_t stream, size_t count, std::span<const uint8_t> data) noexcept;
   /// receive() is to be called again with the same chunk, perhaps without bytes, when what was answered is
   /// written.
   bool is_paused() const noexcept { return paused_; }
