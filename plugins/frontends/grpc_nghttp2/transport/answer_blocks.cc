@@ -12,7 +12,7 @@ constexpr uint8_t kLiteralWithNewName = 0x00;
 constexpr uint8_t kStatus200 = kIndexed | 8;  ///< of the table that everybody has
 constexpr uint8_t kFirstPlace = 62;           ///< of the newest field in the client's table
 /// That a field takes in the table beside its name and value.
-constexpr size_t kFieldBytes = 32;
+constexpr size_t kTableFieldBytes = 32;
 
 struct AnswerField {
   std::string_view name;
@@ -24,7 +24,7 @@ constexpr AnswerField kFields[] = {{"content-type", "application/grpc"},
 
 constexpr size_t table_bytes() noexcept {
   size_t sum = 0;
-  for (const AnswerField& field : kFields) sum += field.name.size() + field.value.size() + kFieldBytes;
+  for (const AnswerField& field : kFields) sum += field.name.size() + field.value.size() + kTableFieldBytes;
   return sum;
 }
 
