@@ -14,6 +14,7 @@ namespace atl::frontends::grpc_nghttp2 {
 
 class InferCall;
 class InferStream;
+class StreamAnswer;
 class StreamRequest;
 
 struct CallThread {
@@ -28,6 +29,7 @@ struct CallThread {
   ClientPool clients;  ///< to the servers that calls are passed on to
   std::vector<std::unique_ptr<InferCall>> idle_infer_calls;
   std::vector<std::unique_ptr<StreamRequest>> idle_stream_requests;
+  std::vector<std::unique_ptr<StreamAnswer>> idle_stream_answers;
   std::set<std::shared_ptr<InferStream>> streams;  ///< those that are open
   std::atomic<size_t> open_streams{0};             ///< how many; [any]
 

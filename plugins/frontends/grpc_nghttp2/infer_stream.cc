@@ -7,6 +7,12 @@
 #include "frontends/grpc_nghttp2/response_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+/// Answers that wait in a thread's pool at most.
+constexpr size_t kPooledAnswers = 256;
+
+}  // namespace
 
 void StreamAnswer::on_sent() noexcept { stream->on_written(); }
 
@@ -71,11 +77,20 @@ void InferStream::on_written() noexcept {
   Lock lock(mutex_);
   if (rules_.writing() != nullptr) rules_.writing()->mark("GRPC_SEND_END");
   StreamRequest* remote = remote_of(rules_.writing());
+  keep(rules_.written().take());
   StreamRequest* last = rules_.end_write(true);
   settle(std::move(lock));
   // It keeps the stream until here.
   if (remote != nullptr && remote->is_remote()) remote->remote().resume_reading();
   if (last != nullptr) last->written();
+}
+
+void InferStream::keep(std::unique_ptr<StreamAnswer> written) noexcept {
+  // The memory of large ones, and of those that were large before they were compressed, goes back at once.
+  const bool is_small = written != nullptr && written->is_copied() && encoding_ == MessageEncoding::kIdentity;
+  if (!is_small || thread_.idle_stream_answers.size() >= kPooledAnswers) return;
+  written->clear();
+  thread_.idle_stream_answers.push_back(std::move(written));
 }
 
 void InferStream::on_settle_posted() {
@@ -98,7 +113,6 @@ void InferStream::settle(Lock lock) noexcept {
 }
 
 void InferStream::settle_here(Lock lock) noexcept {
-  const std::shared_ptr<V2InferStream> self = shared_from_this();
   CallStream* const stream = stream_;
   const bool reads = stream != nullptr && rules_.begin_read();
   if (reads) read_start_ns_ = frontend_.trace_time_ns();
@@ -123,13 +137,14 @@ void InferStream::settle_here(Lock lock) noexcept {
   if (over) {
     ticket_.release();
     thread_.open_streams.fetch_sub(1, std::memory_order_release);
+    const std::shared_ptr<V2InferStream> self = shared_from_this();
     thread_.streams.erase(std::static_pointer_cast<InferStream>(self));
     return;
   }
   if (!reads || finishes) return;
   if (stream->is_reading()) return stream->read_next();
   // Not at once: who settles may have a request that is to run first.
-  reads_ = self;
+  reads_ = shared_from_this();
   thread_.loop.post(read_);
 }
 

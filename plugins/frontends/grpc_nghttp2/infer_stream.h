@@ -46,6 +46,7 @@ class InferStream final : public V2InferStream<StreamRequest, StreamMessage>, pu
   // --- V2InferStream ---
   void settle(Lock lock) noexcept override;
   void settle_here(Lock lock) noexcept;
+  void keep(std::unique_ptr<StreamAnswer> written) noexcept;
 
   CallThread& thread_;
   Step<InferStream> settled_{*this, &InferStream::on_settled};

@@ -12,7 +12,7 @@ namespace atl::frontends::grpc_nghttp2 {
 
 class InferStream;
 
-/// Made by whoever has the answer; freed when it is written or dropped.
+/// Made by whoever has the answer; when it is written it goes to the thread's pool, if it is small.
 class StreamAnswer final : public TensorMessage {
  public:
   virtual ~StreamAnswer() = default;
@@ -27,6 +27,13 @@ class StreamAnswer final : public TensorMessage {
     return {};
   }
 
+  /// Ready for the next one.
+  void clear() noexcept {
+    free_tensors();
+    forwarded_ = {};
+    stream = nullptr;
+  }
+
   InferStream* stream = nullptr;  ///< told when it is written; it is there till then
 
  private:
@@ -38,10 +45,12 @@ class StreamAnswer final : public TensorMessage {
 /// As StreamRules keeps answers.
 class StreamMessage {
  public:
-  StreamAnswer& make() {
-    answer_ = std::make_unique<StreamAnswer>();
+  /// \param used  one that may be used again; null: it is made
+  StreamAnswer& make(std::unique_ptr<StreamAnswer> used = nullptr) {
+    answer_ = used != nullptr ? std::move(used) : std::make_unique<StreamAnswer>();
     return *answer_;
   }
+  std::unique_ptr<StreamAnswer> take() noexcept { return std::move(answer_); }
   StreamAnswer& answer() noexcept { return *answer_; }
   uint64_t Length() const noexcept { return answer_ == nullptr ? 0 : answer_->total_bytes(); }
   void Swap(StreamMessage* other) noexcept { answer_.swap(other->answer_); }

@@ -31,7 +31,12 @@ StreamRequest& StreamRequest::start(CallThread& thread, Stream& stream, Message 
 }
 
 Status StreamRequest::write_message(V2StreamMessage& from, StreamMessage* message) noexcept {
-  return message->make().write(from, static_cast<InferStream&>(*stream_).encoding());
+  std::unique_ptr<StreamAnswer> used;
+  if (thread_.loop.is_current() && !thread_.idle_stream_answers.empty()) {
+    used = std::move(thread_.idle_stream_answers.back());
+    thread_.idle_stream_answers.pop_back();
+  }
+  return message->make(std::move(used)).write(from, static_cast<InferStream&>(*stream_).encoding());
 }
 
 std::unique_ptr<V2RemoteStream> StreamRequest::make_remote(const HostPort& server,

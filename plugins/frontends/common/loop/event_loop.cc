@@ -63,7 +63,8 @@ void EventLoop::turn(int most_ms) noexcept {
   const EventLoop* const before = std::exchange(current_, this);
   const int count = epoll_wait(epoll_, events_, kEventsATurn, wait_ms(most_ms));
   now_ns_ = clock_.now_ns();
-  ready_ = {events_, static_cast<size_t>(std::max(count, 0))};
+  ready_count_ = static_cast<size_t>(std::max(count, 0));
+  ready_ = {events_, ready_count_};
   tell_watchers();
   run_timers();
   if (std::exchange(posted_here_, false)) run_posted();

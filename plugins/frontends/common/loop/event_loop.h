@@ -98,6 +98,8 @@ class EventLoop final : public PostList {
 
   /// Sets or moves a timer.
   void set(Timer& timer, int64_t at_ns) noexcept;
+  /// In this turn one descriptor could be read or written, and no other one.
+  bool has_one_ready() const noexcept { return ready_count_ == 1; }
   /// Asked for again before it was told it is told once.
   void at_turn_end(TurnEnd& item) noexcept {
     if (!item.is_linked()) turn_ends_.push_back(item);
@@ -128,6 +130,7 @@ class EventLoop final : public PostList {
   TurnEnds turn_ends_;
   epoll_event events_[kEventsATurn];
   std::span<epoll_event> ready_;  ///< of events_, not told yet
+  size_t ready_count_ = 0;        ///< with those that were told
 };
 
 }  // namespace atl::frontends

@@ -118,6 +118,8 @@ class StreamRules {
     unlink(*request);
     return request;
   }
+  /// What is being written, until end_write(); for who keeps its memory.
+  Message& written() noexcept { return writing_.message; }
   /// Whose answer is being written; null: nobody's.
   Request* writing() const noexcept { return writing_.request; }
   /// The request needs its place no more.

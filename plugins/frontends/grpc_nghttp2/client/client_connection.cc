@@ -179,11 +179,10 @@ void ClientConnection::tell_lost() noexcept {
 
 struct ClientCallbacks {
   static ClientConnection& self(void* user) noexcept { return *static_cast<ClientConnection*>(user); }
-  static constexpr uint64_t kMostQueuedBytes = uint64_t{512} << 10;
 
   static ssize_t send(nghttp2_session*, const uint8_t* data, size_t length, int, void* user) {
     OutQueue& out = self(user).out_;
-    if (out.bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
+    if (out.is_full()) return NGHTTP2_ERR_WOULDBLOCK;
     if (!out.append({data, length})) return NGHTTP2_ERR_CALLBACK_FAILURE;
     return static_cast<ssize_t>(length);
   }
@@ -191,12 +190,9 @@ struct ClientCallbacks {
                        nghttp2_data_source*, void* user) {
     constexpr size_t kFrameHeaderBytes = 9;
     OutQueue& out = self(user).out_;
-    if (out.bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
     ClientStream* stream = self(user).find(frame->hd.stream_id);
     if (stream == nullptr || !out.append({header, kFrameHeaderBytes})) return NGHTTP2_ERR_CALLBACK_FAILURE;
-    stream->messages().take(length, [&out](OutgoingMessage& message, std::span<const uint8_t> bytes) {
-      out.append(message, bytes);
-    });
+    stream->messages().take(length, &out);
     return 0;
   }
   static int begin_headers(nghttp2_session*, const nghttp2_frame* frame, void* user) {

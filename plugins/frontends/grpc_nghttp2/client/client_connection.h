@@ -64,6 +64,8 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   nghttp2_session* raw() noexcept { return session_; }
   BufferPool& buffers() noexcept { return context_.buffers; }
   void output() noexcept { context_.loop.at_turn_end(*this); }
+  /// Nothing more is to be sent before the socket has taken something.
+  bool is_full() const noexcept { return out_.is_full(); }
 
  private:
   friend struct ClientCallbacks;

@@ -61,6 +61,7 @@ void ClientStream::end_sending() noexcept {
 }
 
 ssize_t ClientStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
+  if (connection_->is_full()) return NGHTTP2_ERR_PAUSE;
   const MessageQueue::Frame frame = messages_.fill(to, length);
   if (!frame.is_copied) *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (frame.is_last && ends_sending_) {

@@ -14,9 +14,9 @@ constexpr size_t kFieldBytes = 32;
 }  // namespace
 
 bool CallStream::count_header(std::string_view name, std::string_view value) noexcept {
-  list_bytes_ += name.size() + value.size() + kFieldBytes;
-  ++list_count_;
-  return list_bytes_ <= kMuchTooLong * session_->context().settings.max_metadata_bytes;
+  headers_.list_bytes += name.size() + value.size() + kFieldBytes;
+  ++headers_.list_count;
+  return headers_.list_bytes <= kMuchTooLong * session_->context().settings.max_metadata_bytes;
 }
 
 void CallStream::count_messages(std::span<const uint8_t> bytes) noexcept {
@@ -26,7 +26,7 @@ void CallStream::count_messages(std::span<const uint8_t> bytes) noexcept {
 
 void CallStream::on_whole_message() noexcept {
   received_bytes_ += StallWatch::kProgressBytes;
-  if (held_bytes_ > kOwnBytes + list_bytes_) (void)hold_partial_message();
+  if (held_bytes_ > kOwnBytes + headers_.list_bytes) (void)hold_partial_message();
 }
 
 Status CallStream::hold(uint64_t bytes) noexcept {

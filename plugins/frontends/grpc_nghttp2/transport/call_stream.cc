@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "frontends/common/error_map.h"
+#include "frontends/grpc_nghttp2/transport/answer_blocks.h"
 #include "frontends/grpc_nghttp2/transport/header_codec.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
@@ -21,21 +22,17 @@ nghttp2_nv field(std::string_view name, std::string_view value, uint8_t flags) n
   return {name_bytes, value_bytes, name.size(), value.size(), flags};
 }
 /// Both are literals.
-nghttp2_nv constant(std::string_view name, std::string_view value) noexcept {
-  return field(name, value, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE);
+nghttp2_nv constant(std::string_view name, std::string_view value,
+                    uint8_t flags = NGHTTP2_NV_FLAG_NONE) noexcept {
+  return field(name, value,
+               static_cast<uint8_t>(NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE | flags));
 }
 
+/// What nghttp2 writes is never to go to the client's table, where AnswerBlocks knows its places.
+constexpr uint8_t kNoTable = NGHTTP2_NV_FLAG_NO_INDEX;
 const nghttp2_nv kStatus = constant(":status", "200");
-const nghttp2_nv kContentType = constant("content-type", "application/grpc");
-const nghttp2_nv kAcceptEncoding = constant("grpc-accept-encoding", "identity, deflate, gzip");
-const nghttp2_nv kGzip = constant("grpc-encoding", "gzip");
-const nghttp2_nv kDeflate = constant("grpc-encoding", "deflate");
-
-std::string_view code_text(int code) noexcept {
-  constexpr std::string_view kTexts[] = {"0", "1",  "2",  "3",  "4",  "5",  "6",  "7", "8",
-                                         "9", "10", "11", "12", "13", "14", "15", "16"};
-  return kTexts[code >= 0 && code <= 16 ? code : kUnknown];
-}
+const nghttp2_nv kContentType = constant("content-type", "application/grpc", kNoTable);
+const nghttp2_nv kAcceptEncoding = constant("grpc-accept-encoding", "identity, deflate, gzip", kNoTable);
 
 /// 0: none that is known.
 uint32_t encoding_bit(std::string_view name) noexcept {
@@ -78,7 +75,8 @@ void CallStream::start(Session& session, int32_t id) noexcept {
 bool CallStream::on_header(std::string_view name, std::string_view value) noexcept {
   const SessionSettings& settings = session_->context().settings;
   const bool is_bearable = count_header(name, value);
-  if (list_bytes_ > settings.max_metadata_bytes || list_count_ > settings.max_metadata_fields) {
+  if (headers_.list_bytes > settings.max_metadata_bytes ||
+      headers_.list_count > settings.max_metadata_fields) {
     if (refusal_code_ == 0) session_->count(RefusedFor::kMetadata);
     refuse_header(kResourceExhausted, "received initial metadata size exceeds limit");
     return is_bearable;
@@ -86,35 +84,40 @@ bool CallStream::on_header(std::string_view name, std::string_view value) noexce
   if (name.starts_with(':')) {
     read_pseudo_header(name, value);
   } else if (name == "te") {
-    has_te_ = true;  // nghttp2 has seen to its value
+    headers_.has_te = true;  // nghttp2 has seen to its value
   } else if (name != "content-type" && !(name.starts_with("grpc-") && read_grpc_header(name, value))) {
     add_metadata(name, value);
   }
   return true;
 }
 
+void CallStream::on_repeated_headers(const CallHeaders& headers, std::string_view path) {
+  headers_ = headers;
+  method_ = session_->context().methods.find(path);
+}
+
 void CallStream::read_pseudo_header(std::string_view name, std::string_view value) noexcept {
   if (name == ":path") {
     method_ = session_->context().methods.find(value);
   } else if (name == ":method") {
-    is_post_ = value == "POST";
+    headers_.is_post = value == "POST";
   }
 }
 
 bool CallStream::read_grpc_header(std::string_view name, std::string_view value) noexcept {
   if (name == "grpc-timeout") {
-    timeout_ns_ = parse_timeout_ns(value).value_or(-1);
+    headers_.timeout_ns = parse_timeout_ns(value).value_or(-1);
   } else if (name == "grpc-encoding") {
     const uint32_t bit = encoding_bit(value);
     if (bit == 0) {
       refuse_header(kUnimplemented,
                     cat("grpc-encoding '", value, "' is not supported, expected identity, deflate or gzip"));
     } else {
-      encoding_ = static_cast<MessageEncoding>(bit);
-      has_encoding_ = encoding_ != MessageEncoding::kIdentity;
+      headers_.encoding = static_cast<MessageEncoding>(bit);
+      headers_.has_encoding = headers_.encoding != MessageEncoding::kIdentity;
     }
   } else if (name == "grpc-accept-encoding") {
-    for_each_part(value, [this](std::string_view part) { accepted_ |= encoding_bit(part); });
+    for_each_part(value, [this](std::string_view part) { headers_.accepted |= encoding_bit(part); });
   } else {
     return false;
   }
@@ -122,10 +125,10 @@ bool CallStream::read_grpc_header(std::string_view name, std::string_view value)
 }
 
 void CallStream::add_metadata(std::string_view name, std::string_view value) {
-  if (!name.ends_with("-bin")) return metadata_.add(name, value);
+  if (!name.ends_with("-bin")) return headers_.metadata.add(name, value);
   for_each_part(value, [this, name](std::string_view part) {
     const std::optional<std::string> bytes = decode_base64(part);
-    if (bytes) return metadata_.add(name, *bytes);
+    if (bytes) return headers_.metadata.add(name, *bytes);
     refuse_header(kInternal, cat("Error parsing '", name, "' metadata: illegal base64 encoding"));
   });
 }
@@ -137,21 +140,21 @@ void CallStream::refuse_header(int code, std::string text) noexcept {
 }
 
 bool CallStream::is_refused() noexcept {
-  if (refusal_code_ == 0 && !is_post_) refuse_header(kUnknown, "Bad method header");
-  if (refusal_code_ == 0 && !has_te_) refuse_header(kUnknown, "Missing :te header");
+  if (refusal_code_ == 0 && !headers_.is_post) refuse_header(kUnknown, "Bad method header");
+  if (refusal_code_ == 0 && !headers_.has_te) refuse_header(kUnknown, "Missing :te header");
   if (refusal_code_ == 0 && method_ == nullptr) refuse_header(kUnimplemented, {});
-  if (refusal_code_ == 0 && timeout_ns_ == 0) refuse_header(kDeadlineExceeded, "Deadline Exceeded");
+  if (refusal_code_ == 0 && headers_.timeout_ns == 0) refuse_header(kDeadlineExceeded, "Deadline Exceeded");
   return refusal_code_ != 0;
 }
 
 void CallStream::on_headers() noexcept {
   began_ns_ = loop().now_ns();
-  if (const Status held = hold(kOwnBytes + list_bytes_); !held.ok()) {
+  if (const Status held = hold(kOwnBytes + headers_.list_bytes); !held.ok()) {
     refuse_header(kResourceExhausted, std::string(held.message()));
   }
   if (is_refused()) return finish(refusal_code_, refusal_);
-  if (timeout_ns_ > 0 && timeout_ns_ < std::numeric_limits<int64_t>::max() - began_ns_) {
-    deadline_ns_ = began_ns_ + timeout_ns_;
+  if (headers_.timeout_ns > 0 && headers_.timeout_ns < std::numeric_limits<int64_t>::max() - began_ns_) {
+    deadline_ns_ = began_ns_ + headers_.timeout_ns;
     loop().set(*this, deadline_ns_);
   }
   ticket_ = session_->ticket();
@@ -178,7 +181,7 @@ void CallStream::end_early(int code, std::string_view text) noexcept {
 
 void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
   nghttp2_session* const raw = session_->raw();
-  nghttp2_session_consume_connection(raw, bytes.size());
+  session_->count_consumed(bytes.size());
   received_bytes_ += bytes.size();
   if (ended_ || method_ == nullptr || (begun_ && !method_->reads_several)) {
     nghttp2_session_consume_stream(raw, id_, bytes.size());  // nobody reads it
@@ -188,11 +191,12 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
     count_messages(bytes);
     return read_messages(bytes, chunk);
   }
-  nghttp2_session_consume_stream(raw, id_, bytes.size());
+  const size_t size = bytes.size();
   Message message;
   Result<bool> whole = reader_.read(&bytes, chunk, limits(), buffers(), &message);
   if (!whole.ok()) return fail(whole.status());
   if (!whole.value()) {
+    nghttp2_session_consume_stream(raw, id_, size);
     if (const Status held = hold_partial_message(); !held.ok()) fail(held);
     return;
   }
@@ -201,7 +205,8 @@ void CallStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
 }
 
 MessageLimits CallStream::limits() const noexcept {
-  return {method_->max_message_bytes, has_encoding_, session_->context().budgets, method_->reads_several};
+  return {method_->max_message_bytes, headers_.has_encoding, session_->context().budgets,
+          method_->reads_several};
 }
 
 MessageRoom CallStream::message_room() noexcept {
@@ -342,10 +347,16 @@ void CallStream::submit() noexcept {
   nghttp2_data_provider data{};
   data.source.ptr = this;
   data.read_callback = &read_stream_data;
-  const bool is_plain = answer_encoding_ == MessageEncoding::kIdentity;
-  const nghttp2_nv fields[] = {kStatus, kContentType, kAcceptEncoding,
-                               answer_encoding_ == MessageEncoding::kGzip ? kGzip : kDeflate};
-  nghttp2_submit_response(session_->raw(), id_, fields, std::size(fields) - (is_plain ? 1 : 0), &data);
+  // The session writes the fields, see AnswerBlocks.
+  nghttp2_submit_response(session_->raw(), id_, nullptr, 0, &data);
+}
+
+void CallStream::add_end(std::vector<nghttp2_nv>* fields) const {
+  fields->push_back(constant("grpc-status", code_text(code_), kNoTable));
+  if (!text_.empty()) {
+    fields->push_back(field("grpc-message", text_, NGHTTP2_NV_FLAG_NO_COPY_NAME | kNoTable));
+  }
+  for (const auto& [name, value] : trailers_) fields->push_back(field(name, value, kNoTable));
 }
 
 void CallStream::submit_headers_only() noexcept {
@@ -353,35 +364,24 @@ void CallStream::submit_headers_only() noexcept {
   session_->output();
   std::vector<nghttp2_nv> fields = {kStatus, kContentType};
   if (refusal_code_ == kUnimplemented) fields.push_back(kAcceptEncoding);
-  fields.push_back(constant("grpc-status", code_text(code_)));
-  if (!text_.empty()) {
-    fields.push_back(field("grpc-message", text_, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX));
-  }
-  for (const auto& [name, value] : trailers_) fields.push_back(field(name, value, NGHTTP2_NV_FLAG_NONE));
+  add_end(&fields);
   nghttp2_submit_response(session_->raw(), id_, fields.data(), fields.size(), nullptr);
 }
 
-void CallStream::submit_trailers() noexcept {
-  if (text_.empty() && trailers_.empty()) {
-    const nghttp2_nv status = constant("grpc-status", code_text(code_));
-    nghttp2_submit_trailer(session_->raw(), id_, &status, 1);
-    return;
-  }
-  std::vector<nghttp2_nv> fields = {constant("grpc-status", code_text(code_))};
-  if (!text_.empty()) {
-    fields.push_back(field("grpc-message", text_, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX));
-  }
-  for (const auto& [name, value] : trailers_) fields.push_back(field(name, value, NGHTTP2_NV_FLAG_NONE));
-  nghttp2_submit_trailer(session_->raw(), id_, fields.data(), fields.size());
-}
-
 ssize_t CallStream::read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept {
+  if (session_->is_full()) return NGHTTP2_ERR_PAUSE;
   const MessageQueue::Frame frame = messages_.fill(to, length);
   if (!frame.is_copied) *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (frame.is_last && ended_) {
-    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    // Submitted anywhere else they could overtake the data.
-    submit_trailers();
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    // The session writes a plain end together with the frame. Others are submitted here, as anywhere else they could
+    // overtake the data.
+    if (!text_.empty() || !trailers_.empty()) {
+      *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      std::vector<nghttp2_nv> fields;
+      add_end(&fields);
+      nghttp2_submit_trailer(session_->raw(), id_, fields.data(), fields.size());
+    }
   } else if (frame.bytes == 0) {
     deferred_ = true;
     return NGHTTP2_ERR_DEFERRED;
@@ -410,16 +410,11 @@ void CallStream::on_closed() noexcept {
   received_bytes_ = 0;
   receiving_.reset();
   sending_.reset();
-  metadata_.clear();
-  list_bytes_ = 0;
-  list_count_ = 0;
+  headers_.clear();
   method_ = nullptr;
-  is_post_ = has_te_ = begun_ = remote_ended_ = has_encoding_ = false;
-  encoding_ = MessageEncoding::kIdentity;
-  accepted_ = static_cast<uint32_t>(MessageEncoding::kIdentity);
+  begun_ = remote_ended_ = false;
   answer_encoding_ = MessageEncoding::kIdentity;
   deadline_ns_ = 0;
-  timeout_ns_ = -1;
   refusal_code_ = 0;
   refusal_.clear();
   wants_next_ = is_reading_ = false;

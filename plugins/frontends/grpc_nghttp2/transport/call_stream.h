@@ -1,6 +1,8 @@
 /// One gRPC call on one connection: what came with it, and the way back.
 #pragma once
 
+#include <nghttp2/nghttp2.h>
+
 #include <boost/intrusive/list.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <boost/smart_ptr/intrusive_ref_counter.hpp>
@@ -14,7 +16,7 @@
 #include "atoll/status.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
-#include "frontends/grpc_nghttp2/transport/header_list.h"
+#include "frontends/grpc_nghttp2/transport/call_headers.h"
 #include "frontends/grpc_nghttp2/transport/length_scanner.h"
 #include "frontends/grpc_nghttp2/transport/message_queue.h"
 #include "frontends/grpc_nghttp2/transport/message_reader.h"
@@ -23,9 +25,6 @@
 namespace atl::frontends::grpc_nghttp2 {
 
 class Session;
-
-/// How messages are compressed; bits, for sets of them.
-enum class MessageEncoding : uint32_t { kIdentity = 1, kDeflate = 2, kGzip = 4 };
 
 /// Calls of one connection whose work is not done, those included that their client has reset: resetting them
 /// brings no room for others. Of the connection's thread.
@@ -74,10 +73,10 @@ class CallStream final
 
   // --- what came ---
   /// All but what is the transport's own (pseudo headers, te, content-type, grpc-...). Binary values are decoded.
-  const HeaderList& metadata() const noexcept { return metadata_; }
-  MessageEncoding encoding() const noexcept { return encoding_; }
+  const HeaderList& metadata() const noexcept { return headers_.metadata; }
+  MessageEncoding encoding() const noexcept { return headers_.encoding; }
   bool client_accepts(MessageEncoding encoding) const noexcept {
-    return (accepted_ & static_cast<uint32_t>(encoding)) != 0;
+    return (headers_.accepted & static_cast<uint32_t>(encoding)) != 0;
   }
   /// On the loop's clock; 0: none. When it has passed, the transport answers.
   int64_t deadline_ns() const noexcept { return deadline_ns_; }
@@ -119,11 +118,22 @@ class CallStream final
   bool on_header(std::string_view name, std::string_view value) noexcept;
   /// The same for one that is not used.
   bool count_header(std::string_view name, std::string_view value) noexcept;
+  /// All headers at once: those of a call before.
+  void on_repeated_headers(const CallHeaders& headers, std::string_view path);
   /// The headers are complete.
   void on_headers() noexcept;
+  /// Whether they are those of a call that may be run, and what they say.
+  bool has_good_headers() const noexcept {
+    return refusal_code_ == 0 && headers_.is_post && headers_.has_te && method_ != nullptr;
+  }
+  const CallHeaders& headers() const noexcept { return headers_; }
   void on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   /// Where the next data of a large message go.
   MessageRoom message_room() noexcept;
+  /// Where so many of several messages have ended in the next data; 0: not before the last byte.
+  size_t messages_end(size_t count, std::span<const uint8_t> data) const noexcept {
+    return method_ != nullptr && method_->reads_several ? arrived_.end_of(count, data) : 0;
+  }
   void on_remote_end() noexcept;
   bool remote_ended() const noexcept { return remote_ended_; }
   bool is_answered() const noexcept { return ended_; }
@@ -133,11 +143,12 @@ class CallStream final
   void end_if_stalled(uint32_t most) noexcept;
   /// A frame's data. \returns as nghttp2's callback
   ssize_t read_data(uint8_t* to, size_t length, uint32_t* flags) noexcept;
-  /// The data of a frame that was not copied: takes it from the message.
-  template <class Take>
-  void take_data(size_t length, Take take) {
-    messages_.take(length, take);
-  }
+  /// Puts the data of a frame that was not copied into the queue.
+  void take_data(size_t length, OutQueue* to) { messages_.take(length, to); }
+  /// How messages of the answer are compressed.
+  MessageEncoding answer_encoding() const noexcept { return answer_encoding_; }
+  /// Of a call that has ended.
+  int code() const noexcept { return code_; }
   bool sends_large() const noexcept { return messages_.sends_large(); }
   /// The stream is no more. Ready for the next one then.
   void on_closed() noexcept;
@@ -156,7 +167,9 @@ class CallStream final
   void on_whole_message() noexcept;
   /// Errors: RESOURCE_EXHAUSTED what this holds is too much for all requests together.
   Status hold(uint64_t bytes) noexcept;
-  Status hold_partial_message() noexcept { return hold(kOwnBytes + list_bytes_ + reader_.uncounted_bytes()); }
+  Status hold_partial_message() noexcept {
+    return hold(kOwnBytes + headers_.list_bytes + reader_.uncounted_bytes());
+  }
   void end_early(int code, std::string_view text) noexcept;
   void read_messages(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   /// \returns what is left because no message is wanted now
@@ -165,7 +178,8 @@ class CallStream final
   void fail(const Status& status) noexcept;
   void submit() noexcept;
   void submit_headers_only() noexcept;
-  void submit_trailers() noexcept;
+  /// The fields that say how it ended.
+  void add_end(std::vector<nghttp2_nv>* fields) const;
   void let_call_go() noexcept;
 
   Session* session_ = nullptr;
@@ -175,18 +189,10 @@ class CallStream final
   CallTicket ticket_;
 
   // The request.
-  HeaderList metadata_;
-  uint64_t list_bytes_ = 0;
-  uint32_t list_count_ = 0;
-  bool is_post_ = false;
-  bool has_te_ = false;
+  CallHeaders headers_;
   bool begun_ = false;  ///< the method was told
   bool remote_ended_ = false;
-  MessageEncoding encoding_ = MessageEncoding::kIdentity;
-  bool has_encoding_ = false;
-  uint32_t accepted_ = static_cast<uint32_t>(MessageEncoding::kIdentity);
   int64_t deadline_ns_ = 0;
-  int64_t timeout_ns_ = -1;
   int64_t began_ns_ = 0;
   int refusal_code_ = 0;  ///< of the headers; 0: none
   std::string refusal_;

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "atoll/clock.h"
 #include "frontends/grpc_nghttp2/transport/header_codec.h"
@@ -121,6 +124,30 @@ TEST(MemoryPoolTest, GrowsAPieceWithWhatIsInIt) {
   pool.free(larger);
   EXPECT_EQ(pool.allocate(SIZE_MAX - 3), nullptr);
   pool.free(nullptr);
+}
+
+TEST(MemoryPoolTest, FrameBuffersTakeNoMoreMemoryThanIsUsed) {
+  constexpr size_t kBytes = 16'400;
+  MemoryPool pool;
+  std::vector<uint8_t*> pieces;
+  for (int i = 0; i < 200; ++i) {
+    pieces.push_back(static_cast<uint8_t*>(pool.allocate(kBytes)));
+    ASSERT_NE(pieces.back(), nullptr);
+    std::memset(pieces.back(), i, kBytes);
+  }
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(std::count(pieces[i], pieces[i] + kBytes, static_cast<uint8_t>(i)),
+              static_cast<ptrdiff_t>(kBytes));
+  }
+  uint8_t* const last = pieces.back();
+  for (uint8_t* piece : pieces) pool.free(piece);
+  // What was freed is used again, and what was in it is gone with its memory.
+  auto* again = static_cast<uint8_t*>(pool.allocate(kBytes));
+  EXPECT_EQ(again, last);
+  EXPECT_EQ(again[kBytes - 1], 0);
+  auto* grown = static_cast<uint8_t*>(pool.reallocate(again, 300'000));
+  ASSERT_NE(grown, nullptr);
+  pool.free(grown);
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ class ConnectionHome {
   ~ConnectionHome() = default;
 };
 
-/// Reads all that is there in one call, has it answered, and writes all answers of a turn in one call. All
-/// functions on the loop's thread.
+/// Reads all that is there in one call, has it answered, and writes the answers in one call, or in two where the first
+/// ones wake the client up. All functions on the loop's thread.
 class Connection final
     : public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>>,
       private Watcher,
@@ -94,6 +94,8 @@ class Connection final
   /// \returns bytes read into the room, or as recv()
   ssize_t read_some(std::span<uint8_t> room) noexcept;
   bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
+  /// How much of it is to be answered before the rest is looked at. \param calls  or messages; 0: nothing
+  size_t bytes_ahead(size_t calls, std::span<const uint8_t> bytes) noexcept;
   bool take(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept;
   bool write() noexcept;
   // The same with TLS, in connection_tls.cc.

@@ -39,6 +39,7 @@ void FloodGuard::on_frame(const FrameHead& frame, size_t open_calls) noexcept {
 }
 
 void FloodGuard::refill(int64_t now_ns) noexcept {
+  if (now_ns - refilled_ns_ < interval_ns_) return;
   const int64_t frames = (now_ns - refilled_ns_) / interval_ns_;
   refilled_ns_ += frames * interval_ns_;
   if (balance_ < burst_) balance_ = std::min(burst_, balance_ + frames);

@@ -29,6 +29,10 @@ class FrameScanner {
 
   /// Part of a frame, or of the preface, has come, and the rest has not.
   bool is_inside() const noexcept { return heads_.is_inside(); }
+  /// Part of a frame's head has come, and the rest has not.
+  bool is_in_head() const noexcept { return heads_.is_in_head(); }
+  /// Bytes to come before the next frame begins, if that is not so.
+  uint32_t left() const noexcept { return heads_.left(); }
   /// The last one whose head is complete.
   const FrameHead& last() const noexcept { return last_; }
 

@@ -37,6 +37,30 @@ void FrameTracker::begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32
   sender(stream).bytes = length;
 }
 
+size_t FrameTracker::streams_end(size_t count, std::span<const uint8_t> bytes) const noexcept {
+  if (heads_.is_in_head()) return 0;
+  size_t at = heads_.left();
+  while (count != 0 && at + kHeadBytes <= bytes.size()) {
+    const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
+    if (head[3] == NGHTTP2_DATA && (head[4] & NGHTTP2_FLAG_END_STREAM) != 0) --count;
+    at += kHeadBytes + length_of(head);
+  }
+  return count == 0 && at < bytes.size() ? at : 0;
+}
+
+FrameTracker::Place FrameTracker::first_data(std::span<const uint8_t> bytes) const noexcept {
+  if (heads_.is_in_head()) return {};
+  if (is_data_ && heads_.left() != 0) return {last_, 0};
+  size_t at = heads_.left();
+  while (at + kHeadBytes <= bytes.size()) {
+    const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
+    at += kHeadBytes;
+    if (has_plain_data(head)) return {stream_of(head), at};
+    at += length_of(head);
+  }
+  return {};
+}
+
 const FrameTracker::Sender* FrameTracker::find(int32_t stream) const noexcept {
   for (const Sender& sender : senders_) {
     if (sender.stream == stream) return &sender;

@@ -27,6 +27,15 @@ class FrameTracker {
   void pass(std::span<const uint8_t> bytes) noexcept;
   /// What is still to come of the present frame, if that has data.
   Data rest() const noexcept { return is_data_ ? Data{last_, heads_.left()} : Data{}; }
+  /// A place in the next bytes.
+  struct Place {
+    int32_t stream = 0;
+    size_t begin = 0;
+  };
+  /// Where so many streams have been ended by data; begin 0: not before the last byte, or that can not be told.
+  size_t streams_end(size_t count, std::span<const uint8_t> bytes) const noexcept;
+  /// The first data; stream 0: there are none.
+  Place first_data(std::span<const uint8_t> bytes) const noexcept;
   /// The next byte begins a frame.
   bool at_head() const noexcept { return !heads_.is_inside(); }
   /// The stream of the last frame with data; 0: none came.

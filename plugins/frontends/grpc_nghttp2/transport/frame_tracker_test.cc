@@ -48,6 +48,30 @@ TEST_F(FrameTrackerTest, TellsTheRestOfData) {
   EXPECT_FALSE(tracker_.at_head());
 }
 
+TEST_F(FrameTrackerTest, FindsEndsOfStreamsAndData) {
+  preface();
+  const std::string text =
+      RawClient::frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 9, std::string(41, 'h')) +
+      data(1, 91, NGHTTP2_FLAG_END_STREAM) + data(3, 41) + data(3, 41, NGHTTP2_FLAG_END_STREAM) +
+      data(5, 91, NGHTTP2_FLAG_PADDED);
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  EXPECT_EQ(tracker_.streams_end(1, bytes), 150u);
+  EXPECT_EQ(tracker_.streams_end(2, bytes), 250u);
+  EXPECT_EQ(tracker_.streams_end(3, bytes), 0u);
+  EXPECT_EQ(tracker_.streams_end(2, bytes.first(250)), 0u);  // it is the end of all
+  EXPECT_EQ(tracker_.first_data(bytes).stream, 1);
+  EXPECT_EQ(tracker_.first_data(bytes).begin, 59u);
+  EXPECT_EQ(tracker_.first_data(bytes.first(50)).stream, 0);
+  pass(text.substr(0, 100));
+  EXPECT_EQ(tracker_.streams_end(1, bytes.subspan(100)),
+            150u);  // that of the frame that has begun is not known
+  EXPECT_EQ(tracker_.first_data(bytes.subspan(100)).stream, 1);
+  EXPECT_EQ(tracker_.first_data(bytes.subspan(100)).begin, 0u);
+  pass(text.substr(100, 155));
+  EXPECT_EQ(tracker_.streams_end(1, bytes.subspan(255)), 0u);  // not known within a head
+  EXPECT_EQ(tracker_.first_data(bytes.subspan(255)).stream, 0);
+}
+
 TEST_F(FrameTrackerTest, ForetellsOneAfterTheOther) {
   preface();
   EXPECT_EQ(tracker_.after(1).stream, 0);

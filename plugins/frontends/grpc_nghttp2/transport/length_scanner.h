@@ -33,16 +33,32 @@ class LengthScanner {
       bytes = bytes.subspan(taken);
       if (head_bytes_ < kHeadBytes) return;
       head_bytes_ = 0;
-      for (size_t i = 0; i < kLengthBytes; ++i) skipped_ = skipped_ << 8 | head_[kLengthAt + i];
+      skipped_ = length_of(head_);
       tell(head_, skipped_);
     }
   }
+  /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that can not be told.
+  size_t end_of(size_t count, std::span<const uint8_t> bytes) const noexcept {
+    if (is_in_head() || count == 0) return 0;
+    size_t at = skipped_;
+    if (at != 0) --count;  // the one that has begun
+    for (; count != 0 && at + kHeadBytes <= bytes.size(); --count) at += kHeadBytes + length_of(&bytes[at]);
+    return count == 0 && at < bytes.size() ? at : 0;
+  }
   /// Part of a piece has come, and the rest has not.
   bool is_inside() const noexcept { return head_bytes_ != 0 || skipped_ != 0; }
+  /// Part of a head has come, and the rest has not.
+  bool is_in_head() const noexcept { return head_bytes_ != 0; }
   /// Bytes to come before the next head begins; 0 within a head.
   uint32_t left() const noexcept { return skipped_; }
 
  private:
+  static uint32_t length_of(const uint8_t* head) noexcept {
+    uint32_t length = 0;
+    for (size_t i = 0; i < kLengthBytes; ++i) length = length << 8 | head[kLengthAt + i];
+    return length;
+  }
+
   uint8_t head_[kHeadBytes] = {};
   size_t head_bytes_ = 0;
   uint32_t skipped_;  ///< bytes that are no head; 0 where a length is read

@@ -1,5 +1,7 @@
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -21,6 +23,35 @@ void* allocate_zeroed(MemoryPool& from, size_t count, size_t bytes) noexcept {
 }
 
 }  // namespace
+
+FrameBuffers::~FrameBuffers() {
+  for (void* region : regions_) ::munmap(region, kRegionBytes);
+}
+
+void* FrameBuffers::take() noexcept {
+  if (free_.empty()) {
+    try {
+      regions_.reserve(regions_.size() + 1);
+      free_.reserve((regions_.size() + 1) * kPiecesOfRegion);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    void* region = ::mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (region == MAP_FAILED) return nullptr;
+    // Small pages: the rest of a large one would be taken with the first byte.
+    (void)::madvise(region, kRegionBytes, MADV_NOHUGEPAGE);
+    regions_.push_back(region);
+    for (size_t i = kPiecesOfRegion; i-- > 0;) free_.push_back(static_cast<uint8_t*>(region) + i * kBytes);
+  }
+  void* piece = free_.back();
+  free_.pop_back();
+  return piece;
+}
+
+void FrameBuffers::give(void* piece) noexcept {
+  (void)::madvise(piece, kBytes, MADV_DONTNEED);
+  free_.push_back(piece);
+}
 
 MemoryPool::MemoryPool() noexcept {
   functions_.mem_user_data = this;
@@ -52,10 +83,13 @@ void* MemoryPool::allocate(size_t bytes) noexcept {
       return kept;
     }
   } else {
-    size = kSizes;
+    const bool is_frame_buffer = bytes >= kLeastFrameBuffer && bytes <= FrameBuffers::kBytes - sizeof(Head);
+    size = is_frame_buffer ? kFrameBuffer : kOther;
+    if (is_frame_buffer) room = FrameBuffers::kBytes - sizeof(Head);
     if (bytes > SIZE_MAX - sizeof(Head)) return nullptr;
   }
-  auto* head = static_cast<Head*>(std::malloc(sizeof(Head) + room));
+  auto* head =
+      static_cast<Head*>(size == kFrameBuffer ? frame_buffers_.take() : std::malloc(sizeof(Head) + room));
   if (head == nullptr) return nullptr;
   *head = {room, size};
   return head + 1;
@@ -64,7 +98,8 @@ void* MemoryPool::allocate(size_t bytes) noexcept {
 void MemoryPool::free(void* memory) noexcept {
   if (memory == nullptr) return;
   Head* head = static_cast<Head*>(memory) - 1;
-  if (head->size == kSizes || count_[head->size] >= kMostKept) return std::free(head);
+  if (head->size == kFrameBuffer) return frame_buffers_.give(head);
+  if (head->size == kOther || count_[head->size] >= kMostKept) return std::free(head);
   kept_[head->size] = new (memory) Free{kept_[head->size]};
   ++count_[head->size];
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "frontends/grpc_nghttp2/transport/outgoing_message.h"
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
 #include "frontends/grpc_nghttp2/transport/stall_watch.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -39,7 +39,7 @@ class MessageQueue {
 
   struct Frame {
     size_t bytes = 0;
-    bool is_copied = true;  ///< else take() is owed
+    bool is_copied = true;  ///< else take() is owed at once
     bool is_last = false;   ///< nothing is left behind it
   };
   /// What the next frame has; of a message that is not copied the bytes are only announced.
@@ -49,7 +49,6 @@ class MessageQueue {
       if (!first_->is_copied()) {
         if (filled != 0) return {filled, true, false};  // the next frame is its own
         filled = static_cast<size_t>(std::min<uint64_t>(length, cursor_.left()));
-        frame_pending_ = true;
         return {filled, false, filled == cursor_.left() && first_->next == nullptr};
       }
       const std::span<const uint8_t> bytes = cursor_.take(length - filled);
@@ -60,34 +59,23 @@ class MessageQueue {
     }
     return {filled, true, first_ == nullptr};
   }
-  /// The data of a frame that was not copied: calls `take(message, bytes)` for its pieces.
-  template <class Take>
-  void take(size_t length, Take take) {
+  /// Puts the data of a frame that was not copied into the queue.
+  void take(size_t length, OutQueue* to) {
     progress_bytes_ += length;
     while (length != 0) {
       const std::span<const uint8_t> bytes = cursor_.take(length);
       length -= bytes.size();
-      take(*first_, bytes);
+      to->append(*first_, bytes);
     }
-    frame_pending_ = false;
-    if (cursor_.left() == 0 || dropped_) pop();
+    if (cursor_.left() == 0) pop();
   }
 
-  /// Lets go of all, but for a frame that was announced.
+  /// Lets go of all. What is in frames is held there.
   void drop() noexcept {
-    if (!frame_pending_) {
-      while (first_ != nullptr) pop();
-      return;
-    }
-    // A frame that has begun is to be finished.
-    dropped_ = true;
-    OutgoingMessage* message = std::exchange(first_->next, nullptr);
-    last_ = first_;
-    while (message != nullptr) std::exchange(message, message->next)->let_go();
+    while (first_ != nullptr) pop();
   }
-  /// There is no stream any more, and no frame is finished.
+  /// There is no stream any more.
   void clear() noexcept {
-    frame_pending_ = false;
     drop();
     progress_bytes_ = 0;
   }
@@ -95,7 +83,6 @@ class MessageQueue {
  private:
   void pop() noexcept {
     OutgoingMessage* done = std::exchange(first_, first_->next);
-    dropped_ = false;
     progress_bytes_ += StallWatch::kProgressBytes;
     if (first_ != nullptr) cursor_.start(*first_);
     done->let_go();
@@ -105,8 +92,6 @@ class MessageQueue {
   OutgoingMessage* last_ = nullptr;
   MessageCursor cursor_;  ///< in the first one
   uint64_t progress_bytes_ = 0;
-  bool frame_pending_ = false;  ///< of the first message, which was announced and not taken yet
-  bool dropped_ = false;        ///< the first message, behind that frame
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

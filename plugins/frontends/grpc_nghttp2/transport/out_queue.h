@@ -28,6 +28,8 @@ class OutQueue {
   void append(OutgoingMessage& message, std::span<const uint8_t> bytes);
 
   bool empty() const noexcept { return bytes_ == 0; }
+  /// No more frames are to be made before the socket has taken something.
+  bool is_full() const noexcept { return bytes_ >= kMostBytes; }
   uint64_t bytes() const noexcept { return bytes_; }
   /// What is to be written next. \returns how many entries it takes
   size_t gather(std::span<iovec> to) noexcept;
@@ -39,6 +41,7 @@ class OutQueue {
   void clear() noexcept { written(bytes_); }
 
  private:
+  static constexpr uint64_t kMostBytes = uint64_t{512} << 10;
   struct Piece {
     const uint8_t* data;  ///< null: in copied_, in the order of the pieces
     size_t size;

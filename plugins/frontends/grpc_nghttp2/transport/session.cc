@@ -10,27 +10,6 @@ namespace {
 /// nghttp2 reads no longer value, as it was encoded.
 constexpr size_t kMostValueBytes = size_t{64} << 10;
 
-/// A header that changes no table, of at most 126 bytes each.
-void add_literal(std::string_view name, std::string_view value, std::string* block) {
-  block->push_back('\0');
-  for (const std::string_view text : {name, value}) {
-    block->push_back(static_cast<char>(text.size()));
-    block->append(text);
-  }
-}
-
-/// A frame that answers the stream with RESOURCE_EXHAUSTED, for a session that makes no more frames of it.
-std::string metadata_too_large(int32_t stream) {
-  std::string block("\x88", 1);  // :status 200
-  add_literal("content-type", "application/grpc", &block);
-  add_literal("grpc-status", "8", &block);
-  add_literal("grpc-message", "received initial metadata size exceeds limit", &block);
-  std::string frame = {0, 0, static_cast<char>(block.size()), NGHTTP2_HEADERS,
-                       NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM};
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(stream >> shift & 0xFF));
-  return frame + block;
-}
-
 }  // namespace
 
 // --- streams that wait ---
@@ -53,14 +32,11 @@ struct SessionCallbacks {
   static Session& self(void* user) noexcept { return *static_cast<Session*>(user); }
 
   static ssize_t send(nghttp2_session*, const uint8_t* data, size_t length, int, void* user) {
-    OutQueue& out = *self(user).out_;
-    if (out.bytes() >= Session::kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
-    if (!out.append({data, length})) return NGHTTP2_ERR_CALLBACK_FAILURE;
-    return static_cast<ssize_t>(length);
+    return self(user).on_send({data, length});
   }
   static int send_data(nghttp2_session*, nghttp2_frame* frame, const uint8_t* header, size_t length,
-                       nghttp2_data_source*, void* user) {
-    return self(user).on_send_data(*frame, header, length);
+                       nghttp2_data_source* source, void* user) {
+    return self(user).on_send_data(*frame, header, length, *static_cast<CallStream*>(source->ptr));
   }
   static ssize_t read_length(nghttp2_session*, uint8_t, int32_t id, int32_t session_window,
                              int32_t stream_window, uint32_t max_frame, void* user) {
@@ -173,8 +149,9 @@ ssize_t Session::receive(std::span<const uint8_t> bytes, const ChunkRef& chunk) 
   chunk_ = chunk;
   begun_ = 0;
   if (std::exchange(paused_, false)) on_data(put_off_.id, put_off_.bytes);
-  const ssize_t taken = nghttp2_session_mem_recv(session_, bytes.data(), bytes.size());
+  const ssize_t taken = give(bytes);
   chunk_.reset();
+  nghttp2_session_consume_connection(session_, std::exchange(consumed_, 0));
   owner_.on_output();
   if (taken < 0) on_ended(static_cast<int>(taken));
   if (failed_ || is_flood(bytes.first(static_cast<size_t>(taken)))) return -1;
@@ -186,11 +163,16 @@ MessageRoom Session::message_room(int32_t stream) noexcept {
   return found == nullptr ? MessageRoom() : found->message_room();
 }
 
+size_t Session::messages_end(int32_t stream, size_t count, std::span<const uint8_t> data) noexcept {
+  const CallStream* const found = stream == 0 ? nullptr : find(stream);
+  return found == nullptr ? 0 : found->messages_end(count, data);
+}
+
 bool Session::write(OutQueue* to) noexcept {
   out_ = to;
   if (nghttp2_session_send(session_) != 0) failed_ = true;
   out_ = nullptr;
-  return to->bytes() >= kMostQueuedBytes;
+  return to->is_full();
 }
 
 CallTicket Session::ticket() noexcept { return CallTicket(running_); }
@@ -200,6 +182,8 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
   CallStream* stream = context_.streams.take();
   stream->start(*this, frame.hd.stream_id);
+  found_ = stream;
+  if (reading_ == Reading::kRepeated) stream->on_repeated_headers(repeated_.headers(), repeated_.path());
   context_.counters.call_begins();
   large_headers_ = frame.hd.length > kMostValueBytes ? frame.hd.stream_id : 0;
   streams_.push_back(*stream);
@@ -208,9 +192,11 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
 }
 
 int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value) {
+  if (reading_ == Reading::kRepeated) return 0;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) {
     return on_ignored_header(frame, name, value);
   }
+  if (reading_ == Reading::kStable) repeated_.on_field(name, value);
   CallStream* stream = find(frame.hd.stream_id);
   return stream == nullptr || stream->on_header(name, value) ? 0 : terminate(ClosedFor::kMetadata);
 }
@@ -249,6 +235,7 @@ int Session::on_request(const nghttp2_frame& frame) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
       return 0;
     }
+    if (reading_ == Reading::kStable && stream->has_good_headers()) repeated_.keep(stream->headers());
     guard_.on_call();
     stream->on_headers();
   }
@@ -270,51 +257,10 @@ int Session::on_data(int32_t id, std::span<const uint8_t> bytes) {
   return 0;
 }
 
-int Session::before_frame(const nghttp2_frame& frame) {
-  if (frame.hd.type != NGHTTP2_GOAWAY) return 0;
-  // Ours are counted where the reason is known; nghttp2 says so of resets without end.
-  if (frame.goaway.error_code != NGHTTP2_NO_ERROR && !failed_) {
-    const bool is_reset = frame.goaway.error_code == NGHTTP2_INTERNAL_ERROR;
-    context_.counters.count(is_reset ? ClosedFor::kResets : ClosedFor::kHttp2Error);
-  }
-  if (frame.goaway.error_code != NGHTTP2_COMPRESSION_ERROR || large_headers_ == 0) return 0;
-  // nghttp2 takes no value of more than 64 KiB and ends the connection. The client is to see why, before that.
-  const std::string answer = metadata_too_large(std::exchange(large_headers_, 0));
-  const auto* bytes = reinterpret_cast<const uint8_t*>(answer.data());
-  return out_->append({bytes, answer.size()}) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
-}
-
-int Session::on_frame_sent(const nghttp2_frame& frame) {
-  if (frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA ||
-      frame.hd.type == NGHTTP2_WINDOW_UPDATE) {
-    last_ping_ns_ = 0;
-    ping_strikes_ = 0;
-  }
-  if (frame.hd.type == NGHTTP2_DATA) on_data_sent(frame);
-  if (frame.hd.type == NGHTTP2_RST_STREAM) return on_reset_sent(frame);
-  if (frame.hd.type != NGHTTP2_HEADERS || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
-  const CallStream* stream = find(frame.hd.stream_id);
-  // Clients that still send are told that nobody reads it; without an error, as they have their answer.
-  if (stream != nullptr && !stream->remote_ended()) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
-  }
-  return 0;
-}
-
-int Session::on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length) {
-  constexpr size_t kFrameHeaderBytes = 9;
-  if (out_->bytes() >= kMostQueuedBytes) return NGHTTP2_ERR_WOULDBLOCK;
-  CallStream* stream = find(frame.hd.stream_id);
-  if (stream == nullptr || !out_->append({header, kFrameHeaderBytes})) return NGHTTP2_ERR_CALLBACK_FAILURE;
-  stream->take_data(length, [this](OutgoingMessage& message, std::span<const uint8_t> bytes) {
-    out_->append(message, bytes);
-  });
-  return 0;
-}
-
 void Session::on_stream_closed(int32_t id) noexcept {
   CallStream* stream = find(id);
   if (stream == nullptr) return;
+  found_ = nullptr;
   nghttp2_session_set_stream_user_data(session_, id, nullptr);
   streams_.erase(streams_.iterator_to(*stream));
   stream->on_closed();

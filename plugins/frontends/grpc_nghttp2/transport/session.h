@@ -6,17 +6,20 @@
 #include <boost/intrusive/list.hpp>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "frontends/common/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/grpc_nghttp2/transport/answer_blocks.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 #include "frontends/grpc_nghttp2/transport/flood_guard.h"
 #include "frontends/grpc_nghttp2/transport/frame_scanner.h"
 #include "frontends/grpc_nghttp2/transport/held_bytes.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
+#include "frontends/grpc_nghttp2/transport/repeated_headers.h"
 #include "frontends/grpc_nghttp2/transport/transport_counters.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -119,6 +122,8 @@ class Session {
   /// Where the next data of a stream's message go, if it is large. Bytes that lie there already when receive()
   /// is given them are not copied.
   MessageRoom message_room(int32_t stream) noexcept;
+  /// Where so many messages have ended in the next data of a stream that has several; 0: not before the last byte.
+  size_t messages_end(int32_t stream, size_t count, std::span<const uint8_t> data) noexcept;
   /// receive() is to be called again with the same chunk, perhaps without bytes, when what was answered is
   /// written.
   bool is_paused() const noexcept { return paused_; }
@@ -155,16 +160,19 @@ class Session {
   SessionContext& context() noexcept { return context_; }
   const SessionOwner& owner() const noexcept { return owner_; }
   void output() noexcept { owner_.on_output(); }
+  /// While write() runs: no more frames are to be made.
+  bool is_full() const noexcept { return out_->is_full(); }
   /// Of this connection, one for each call; nothing: it has too many.
   CallTicket ticket() noexcept;
   void count_begun() noexcept { ++begun_; }
+  /// While receive() runs: the connection's window may move on.
+  void count_consumed(size_t bytes) noexcept { consumed_ += bytes; }
   void count(RefusedFor reason) noexcept { context_.counters.count(reason); }
   HeldBytes& held() noexcept { return held_; }
   FloodGuard& guard() noexcept { return guard_; }
 
  private:
   friend struct SessionCallbacks;
-  static constexpr uint64_t kMostQueuedBytes = uint64_t{512} << 10;
   static constexpr size_t kLargeFrameBytes = size_t{256} << 10;
   /// Frames beside data that may wait for a client to read them, and those beside of each call.
   static constexpr size_t kMostUnsentFrames = 1000;
@@ -175,8 +183,18 @@ class Session {
     return CallStream::kMuchTooLong * settings.max_metadata_bytes + settings.max_frame_bytes;
   }
   CallStream* find(int32_t id) noexcept {
-    return static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
+    if (found_ == nullptr || found_->id() != id) {
+      found_ = static_cast<CallStream*>(nghttp2_session_get_stream_user_data(session_, id));
+    }
+    return found_;
   }
+  /// Gives nghttp2 what came. \returns as receive()
+  ssize_t give(std::span<const uint8_t> bytes) noexcept;
+  /// The same for bytes of which so many were given, up to the end. False: it has stopped there; *given is negative
+  /// if that was an error.
+  bool give_until(size_t end, std::span<const uint8_t> bytes, ssize_t* given) noexcept;
+  /// The same for a frame with the headers that are known.
+  ssize_t give_repeated(std::span<const uint8_t> frame) noexcept;
   /// Ends the session, after what is queued already. \returns what nghttp2 is to be told
   int terminate(ClosedFor reason) noexcept;
   void on_ended(int error) noexcept;
@@ -194,7 +212,13 @@ class Session {
   void on_data_sent(const nghttp2_frame& frame);
   int on_reset_sent(const nghttp2_frame& frame);
   int before_frame(const nghttp2_frame& frame);
-  int on_send_data(const nghttp2_frame& frame, const uint8_t* header, size_t length);
+  ssize_t on_send(std::span<const uint8_t> frame);
+  bool send_frame(std::span<const uint8_t> frame);
+  bool send_headers(std::span<const uint8_t> frame);
+  int on_send_data(const nghttp2_frame& frame, const uint8_t* head, size_t length, CallStream& stream);
+  bool send_last_data(std::span<const uint8_t> frame);
+  bool send_data_head(const uint8_t* head);
+  bool send_end(const CallStream& stream);
   void on_stream_closed(int32_t id) noexcept;
 
   SessionContext& context_;
@@ -205,10 +229,17 @@ class Session {
   HeldBytes held_;
   FloodGuard guard_;
   FrameScanner scanner_;
-  uint32_t frames_ = 0;      ///< that came, those aside that go on with a list of headers
-  ChunkRef chunk_;           ///< of what is being received
-  OutQueue* out_ = nullptr;  ///< while write() runs
-  uint32_t begun_ = 0;       ///< calls since receive() began
+  uint32_t frames_ = 0;  ///< that came, those aside that go on with a list of headers
+  ChunkRef chunk_;       ///< of what is being received
+  enum class Reading : uint8_t { kPlain, kStable, kRepeated };
+  Reading reading_ = Reading::kPlain;  ///< headers, see RepeatedHeaders
+  RepeatedHeaders repeated_;
+  CallStream* found_ = nullptr;  ///< by find() at last; null: nothing is known
+  uint64_t consumed_ = 0;        ///< data that nghttp2 has not heard of
+  OutQueue* out_ = nullptr;      ///< while write() runs
+  AnswerBlocks answers_;
+  std::optional<MessageEncoding> answered_;  ///< of the answer whose first fields are to be written next
+  uint32_t begun_ = 0;                       ///< calls since receive() began
   uint32_t protocol_errors_ = 0;
   uint32_t counted_resets_ = 0;  ///< of ours that are among protocol_errors_ and were not sent yet
   int64_t last_ping_ns_ = 0;     ///< 0: none since something was written

@@ -57,6 +57,7 @@ void Session::on_ended(int error) noexcept {
 }
 
 int Session::on_ignored_header(const nghttp2_frame& frame, std::string_view name, std::string_view value) {
+  reading_ = Reading::kPlain;  // what is not used now is not to be repeated
   CallStream* stream = find(frame.hd.stream_id);
   return stream == nullptr || stream->count_header(name, value) ? 0 : terminate(ClosedFor::kMetadata);
 }
