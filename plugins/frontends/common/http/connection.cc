@@ -1,6 +1,7 @@
 #include "frontends/common/http/connection.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +15,6 @@
 namespace atl::frontends::http {
 namespace {
 
-namespace asio = boost::asio;
-
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
@@ -24,9 +23,10 @@ constexpr size_t kDropBytes = 16 * 1024;
 constexpr uint64_t kChargeStepBytes = 64 * 1024;
 /// How long a call runs after the end of the client's bytes before the client is probed.
 constexpr int64_t kProbeAfterNs = kNsPerSecond;
-constexpr int kReadings = 8;                      ///< of one connection before others get their turn
-constexpr size_t kStreamBatchBytes = 256 * 1024;  ///< of a stream in one writing
-constexpr size_t kMostParts = 256;                ///< of one sendmsg; the system's limit is 1,024
+constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;  ///< told without being asked for
+constexpr int kReadings = 8;                       ///< of one connection before others get their turn
+constexpr size_t kStreamBatchBytes = 256 * 1024;   ///< of a stream in one writing
+constexpr size_t kMostParts = 256;                 ///< of one sendmsg; the system's limit is 1,024
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int kPreflightStatus = 200;  ///< of a verdict: the answer is its headers alone
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -36,15 +36,15 @@ iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(byte
 
 }  // namespace
 
-Connection::Connection(Worker& worker, Socket socket)
-    : worker_(worker),
-      socket_(std::move(socket)),
-      reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
+Connection::Connection(Worker& worker, int fd)
+    : worker_(worker), fd_(fd), reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
   const RequestBudgets* memory = worker.server.request_memory;
   if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);
 }
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+  if (fd_ >= 0) ::close(fd_);
+}
 
 int64_t Connection::now_ns() const noexcept { return worker_.server.host.clock().now_ns(); }
 
@@ -67,7 +67,11 @@ int64_t Connection::idle_allowance_ns() const noexcept {
 
 void Connection::start() noexcept {
   expect_by(idle_allowance_ns());
-  advance();
+  if (worker_.loop.watch(fd_, watched_, *this).ok()) {
+    advance();
+  } else {
+    close();
+  }
 }
 
 bool Connection::may_make_room() noexcept {
@@ -98,9 +102,8 @@ void Connection::drain() noexcept {
 void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  std::shared_ptr<Connection> self = shared_from_this();
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  worker_.loop.forget(fd_, *this);
+  ::close(std::exchange(fd_, -1));
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
   worker_.buffers.give(std::move(reader_.body()));
   charge_.release();
@@ -178,7 +181,7 @@ bool Connection::begin_body() {
     return false;
   }
   if (awaited) {
-    (void)::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)::send(fd_, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
   expect_by(worker_.server.options.idle_timeout_ns);
   state_ = State::kBody;
@@ -248,26 +251,40 @@ void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept 
   answer_text(head, std::move(body));
 }
 
+void Connection::on_ready(uint32_t events) noexcept {
+  if (waiting_to_write_ && (events & (EPOLLOUT | kBroken)) != 0) {
+    waiting_to_write_ = false;
+    write();
+    if (state_ == State::kClosed) return;
+    if (!waiting_to_write_) watch_for(watched_ & ~EPOLLOUT);
+  }
+  if (wants_input()) {
+    if ((events & (EPOLLIN | kBroken)) != 0) on_readable();
+  } else if ((events & kBroken) != 0) {
+    close();  // by a reset: there is nobody to answer
+  } else {
+    // Only now, as it seldom comes to this: what asks for each request costs a system call each time.
+    watch_for(watched_ & ~EPOLLIN);
+  }
+}
+
+void Connection::watch_for(uint32_t events) noexcept {
+  if (std::exchange(watched_, events) != events) worker_.loop.rewatch(fd_, events, *this);
+}
+
+bool Connection::wants_input() noexcept {
+  if (input_ended_ || state_ == State::kAccess) return false;
+  return state_ == State::kLinger || !reader_.space().empty();
+}
+
 void Connection::read() noexcept {
-  if (input_ended_) return watch();
-  if (reading_ || state_ == State::kAccess || (state_ != State::kLinger && reader_.space().empty())) return;
-  reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-    self->reading_ = false;
-    if (self->state_ == State::kClosed) return;
-    if (error) {
-      self->close();
-    } else {
-      self->on_readable();
-    }
-  });
+  if ((watched_ & EPOLLIN) == 0 && wants_input()) watch_for(watched_ | EPOLLIN);
 }
 
 void Connection::on_readable() noexcept {
-  if (state_ == State::kAccess) return;
   if (state_ == State::kLinger) {
     char dropped[kDropBytes];
-    if (receive({dropped, sizeof dropped}) >= 0) read();
+    (void)receive({dropped, sizeof dropped});
     return;
   }
   for (int i = 0; i < kReadings; ++i) {
@@ -286,7 +303,7 @@ void Connection::on_readable() noexcept {
 
 ssize_t Connection::receive(std::span<char> space) noexcept {
   while (true) {
-    const ssize_t count = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+    const ssize_t count = ::recv(fd_, space.data(), space.size(), MSG_DONTWAIT);
     if (count > 0) return count;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
@@ -300,22 +317,12 @@ ssize_t Connection::receive(std::span<char> space) noexcept {
   }
 }
 
-void Connection::watch() noexcept {
-  if (watching_) return;
-  watching_ = true;
-  socket_.async_wait(Socket::wait_error, [self = shared_from_this()](const boost::system::error_code&) {
-    self->watching_ = false;
-    if (self->state_ != State::kClosed) self->close();
-  });
-}
-
 bool Connection::probe() noexcept {
   deadline_ns_ = kNever;
   if (probed_ || version_ != 11) return true;
   probed_ = true;
-  // Whoever closed the whole connection answers this with a reset, which watch() sees.
-  const ssize_t sent =
-      ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Whoever closed the whole connection answers this with a reset, which on_ready() sees.
+  const ssize_t sent = ::send(fd_, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent == static_cast<ssize_t>(kContinue.size())) return true;
   close();
   return false;
@@ -324,7 +331,7 @@ bool Connection::probe() noexcept {
 bool Connection::next_is_here() noexcept {
   if (!reader_.idle() || input_ended_) return !reader_.idle();
   char first = 0;
-  return ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  return ::recv(fd_, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 // --- writing ---
@@ -438,7 +445,7 @@ bool Connection::write_parts() noexcept {
     msghdr message{};
     message.msg_iov = &parts_[part_];
     message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
-    const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
@@ -446,16 +453,7 @@ bool Connection::write_parts() noexcept {
         return false;
       }
       waiting_to_write_ = true;
-      socket_.async_wait(Socket::wait_write,
-                         [self = shared_from_this()](const boost::system::error_code& error) {
-                           self->waiting_to_write_ = false;
-                           if (self->state_ == State::kClosed) return;
-                           if (error) {
-                             self->close();
-                           } else {
-                             self->write();
-                           }
-                         });
+      watch_for(watched_ | EPOLLOUT);
       return false;
     }
     auto left = static_cast<size_t>(sent);
@@ -470,7 +468,6 @@ bool Connection::write_parts() noexcept {
 }
 
 void Connection::finish_answer() noexcept {
-  std::shared_ptr<Connection> self = shared_from_this();
   answering_ = streaming_ = false;
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_written();
   worker_.buffers.give(std::move(reader_.body()));
@@ -490,8 +487,7 @@ void Connection::linger() noexcept {
   if (input_ended_) return close();  // nothing can come that a reset would answer
   state_ = State::kLinger;
   expect_by(kLingerNs);
-  boost::system::error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  (void)::shutdown(fd_, SHUT_WR);
   read();
 }
 
