@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "atoll/testing/fake_clock.h"
 
@@ -16,14 +16,23 @@ class HostLookupTest : public ::testing::Test {
  protected:
   HostLookupTest() { EXPECT_TRUE(loop_.open().ok()); }
 
-  Result<SocketAddress> find(const std::string& host) {
-    std::optional<Result<SocketAddress>> answer;
-    lookup_->find({host, 80}, [&](const Result<SocketAddress>& found) { answer = found; });
-    while (!answer) loop_.turn(1000);
-    return *answer;
+  /// Waits for the answer; to a failure the address is empty.
+  SocketAddress find(const std::string& host) {
+    SocketAddress address;
+    bool answered = false;
+    lookup_->find({host, 80}, [&](const Result<SocketAddress>& found) {
+      answered = true;
+      if (found.ok()) address = found.value();
+      code_ = found.status().code();
+      text_ = found.status().message();
+    });
+    while (!answered) loop_.turn(1000);
+    return address;
   }
 
   test::RealClock clock_;
+  Code code_ = Code::kOk;
+  std::string text_;
   EventLoop loop_{clock_};
   std::unique_ptr<HostLookup> lookup_ = std::make_unique<HostLookup>(loop_);
 };
@@ -40,18 +49,13 @@ TEST_F(HostLookupTest, ReadsAddressesWithoutAsking) {
 }
 
 TEST_F(HostLookupTest, FindsANameAndTheNextOne) {
-  for (int i = 0; i < 2; ++i) {
-    const Result<SocketAddress> found = find("localhost");
-    ASSERT_TRUE(found.ok()) << found.status().message();
-    EXPECT_GT(found->bytes, 0u);
-  }
+  for (int i = 0; i < 2; ++i) EXPECT_GT(find("localhost").bytes, 0u) << text_;
 }
 
 TEST_F(HostLookupTest, ANameThatCanNotBeOneHasNone) {
-  const Result<SocketAddress> found = find(std::string(300, 'x'));
-  ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.status().code(), Code::kUnavailable);
-  EXPECT_NE(found.status().message().find("has no address: "), std::string::npos);
+  EXPECT_EQ(find(std::string(300, 'x')).bytes, 0u);
+  EXPECT_EQ(code_, Code::kUnavailable);
+  EXPECT_NE(text_.find("has no address: "), std::string::npos) << text_;
 }
 
 TEST_F(HostLookupTest, ItsEndLeavesQuestionsUnanswered) {

@@ -56,7 +56,8 @@ bool RemoteConnection::is_usable() noexcept {
 
 void RemoteConnection::watch() noexcept {
   if (fd_ < 0) return;
-  uint32_t wanted = is_sending_ ? EPOLLOUT : 0;
+  uint32_t wanted = 0;
+  if (is_sending_) wanted |= EPOLLOUT;
   if (is_connected_ && !(is_paused_ && exchange_ != nullptr)) wanted |= EPOLLIN;
   const uint32_t before = std::exchange(watched_, wanted);
   if (before == wanted) return;

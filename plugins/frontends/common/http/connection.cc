@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <limits>
 #include <utility>
 
 #include "frontends/common/error_map.h"
@@ -21,15 +20,11 @@ constexpr size_t kDropBytes = 16 * 1024;
 /// A body is charged in steps of so many bytes, as it arrives: a client that announces much and sends little
 /// keeps nobody out.
 constexpr uint64_t kChargeStepBytes = 64 * 1024;
-/// How long a call runs after the end of the client's bytes before the client is probed.
-constexpr int64_t kProbeAfterNs = kNsPerSecond;
 constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;  ///< told without being asked for
 constexpr int kReadings = 8;                       ///< of one connection before others get their turn
 constexpr size_t kStreamBatchBytes = 256 * 1024;   ///< of a stream in one writing
 constexpr size_t kMostParts = 256;                 ///< of one sendmsg; the system's limit is 1,024
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int kPreflightStatus = 200;  ///< of a verdict: the answer is its headers alone
-constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr int kPreflightStatus = 200;              ///< of a verdict: the answer is its headers alone
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(bytes.data()), bytes.size()}; }
@@ -46,27 +41,8 @@ Connection::~Connection() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-int64_t Connection::now_ns() const noexcept { return worker_.server.host.clock().now_ns(); }
-
-void Connection::expect_by(int64_t timeout_ns) noexcept {
-  const int64_t now = now_ns();
-  deadline_ns_ = timeout_ns > kNever - now ? kNever : now + timeout_ns;
-  progress_bytes_ = 0;
-}
-
-void Connection::progress(size_t bytes) noexcept {
-  progress_bytes_ += bytes;
-  const ServerOptions& options = worker_.server.options;
-  if (progress_bytes_ >= options.progress_bytes) expect_by(options.idle_timeout_ns);
-}
-
-int64_t Connection::idle_allowance_ns() const noexcept {
-  const int64_t timeout_ns = worker_.server.options.idle_timeout_ns;
-  return worker_.leaving() ? std::min(timeout_ns, worker_.leave_by_ns() - now_ns()) : timeout_ns;
-}
-
 void Connection::start() noexcept {
-  expect_by(idle_allowance_ns());
+  expect_request();
   if (worker_.loop.watch(fd_, watched_, *this).ok()) {
     advance();
   } else {
@@ -79,20 +55,9 @@ bool Connection::may_make_room() noexcept {
   return state_ == State::kHead && !head_begun_ && !next_is_here();
 }
 
-void Connection::tick(int64_t now_ns) noexcept {
-  if (now_ns < deadline_ns_) return;
-  if (state_ == State::kCall && !answering_) {
-    (void)probe();
-  } else if (state_ != State::kHead || head_begun_) {
-    close();
-  } else if (!next_is_here()) {
-    linger();
-  }
-}
-
 void Connection::drain() noexcept {
   if (worker_.leaving() && worker_.server.options.leave_grace_ns != 0) {
-    if (state_ == State::kHead && !head_begun_) expect_by(idle_allowance_ns());
+    if (state_ == State::kHead && !head_begun_) expect_request();
     return;
   }
   keep_alive_ = false;
@@ -142,8 +107,9 @@ bool Connection::advance_head() {
   if (!reader_.idle() && !head_begun_) {
     head_begun_ = true;
     cors_lines_.clear();
-    expect_by(worker_.server.options.header_timeout_ns);
     first_byte_ns_ = now_ns();
+    bytes_at_first_ = reader_.received_bytes();
+    expect_by(first_byte_ns_, worker_.server.options.header_timeout_ns);
   }
   if (!head_begun_) return false;
   const RequestReader::Step step = reader_.read_head();
@@ -180,10 +146,8 @@ bool Connection::begin_body() {
     start_call();
     return false;
   }
-  if (awaited) {
-    (void)::send(fd_, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  }
-  expect_by(worker_.server.options.idle_timeout_ns);
+  if (awaited) (void)send_continue();
+  expect_nothing();  // until it is seen that not all of it is here
   state_ = State::kBody;
   if (verdict_.http_status == 0) reader_.body() = worker_.buffers.take();
   return true;
@@ -192,6 +156,7 @@ bool Connection::begin_body() {
 bool Connection::advance_body() {
   switch (reader_.read_body(verdict_.http_status == 0)) {
     case RequestReader::Step::kNeedMore:
+      await_progress();
       return !count_body();  // dropped: the reader is told at once
     case RequestReader::Step::kRefused:
       refuse();
@@ -221,8 +186,9 @@ void Connection::drop_body(const Status& reason) noexcept {
 
 void Connection::start_call() {
   state_ = State::kCall;
-  last_byte_ns_ = now_ns();
-  deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
+  // Most requests come in one piece; the clock is not asked again for those.
+  last_byte_ns_ = reader_.received_bytes() == bytes_at_first_ ? first_byte_ns_ : now_ns();
+  expect_answer(last_byte_ns_);
   probed_ = false;
   if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
   if (verdict_.http_status == kPreflightStatus) return answer_text({}, {});
@@ -309,23 +275,12 @@ ssize_t Connection::receive(std::span<char> space) noexcept {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
     if (count == 0 && state_ != State::kLinger) {
       input_ended_ = true;
-      if (state_ == State::kCall && !answering_) deadline_ns_ = now_ns() + kProbeAfterNs;
+      if (state_ == State::kCall && !answering_) expect_answer(now_ns());
       return 0;
     }
     close();
     return -1;
   }
-}
-
-bool Connection::probe() noexcept {
-  deadline_ns_ = kNever;
-  if (probed_ || version_ != 11) return true;
-  probed_ = true;
-  // Whoever closed the whole connection answers this with a reset, which on_ready() sees.
-  const ssize_t sent = ::send(fd_, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(kContinue.size())) return true;
-  close();
-  return false;
 }
 
 bool Connection::next_is_here() noexcept {
@@ -346,7 +301,7 @@ void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
   write_reply_head(head, cors_lines_, version_, framing, keep_alive_, &reply_head_);
   worker_.counters.add(verdict_.category, head.http_status);
-  expect_by(worker_.server.options.idle_timeout_ns);
+  expect_nothing();  // until the socket takes no more
   parts_.clear();
   part_ = 0;
   parts_.push_back(to_iovec(reply_head_));
@@ -410,7 +365,7 @@ void Connection::queue_stream() {
   }
   for (const std::string& bytes : stream_out_) parts_.push_back(to_iovec(bytes));
   if (stream_chunked_) parts_.push_back(to_iovec("\r\n"));
-  expect_by(worker_.server.options.idle_timeout_ns);
+  expect_nothing();
 }
 
 void Connection::write() noexcept {
@@ -428,7 +383,7 @@ void Connection::write() noexcept {
     queue_stream();
     if (more) continue;
     if (!stream_ended_) {
-      deadline_ns_ = kNever;  // the model's turn
+      expect_nothing();  // the model's turn
       return;
     }
     streaming_ = false;
@@ -453,6 +408,7 @@ bool Connection::write_parts() noexcept {
         return false;
       }
       waiting_to_write_ = true;
+      await_progress();
       watch_for(watched_ | EPOLLOUT);
       return false;
     }
@@ -479,14 +435,14 @@ void Connection::finish_answer() noexcept {
   reader_.next();
   head_begun_ = false;
   state_ = State::kHead;
-  expect_by(idle_allowance_ns());
+  expect_request();
   advance();
 }
 
 void Connection::linger() noexcept {
   if (input_ended_) return close();  // nothing can come that a reset would answer
   state_ = State::kLinger;
-  expect_by(kLingerNs);
+  expect_by(now_ns(), kLingerNs);
   (void)::shutdown(fd_, SHUT_WR);
   read();
 }

@@ -92,11 +92,8 @@ class Connection final : public Channel,
   void on_readable() noexcept;
   /// \returns bytes received; 0: none are there, or ever will be; -1: the connection is closed.
   ssize_t receive(std::span<char> space) noexcept;
-  /// Asks a client that has ended its sending side whether it still reads. False: the connection is closed.
-  bool probe() noexcept;
   /// Whether a request, or its first bytes, have come behind the present one.
   bool next_is_here() noexcept;
-  int64_t idle_allowance_ns() const noexcept;
   void begin_answer(const ReplyHead& head, Framing framing);
   void write() noexcept;
   /// False: the socket takes no more now, or the connection is closed.
@@ -104,10 +101,21 @@ class Connection final : public Channel,
   void queue_stream();
   void finish_answer() noexcept;
   void linger() noexcept;
+
+  // --- times; connection_times.cc ---
+  int64_t now_ns() const noexcept;
+  void expect_by(int64_t now, int64_t timeout_ns) noexcept;
+  void expect_request() noexcept;
+  /// It is the application's turn.
+  void expect_answer(int64_t now) noexcept;
+  /// It is not the client's turn, or not known to be: then await_progress() begins its time.
+  void expect_nothing() noexcept;
+  void await_progress() noexcept;
   /// The client has sent or taken so many bytes; it has time for more if these were enough.
   void progress(size_t bytes) noexcept;
-  void expect_by(int64_t timeout_ns) noexcept;
-  int64_t now_ns() const noexcept;
+  /// Asks a client that has ended its sending side whether it still reads.
+  void probe() noexcept;
+  bool send_continue() noexcept;
 
   Worker& worker_;
   int fd_;  ///< -1: closed
@@ -127,6 +135,7 @@ class Connection final : public Channel,
   size_t progress_bytes_ = 0;  ///< since the deadline was set
   int64_t first_byte_ns_ = 0;
   int64_t last_byte_ns_ = 0;
+  uint64_t bytes_at_first_ = 0;  ///< what the reader had received when the first one was seen
 
   AccessCheck access_;
   std::shared_ptr<Connection> asking_;  ///< itself, until the answer is there
