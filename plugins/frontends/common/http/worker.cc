@@ -66,10 +66,10 @@ void Worker::for_each_connection(Function function) {
 }
 
 void Worker::drain(int64_t deadline_ns, bool exiting) {
-  run([this, deadline_ns, exiting] {
-    stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
-    drain_deadline_ns_ = deadline_ns;
-    leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
+  drain_deadline_ns_ = deadline_ns;
+  leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
+  stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
+  run([this] {
     for_each_connection([](Connection& connection) { connection.drain(); });
     start_tick();
   });
@@ -138,7 +138,7 @@ void Worker::start_tick() {
   const int64_t now = server.host.clock().now_ns();
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
-  if (stage_ != Stage::kServing) {
+  if (stage() != Stage::kServing) {
     interval = std::clamp<int64_t>(drain_deadline_ns_ - now, kNsPerMs, interval);
   }
   loop.set(*this, now + interval);
@@ -146,7 +146,7 @@ void Worker::start_tick() {
 
 void Worker::on_time() noexcept {
   const int64_t now = server.host.clock().now_ns();
-  const bool over = stage_ != Stage::kServing && now >= drain_deadline_ns_;
+  const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
   for_each_connection([&](Connection& connection) {
     if (over) {
       connection.close();

@@ -53,15 +53,16 @@ class Worker final : public ServerThread, private Timer, private TurnEnd {
   /// It lives on until the end of the loop's turn.
   void remove(Connection& connection) noexcept;
   /// Whether this server ends because all of the process does.
-  bool exiting() const noexcept { return stage_ == Stage::kExiting; }
+  bool exiting() const noexcept { return stage() == Stage::kExiting; }
   /// Whether this server ends while another one takes over.
-  bool leaving() const noexcept { return stage_ == Stage::kLeaving; }
+  bool leaving() const noexcept { return stage() == Stage::kLeaving; }
   /// While leaving: when connections are to be without further requests.
   int64_t leave_by_ns() const noexcept { return leave_by_ns_; }
 
  private:
   enum class Stage { kServing, kLeaving, kExiting };
 
+  Stage stage() const noexcept { return stage_.load(std::memory_order_acquire); }
   void take(int fd);
   void start_tick();
   void on_time() noexcept override;
@@ -76,10 +77,11 @@ class Worker final : public ServerThread, private Timer, private TurnEnd {
   const std::unique_ptr<Handler> handler_;
   std::vector<std::shared_ptr<Connection>> connections_;
   std::vector<std::shared_ptr<Connection>> gone_;  ///< in this turn
-  Stage stage_ = Stage::kServing;
-  int64_t leave_by_ns_ = 0;
+  // What drain() says holds at once: in the same turn of the loop a request may be answered before posts are run.
+  std::atomic<Stage> stage_{Stage::kServing};
+  std::atomic<int64_t> leave_by_ns_{0};
   std::atomic<bool> closed_{false};
-  int64_t drain_deadline_ns_ = 0;
+  std::atomic<int64_t> drain_deadline_ns_{0};
   std::thread thread_;
 };
 
