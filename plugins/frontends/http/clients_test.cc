@@ -173,5 +173,24 @@ TEST_F(ClientsTest, H15PipelinedRequestsWaitForAHeldOne) {
   sender.join();
 }
 
+TEST_F(ClientsTest, AClientThatGoesIsSeenWhereNothingMoreIsReadOfIt) {
+  test::FakeServedModel& model = catalog_.add_identity("m");
+  HeldRequests held(model);
+  start();
+  HttpClient one = client();
+  one.send(request("POST", "/v2/models/m/infer", infer_body()));
+  held.wait();
+  // More than a connection takes in while it answers, till the sockets are full.
+  const std::string further(64 * 1024, ' ');
+  while (::send(one.fd(), further.data(), further.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+  }
+  EXPECT_EQ(held.cancelled(), 0);
+  one.reset();
+  EXPECT_TRUE(eventually([&] { return held.cancelled() == 1; }));
+  held.answer();
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+  expect_alive();
+}
+
 }  // namespace
 }  // namespace atl::frontends::http

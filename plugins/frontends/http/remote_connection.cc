@@ -1,31 +1,26 @@
 #include "frontends/http/remote_connection.h"
 
+#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
-#include <boost/asio/post.hpp>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 namespace atl::frontends::http {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-using ErrorCode = boost::system::error_code;
-
-constexpr std::chrono::seconds kConnectTimeout{5};
+constexpr int64_t kConnectTimeoutNs = 5 * kNsPerSecond;
 constexpr int kReadings = 16;       ///< before others get their turn
 constexpr size_t kMostParts = 256;  ///< of one sendmsg
+constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;
 
 }  // namespace
 
-RemoteConnection::RemoteConnection(asio::io_context& io, HostPort server, std::span<char> scratch)
-    : server_(std::move(server)), socket_(io), resolver_(io), timer_(io), scratch_(scratch) {}
+RemoteConnection::RemoteConnection(const RemoteConnectionContext& context, HostPort server)
+    : server_(std::move(server)), context_(context) {}
 
 void RemoteConnection::send(std::span<const iovec> request, RemoteExchange& exchange) {
   exchange_ = &exchange;
@@ -36,79 +31,109 @@ void RemoteConnection::send(std::span<const iovec> request, RemoteExchange& exch
   parser_.emplace(static_cast<RemoteReplyUser&>(*this));
   if (is_connected_) {
     write();
-    read();
+    watch();
   } else {
     connect();
   }
 }
 
 void RemoteConnection::close() noexcept {
-  ErrorCode ignored;
+  const bool is_awaited = std::exchange(exchange_, nullptr) != nullptr;
+  Timer::unset();
+  if (fd_ < 0) return;
   // The other server is to see at once that nobody waits for its answer.
-  if (std::exchange(exchange_, nullptr) != nullptr && is_connected_)
-    socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  timer_.cancel(ignored);
-  resolver_.cancel();
-  socket_.close(ignored);
+  const linger reset{1, 0};
+  if (is_awaited && is_connected_) (void)setsockopt(fd_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  if (std::exchange(watched_, 0) != 0) context_.loop.forget(fd_, *this);
+  ::close(std::exchange(fd_, -1));
 }
 
 bool RemoteConnection::is_usable() noexcept {
   char first = 0;
-  return is_connected_ && socket_.is_open() &&
-         ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+  return is_connected_ && fd_ >= 0 && ::recv(fd_, &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
          (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+void RemoteConnection::watch() noexcept {
+  if (fd_ < 0) return;
+  uint32_t wanted = 0;
+  if (is_sending_) wanted |= EPOLLOUT;
+  if (is_connected_ && !(is_paused_ && exchange_ != nullptr)) wanted |= EPOLLIN;
+  const uint32_t before = std::exchange(watched_, wanted);
+  if (before == wanted) return;
+  if (wanted == 0) return context_.loop.forget(fd_, *this);
+  if (before != 0) return context_.loop.rewatch(fd_, wanted, *this);
+  if (context_.loop.watch(fd_, wanted, *this).ok()) return;
+  watched_ = 0;
+  connect_error_ = ENOMEM;
+  context_.loop.set(*this, context_.loop.now_ns());
+}
+
+void RemoteConnection::on_ready(uint32_t events) noexcept {
+  const std::shared_ptr<RemoteConnection> self = shared_from_this();
+  if (!is_connected_) return connected();
+  if (exchange_ == nullptr) {
+    if (!is_usable()) close();
+    return;
+  }
+  if (is_sending_ && (events & (EPOLLOUT | kBroken)) != 0) write();
+  if ((events & (EPOLLIN | kBroken)) != 0) receive_all();
+  watch();
 }
 
 // --- connecting ---
 
 void RemoteConnection::connect() {
-  timer_.expires_after(kConnectTimeout);
-  timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (!error && !self->is_connected_) self->fail("it does not take the connection within 5 s");
+  context_.loop.set(*this, context_.loop.now_ns() + kConnectTimeoutNs);
+  if (const auto address = HostLookup::read_address(server_)) return connect_to(*address);
+  context_.lookup.find(server_, [self = shared_from_this()](const Result<SocketAddress>& found) {
+    if (self->exchange_ == nullptr) return;
+    if (!found.ok()) return self->fail(found.status().message());
+    self->connect_to(found.value());
   });
-  ErrorCode error;
-  const asio::ip::address address = asio::ip::make_address(server_.host, error);
-  if (!error) return connect_to({address, server_.port});
-  resolver_.async_resolve(
-      server_.host, std::to_string(server_.port),
-      [self = shared_from_this()](const ErrorCode& failure, const tcp::resolver::results_type& found) {
-        if (self->exchange_ == nullptr) return;
-        if (failure || found.empty()) return self->fail(failure.message());
-        self->connect_to(found.begin()->endpoint());
-      });
 }
 
-void RemoteConnection::connect_to(const tcp::endpoint& endpoint) {
-  socket_.async_connect(endpoint,
-                        [self = shared_from_this()](const ErrorCode& error) { self->connected(error); });
+void RemoteConnection::connect_to(const SocketAddress& address) {
+  fd_ = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd_ >= 0 && (::connect(fd_, address.get(), address.bytes) == 0 || errno == EINPROGRESS)) {
+    is_sending_ = true;  // which it can when it is connected
+    return watch();
+  }
+  // Not from inside send(): whose request it is expects to be told later.
+  connect_error_ = errno;
+  context_.loop.set(*this, context_.loop.now_ns());
 }
 
-void RemoteConnection::connected(const ErrorCode& error) {
-  if (exchange_ == nullptr) return;
-  ErrorCode ignored;
-  timer_.cancel(ignored);
-  if (error) return fail(error.message());
+void RemoteConnection::on_time() noexcept {
+  fail(connect_error_ != 0 ? std::strerror(connect_error_) : "it does not take the connection within 5 s");
+}
+
+void RemoteConnection::connected() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return fail(std::strerror(error));
+  Timer::unset();
   is_connected_ = true;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(tcp::no_delay(true), ignored);
+  const int on = 1;
+  (void)setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   write();
-  read();
+  watch();
 }
 
 // --- the request ---
 
 void RemoteConnection::write() {
+  is_sending_ = false;
   while (sent_ < request_.size()) {
     msghdr message{};
     message.msg_iov = &request_[sent_];
     message.msg_iovlen = std::min(request_.size() - sent_, kMostParts);
-    const ssize_t count = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) return;  // reading says more: maybe a refusal has come
-      socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const ErrorCode& error) {
-        if (!error && self->exchange_ != nullptr) self->write();
-      });
+      // Of a failure reading says more: maybe a refusal has come.
+      is_sending_ = errno == EAGAIN || errno == EWOULDBLOCK;
       return;
     }
     auto left = static_cast<size_t>(count);
@@ -122,46 +147,25 @@ void RemoteConnection::write() {
 
 // --- the answer ---
 
-void RemoteConnection::resume() {
-  if (!std::exchange(is_paused_, false) || exchange_ == nullptr) return;
-  // Not from inside what the exchange does: that may be inside parse().
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
-    if (self->exchange_ != nullptr) self->on_readable();
-  });
+void RemoteConnection::resume() noexcept {
+  if (std::exchange(is_paused_, false) && exchange_ != nullptr) watch();
 }
 
-void RemoteConnection::read() {
-  if (is_reading_ || !socket_.is_open()) return;
-  is_reading_ = true;
-  socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](const ErrorCode& error) {
-    self->is_reading_ = false;
-    if (self->exchange_ != nullptr) return error ? self->fail(error.message()) : self->on_readable();
-    if (self->is_usable()) return self->read();
-    self->close();
-  });
-}
-
-void RemoteConnection::on_readable() {
-  for (int i = 0; i < kReadings; ++i) {
-    if (is_paused_) return;
+void RemoteConnection::receive_all() {
+  for (int i = 0; i < kReadings && !is_paused_; ++i) {
     if (!receive()) return;
   }
-  read();
 }
 
 bool RemoteConnection::receive() {
-  const ssize_t count = ::recv(socket_.native_handle(), scratch_.data(), scratch_.size(), MSG_DONTWAIT);
+  const std::span<char> scratch = context_.scratch;
+  const ssize_t count = ::recv(fd_, scratch.data(), scratch.size(), MSG_DONTWAIT);
   const int error = errno;
   if (count > 0) {
-    const bool is_all = static_cast<size_t>(count) < scratch_.size();
-    if (!parse({scratch_.data(), static_cast<size_t>(count)})) return false;
-    if (is_all) read();
-    return !is_all;
+    const bool is_all = static_cast<size_t>(count) < scratch.size();
+    return parse({scratch.data(), static_cast<size_t>(count)}) && !is_all;
   }
-  if (count < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR)) {
-    read();
-    return false;
-  }
+  if (count < 0 && (error == EAGAIN || error == EWOULDBLOCK || error == EINTR)) return false;
   if (count == 0 && parser_->end()) {
     end(false);
   } else {

@@ -3,8 +3,6 @@
 
 #include <sys/uio.h>
 
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -14,6 +12,8 @@
 #include <vector>
 
 #include "atoll/host_port.h"
+#include "frontends/common/loop/event_loop.h"
+#include "frontends/http/host_lookup.h"
 #include "frontends/http/remote_reply.h"
 
 namespace atl::frontends::http {
@@ -30,36 +30,47 @@ class RemoteExchange : public RemoteReplyUser {
   ~RemoteExchange() = default;
 };
 
-/// Lives on its server thread; what waits for the network holds it.
+/// What the connections of one server thread share. Outlives them.
+struct RemoteConnectionContext {
+  EventLoop& loop;
+  HostLookup& lookup;
+  std::span<char> scratch;  ///< what is received comes through it
+};
+
+/// Lives on its server thread.
 class RemoteConnection final : public std::enable_shared_from_this<RemoteConnection>,
+                               private Watcher,
+                               private Timer,
                                private RemoteReplyUser {
  public:
-  /// \param scratch  of the thread: what is received comes through it
-  RemoteConnection(boost::asio::io_context& io, HostPort server, std::span<char> scratch);
-  virtual ~RemoteConnection() = default;
+  RemoteConnection(const RemoteConnectionContext& context, HostPort server);
+  ~RemoteConnection() override { close(); }
 
   const HostPort& server() const noexcept { return server_; }
   /// Sends a request, connecting before if need be. It stays where it is until the exchange ends.
   void send(std::span<const iovec> request, RemoteExchange& exchange);
   /// Nothing is received until resume(), but for what is being received already.
   void pause() noexcept { is_paused_ = true; }
-  void resume();
+  void resume() noexcept;
   /// The exchange ends before its time, or nobody wants the connection any more. Calls nobody.
   void close() noexcept;
   /// Of one that has no exchange: nothing has come that nobody asked for, nor its end.
   bool is_usable() noexcept;
   /// The same: it closes as soon as it is not usable any more.
-  void wait_unused() { read(); }
+  void wait_unused() noexcept { watch(); }
 
  private:
-  using Socket = boost::asio::ip::tcp::socket;
-
   void connect();
-  void connect_to(const boost::asio::ip::tcp::endpoint& endpoint);
-  void connected(const boost::system::error_code& error);
+  void connect_to(const SocketAddress& address);
+  void connected();
+  // --- Watcher ---
+  void on_ready(uint32_t events) noexcept override;
+  // --- Timer ---
+  void on_time() noexcept override;
+  /// For what there is to be done now.
+  void watch() noexcept;
   void write();
-  void read();
-  void on_readable();
+  void receive_all();
   /// \returns false: there is nothing more to be read now
   bool receive();
   /// \returns false: the exchange is over
@@ -71,17 +82,17 @@ class RemoteConnection final : public std::enable_shared_from_this<RemoteConnect
   bool on_reply_body(std::string_view bytes) noexcept override;
 
   const HostPort server_;
-  Socket socket_;
-  boost::asio::ip::tcp::resolver resolver_;
-  boost::asio::steady_timer timer_;  ///< of connecting
+  const RemoteConnectionContext& context_;
+  int fd_ = -1;
+  uint32_t watched_ = 0;   ///< 0: it is not watched at all
+  int connect_error_ = 0;  ///< which the timer tells
   RemoteExchange* exchange_ = nullptr;
   std::optional<RemoteReplyParser> parser_;
   std::vector<iovec> request_;  ///< what is not sent yet, from sent_ on
   size_t sent_ = 0;
-  const std::span<char> scratch_;
   std::string input_;  ///< received, and too little of a line to be read
   bool is_connected_ = false;
-  bool is_reading_ = false;
+  bool is_sending_ = false;  ///< the socket takes no more of the request now
   bool is_paused_ = false;
 };
 

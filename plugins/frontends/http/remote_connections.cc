@@ -15,8 +15,10 @@ constexpr size_t kMostIdle = 64;  ///< to one server
 
 }  // namespace
 
-RemoteConnections::RemoteConnections(boost::asio::io_context& io)
-    : io_(io), scratch_(std::make_unique_for_overwrite<char[]>(kScratchBytes)) {}
+RemoteConnections::RemoteConnections(EventLoop& loop)
+    : lookup_(loop),
+      scratch_(std::make_unique_for_overwrite<char[]>(kScratchBytes)),
+      context_{loop, lookup_, std::span(scratch_.get(), kScratchBytes)} {}
 
 RemoteConnections::~RemoteConnections() {
   for (auto& [address, connections] : idle_) {
@@ -35,7 +37,7 @@ std::shared_ptr<RemoteConnection> RemoteConnections::take(const HostPort& server
       connection->close();
     }
   }
-  return std::make_shared<RemoteConnection>(io_, server, std::span(scratch_.get(), kScratchBytes));
+  return std::make_shared<RemoteConnection>(context_, server);
 }
 
 void RemoteConnections::give(std::shared_ptr<RemoteConnection> connection, int64_t now_ns) {

@@ -1,7 +1,6 @@
 /// The connections of one thread to other servers.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -16,7 +15,7 @@ namespace atl::frontends::http {
 /// [its thread]
 class RemoteConnections {
  public:
-  explicit RemoteConnections(boost::asio::io_context& io);
+  explicit RemoteConnections(EventLoop& loop);
   RemoteConnections(const RemoteConnections&) = delete;
   RemoteConnections& operator=(const RemoteConnections&) = delete;
   ~RemoteConnections();
@@ -34,8 +33,9 @@ class RemoteConnections {
 
   void close_old(int64_t now_ns);
 
-  boost::asio::io_context& io_;
+  HostLookup lookup_;
   const std::unique_ptr<char[]> scratch_;
+  const RemoteConnectionContext context_;
   std::map<std::string, std::deque<Idle>, std::less<>> idle_;  ///< by address, the longest idle one first
   int64_t looked_ns_ = 0;
 };

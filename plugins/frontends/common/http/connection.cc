@@ -1,11 +1,11 @@
 #include "frontends/common/http/connection.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <limits>
 #include <utility>
 
 #include "frontends/common/error_map.h"
@@ -14,60 +14,40 @@
 namespace atl::frontends::http {
 namespace {
 
-namespace asio = boost::asio;
-
 /// How long a connection that is to be closed is read, so that the client gets the answer and not a reset.
 constexpr int64_t kLingerNs = 2 * kNsPerSecond;
 constexpr size_t kDropBytes = 16 * 1024;
 /// A body is charged in steps of so many bytes, as it arrives: a client that announces much and sends little
 /// keeps nobody out.
 constexpr uint64_t kChargeStepBytes = 64 * 1024;
-/// How long a call runs after the end of the client's bytes before the client is probed.
-constexpr int64_t kProbeAfterNs = kNsPerSecond;
-constexpr int kReadings = 8;                      ///< of one connection before others get their turn
-constexpr size_t kStreamBatchBytes = 256 * 1024;  ///< of a stream in one writing
-constexpr size_t kMostParts = 256;                ///< of one sendmsg; the system's limit is 1,024
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-constexpr int kPreflightStatus = 200;  ///< of a verdict: the answer is its headers alone
-constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;  ///< told without being asked for
+constexpr int kReadings = 8;                       ///< of one connection before others get their turn
+constexpr size_t kStreamBatchBytes = 256 * 1024;   ///< of a stream in one writing
+constexpr size_t kMostParts = 256;                 ///< of one sendmsg; the system's limit is 1,024
+constexpr int kPreflightStatus = 200;              ///< of a verdict: the answer is its headers alone
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(bytes.data()), bytes.size()}; }
 
 }  // namespace
 
-Connection::Connection(Worker& worker, Socket socket)
-    : worker_(worker),
-      socket_(std::move(socket)),
-      reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
+Connection::Connection(Worker& worker, int fd)
+    : worker_(worker), fd_(fd), reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
   const RequestBudgets* memory = worker.server.request_memory;
   if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);
 }
 
-Connection::~Connection() = default;
-
-int64_t Connection::now_ns() const noexcept { return worker_.server.host.clock().now_ns(); }
-
-void Connection::expect_by(int64_t timeout_ns) noexcept {
-  const int64_t now = now_ns();
-  deadline_ns_ = timeout_ns > kNever - now ? kNever : now + timeout_ns;
-  progress_bytes_ = 0;
-}
-
-void Connection::progress(size_t bytes) noexcept {
-  progress_bytes_ += bytes;
-  const ServerOptions& options = worker_.server.options;
-  if (progress_bytes_ >= options.progress_bytes) expect_by(options.idle_timeout_ns);
-}
-
-int64_t Connection::idle_allowance_ns() const noexcept {
-  const int64_t timeout_ns = worker_.server.options.idle_timeout_ns;
-  return worker_.leaving() ? std::min(timeout_ns, worker_.leave_by_ns() - now_ns()) : timeout_ns;
+Connection::~Connection() {
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void Connection::start() noexcept {
-  expect_by(idle_allowance_ns());
-  advance();
+  expect_request();
+  if (worker_.loop.watch(fd_, watched_, *this).ok()) {
+    advance();
+  } else {
+    close();
+  }
 }
 
 bool Connection::may_make_room() noexcept {
@@ -75,20 +55,9 @@ bool Connection::may_make_room() noexcept {
   return state_ == State::kHead && !head_begun_ && !next_is_here();
 }
 
-void Connection::tick(int64_t now_ns) noexcept {
-  if (now_ns < deadline_ns_) return;
-  if (state_ == State::kCall && !answering_) {
-    (void)probe();
-  } else if (state_ != State::kHead || head_begun_) {
-    close();
-  } else if (!next_is_here()) {
-    linger();
-  }
-}
-
 void Connection::drain() noexcept {
   if (worker_.leaving() && worker_.server.options.leave_grace_ns != 0) {
-    if (state_ == State::kHead && !head_begun_) expect_by(idle_allowance_ns());
+    if (state_ == State::kHead && !head_begun_) expect_request();
     return;
   }
   keep_alive_ = false;
@@ -98,9 +67,8 @@ void Connection::drain() noexcept {
 void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  std::shared_ptr<Connection> self = shared_from_this();
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  worker_.loop.forget(fd_, *this);
+  ::close(std::exchange(fd_, -1));
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_gone();
   worker_.buffers.give(std::move(reader_.body()));
   charge_.release();
@@ -139,8 +107,9 @@ bool Connection::advance_head() {
   if (!reader_.idle() && !head_begun_) {
     head_begun_ = true;
     cors_lines_.clear();
-    expect_by(worker_.server.options.header_timeout_ns);
     first_byte_ns_ = now_ns();
+    bytes_at_first_ = reader_.received_bytes();
+    expect_by(first_byte_ns_, worker_.server.options.header_timeout_ns);
   }
   if (!head_begun_) return false;
   const RequestReader::Step step = reader_.read_head();
@@ -177,10 +146,8 @@ bool Connection::begin_body() {
     start_call();
     return false;
   }
-  if (awaited) {
-    (void)::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  }
-  expect_by(worker_.server.options.idle_timeout_ns);
+  if (awaited) (void)send_continue();
+  expect_nothing();  // until it is seen that not all of it is here
   state_ = State::kBody;
   if (verdict_.http_status == 0) reader_.body() = worker_.buffers.take();
   return true;
@@ -189,6 +156,7 @@ bool Connection::begin_body() {
 bool Connection::advance_body() {
   switch (reader_.read_body(verdict_.http_status == 0)) {
     case RequestReader::Step::kNeedMore:
+      await_progress();
       return !count_body();  // dropped: the reader is told at once
     case RequestReader::Step::kRefused:
       refuse();
@@ -218,8 +186,9 @@ void Connection::drop_body(const Status& reason) noexcept {
 
 void Connection::start_call() {
   state_ = State::kCall;
-  last_byte_ns_ = now_ns();
-  deadline_ns_ = input_ended_ ? last_byte_ns_ + kProbeAfterNs : kNever;
+  // Most requests come in one piece; the clock is not asked again for those.
+  last_byte_ns_ = reader_.received_bytes() == bytes_at_first_ ? first_byte_ns_ : now_ns();
+  expect_answer(last_byte_ns_);
   probed_ = false;
   if (verdict_.http_status == 0) call_ = worker_.handler().make_call(reader_.head(), verdict_);
   if (verdict_.http_status == kPreflightStatus) return answer_text({}, {});
@@ -248,26 +217,40 @@ void Connection::answer_refusal(ReplyHead head, std::string_view text) noexcept 
   answer_text(head, std::move(body));
 }
 
+void Connection::on_ready(uint32_t events) noexcept {
+  if (waiting_to_write_ && (events & (EPOLLOUT | kBroken)) != 0) {
+    waiting_to_write_ = false;
+    write();
+    if (state_ == State::kClosed) return;
+    if (!waiting_to_write_) watch_for(watched_ & ~EPOLLOUT);
+  }
+  if (wants_input()) {
+    if ((events & (EPOLLIN | kBroken)) != 0) on_readable();
+  } else if ((events & kBroken) != 0) {
+    close();  // by a reset: there is nobody to answer
+  } else {
+    // Only now, as it seldom comes to this: what asks for each request costs a system call each time.
+    watch_for(watched_ & ~EPOLLIN);
+  }
+}
+
+void Connection::watch_for(uint32_t events) noexcept {
+  if (std::exchange(watched_, events) != events) worker_.loop.rewatch(fd_, events, *this);
+}
+
+bool Connection::wants_input() noexcept {
+  if (input_ended_ || state_ == State::kAccess) return false;
+  return state_ == State::kLinger || !reader_.space().empty();
+}
+
 void Connection::read() noexcept {
-  if (input_ended_) return watch();
-  if (reading_ || state_ == State::kAccess || (state_ != State::kLinger && reader_.space().empty())) return;
-  reading_ = true;
-  socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
-    self->reading_ = false;
-    if (self->state_ == State::kClosed) return;
-    if (error) {
-      self->close();
-    } else {
-      self->on_readable();
-    }
-  });
+  if ((watched_ & EPOLLIN) == 0 && wants_input()) watch_for(watched_ | EPOLLIN);
 }
 
 void Connection::on_readable() noexcept {
-  if (state_ == State::kAccess) return;
   if (state_ == State::kLinger) {
     char dropped[kDropBytes];
-    if (receive({dropped, sizeof dropped}) >= 0) read();
+    (void)receive({dropped, sizeof dropped});
     return;
   }
   for (int i = 0; i < kReadings; ++i) {
@@ -286,13 +269,13 @@ void Connection::on_readable() noexcept {
 
 ssize_t Connection::receive(std::span<char> space) noexcept {
   while (true) {
-    const ssize_t count = ::recv(socket_.native_handle(), space.data(), space.size(), MSG_DONTWAIT);
+    const ssize_t count = ::recv(fd_, space.data(), space.size(), MSG_DONTWAIT);
     if (count > 0) return count;
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
     if (count == 0 && state_ != State::kLinger) {
       input_ended_ = true;
-      if (state_ == State::kCall && !answering_) deadline_ns_ = now_ns() + kProbeAfterNs;
+      if (state_ == State::kCall && !answering_) expect_answer(now_ns());
       return 0;
     }
     close();
@@ -300,31 +283,10 @@ ssize_t Connection::receive(std::span<char> space) noexcept {
   }
 }
 
-void Connection::watch() noexcept {
-  if (watching_) return;
-  watching_ = true;
-  socket_.async_wait(Socket::wait_error, [self = shared_from_this()](const boost::system::error_code&) {
-    self->watching_ = false;
-    if (self->state_ != State::kClosed) self->close();
-  });
-}
-
-bool Connection::probe() noexcept {
-  deadline_ns_ = kNever;
-  if (probed_ || version_ != 11) return true;
-  probed_ = true;
-  // Whoever closed the whole connection answers this with a reset, which watch() sees.
-  const ssize_t sent =
-      ::send(socket_.native_handle(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(kContinue.size())) return true;
-  close();
-  return false;
-}
-
 bool Connection::next_is_here() noexcept {
   if (!reader_.idle() || input_ended_) return !reader_.idle();
   char first = 0;
-  return ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  return ::recv(fd_, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
 // --- writing ---
@@ -339,7 +301,7 @@ void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   if (worker_.leaving()) keep_alive_ = keep_alive_ && now_ns() < worker_.leave_by_ns() && next_is_here();
   write_reply_head(head, cors_lines_, version_, framing, keep_alive_, &reply_head_);
   worker_.counters.add(verdict_.category, head.http_status);
-  expect_by(worker_.server.options.idle_timeout_ns);
+  expect_nothing();  // until the socket takes no more
   parts_.clear();
   part_ = 0;
   parts_.push_back(to_iovec(reply_head_));
@@ -403,7 +365,7 @@ void Connection::queue_stream() {
   }
   for (const std::string& bytes : stream_out_) parts_.push_back(to_iovec(bytes));
   if (stream_chunked_) parts_.push_back(to_iovec("\r\n"));
-  expect_by(worker_.server.options.idle_timeout_ns);
+  expect_nothing();
 }
 
 void Connection::write() noexcept {
@@ -421,7 +383,7 @@ void Connection::write() noexcept {
     queue_stream();
     if (more) continue;
     if (!stream_ended_) {
-      deadline_ns_ = kNever;  // the model's turn
+      expect_nothing();  // the model's turn
       return;
     }
     streaming_ = false;
@@ -438,7 +400,7 @@ bool Connection::write_parts() noexcept {
     msghdr message{};
     message.msg_iov = &parts_[part_];
     message.msg_iovlen = std::min(parts_.size() - part_, kMostParts);
-    const ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != EWOULDBLOCK) {
@@ -446,16 +408,8 @@ bool Connection::write_parts() noexcept {
         return false;
       }
       waiting_to_write_ = true;
-      socket_.async_wait(Socket::wait_write,
-                         [self = shared_from_this()](const boost::system::error_code& error) {
-                           self->waiting_to_write_ = false;
-                           if (self->state_ == State::kClosed) return;
-                           if (error) {
-                             self->close();
-                           } else {
-                             self->write();
-                           }
-                         });
+      await_progress();
+      watch_for(watched_ | EPOLLOUT);
       return false;
     }
     auto left = static_cast<size_t>(sent);
@@ -470,7 +424,6 @@ bool Connection::write_parts() noexcept {
 }
 
 void Connection::finish_answer() noexcept {
-  std::shared_ptr<Connection> self = shared_from_this();
   answering_ = streaming_ = false;
   if (Call* call = std::exchange(call_, nullptr); call != nullptr) call->on_written();
   worker_.buffers.give(std::move(reader_.body()));
@@ -482,16 +435,15 @@ void Connection::finish_answer() noexcept {
   reader_.next();
   head_begun_ = false;
   state_ = State::kHead;
-  expect_by(idle_allowance_ns());
+  expect_request();
   advance();
 }
 
 void Connection::linger() noexcept {
   if (input_ended_) return close();  // nothing can come that a reset would answer
   state_ = State::kLinger;
-  expect_by(kLingerNs);
-  boost::system::error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  expect_by(now_ns(), kLingerNs);
+  (void)::shutdown(fd_, SHUT_WR);
   read();
 }
 

@@ -1,7 +1,8 @@
 /// One client's connection: requests in, answers out, one after the other in the order they came.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
+#include <sys/epoll.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -21,11 +22,13 @@ class Worker;
 
 /// Lives on its worker's thread. Reading goes on while a call runs, into what room there is, so that a
 /// client's going away is noticed. A client that has ended its sending side gets answers to what it sent.
-class Connection final : public Channel, public Posted, public std::enable_shared_from_this<Connection> {
+class Connection final : public Channel,
+                         public Posted,
+                         public std::enable_shared_from_this<Connection>,
+                         private Watcher {
  public:
-  using Socket = boost::asio::ip::tcp::socket;
-
-  Connection(Worker& worker, Socket socket);
+  /// \param fd  a socket that does not block; becomes this object's
+  Connection(Worker& worker, int fd);
   ~Connection();
 
   /// Where the worker keeps it.
@@ -79,17 +82,18 @@ class Connection final : public Channel, public Posted, public std::enable_share
   void start_call();
   void refuse();
   void answer_refusal(ReplyHead head, std::string_view text) noexcept;
+  // --- Watcher ---
+  void on_ready(uint32_t events) noexcept override;
+  void watch_for(uint32_t events) noexcept;
+  /// Whether there is use and room for what the client sends.
+  bool wants_input() noexcept;
+  /// Has on_readable() called when there is something.
   void read() noexcept;
   void on_readable() noexcept;
   /// \returns bytes received; 0: none are there, or ever will be; -1: the connection is closed.
   ssize_t receive(std::span<char> space) noexcept;
-  /// Waits for a reset, as there is nothing more to read.
-  void watch() noexcept;
-  /// Asks a client that has ended its sending side whether it still reads. False: the connection is closed.
-  bool probe() noexcept;
   /// Whether a request, or its first bytes, have come behind the present one.
   bool next_is_here() noexcept;
-  int64_t idle_allowance_ns() const noexcept;
   void begin_answer(const ReplyHead& head, Framing framing);
   void write() noexcept;
   /// False: the socket takes no more now, or the connection is closed.
@@ -97,19 +101,29 @@ class Connection final : public Channel, public Posted, public std::enable_share
   void queue_stream();
   void finish_answer() noexcept;
   void linger() noexcept;
+
+  // --- times; connection_times.cc ---
+  int64_t now_ns() const noexcept;
+  void expect_by(int64_t now, int64_t timeout_ns) noexcept;
+  void expect_request() noexcept;
+  /// It is the application's turn.
+  void expect_answer(int64_t now) noexcept;
+  /// It is not the client's turn, or not known to be: then await_progress() begins its time.
+  void expect_nothing() noexcept;
+  void await_progress() noexcept;
   /// The client has sent or taken so many bytes; it has time for more if these were enough.
   void progress(size_t bytes) noexcept;
-  void expect_by(int64_t timeout_ns) noexcept;
-  int64_t now_ns() const noexcept;
+  /// Asks a client that has ended its sending side whether it still reads.
+  void probe() noexcept;
+  bool send_continue() noexcept;
 
   Worker& worker_;
-  Socket socket_;
+  int fd_;  ///< -1: closed
+  uint32_t watched_ = EPOLLIN;
   RequestReader reader_;
   RequestCharge charge_;  ///< for the body, until the call takes it
   State state_ = State::kHead;
   bool advancing_ = false;
-  bool reading_ = false;
-  bool watching_ = false;
   bool waiting_to_write_ = false;
   bool input_ended_ = false;  ///< the client sends nothing more
   bool probed_ = false;       ///< during the present call
@@ -121,6 +135,7 @@ class Connection final : public Channel, public Posted, public std::enable_share
   size_t progress_bytes_ = 0;  ///< since the deadline was set
   int64_t first_byte_ns_ = 0;
   int64_t last_byte_ns_ = 0;
+  uint64_t bytes_at_first_ = 0;  ///< what the reader had received when the first one was seen
 
   AccessCheck access_;
   std::shared_ptr<Connection> asking_;  ///< itself, until the answer is there

@@ -8,6 +8,7 @@
 #include "frontends/common/error_map.h"
 #include "frontends/common/http/connection.h"
 #include "frontends/common/http/worker.h"
+#include "frontends/common/peer_address.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 /// What access control sees of a request.
 class AskedHead final : public CallHead {
  public:
-  AskedHead(const RequestHead& head, const Connection::Socket& socket) : head_(head), socket_(socket) {}
+  AskedHead(const RequestHead& head, int fd) : head_(head), fd_(fd) {}
   virtual ~AskedHead() = default;
 
   size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override {
@@ -28,18 +29,11 @@ class AskedHead final : public CallHead {
     }
     return count;
   }
-  std::string peer() const noexcept override {
-    boost::system::error_code error;
-    const boost::asio::ip::tcp::endpoint peer = socket_.remote_endpoint(error);
-    if (error) return "unknown";
-    const std::string address = peer.address().to_string();
-    return peer.address().is_v6() ? cat("ipv6:[", address, "]:", peer.port())
-                                  : cat("ipv4:", address, ":", peer.port());
-  }
+  std::string peer() const noexcept override { return peer_address(fd_); }
 
  private:
   const RequestHead& head_;
-  const Connection::Socket& socket_;
+  const int fd_;
 };
 
 }  // namespace
@@ -48,7 +42,7 @@ bool Connection::ask_access(const AccessPoint& access) {
   state_ = State::kAccess;
   deadline_ns_ = std::numeric_limits<int64_t>::max();
   asking_ = shared_from_this();
-  const AskedHead head(reader_.head(), socket_);
+  const AskedHead head(reader_.head(), fd_);
   auto post = [](void* self) noexcept {
     auto* connection = static_cast<Connection*>(self);
     connection->worker_.post(*connection);

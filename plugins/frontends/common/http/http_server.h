@@ -1,7 +1,6 @@
 /// The HTTP server: listener, workers and their connections.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "frontends/common/http/connection_count.h"
 #include "frontends/common/http/server_options.h"
 #include "frontends/common/http/worker.h"
+#include "frontends/common/loop/acceptor.h"
 
 namespace atl::frontends::http {
 
@@ -40,21 +40,16 @@ class HttpServer {
 
  private:
   Status listen(int* bound_port);
-  // The listener's functions run on the first worker's thread.
-  void accept();
-  /// And accepts the next one.
-  void take(boost::asio::ip::tcp::socket socket);
-  void wait_for_descriptors(const boost::system::error_code& reason);
+  /// [the first worker's thread] Of a connection that has come.
+  void take(int fd);
   void close_listener();
 
   const ServerContext context_;
   const ConnectionLimit limit_;
   ConnectionCount connections_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<boost::asio::ip::tcp::acceptor> acceptor_;
-  std::unique_ptr<boost::asio::steady_timer> accept_timer_;
+  std::unique_ptr<Acceptor> acceptor_;  ///< on the first worker's loop
   size_t next_worker_ = 0;
-  bool paused_ = false;
 };
 
 }  // namespace atl::frontends::http

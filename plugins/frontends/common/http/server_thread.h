@@ -1,30 +1,29 @@
-/// What the calls of one thread share. Only post() is for other threads.
+/// What the calls of one thread share. Only post() and is_current() are for other threads.
 #pragma once
-
-#include <boost/asio/io_context.hpp>
 
 #include "frontends/common/buffer_pool.h"
 #include "frontends/common/http/request_counters.h"
-#include "frontends/common/post_list.h"
+#include "frontends/common/loop/event_loop.h"
 
 namespace atl::frontends::http {
 
-class ServerThread : public PostList {
+class ServerThread {
  public:
+  explicit ServerThread(const Clock& clock) noexcept : loop(clock) {}
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
+
+  EventLoop loop;
   BufferPool buffers;
   RequestCounters counters;
 
-  /// [any] What runs on this thread.
-  virtual boost::asio::io_context& io() noexcept = 0;
+  /// [any] Runs item.on_posted() on this thread.
+  void post(Posted& item) noexcept { loop.post(item); }
   /// [any] Whether the calling thread is this one.
-  bool is_current() const noexcept { return current_ == this; }
+  bool is_current() const noexcept { return loop.is_current(); }
 
  protected:
-  virtual ~ServerThread();
-  void set_current() noexcept { current_ = this; }
-
- private:
-  static thread_local const ServerThread* current_;
+  ~ServerThread() = default;
 };
 
 }  // namespace atl::frontends::http

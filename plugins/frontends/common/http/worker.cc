@@ -2,24 +2,22 @@
 
 #include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
-#include <chrono>
 #include <utility>
 
 #include "frontends/common/http/connection.h"
 #include "frontends/common/http/reply_head.h"
+#include "frontends/common/loop/posted_function.h"
 
 namespace atl::frontends::http {
 namespace {
 
-namespace asio = boost::asio;
-
 /// Connections are looked at so many times within the shortest of their timeouts, and each second at least.
 constexpr int64_t kTicksPerTimeout = 8;
 
-void refuse(const Application& application, asio::ip::tcp::socket& socket) {
+void refuse(const Application& application, int fd) {
   ReplyHead reply{.http_status = 503};
   const std::string body =
       application.refusal_body("the server has as many connections as it may have", reply);
@@ -27,77 +25,88 @@ void refuse(const Application& application, asio::ip::tcp::socket& socket) {
   std::string head;
   write_reply_head(reply, {}, 11, Framing::kLength, false, &head);
   head += body;
-  (void)::send(socket.native_handle(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)::send(fd, head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
 
 Worker::Worker(const ServerContext& shared, ConnectionCount& count)
-    : server(shared),
-      work_(asio::make_work_guard(io_)),
-      timer_(io_),
+    : ServerThread(shared.host.clock()),
+      server(shared),
       count_(count),
       handler_(shared.application.make_handler(*this)) {}
 
 Worker::~Worker() { stop(); }
 
 void Worker::start(const std::string& thread_name) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] {
+    start_tick();
+    loop.run();
+  });
   pthread_setname_np(thread_.native_handle(), thread_name.c_str());
 }
 
-void Worker::run() noexcept {
-  set_current();
-  start_tick();
-  io_.run();
+void Worker::stop() {
+  if (thread_.joinable()) {
+    loop.stop();
+    thread_.join();
+  } else {
+    loop.turn(0);  // it was never started: what was posted is run here, or it would be lost with its memory
+  }
 }
 
-void Worker::stop() {
-  if (!thread_.joinable()) return;
-  io_.stop();
-  thread_.join();
+void Worker::run(std::function<void()> function) { PostedFunction::post(loop, std::move(function)); }
+
+template <class Function>
+void Worker::for_each_connection(Function function) {
+  // From the back: one that is closed has the last one put in its place, which had its turn.
+  for (size_t i = connections_.size(); i-- > 0;) {
+    if (i < connections_.size()) function(*connections_[i]);
+  }
 }
 
 void Worker::drain(int64_t deadline_ns, bool exiting) {
-  asio::post(io_, [this, deadline_ns, exiting] {
-    stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
-    drain_deadline_ns_ = deadline_ns;
-    leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
-    for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->drain();
+  drain_deadline_ns_ = deadline_ns;
+  leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
+  stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
+  run([this] {
+    for_each_connection([](Connection& connection) { connection.drain(); });
     start_tick();
   });
 }
 
 void Worker::close_connections() {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
-  asio::post(io_, [this] {
+  run([this] {
     stage_ = Stage::kExiting;
-    for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) connection->close();
+    while (!connections_.empty()) connections_.back()->close();
     closed_.store(true, std::memory_order_release);
   });
 }
 
-void Worker::adopt(asio::ip::tcp::socket socket) {
-  asio::post(io_, [this, owned = std::move(socket)]() mutable { take(std::move(owned)); });
+void Worker::adopt(int fd) {
+  run([this, fd] { take(fd); });
 }
 
-void Worker::adopt_over_limit(asio::ip::tcp::socket socket, std::function<void()> decided) {
-  asio::post(io_, [this, owned = std::move(socket), decided = std::move(decided)]() mutable {
+void Worker::adopt_over_limit(int fd, std::function<void()> decided) {
+  run([this, fd, decided = std::move(decided)] {
     if (closed() || close_longest_idle()) {
-      take(std::move(owned));
+      take(fd);
     } else {
-      boost::system::error_code ignored;
-      refuse(server.application, owned);
-      owned.close(ignored);
+      refuse(server.application, fd);
+      ::close(fd);
       count_.refuse();
     }
     decided();
   });
 }
 
-void Worker::take(asio::ip::tcp::socket socket) {
-  if (closed()) return count_.remove();
-  auto connection = std::make_shared<Connection>(*this, std::move(socket));
+void Worker::take(int fd) {
+  if (closed()) {
+    ::close(fd);
+    return count_.remove();
+  }
+  auto connection = std::make_shared<Connection>(*this, fd);
   connection->worker_index = connections_.size();
   connections_.push_back(connection);
   connection->start();
@@ -118,38 +127,33 @@ void Worker::remove(Connection& connection) noexcept {
   if (index >= connections_.size() || connections_[index].get() != &connection) return;
   std::swap(connections_[index], connections_.back());
   connections_[index]->worker_index = index;
+  gone_.push_back(std::move(connections_.back()));
   connections_.pop_back();
+  loop.at_turn_end(*this);
   count_.remove();
-}
-
-void Worker::wake() noexcept {
-  asio::post(io_, [this] { run_posted(); });
 }
 
 void Worker::start_tick() {
   const ServerOptions& options = server.options;
+  const int64_t now = server.host.clock().now_ns();
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
   interval = std::clamp<int64_t>(interval, kNsPerMs, kNsPerSecond);
-  if (stage_ != Stage::kServing) {
-    const int64_t left = drain_deadline_ns_ - server.host.clock().now_ns();
-    interval = std::clamp<int64_t>(left, kNsPerMs, interval);
+  if (stage() != Stage::kServing) {
+    interval = std::clamp<int64_t>(drain_deadline_ns_ - now, kNsPerMs, interval);
   }
-  timer_.expires_after(std::chrono::nanoseconds(interval));
-  timer_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) tick();
-  });
+  loop.set(*this, now + interval);
 }
 
-void Worker::tick() {
+void Worker::on_time() noexcept {
   const int64_t now = server.host.clock().now_ns();
-  const bool over = stage_ != Stage::kServing && now >= drain_deadline_ns_;
-  for (const auto& connection : std::vector<std::shared_ptr<Connection>>(connections_)) {
+  const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
+  for_each_connection([&](Connection& connection) {
     if (over) {
-      connection->close();
+      connection.close();
     } else {
-      connection->tick(now);
+      connection.tick(now);
     }
-  }
+  });
   start_tick();
 }
 

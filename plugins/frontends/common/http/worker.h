@@ -2,10 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,7 +17,7 @@ namespace atl::frontends::http {
 
 class Connection;
 
-class Worker final : public ServerThread {
+class Worker final : public ServerThread, private Timer, private TurnEnd {
  public:
   /// \param count  of all workers' connections; those that end here are taken from it
   Worker(const ServerContext& server, ConnectionCount& count);
@@ -29,6 +25,8 @@ class Worker final : public ServerThread {
 
   const ServerContext& server;
 
+  /// Before all else. Errors: RESOURCE_EXHAUSTED.
+  Status open() noexcept { return loop.open(); }
   /// [control] Starts the thread. May throw std::system_error.
   void start(const std::string& thread_name);
   /// [control] Answers from now on end their connections; at the deadline, of the host's clock, all are
@@ -42,45 +40,48 @@ class Worker final : public ServerThread {
   /// [control] Ends the thread. No call is left.
   void stop();
 
-  /// [any]
-  boost::asio::io_context& io() noexcept override { return io_; }
-  /// [any] Takes a connection that was counted already.
-  void adopt(boost::asio::ip::tcp::socket socket);
+  /// [any] Runs a function on the thread, once.
+  void run(std::function<void()> function);
+  /// [any] Takes a connection that was counted already and does not block.
+  void adopt(int fd);
   /// [any] The same for one that is too much: the one that has been idle for the longest time makes room; if
   /// none is idle, the new one is refused. \param decided  called on the worker's thread
-  void adopt_over_limit(boost::asio::ip::tcp::socket socket, std::function<void()> decided);
+  void adopt_over_limit(int fd, std::function<void()> decided);
 
   // --- the worker's own thread ---
   Handler& handler() noexcept { return *handler_; }
+  /// It lives on until the end of the loop's turn.
   void remove(Connection& connection) noexcept;
   /// Whether this server ends because all of the process does.
-  bool exiting() const noexcept { return stage_ == Stage::kExiting; }
+  bool exiting() const noexcept { return stage() == Stage::kExiting; }
   /// Whether this server ends while another one takes over.
-  bool leaving() const noexcept { return stage_ == Stage::kLeaving; }
+  bool leaving() const noexcept { return stage() == Stage::kLeaving; }
   /// While leaving: when connections are to be without further requests.
   int64_t leave_by_ns() const noexcept { return leave_by_ns_; }
 
  private:
   enum class Stage { kServing, kLeaving, kExiting };
 
-  void wake() noexcept override;
-  void run() noexcept;
-  void take(boost::asio::ip::tcp::socket socket);
+  Stage stage() const noexcept { return stage_.load(std::memory_order_acquire); }
+  void take(int fd);
   void start_tick();
-  void tick();
+  void on_time() noexcept override;
+  void on_turn_end() noexcept override { gone_.clear(); }
+  /// Calls this for each connection, which may close it.
+  template <class Function>
+  void for_each_connection(Function function);
   /// False: none is idle.
   bool close_longest_idle();
 
-  boost::asio::io_context io_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  boost::asio::steady_timer timer_;
   ConnectionCount& count_;
   const std::unique_ptr<Handler> handler_;
   std::vector<std::shared_ptr<Connection>> connections_;
-  Stage stage_ = Stage::kServing;
-  int64_t leave_by_ns_ = 0;
+  std::vector<std::shared_ptr<Connection>> gone_;  ///< in this turn
+  // What drain() says holds at once: in the same turn of the loop a request may be answered before posts are run.
+  std::atomic<Stage> stage_{Stage::kServing};
+  std::atomic<int64_t> leave_by_ns_{0};
   std::atomic<bool> closed_{false};
-  int64_t drain_deadline_ns_ = 0;
+  std::atomic<int64_t> drain_deadline_ns_{0};
   std::thread thread_;
 };
 

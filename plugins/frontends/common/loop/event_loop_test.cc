@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "atoll/testing/fake_clock.h"
+#include "frontends/common/loop/posted_function.h"
 
 namespace atl::frontends {
 namespace {
@@ -165,6 +166,17 @@ TEST_F(EventLoopTest, OtherThreadsWakeIt) {
   EXPECT_FALSE(loop_.is_current());
   loop_.stop();
   thread.join();
+}
+
+TEST_F(EventLoopTest, RunsFunctionsInTheOrderPosted) {
+  std::vector<int> order;
+  for (int i = 0; i < 3; ++i) {
+    PostedFunction::post(loop_, [&order, i] { order.push_back(i); });
+  }
+  EXPECT_TRUE(order.empty());
+  loop_.turn(0);
+  loop_.turn(0);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
 TEST_F(EventLoopTest, TimeStandsStillDuringATurn) {

@@ -1,7 +1,5 @@
 #include "frontends/grpc_nghttp2/transport/connection.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "atoll/status.h"
+#include "frontends/common/peer_address.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -26,21 +25,6 @@ constexpr size_t kLeastDivided = 512;
 /// Of such a read, so many calls are answered first, and then so many at a time.
 constexpr size_t kFirstAhead = 2;
 constexpr size_t kNextAhead = 8;
-
-std::string address_text(const sockaddr_storage& address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-    return cat("ipv4:", text, ":", ntohs(v4.sin_port));
-  }
-  if (address.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-    inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-    return cat("ipv6:[", text, "]:", ntohs(v6.sin6_port));
-  }
-  return "unknown";
-}
 
 }  // namespace
 
@@ -63,12 +47,7 @@ Connection::~Connection() {
   ::close(fd_);
 }
 
-std::string Connection::peer() const {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (getpeername(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "unknown";
-  return address_text(address);
-}
+std::string Connection::peer() const { return peer_address(fd_); }
 
 void Connection::start() noexcept {
   if (!session_.open().ok() || !loop_.watch(fd_, EPOLLIN, *this).ok()) return close();

@@ -8,24 +8,9 @@
 
 #include <utility>
 
+#include "frontends/common/loop/posted_function.h"
+
 namespace atl::frontends::grpc_nghttp2 {
-namespace {
-
-/// A function on its way to a loop; owns itself.
-class PostedFunction final : public Posted {
- public:
-  explicit PostedFunction(std::function<void()> function) : function_(std::move(function)) {}
-  virtual ~PostedFunction() = default;
-  void on_posted() noexcept override {
-    function_();
-    delete this;
-  }
-
- private:
-  std::function<void()> function_;
-};
-
-}  // namespace
 
 Worker::Worker(const TransportContext& transport)
     : transport_(transport),
@@ -58,7 +43,7 @@ void Worker::stop() noexcept {
 }
 
 void Worker::run(std::function<void()> function) noexcept {
-  loop_.post(*new PostedFunction(std::move(function)));
+  PostedFunction::post(loop_, std::move(function));
 }
 
 void Worker::adopt(int fd) noexcept {
