@@ -32,7 +32,7 @@ TEST(ForwardedMessage, WithoutMemoryThereIsNone) {
     if (forwarded == nullptr) continue;
     EXPECT_EQ(forwarded->total_bytes(), text.size() + ForwardedMessage::kPrefixBytes);
   }
-  EXPECT_GT(allocations, 3u) << "itself, its beginning, its pieces";
+  EXPECT_GE(allocations, 3u) << "itself, its beginning, its pieces";
 }
 
 class ForwardedCallTest : public RemoteTest {
