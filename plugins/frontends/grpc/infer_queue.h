@@ -30,7 +30,7 @@ struct InferQueue {
   ContextPool<GrpcInferCall> calls;
   ContextPool<StreamRequest> stream_requests;
   StreamList streams;
-  RemoteChannels remote_channels{frontend.settings.max_message_bytes};
+  RemoteChannels remote_channels;
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -13,9 +13,9 @@ constexpr int64_t kUnusedNs = 60 * kNsPerSecond;
 constexpr int kFirstBackoffMs = 100;
 constexpr int kLongestBackoffMs = 1000;
 
-std::shared_ptr<grpc::GenericStub> make_stub(const std::string& address, int max_message_bytes) {
+std::shared_ptr<grpc::GenericStub> make_stub(const std::string& address) {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(max_message_bytes);
+  arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
   // A request may not be made twice; without retries a call also takes less.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
@@ -37,7 +37,7 @@ std::shared_ptr<grpc::GenericStub> RemoteChannels::stub(const HostPort& server, 
   if (now_ns - looked_ns_ > kUnusedNs) drop_unused(now_ns);
   const std::string address = server.text();
   Entry& entry = entries_[address];
-  if (entry.stub == nullptr) entry.stub = make_stub(address, max_message_bytes_);
+  if (entry.stub == nullptr) entry.stub = make_stub(address);
   entry.last_use_ns = now_ns;
   return entry.stub;
 }

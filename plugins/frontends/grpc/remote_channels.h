@@ -15,8 +15,6 @@ namespace atl::frontends::grpc_frontend {
 /// [queue's thread]
 class RemoteChannels {
  public:
-  /// \param max_message_bytes  of what other servers send
-  explicit RemoteChannels(int max_message_bytes) noexcept : max_message_bytes_(max_message_bytes) {}
   /// \param now_ns  channels that nobody has asked for in a while before that are let go
   std::shared_ptr<grpc::GenericStub> stub(const HostPort& server, int64_t now_ns);
 
@@ -28,7 +26,6 @@ class RemoteChannels {
 
   void drop_unused(int64_t now_ns);
 
-  const int max_message_bytes_;
   std::map<std::string, Entry, std::less<>> entries_;  ///< by address
   int64_t looked_ns_ = 0;
 };

@@ -94,6 +94,31 @@ TEST_F(ForwardedCallTest, WhatWaitsForTheOtherServerCounts) {
   EXPECT_TRUE(ended(*stream).ok());
 }
 
+TEST_F(ForwardedCallTest, WhatTheOtherServerSendsHasTheLimitOfClientsMessages) {
+  std::atomic<size_t> bytes{200'000};
+  there_.catalog.add_identity("m").respond = [&](Request& request) {
+    send_bytes(request, bytes, 'x', kFinal);
+    (void)request.release().ok();
+  };
+  host_.options().set_bytes("max_message_bytes", 100'000);
+  start_both();
+  const auto expect_refused = [](const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), HasSubstr("larger than max (200"));
+    EXPECT_THAT(status.error_message(), HasSubstr("vs. 100000)"));
+  };
+  expect_refused(infer_ok("m"));
+  grpc::ClientContext context;
+  auto stream = open(&context);
+  stream->Write(numbered("m", "0"));
+  Answer answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  expect_refused(stream->Finish());
+  bytes = 90'000;
+  EXPECT_TRUE(infer_ok("m").ok());
+  EXPECT_TRUE(all_gone());
+}
+
 TEST_F(ForwardedCallTest, WhatTheOtherServerSendsCountsAsItComes) {
   std::atomic<size_t> bytes{4 * kMiB};
   there_.catalog.add_identity("m").respond = [&](Request& request) {

@@ -18,9 +18,7 @@ constexpr auto grpc_options(const More&... more) {
               "CPU that the process may use, at most 8."),
       option_bytes("max_message_bytes", "64MiB")
           .range("1KiB", "2147483647")
-          .help(
-              "Largest request accepted, in bytes, after decompression, and largest message of another server "
-              "that a call is passed on to."),
+          .help("Largest request accepted, in bytes, after decompression."),
       option_int("max_connections", 10000)
           .range(1, 1000000)
           .help("Connections open at a time; further ones are closed."),
