@@ -1,8 +1,10 @@
 """A server with GPUs and HTTP alone, so that a machine without gRPC's library can have it."""
 
+import ctypes
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -72,17 +74,29 @@ def answers(url):
         return False
 
 
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def _end_with(parent):
+    """In the process that becomes the server: it ends with the one that began it, also if that is killed."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 class GpuServer:
-    """Use as a context manager."""
+    """Use as a context manager, on the thread that lives longest."""
 
     def __init__(self, build, repository, pinned=True, driver="libcuda.so.1", nvml="libnvidia-ml.so.1", environment=None):
         self._folder = tempfile.TemporaryDirectory()
         manifest = pathlib.Path(self._folder.name) / "gpu.toml"
         manifest.write_text(MANIFEST.format(repository=repository, driver=driver, nvml=nvml) + (PINNED if pinned else ""))
         self.lines = []
+        parent = os.getpid()
         self.process = subprocess.Popen([str(build / "bin" / "atoll"), "--manifest", str(manifest)], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
-                                        env={**os.environ, **(environment or {})})
+                                        env={**os.environ, **(environment or {})}, preexec_fn=lambda: _end_with(parent))
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import select
 import subprocess
 import sys
 
@@ -27,3 +28,28 @@ def test_models_are_right_on_the_double():
     assert len([line for line in lines if line.startswith("ok: kernels.ptx, ")]) == 3 * 2 * 5 + 5 + 1
     assert len([line for line in lines if line.startswith("not run: ")]) == 2
     assert lines[-1] == "all that was run is right"
+
+
+START_SERVER = """
+import sys
+from pathlib import Path
+from gpu_server import GpuServer
+build, repository, *libraries = sys.argv[1:]
+with GpuServer(Path(build), repository, True, *libraries) as server:
+    print(server.process.pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_server_ends_with_a_bench_that_is_killed(tmp_path):
+    libraries = [BUILD / "lib" / "atoll" / "testing" / name for name in ("libcuda.so.1", "libnvidia-ml.so.1")]
+    bench = subprocess.Popen([sys.executable, "-c", START_SERVER, BUILD, tmp_path, *libraries], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "bench" / "gpu")})
+    server = os.pidfd_open(int(bench.stdout.readline()))
+    try:
+        bench.kill()
+        bench.communicate()
+        ended, _, _ = select.select([server], [], [], 30)
+        assert ended, "it runs on"
+    finally:
+        os.close(server)

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+
+#include "atoll/program_start.h"
 
 namespace atl::python {
 namespace {
@@ -30,49 +31,6 @@ Result<Pipe> make_pipe() {
   // Only this end: what the process writes must wait, not fail.
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return pipe;
-}
-
-/// posix_spawn's settings, freed.
-class Spawning {
- public:
-  Spawning(int output, int errors, int control) {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files_, control, kControlDescriptor);
-    ::posix_spawn_file_actions_addclosefrom_np(&files_, kControlDescriptor + 1);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&attributes_, &signals);
-    ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  Spawning(const Spawning&) = delete;
-  Spawning& operator=(const Spawning&) = delete;
-  ~Spawning() {
-    ::posix_spawn_file_actions_destroy(&files_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  int spawn(pid_t* pid, char* const* words, char* const* environment) {
-    return ::posix_spawn(pid, words[0], &files_, &attributes_, words, environment);
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
-
-/// As C has them: a null at the end.
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
 }
 
 Status limit(pid_t pid, __rlimit_resource which, uint64_t most, std::string_view what) {
@@ -111,10 +69,12 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
   if (!output.ok()) return std::move(output).status();
   Result<Pipe> errors = make_pipe();
   if (!errors.ok()) return std::move(errors).status();
-  Spawning spawning(output->write.get(), errors->write.get(), spec.control);
+  static_assert(kControlDescriptor == ProgramStart::kOwnDescriptor);
+  const ProgramStart start(ProgramStart::Leads::kGroup, output->write.get(), errors->write.get(),
+                           spec.control);
   WorkerProcess process;
-  if (const int failed =
-          spawning.spawn(&process.pid_, pointers(spec.words).data(), pointers(spec.environment).data());
+  if (const int failed = start.run(&process.pid_, spec.words[0].c_str(), pointers_of(spec.words),
+                                   pointers_of(spec.environment));
       failed != 0) {
     const Code code = failed == EAGAIN || failed == ENOMEM ? Code::kResourceExhausted : Code::kUnavailable;
     return make_status(code, spec.words[0], " can not be started: ", std::strerror(failed));

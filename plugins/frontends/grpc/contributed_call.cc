@@ -84,15 +84,16 @@ std::span<const std::byte> ContributedCall::message() const noexcept {
 
 // --- the way back ---
 
-void ContributedCall::keep(std::string message) noexcept {
-  grpc::ByteBuffer buffer = to_buffer(std::move(message));
+void ContributedCall::keep(std::string message, RequestCharge charge) noexcept {
+  Waiting waiting{to_buffer(std::move(message)), std::move(charge)};
   const Lock lock(mutex_);
-  messages_.push_back(std::move(buffer));
+  messages_.push_back(std::move(waiting));
 }
 
 void ContributedCall::settle(Lock lock) noexcept {
   if (!is_writing_ && !is_finishing_ && !messages_.empty()) {
-    const grpc::ByteBuffer next = std::move(messages_.front());
+    const grpc::ByteBuffer next = std::move(messages_.front().message);
+    writing_charge_ = std::move(messages_.front().charge);
     messages_.pop_front();
     writing_bytes_ = next.Length() + kMessageOverheadBytes;
     is_finishing_ = is_ended_ && messages_.empty();
@@ -116,7 +117,7 @@ void ContributedCall::settle(Lock lock) noexcept {
 }
 
 void ContributedCall::drop_messages() noexcept {
-  for (const grpc::ByteBuffer& message : messages_) wait_no_more(message.Length() + kMessageOverheadBytes);
+  for (const Waiting& waiting : messages_) wait_no_more(waiting.message.Length() + kMessageOverheadBytes);
   messages_.clear();
 }
 
@@ -124,6 +125,7 @@ void ContributedCall::on_written(bool ok) {
   Lock lock(mutex_);
   is_writing_ = false;
   wait_no_more(writing_bytes_);
+  writing_charge_.release();
   if (!ok) drop_messages();
   settle(std::move(lock));
 }

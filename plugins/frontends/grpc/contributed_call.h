@@ -61,7 +61,7 @@ class ContributedCall final : public ContributedExchange {
   void to_own_thread() noexcept override { wake_up_.send(queue_, opened_step_); }
   void about_to_answer() noexcept override;
   void set_retry_after(uint32_t ms) noexcept override;
-  void keep(std::string message) noexcept override;
+  void keep(std::string message, RequestCharge charge) noexcept override;
   void settle(Lock lock) noexcept override;
   void cancel_call() noexcept override { context_.TryCancel(); }
 
@@ -83,8 +83,13 @@ class ContributedCall final : public ContributedExchange {
   grpc::Slice message_;
 
   // Under the lock.
-  std::deque<grpc::ByteBuffer> messages_;  ///< not given to gRPC yet
-  uint64_t writing_bytes_ = 0;             ///< of the message that gRPC has
+  struct Waiting {
+    grpc::ByteBuffer message;
+    RequestCharge charge;
+  };
+  std::deque<Waiting> messages_;  ///< not given to gRPC yet
+  uint64_t writing_bytes_ = 0;    ///< of the message that gRPC has
+  RequestCharge writing_charge_;  ///< for it; ends before the pass
   bool is_writing_ = false;
   bool is_finishing_ = false;
   bool is_finished_ = false;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "frontends/common/grpc/call_context.h"
+#include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc/decompress.h"
 #include "frontends/grpc/error_text.h"
@@ -76,12 +76,17 @@ Result<std::string> ReflectionCall::answer() noexcept {
   if (question_.Valid() && !question_.DumpToSingleSlice(&slice).ok()) {
     return internal_error("the question's bytes can not be read");
   }
-  return calls_.frontend.reflection->answer({slice.begin(), slice.size()});
+  Result<std::string> answered = calls_.frontend.reflection->answer({slice.begin(), slice.size()});
+  if (answered.ok() && answered->size() > kUncountedAnswerBytes) {
+    ATOLL_RETURN_IF_ERROR(charge_.add(answered->size()));
+  }
+  return answered;
 }
 
 void ReflectionCall::on_written(bool ok) {
   if (!ok) return stream_.Finish(grpc::Status::CANCELLED, finished_.tag());
   question_.Clear();
+  charge_.release();
   stream_.Read(&question_, read_.tag());
 }
 

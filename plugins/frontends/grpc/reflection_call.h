@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <list>
 
+#include "frontends/common/grpc/call_context.h"
 #include "frontends/common/grpc/reflection.h"
+#include "frontends/common/request_charge.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/event.h"
 
@@ -55,7 +57,9 @@ class ReflectionCall final {
 
  private:
   ReflectionCall(ReflectionCalls& calls, ReflectionService& service, grpc::ServerCompletionQueue& queue)
-      : calls_(calls), service_(service), queue_(queue) {}
+      : calls_(calls), service_(service), queue_(queue) {
+    charge_.set_source(*calls.frontend.server.request_memory);
+  }
   ~ReflectionCall() = default;
 
   void on_start(bool ok);
@@ -77,6 +81,7 @@ class ReflectionCall final {
   ReflectionStream stream_{&context_};
   CallAccess access_;
   grpc::ByteBuffer question_;
+  RequestCharge charge_;  ///< for the answer while it waits
 };
 
 }  // namespace atl::frontends::grpc_frontend

@@ -14,6 +14,7 @@
 
 #include "atoll/gate.h"
 #include "frontends/common/grpc/call_context.h"
+#include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/method_list.h"
 #include "frontends/common/grpc/remote_target.h"
 #include "frontends/common/wire_messages.h"
@@ -76,6 +77,7 @@ class UnaryCall final : public Event {
   explicit UnaryCall(const Method& method) : method_(method), writer_(&context_) {
     if (ListedMethod<Request, Response>::kBringsFiles)
       charge_.set_source(*method.frontend->server.request_memory);
+    answer_charge_.set_source(*method.frontend->server.request_memory);
   }
   ~UnaryCall() = default;
 
@@ -133,15 +135,25 @@ class UnaryCall final : public Event {
 
   void finish(Status status) noexcept {
     grpc::ByteBuffer answer;
-    bool owned = false;
-    if (status.ok() && !grpc::SerializationTraits<Response>::Serialize(response_, &answer, &owned).ok()) {
-      status = internal_error("the answer is too large to be sent");
-    }
+    if (status.ok()) status = write(&answer);
     if (status.ok()) {
       writer_.Finish(answer, grpc::Status::OK, tag());
-    } else {
-      writer_.FinishWithError(to_grpc(status), tag());
+      return;
     }
+    if (!charge_.refused().ok() || !answer_charge_.refused().ok()) {
+      add_retry_after(context_, RequestCharge::kRetryAfterMs);
+    }
+    writer_.FinishWithError(to_grpc(status), tag());
+  }
+  Status write(grpc::ByteBuffer* answer) noexcept {
+    const size_t bytes = response_.ByteSizeLong();
+    if (bytes > kUncountedAnswerBytes) ATOLL_RETURN_IF_ERROR(answer_charge_.add(bytes));
+    bool owned = false;
+    if (!grpc::SerializationTraits<Response>::Serialize(response_, answer, &owned).ok()) {
+      return internal_error("the answer is too large to be sent");
+    }
+    response_ = Response();  // the text may wait for long, and what it was made of would too
+    return {};
   }
 
   const Method& method_;
@@ -152,7 +164,8 @@ class UnaryCall final : public Event {
   Response response_;
   RawWriter writer_;
   Pass pass_;
-  RequestCharge charge_;  ///< ends before the pass
+  RequestCharge charge_;         ///< for the request; ends before the pass
+  RequestCharge answer_charge_;  ///< for the answer while it waits
   CallAccess access_;
   std::unique_ptr<RemoteCall> passed_on_;  ///< null: this server answers
   bool answered_ = false;                  ///< by the other server

@@ -3,14 +3,19 @@
 #include <utility>
 
 #include "frontends/common/error_map.h"
+#include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
 #include "frontends/grpc_nghttp2/response_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
-ContributedCall::Answer::Answer(ContributedCall& call, std::string content, uint64_t counted_bytes)
-    : TextMessage(std::move(content), call.encoding_), call_(call), counted_bytes_(counted_bytes) {}
+ContributedCall::Answer::Answer(ContributedCall& call, std::string content, uint64_t counted_bytes,
+                                RequestCharge charge)
+    : TextMessage(std::move(content), call.encoding_),
+      call_(call),
+      counted_bytes_(counted_bytes),
+      charge_(std::move(charge)) {}
 
 void ContributedCall::Answer::on_sent() noexcept {
   const std::unique_ptr<Answer> self(this);
@@ -21,6 +26,7 @@ void ContributedCall::begin(CallThread& thread, std::string_view path, CallStrea
   auto* call = new ContributedCall(thread, path, stream);
   stream.attach(*call);
   Status found = call->find();
+  if (found.ok()) found = call->count_head();
   if (!found.ok()) {
     call->is_asking_ = false;
     return call->refuse(std::move(found));
@@ -41,6 +47,15 @@ ContributedCall::ContributedCall(CallThread& thread, std::string_view path, Call
 }
 
 // --- the way to the provider ---
+
+/// The stream's own is counted by the transport and goes with the client; this stays until the provider is done.
+Status ContributedCall::count_head() noexcept {
+  if (head_.bytes() <= kUncountedAnswerBytes) return {};
+  head_charge_.set_source(*frontend_.server.request_memory);
+  Status counted = head_charge_.add(head_.bytes());
+  if (!counted.ok()) set_retry_after(RequestCharge::kRetryAfterMs);
+  return counted;
+}
 
 void ContributedCall::on_settled() {
   is_asking_ = false;
@@ -79,9 +94,9 @@ void ContributedCall::on_gone() noexcept {
 
 // --- the way back ---
 
-void ContributedCall::keep(std::string message) noexcept {
+void ContributedCall::keep(std::string message, RequestCharge charge) noexcept {
   const uint64_t bytes = message.size() + kMessageOverheadBytes;
-  auto answer = std::make_unique<Answer>(*this, std::move(message), bytes);
+  auto answer = std::make_unique<Answer>(*this, std::move(message), bytes, std::move(charge));
   const Lock lock(mutex_);
   messages_.push_back(std::move(answer));
 }

@@ -38,7 +38,7 @@ class ContributedCall final : public ContributedExchange, public Call {
   class Answer final : public TextMessage {
    public:
     /// Throws std::bad_alloc.
-    Answer(ContributedCall& call, std::string content, uint64_t counted_bytes);
+    Answer(ContributedCall& call, std::string content, uint64_t counted_bytes, RequestCharge charge);
     virtual ~Answer() = default;
     uint64_t counted_bytes() const noexcept { return counted_bytes_; }
 
@@ -47,11 +47,14 @@ class ContributedCall final : public ContributedExchange, public Call {
 
     ContributedCall& call_;
     const uint64_t counted_bytes_;
+    const RequestCharge charge_;
   };
 
   ContributedCall(CallThread& thread, std::string_view path, CallStream& stream);
   ~ContributedCall() = default;
 
+  /// Errors: RESOURCE_EXHAUSTED.
+  Status count_head() noexcept;
   /// It is known whether the call may be made.
   void on_settled();
   void on_settle_posted();
@@ -67,7 +70,7 @@ class ContributedCall final : public ContributedExchange, public Call {
   Status open_message(uint64_t max_bytes, bool* is_larger) noexcept override;
   void to_own_thread() noexcept override { thread_.loop.post(opened_); }
   void set_retry_after(uint32_t ms) noexcept override { retry_after_ms_ = ms; }
-  void keep(std::string message) noexcept override;
+  void keep(std::string message, RequestCharge charge) noexcept override;
   void settle(Lock lock) noexcept override;
   void cancel_call() noexcept override;
 
@@ -77,6 +80,7 @@ class ContributedCall final : public ContributedExchange, public Call {
   Step<ContributedCall> opened_{*this, &ContributedCall::on_opened_posted};
   Step<ContributedCall> settle_{*this, &ContributedCall::on_settle_posted};
   const KeptMetadata head_;
+  RequestCharge head_charge_;       ///< for that; ends before the pass
   const MessageEncoding encoding_;  ///< of answers
   Message message_;
   uint32_t retry_after_ms_ = 0;  ///< of whoever ends the exchange

@@ -75,10 +75,12 @@ void InferCall::on_gone() noexcept {
 // --- another server answers ---
 
 void InferCall::begin_remote(const HostPort& server) noexcept {
+  std::unique_ptr<ForwardedMessage> message = ForwardedMessage::make(received_.take_opened());
+  if (message == nullptr) return answer_error(ForwardedMessage::no_memory());
   auto begun = thread_.clients.begin(server, {kGrpcInferPath, stream_->metadata(), deadline_ns_}, *this);
   if (!begun.ok()) return answer_error(begun.status());
   remote_ = std::move(begun).value();
-  remote_->send(*new ForwardedMessage(received_.take_opened()));
+  remote_->send(*message.release());
   remote_->end_sending();
   remote_->read_next();
 }
@@ -96,13 +98,12 @@ void InferCall::on_client_end(ClientEnd end) noexcept {
     return answer_error(internal_error("the other server has sent no answer"));
   }
   if (end.code == 0) {
-    Status counted = charge(remote_answer_->bytes.size());
-    if (counted.ok() && OutgoingMessage::begin(0) == nullptr) {
-      counted = make_status(Code::kResourceExhausted, "no memory for the answer");
-    }
+    // What came in a buffer of its own was counted as it came.
+    const uint64_t bytes = remote_answer_->bytes.size();
+    const uint64_t counted_bytes = remote_answer_->charge.bytes();
+    Status counted = bytes > counted_bytes ? charge(bytes - counted_bytes) : Status();
+    if (counted.ok()) counted = forward_answer(&*remote_answer_, this);
     if (!counted.ok()) return answer_error(counted);
-    add(remote_answer_->bytes);
-    OutgoingMessage::end();
     (void)compress(encoding_);
   }
   code_ = end.code;

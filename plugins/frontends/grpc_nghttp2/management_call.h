@@ -12,6 +12,7 @@
 #include "atoll/gate.h"
 #include "atoll/open_parts.h"
 #include "frontends/common/error_map.h"
+#include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/method_list.h"
 #include "frontends/common/grpc/remote_target.h"
 #include "frontends/common/grpc/status_text.h"
@@ -50,6 +51,7 @@ class ManagementCall final : public Call,
   ManagementCall(const Listed& method, CallThread& thread)
       : method_(method), thread_(thread), parts_(kStreamPart | kAnswerPart) {
     if (Listed::kBringsFiles) charge_.set_source(*thread.frontend.server.request_memory);
+    answer_charge_.set_source(*thread.frontend.server.request_memory);
   }
   virtual ~ManagementCall() = default;
 
@@ -118,16 +120,19 @@ class ManagementCall final : public Call,
         thread_.loop.now_ns() + static_cast<int64_t>(nanoseconds(kLongestRemoteQuestion).count());
     const int64_t client_ns = stream_->deadline_ns();
     const int64_t deadline_ns = client_ns == 0 ? last_ns : std::min(last_ns, client_ns);
+    std::unique_ptr<ForwardedMessage> message = ForwardedMessage::make(std::move(message_));
+    if (message == nullptr) return ForwardedMessage::no_memory();
     auto begun = thread_.clients.begin(server, {method_.path, stream_->metadata(), deadline_ns}, *this);
     if (!begun.ok()) return std::move(begun).status();
     remote_ = std::move(begun).value();
     thread_.loop.set(*this, last_ns);
-    remote_->send(*new ForwardedMessage(std::move(message_)));
+    remote_->send(*message.release());
     remote_->end_sending();
     remote_->read_next();
     return {};
   }
   void on_client_message(Message message) noexcept override {
+    if (remote_answer_) return;  // a call of one message has one answer
     remote_answer_ = std::move(message);
     remote_->read_next();
   }
@@ -135,14 +140,9 @@ class ManagementCall final : public Call,
     Timer::unset();
     remote_.reset();
     for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
-    if (end.code == 0 && OutgoingMessage::begin(0) == nullptr) {
-      return finish(make_status(Code::kResourceExhausted, "no memory for the answer"));
-    }
-    if (end.code == 0) {
-      add(remote_answer_.bytes);
-      OutgoingMessage::end();
-    }
     status_ = Status(static_cast<Code>(end.code), std::move(end.text));
+    if (status_.ok() && !remote_answer_) status_ = internal_error("the other server has sent no answer");
+    if (status_.ok()) status_ = forward_answer(&*remote_answer_, this);
     send_answer();
   }
   void on_time() noexcept override {
@@ -169,11 +169,16 @@ class ManagementCall final : public Call,
   }
   Status write() noexcept {
     const size_t bytes = response_.ByteSizeLong();
-    uint8_t* const to = bytes > std::numeric_limits<int32_t>::max() ? nullptr : OutgoingMessage::begin(bytes);
-    if (to == nullptr) return internal_error("the answer is too large to be sent");
+    if (bytes > std::numeric_limits<int32_t>::max()) {
+      return internal_error("the answer is too large to be sent");
+    }
+    if (bytes > kUncountedAnswerBytes) ATOLL_RETURN_IF_ERROR(answer_charge_.add(bytes));
+    uint8_t* const to = OutgoingMessage::begin(bytes);
+    if (to == nullptr) return make_status(Code::kResourceExhausted, "no memory for the answer");
     response_.SerializeWithCachedSizesToArray(to);
     add({to, bytes});
     OutgoingMessage::end();
+    response_ = Response();  // the text may wait for long, and what it was made of would too
     return {};
   }
 
@@ -182,10 +187,15 @@ class ManagementCall final : public Call,
     if (stream != nullptr && status_.ok()) {
       stream->answer(*this);
     } else if (stream != nullptr) {
+      if (!charge_.refused().ok() || !answer_charge_.refused().ok()) add_retry_after(*stream);
       stream->finish(grpc_code(status_.code()), shortened(client_text(status_)));
       done(kStreamPart);
     }
     done(kAnswerPart);
+  }
+  static void add_retry_after(CallStream& stream) {
+    for (const auto& [name, value] : retry_metadata(RequestCharge::kRetryAfterMs))
+      stream.add_trailer(name, value);
   }
   void on_sent() noexcept override { done(kStreamPart); }
 
@@ -207,10 +217,11 @@ class ManagementCall final : public Call,
   Request request_;
   Response response_;
   Pass pass_;
-  RequestCharge charge_;  ///< ends before the pass
+  RequestCharge charge_;         ///< for the request; ends before the pass
+  RequestCharge answer_charge_;  ///< for the answer while it waits
   Status status_;
   std::shared_ptr<ClientStream> remote_;  ///< null: this server answers
-  Message remote_answer_;
+  std::optional<Message> remote_answer_;
   bool answered_ = false;
 };
 

@@ -48,8 +48,12 @@ class ReceivedBytes {
     return server.router->version_of(request_.model_name(), request_.model_version());
   }
   V2InferRequest& message() noexcept { return request_; }
-  /// [loop] The bytes, without compression, for who sends them on; they are not this one's any more. After parse().
-  Message take_opened() noexcept { return std::move(message_); }
+  /// [loop] The bytes, without compression, for who sends them on, and what is counted for them; they are not this one's
+  /// any more. After parse().
+  Message take_opened() noexcept {
+    message_.charge = std::move(*charge_);
+    return std::move(message_);
+  }
 
   /// Lets go of what was parsed; call before the arena is reset.
   void clear() noexcept { request_.reset(); }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/common/error_map.h"
+#include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
@@ -25,18 +26,23 @@ void ReflectionCall::on_settled() {
 }
 
 void ReflectionCall::on_message(Message message) noexcept {
-  Result<std::string> answered = answer(std::move(message));
+  RequestCharge charge;
+  Result<std::string> answered = answer(std::move(message), &charge);
   if (!answered.ok()) return finish(answered.status());
   is_sending_ = true;
-  stream_->send(*new Answer(*this, std::move(answered).value()));
+  stream_->send(*new Answer(*this, std::move(answered).value(), std::move(charge)));
 }
 
-Result<std::string> ReflectionCall::answer(Message message) noexcept {
+Result<std::string> ReflectionCall::answer(Message message, RequestCharge* charge) noexcept {
   ATOLL_RETURN_IF_ERROR(std::move(message.refused));
   // It holds no pass: an idle stream is to hold up no drain.
   if (thread_.frontend.calls.closed()) return unavailable(messages::kGrpcShuttingDown);
   ATOLL_RETURN_IF_ERROR(open_message(&message, kMostReflectionBytes, nullptr, nullptr));
-  return reflection_.answer(message.bytes);
+  Result<std::string> answered = reflection_.answer(message.bytes);
+  if (!answered.ok() || answered->size() <= kUncountedAnswerBytes) return answered;
+  charge->set_source(*thread_.frontend.server.request_memory);
+  ATOLL_RETURN_IF_ERROR(charge->add(answered->size()));
+  return answered;
 }
 
 void ReflectionCall::Answer::on_sent() noexcept {

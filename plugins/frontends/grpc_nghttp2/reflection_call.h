@@ -26,13 +26,16 @@ class ReflectionCall final : public Call {
  private:
   class Answer final : public TextMessage {
    public:
-    Answer(ReflectionCall& call, std::string content)
-        : TextMessage(std::move(content), MessageEncoding::kIdentity), call_(call) {}
+    Answer(ReflectionCall& call, std::string content, RequestCharge charge)
+        : TextMessage(std::move(content), MessageEncoding::kIdentity),
+          call_(call),
+          charge_(std::move(charge)) {}
     virtual ~Answer() = default;
 
    private:
     void on_sent() noexcept override;
     ReflectionCall& call_;
+    const RequestCharge charge_;
   };
 
   ReflectionCall(const Reflection& reflection, CallThread& thread, CallStream& stream)
@@ -41,7 +44,7 @@ class ReflectionCall final : public Call {
 
   void on_settled();
   void on_sent() noexcept;
-  Result<std::string> answer(Message message) noexcept;
+  Result<std::string> answer(Message message, RequestCharge* charge) noexcept;
   void finish(const Status& status) noexcept;
   void free_if_over() noexcept;
 

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "frontends/grpc_nghttp2/forwarded_message.h"
-
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
@@ -19,9 +17,7 @@ RemoteInferStream::RemoteInferStream(CallThread& thread, Owner& owner, const Hos
   backlog_->stream = this;
   auto begun = thread.clients.begin(server, request, *this);
   if (!begun.ok()) {
-    is_ended_ = true;
-    status_ = std::move(begun).status();
-    on_cancel(nullptr);  // the owner is told of no end before it has this
+    end_later(std::move(begun).status());
     return;
   }
   call_ = std::move(begun).value();
@@ -49,10 +45,17 @@ void RemoteInferStream::on_woken() {
 void RemoteInferStream::write(Message message) noexcept {
   if (call_ == nullptr) return;  // it ends; its status says why
   if (++backlog_->count > kBacklog && !std::exchange(has_backlog_, true)) owner_.on_remote_backlog();
-  call_->send(*new ForwardedMessage(std::move(message), [backlog = backlog_] {
-    --backlog->count;
-    if (backlog->stream != nullptr) backlog->stream->on_room();
-  }));
+  std::unique_ptr<ForwardedMessage> forwarded = ForwardedMessage::make(std::move(message), backlog_);
+  if (forwarded == nullptr) {
+    --backlog_->count;
+    return end_later(ForwardedMessage::no_memory());
+  }
+  call_->send(*forwarded.release());
+}
+
+void RemoteInferStream::Backlog::on_forwarded() noexcept {
+  --count;
+  if (stream != nullptr) stream->on_room();
 }
 
 void RemoteInferStream::on_room() noexcept {
@@ -96,6 +99,15 @@ void RemoteInferStream::end(Status status) noexcept {
   if (call_ != nullptr) std::exchange(call_, nullptr)->cancel();
   if (!std::exchange(is_ended_, true)) status_ = std::move(status);
   settle();
+}
+
+/// The owner, which is in the middle of something with this, is told in a step of its own.
+void RemoteInferStream::end_later(Status status) noexcept {
+  cancellation_.stop_listening();
+  is_ended_ = true;
+  status_ = std::move(status);
+  if (call_ != nullptr) std::exchange(call_, nullptr)->cancel();
+  if (!was_cancelled_) on_cancel(nullptr);
 }
 
 void RemoteInferStream::settle() noexcept {

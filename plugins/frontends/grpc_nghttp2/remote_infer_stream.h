@@ -8,6 +8,7 @@
 #include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/client/client_stream.h"
+#include "frontends/grpc_nghttp2/forwarded_message.h"
 #include "frontends/grpc_nghttp2/step.h"
 #include "frontends/grpc_nghttp2/stream_answer.h"
 
@@ -32,7 +33,10 @@ class RemoteInferStream final : public V2RemoteStream, private ClientCall, priva
 
  private:
   /// Messages that the other server has not taken; also of those that are sent when the stream is no more.
-  struct Backlog {
+  struct Backlog final : ForwardListener {
+    virtual ~Backlog() = default;
+    void on_forwarded() noexcept override;
+
     RemoteInferStream* stream = nullptr;  ///< null: it is no more
     uint32_t count = 0;
   };
@@ -45,6 +49,7 @@ class RemoteInferStream final : public V2RemoteStream, private ClientCall, priva
 
   void on_room() noexcept;
   void end(Status status) noexcept;
+  void end_later(Status status) noexcept;
   void settle() noexcept;
 
   CallThread& thread_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "frontends/grpc_nghttp2/forwarded_message.h"
 #include "frontends/grpc_nghttp2/tensor_message.h"
 #include "frontends/grpc_nghttp2/transport/message.h"
 
@@ -20,9 +21,7 @@ class StreamAnswer final : public TensorMessage {
   /// The message as another server has sent it. Errors: RESOURCE_EXHAUSTED no memory.
   Status forward(Message message, MessageEncoding encoding) noexcept {
     forwarded_ = std::move(message);
-    if (begin(0) == nullptr) return make_status(Code::kResourceExhausted, "no memory for the answer");
-    add(forwarded_.bytes);
-    end();
+    ATOLL_RETURN_IF_ERROR(forward_answer(&forwarded_, this));
     if (compress(encoding)) forwarded_ = {};
     return {};
   }

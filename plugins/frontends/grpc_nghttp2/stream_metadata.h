@@ -55,6 +55,7 @@ class KeptMetadata final : public ListMetadata {
   explicit KeptMetadata(const CallStream& stream) : list_(stream.metadata()), peer_(stream.peer()) {}
   virtual ~KeptMetadata() = default;
   std::string peer() const noexcept override { return peer_; }
+  size_t bytes() const noexcept { return list_.bytes(); }
 
  private:
   const HeaderList& list() const noexcept override { return list_; }

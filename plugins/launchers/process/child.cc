@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,10 +12,12 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/program_start.h"
+
 namespace atl::launchers {
 namespace {
 
-constexpr int kGo = 3;  ///< descriptor of the child that it waits at
+static_assert(ProgramStart::kOwnDescriptor == 3);
 /// What becomes the server waits in a shell, which needs nothing of this process's memory. End of file: it is not wanted.
 constexpr const char* kWait = "read -r go <&3 && exec \"$@\" 3<&-";
 
@@ -47,48 +48,6 @@ class ThreadCpus {
   int failed_ = 0;
 };
 
-/// posix_spawn's settings, freed.
-class Spawning {
- public:
-  Spawning(int log, int go) {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&files_, log, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files_, log, STDERR_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files_, go, kGo);
-    ::posix_spawn_file_actions_addclosefrom_np(&files_, kGo + 1);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&attributes_, &signals);
-    ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  }
-  Spawning(const Spawning&) = delete;
-  Spawning& operator=(const Spawning&) = delete;
-  ~Spawning() {
-    ::posix_spawn_file_actions_destroy(&files_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  int spawn(pid_t* pid, const std::vector<char*>& words, const std::vector<char*>& environment) {
-    return ::posix_spawn(pid, "/bin/sh", &files_, &attributes_, words.data(), environment.data());
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
-
-/// As C has them: a null at the end.
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
-
 }  // namespace
 
 Result<Child> Child::start(const ChildSpec& spec) {
@@ -101,7 +60,7 @@ Result<Child> Child::start(const ChildSpec& spec) {
   FileDescriptor go(ends[1]);
   std::vector<std::string> words = {"sh", "-c", kWait, "atoll-server"};
   words.insert(words.end(), spec.words.begin(), spec.words.end());
-  std::vector<char*> environment = pointers(spec.environment);
+  std::vector<char*> environment = pointers_of(spec.environment);
   environment.pop_back();
   for (char** variable = environ; *variable != nullptr; ++variable) {
     if (!std::string_view(*variable).starts_with("ATOLL__")) environment.push_back(*variable);
@@ -111,9 +70,9 @@ Result<Child> Child::start(const ChildSpec& spec) {
   if (cpus.failed() != 0)
     return make_status(Code::kResourceExhausted,
                        "its CPU cores can not be used: ", std::strerror(cpus.failed()));
+  const ProgramStart start(ProgramStart::Leads::kSession, log.get(), log.get(), wait.get());
   pid_t pid = 0;
-  if (const int failed = Spawning(log.get(), wait.get()).spawn(&pid, pointers(words), environment);
-      failed != 0)
+  if (const int failed = start.run(&pid, "/bin/sh", pointers_of(words), environment); failed != 0)
     return make_status(Code::kResourceExhausted, "no process can be made: ", std::strerror(failed));
   return Child(pid, std::move(go));
 }

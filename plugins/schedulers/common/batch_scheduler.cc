@@ -216,7 +216,7 @@ bool BatchScheduler::next_batch(InstanceSlot& slot, uint32_t finished) noexcept 
   std::lock_guard lock(mutex_);
   taken_ -= finished;
   const int64_t now_ns = clock_.now_ns();
-  if (finished != 0 && settings_.tuner != nullptr) {
+  if (finished != 0 && settings_.tuner != nullptr && !slot.was_cut_short()) {
     settings_.tuner->executed(slot.total_batch_size(), slot.last_duration_ns());
   }
   expire(now_ns);

@@ -15,7 +15,10 @@ class ExecutionTime {
       : light_limit_ns_(light_limit_ns),
         long_limit_ns_(light_limit_ns > INT64_MAX / kLong ? INT64_MAX : light_limit_ns * kLong) {}
 
-  void add(int64_t duration_ns) noexcept {
+  /// \param cut_short  because a request of it was cancelled: it tells nothing unless it took the limit all the
+  ///                   same. Else clients that cancel make a heavy model that obeys them look light.
+  void add(int64_t duration_ns, bool cut_short = false) noexcept {
+    if (cut_short && duration_ns < light_limit_ns_) return;
     heavy_.push(duration_ns >= light_limit_ns_);
     long_.push(duration_ns >= long_limit_ns_);
     if (samples_ < kSamples) ++samples_;

@@ -60,6 +60,29 @@ TEST(ExecutionTime, FollowsAChange) {
   EXPECT_LT(quick, 20);
 }
 
+TEST(ExecutionTime, WhatWasCutShortIsNoShortExecution) {
+  ExecutionTime time(50'000);
+  for (int i = 0; i < 40; ++i) time.add(1'000, true);
+  EXPECT_FALSE(time.is_light()) << "nothing is known if all were";
+  for (int i = 0; i < 16; ++i) time.add(1'000'000);
+  for (int i = 0; i < 40; ++i) time.add(1'000, true);
+  EXPECT_FALSE(time.is_light()) << "what was known before holds";
+  for (int i = 0; i < 16; ++i) time.add(1'000);
+  EXPECT_TRUE(time.is_light());
+  for (int i = 0; i < 40; ++i) time.add(1'000, true);
+  EXPECT_TRUE(time.is_light());
+}
+
+TEST(ExecutionTime, WhatWasCutShortAndLongNeverthelessIsALongOne) {
+  ExecutionTime time(50'000);
+  for (int i = 0; i < 16; ++i) time.add(1'000);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(time.is_light()) << i;
+    time.add(1'000'000, true);
+  }
+  EXPECT_FALSE(time.is_light());
+}
+
 TEST(ExecutionTime, AClockThatStepsBackCountsAsNoTime) {
   ExecutionTime time(100);
   for (int i = 0; i < 10; ++i) time.add(-5);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/sink_interposer.h"
+
 namespace atl::schedulers {
 namespace {
 
@@ -10,6 +12,21 @@ namespace {
 thread_local uint32_t inline_depth = 0;
 
 }  // namespace
+
+/// Tells a slot that a request was cancelled when its execution let go of it: later there is no request to ask.
+/// In the request's arena. The slot is there as long as the request's model is.
+class ExecutionWatch final : public SinkInterposer {
+ public:
+  explicit ExecutionWatch(InstanceSlot& slot) noexcept : slot_(&slot) {}
+  void move_to(InstanceSlot& slot) noexcept { slot_ = &slot; }
+  void released(Request& request) noexcept override {
+    if (request.cancelled()) slot_->saw_cancelled_.store(true, std::memory_order_relaxed);
+    SinkInterposer::released(request);
+  }
+
+ private:
+  InstanceSlot* slot_;
+};
 
 void InstanceSlot::clear_batch() noexcept {
   requests_.clear();
@@ -202,12 +219,28 @@ void InstanceDispatcher::run_if_due(void* raw) noexcept {
   if (slot.dispatcher_->fill(slot, 0)) run_on_executor(raw);
 }
 
+/// Only of executions on the slot's own thread. Those on others' are of a model that is known to be light, and
+/// here is where it becomes known.
+void InstanceDispatcher::watch(InstanceSlot& slot) noexcept {
+  if (slot.has_limited_room_) return;  // it answers later, however long that takes
+  for (Request* request : slot.requests_) {
+    // One that was rescheduled has its watch already.
+    auto* before = request->rescheduler == nullptr ? nullptr : dynamic_cast<ExecutionWatch*>(request->sink);
+    if (before != nullptr) {
+      before->move_to(slot);
+    } else {
+      request->arena().make<ExecutionWatch>(slot)->interpose(*request);
+    }
+  }
+}
+
 void InstanceDispatcher::run_on_executor(void* raw) noexcept {
   auto& slot = *static_cast<InstanceSlot*>(raw);
   InstanceDispatcher& self = *slot.dispatcher_;
   bool more = true;
   while (more) {
     uint32_t finished = slot.request_count();
+    watch(slot);
     self.execute(slot);
     more = self.fill(slot, finished);
   }
@@ -224,7 +257,9 @@ void InstanceDispatcher::execute(InstanceSlot& slot) noexcept {
               .deadline_ns = slot.deadline_ns_};
   Status status = slot.backend().execute(batch);
   slot.last_duration_ns_ = clock_.now_ns() - start_ns;
-  slot.execution_time_.add(slot.last_duration_ns_);
+  slot.was_cut_short_ = slot.saw_cancelled_.load(std::memory_order_relaxed);
+  if (slot.was_cut_short_) slot.saw_cancelled_.store(false, std::memory_order_relaxed);
+  slot.execution_time_.add(slot.last_duration_ns_, slot.was_cut_short_);
   if (!status.ok()) fail_batch(slot, status, FailureReason::kBackend);
 }
 

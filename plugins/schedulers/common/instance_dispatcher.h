@@ -56,11 +56,15 @@ class InstanceSlot final : private RoomListener {
   }
   /// How long the last execution took.
   int64_t last_duration_ns() const noexcept { return last_duration_ns_; }
+  /// Whether a request of it was cancelled: it may have taken less than it would have. Known of executions on the
+  /// instance's own thread.
+  bool was_cut_short() const noexcept { return was_cut_short_; }
 
   InstanceSlot* next = nullptr;  ///< link for whoever holds the slot, the dispatcher while it is idle
 
  private:
   friend class InstanceDispatcher;
+  friend class ExecutionWatch;
   /// [any]
   void on_room() noexcept override;
 
@@ -69,8 +73,10 @@ class InstanceSlot final : private RoomListener {
   uint32_t total_batch_size_ = 0;
   int64_t deadline_ns_ = 0;
   int64_t last_duration_ns_ = 0;
-  bool executed_ = false;         // since it was admitted
-  bool holds_resources_ = false;  // while it executes
+  bool was_cut_short_ = false;
+  std::atomic<bool> saw_cancelled_{false};  // request that was released, since the execution began
+  bool executed_ = false;                   // since it was admitted
+  bool holds_resources_ = false;            // while it executes
   bool has_limited_room_ = false;
   uint32_t room_wanted_ = 0;
   std::atomic<bool> waits_for_room_{false};
@@ -162,6 +168,7 @@ class InstanceDispatcher final : private AdmissionListener {
   friend class InstanceSlot;
   static void run_on_executor(void* slot) noexcept;
   static void run_if_due(void* slot) noexcept;
+  static void watch(InstanceSlot& slot) noexcept;
   void admitted(void* slot) noexcept override;
   InstanceSlot* take_next_in_turn() noexcept;
   bool may_be_idle(InstanceSlot& slot) noexcept;

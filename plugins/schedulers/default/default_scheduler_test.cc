@@ -112,6 +112,30 @@ TEST(DefaultScheduler, AnInstanceThatBecomesHeavyIsHandedOver) {
   bench.expect_all_done();
 }
 
+/// A slow model that ends early for clients that reset their calls.
+TEST(DefaultScheduler, ClientsThatCancelMakeNoModelLight) {
+  DefaultBench bench(1);
+  auto cancelled_while_executing = [&](const Batch&) {
+    bench.requests.back()->cancel();
+    bench.behavior.busy_ns = 2 * kNsPerUs;
+  };
+  for (bool is_known : {false, true}) {
+    bench.behavior.on_execute = {};
+    bench.behavior.busy_ns = 10 * kNsPerMs;
+    if (is_known) bench.warm_up(20);
+    bench.behavior.on_execute = cancelled_while_executing;
+    bench.warm_up(40);
+    bench.behavior.on_execute = {};
+    bench.behavior.busy_ns = 10 * kNsPerMs;
+    EXPECT_FALSE(bench.enqueue().done()) << "it would have held the thread that brings requests";
+    bench.host.run_until_idle();
+  }
+  bench.behavior.busy_ns = 10 * kNsPerUs;
+  bench.warm_up(20);
+  EXPECT_TRUE(bench.enqueue().done()) << "executions that nobody cancels still count";
+  bench.expect_all_done();
+}
+
 TEST(DefaultScheduler, InlineExecutionCanBeTurnedOff) {
   DefaultSettings settings;
   settings.dispatcher.light_execution_ns = 0;

@@ -329,16 +329,11 @@ TEST(DynamicScheduler, ALightModelRunsWhereTheBatchIsCompleted) {
   bench.end();
 }
 
-TEST(DynamicScheduler, OverloadIsShedByTheLatencyTarget) {
-  DynamicBench bench(
-      "dynamic_batching { } parameters { key: 'latency_target_microseconds' value { string_value: '10000' } "
-      "}");
-  bench.behavior.busy_ns = 0;
-  bench.be_busy(2 * kNsPerMs);
-  for (int i = 0; i < 20; ++i) {
-    bench.send();
-    bench.host.run_until_idle();
-  }
+constexpr char kTenMs[] =
+    "dynamic_batching { } parameters { key: 'latency_target_microseconds' value { string_value: '10000' } }";
+
+/// How many of 400 requests, which come at a time, the target refuses.
+size_t refused_of_400(DynamicBench& bench) {
   size_t refused = 0;
   for (int i = 0; i < 400; ++i) {
     TestRequest& request = bench.make();
@@ -350,8 +345,32 @@ TEST(DynamicScheduler, OverloadIsShedByTheLatencyTarget) {
               std::string::npos);
     bench.requests.pop_back();
   }
+  return refused;
+}
+
+TEST(DynamicScheduler, OverloadIsShedByTheLatencyTarget) {
+  DynamicBench bench(kTenMs);
+  bench.be_busy(2 * kNsPerMs);
+  for (int i = 0; i < 20; ++i) {
+    bench.send();
+    bench.host.run_until_idle();
+  }
+  const size_t refused = refused_of_400(bench);
   EXPECT_GT(refused, 300u);
   EXPECT_LT(refused, 400u);
+  bench.end();
+}
+
+TEST(DynamicScheduler, ExecutionsThatWereCancelledTeachTheLatencyTargetNothing) {
+  DynamicBench bench(kTenMs);
+  for (int i = 0; i < 220; ++i) {
+    bench.be_busy(2 * kNsPerMs);
+    if (i >= 20) bench.behavior.on_execute = [&](const Batch&) { bench.requests.back()->cancel(); };
+    bench.send();
+    bench.host.run_until_idle();
+  }
+  bench.be_busy(2 * kNsPerMs);
+  EXPECT_GT(refused_of_400(bench), 300u);
   bench.end();
 }
 

@@ -54,8 +54,8 @@ class GrpcExchange {
   virtual void answer(std::string message) noexcept = 0;
   /// A further message of a streaming method, sent at once; may be empty.
   /// Errors: CANCELLED the client has gone; INVALID_ARGUMENT the message has 2 GiB or more, and was not sent;
-  /// RESOURCE_EXHAUSTED too much waits for a slow client (the frontend's max_stream_backlog_bytes): the call is
-  /// cancelled.
+  /// RESOURCE_EXHAUSTED too much waits for a slow client (the frontend's max_stream_backlog_bytes), or for all of them
+  /// (the memory of all requests): the call is cancelled.
   virtual Status write(std::string message) noexcept = 0;
   /// Bytes given to write() that wait for the client, for who can slow down; each message counts 256 more than
   /// it has.

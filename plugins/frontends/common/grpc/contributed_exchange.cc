@@ -97,26 +97,37 @@ void ContributedExchange::answer(std::string message) noexcept {
   if (Status status = check_size(message.size()); !status.ok()) return refuse(std::move(status));
   if (Status status = charge_.add(message.size()); !status.ok()) return refuse(std::move(status));
   waiting_bytes_.fetch_add(message.size() + kMessageOverheadBytes, std::memory_order_relaxed);
-  keep(std::move(message));
+  keep(std::move(message), {});
   end_with({});
 }
 
 Status ContributedExchange::write(std::string message) noexcept {
   if (cancellation_.cancelled()) return Status(Code::kCancelled, "the client has gone");
   ATOLL_RETURN_IF_ERROR(check_size(message.size()));
+  const uint64_t bytes = message.size() + kMessageOverheadBytes;
+  RequestCharge charge;
+  if (Status counted = count_waiting(bytes, &charge); !counted.ok()) {
+    cancel_call();
+    return counted;
+  }
+  waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  keep(std::move(message), std::move(charge));
+  settle(Lock(mutex_));
+  return {};
+}
+
+Status ContributedExchange::count_waiting(uint64_t bytes, RequestCharge* charge) noexcept {
   const uint64_t most = frontend_.settings.max_stream_backlog_bytes;
   const uint64_t waiting = waiting_bytes();
-  const uint64_t bytes = message.size() + kMessageOverheadBytes;
   // A single message may be larger than the limit if nothing else waits.
   if (waiting != 0 && waiting + bytes > most) {
-    cancel_call();
     return make_status(Code::kResourceExhausted, "the client takes its stream too slowly: more than ", most,
                        " bytes wait for it");
   }
-  waiting_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-  keep(std::move(message));
-  settle(Lock(mutex_));
-  return {};
+  // A small one that waits for nothing is on its way.
+  if (waiting == 0 && bytes <= kUncountedAnswerBytes) return {};
+  charge->set_source(*frontend_.server.request_memory);
+  return charge->add(bytes);
 }
 
 void ContributedExchange::end_with(Status status) noexcept {

@@ -64,7 +64,8 @@ class ContributedExchange : public GrpcExchange {
   /// Before the end. [any]
   virtual void set_retry_after(uint32_t ms) noexcept = 0;
   /// Keeps a message that goes to the client; settle() follows. [any], one thread at a time, without the lock
-  virtual void keep(std::string message) noexcept = 0;
+  /// \param charge  for it, while it waits
+  virtual void keep(std::string message, RequestCharge charge) noexcept = 0;
   /// Starts what is to be done and lets go of the lock; the call may be gone afterwards. [any]
   virtual void settle(Lock lock) noexcept = 0;
   /// The client is too slow: it is to learn that nothing more comes. [any]
@@ -86,6 +87,7 @@ class ContributedExchange : public GrpcExchange {
 
  private:
   Result<bool> open_here() noexcept;
+  Status count_waiting(uint64_t bytes, RequestCharge* charge) noexcept;
   void hand_over(Status opened) noexcept;
   void end_with(Status status) noexcept;
 

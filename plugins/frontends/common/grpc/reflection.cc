@@ -104,15 +104,15 @@ Reflection::Reflection(const ContributedMethods& contributed) : contributed_(con
 }
 
 void Reflection::add(const FileDescriptor* file) {
-  if (!files_.insert(file).second) return;
+  if (!files_.emplace(file, file_answer(*file)).second) return;
   for (int i = 0; i < file->dependency_count(); ++i) add(file->dependency(i));
 }
 
 const FileDescriptor* Reflection::file_of(const std::string& name) const {
-  const auto found = std::ranges::find_if(files_, [&name](const FileDescriptor* file) {
-    return file->pool()->FindFileContainingSymbol(name) == file;
+  const auto found = std::ranges::find_if(files_, [&name](const auto& file) {
+    return file.first->pool()->FindFileContainingSymbol(name) == file.first;
   });
-  return found == files_.end() ? nullptr : *found;
+  return found == files_.end() ? nullptr : found->first;
 }
 
 std::set<std::string> Reflection::services() const {
@@ -123,8 +123,8 @@ std::set<std::string> Reflection::services() const {
 
 const FileDescriptor* Reflection::file_named(const std::string& name) const {
   const auto found =
-      std::ranges::find_if(files_, [&name](const FileDescriptor* file) { return file->name() == name; });
-  return found == files_.end() ? nullptr : *found;
+      std::ranges::find_if(files_, [&name](const auto& file) { return file.first->name() == name; });
+  return found == files_.end() ? nullptr : found->first;
 }
 
 bool Reflection::has_message(const std::string& name) const {
@@ -147,7 +147,7 @@ Result<std::string> Reflection::answer(std::span<const uint8_t> question) const 
                                : asked.what == kFileOfSymbol ? file_of(asked.name)
                                                              : nullptr;
   if (file != nullptr) {
-    answer.AddLengthDelimited(kFiles, file_answer(*file));
+    answer.AddLengthDelimited(kFiles, files_.at(file));
   } else if (asked.what == kListServices) {
     answer.AddLengthDelimited(kServices, services_answer(services()));
   } else if (asked.what == kExtensionNumbers && has_message(asked.name)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -41,7 +42,8 @@ class Reflection {
   std::set<std::string> services() const;
 
   const ContributedMethods& contributed_;
-  std::set<const google::protobuf::FileDescriptor*> files_;
+  /// With what is answered for it: writing that takes much longer than reading the question.
+  std::map<const google::protobuf::FileDescriptor*, std::string> files_;
 };
 
 }  // namespace atl::frontends

@@ -63,6 +63,11 @@ class ClientConnection final : public std::enable_shared_from_this<ClientConnect
   // --- its streams ---
   nghttp2_session* raw() noexcept { return session_; }
   BufferPool& buffers() noexcept { return context_.buffers; }
+  /// Of what the other server sends: as of what clients do.
+  MessageLimits message_limits() const noexcept {
+    return {.max_bytes = static_cast<uint64_t>(context_.frontend.settings.max_message_bytes),
+            .budgets = context_.frontend.server.request_memory.get()};
+  }
   void output() noexcept { context_.loop.at_turn_end(*this); }
   /// Nothing more is to be sent before the socket has taken something.
   bool is_full() const noexcept { return out_.is_full(); }

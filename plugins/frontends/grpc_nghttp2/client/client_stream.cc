@@ -1,7 +1,6 @@
 #include "frontends/grpc_nghttp2/client/client_stream.h"
 
 #include <charconv>
-#include <limits>
 
 #include "atoll/text.h"
 #include "frontends/common/error_map.h"
@@ -92,12 +91,13 @@ void ClientStream::cancel() noexcept {
 
 void ClientStream::on_data(std::span<const uint8_t> bytes, const ChunkRef& chunk) noexcept {
   unconsumed_bytes_ += bytes.size();
-  const MessageLimits limits{std::numeric_limits<uint32_t>::max()};
+  const MessageLimits limits = connection_->message_limits();
   while (call_ != nullptr && !is_ended_ && !bytes.empty()) {
     Message message;
     Result<bool> whole = reader_.read(&bytes, chunk, limits, connection_->buffers(), &message);
     if (!whole.ok()) {
-      end(grpc_code(whole.status().code()), std::string(whole.status().message()));
+      end(grpc_code(whole.status().code()),
+          cat("a message of the other server is not taken: ", whole.status().message()));
       reset(NGHTTP2_CANCEL);
       break;
     }

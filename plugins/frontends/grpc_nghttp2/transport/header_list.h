@@ -28,6 +28,8 @@ class HeaderList {
     places_.clear();
   }
   size_t size() const noexcept { return places_.size(); }
+  /// That it takes, about.
+  size_t bytes() const noexcept { return text_.size() + places_.size() * sizeof(Place); }
   /// Valid until the next add().
   HeaderField operator[](size_t i) const noexcept {
     const Place& place = places_[i];

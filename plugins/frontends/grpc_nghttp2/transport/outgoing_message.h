@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,8 @@ class OutgoingMessage {
   static constexpr size_t kPrefixBytes = 5;
   /// Messages up to this size are copied into frames; of larger ones the pieces themselves are written.
   static constexpr uint64_t kCopiedBytes = 8 * 1024;
+  /// Pieces for which add() needs no memory after begin().
+  static constexpr size_t kFewPieces = 4;
 
   /// Begins a message. \returns memory of so many bytes for what is not sent from elsewhere; null: there is none
   uint8_t* begin(size_t head_bytes) noexcept {
@@ -26,6 +29,11 @@ class OutgoingMessage {
     pieces_.clear();
     total_bytes_ = 0;
     if (!head_.reserve(kPrefixBytes + head_bytes)) return nullptr;
+    try {
+      pieces_.reserve(kFewPieces);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
     add({head_.data(), kPrefixBytes});
     return head_.data() + kPrefixBytes;
   }

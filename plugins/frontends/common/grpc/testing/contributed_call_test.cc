@@ -1,84 +1,18 @@
 // Calls of other plugins, as a provider in this process answers them.
 
-#include <initializer_list>
 #include <optional>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
-#include "atoll/testing/followed_fake.h"
-#include "frontends/common/grpc/testing/generic_client.h"
+#include "frontends/common/grpc/testing/contributed_fixture.h"
 
 namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
 
-class Provider final : public GrpcCalls {
- public:
-  virtual ~Provider() = default;
-  Provider(std::initializer_list<GrpcMethod> methods) : methods_(methods) {}
-  std::vector<GrpcMethod> methods() const noexcept override { return methods_; }
-  void handle(std::string_view method, GrpcExchange& exchange) noexcept override { answer(method, exchange); }
-
-  /// What it says to every call.
-  std::function<void(std::string_view method, GrpcExchange& exchange)> answer = [](std::string_view method,
-                                                                                   GrpcExchange& exchange) {
-    exchange.answer(cat(method, " ", text_of(exchange)));
-  };
-  static std::string text_of(const GrpcExchange& exchange) {
-    const auto message = exchange.message();
-    return {reinterpret_cast<const char*>(message.data()), message.size()};
-  }
-
- private:
-  const std::vector<GrpcMethod> methods_;
-};
-
-/// Keeps the exchange that comes until the test ends it.
-class HeldExchange {
- public:
-  explicit HeldExchange(Provider& provider) {
-    provider.answer = [this](std::string_view, GrpcExchange& exchange) { exchange_ = &exchange; };
-  }
-  GrpcExchange& wait() {
-    EXPECT_TRUE(eventually([this] { return exchange_ != nullptr; }));
-    return *exchange_;
-  }
-
- private:
-  std::atomic<GrpcExchange*> exchange_{nullptr};
-};
-
 using Client = GenericClient;
-
-class ContributedCallTest : public GrpcFrontendTest {
- protected:
-  static constexpr const char* kMethod = "/x.Test/Call";
-
-  void bring(const std::string& instance, Provider& provider, int32_t rank = 0) {
-    host_.registry().publish<GrpcCalls>(instance, provider, rank);
-    test::tell_service_changed(host_, GrpcCalls::kInterfaceId, instance);
-  }
-  void take_away(const std::string& instance) {
-    host_.registry().withdraw(std::string(GrpcCalls::kInterfaceId), instance);
-    test::tell_service_changed(host_, GrpcCalls::kInterfaceId, instance);
-  }
-  /// The answer to a unary call, or the failure's code.
-  std::string ask(const std::string& method, const std::string& message = "",
-                  const Client::Metadata& metadata = {}) {
-    Client client(channel(), method, metadata);
-    client.send(message);
-    const std::optional<std::string> answer = client.read();
-    const grpc::Status status = client.finish();
-    return status.ok() ? answer.value_or("nothing") : cat("code ", static_cast<int>(status.error_code()));
-  }
-  bool all_gone(size_t holders) {
-    return eventually([&] { return calls() == 0 && host_.registry().holders() == holders; });
-  }
-};
 
 TEST_F(ContributedCallTest, UnaryCallsOfWhoIsThere) {
   Provider provider{{kMethod, "x.calls"}, {"/x.Test/Meta", "metadata"}};
@@ -231,6 +165,25 @@ TEST_F(ContributedCallTest, MemoryOfAllRequestsHolds) {
   EXPECT_TRUE(eventually([&] { return memory.used_bytes() == 0; }));
 }
 
+TEST_F(ContributedCallTest, SoDoMessagesThatWaitForASlowClient) {
+  test::FakeRequestMemory memory;
+  host_.registry().publish<RequestMemory>("memory", memory);
+  keep_client_window();
+  HeldCall call(*this);
+  GrpcExchange& exchange = *call.exchange;
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(exchange.write(std::string(65536, 'x')).ok());
+  EXPECT_TRUE(eventually([&] { return memory.used_bytes() <= exchange.waiting_bytes(); }));
+  EXPECT_GE(memory.used_bytes(), 8u * 65536);
+  memory.set_limit(memory.used_bytes());
+  EXPECT_EQ(exchange.write(std::string(65536, 'x')).code(), Code::kResourceExhausted);
+  EXPECT_TRUE(eventually([&] { return exchange.cancellation().cancelled(); }));
+  exchange.end({});
+  while (call.client->read()) {
+  }
+  EXPECT_FALSE(call.client->finish().ok());
+  EXPECT_TRUE(eventually([&] { return calls() == 0 && memory.used_bytes() == 0; }));
+}
+
 TEST_F(ContributedCallTest, KeysHoldForOwnCategoriesAndTheFrontends) {
   test::FakeAccess access;
   for (const char* category : {"x.closed", "metadata"}) {
@@ -274,13 +227,8 @@ TEST_F(ContributedCallTest, ACallThatWaitedForAccessIsTheNewProviders) {
 TEST_F(ContributedCallTest, ASlowClientsCallIsCancelled) {
   keep_client_window();
   host_.options().set_bytes("max_stream_backlog_bytes", 1 << 20);
-  Provider provider{{kMethod, "x.calls"}};
-  HeldExchange held(provider);
-  start();
-  bring("other", provider);
-  Client client(channel(), kMethod);
-  client.send("");
-  GrpcExchange& exchange = held.wait();
+  HeldCall call(*this);
+  GrpcExchange& exchange = *call.exchange;
   Status status;
   uint64_t most = 0;
   while (status.ok()) {
@@ -292,28 +240,65 @@ TEST_F(ContributedCallTest, ASlowClientsCallIsCancelled) {
   EXPECT_TRUE(eventually([&] { return exchange.cancellation().cancelled(); }));
   EXPECT_EQ(exchange.write("x").code(), Code::kCancelled);
   exchange.end({});
+  while (call.client->read()) {
+  }
+  EXPECT_FALSE(call.client->finish().ok());
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+}
+
+TEST_F(ContributedCallTest, AClientThatCancels) {
+  HeldCall call(*this);
+  EXPECT_TRUE(call.exchange->write("one").ok());
+  EXPECT_EQ(call.client->read(), "one");
+  call.client->cancel();
+  EXPECT_TRUE(eventually([&] { return call.exchange->cancellation().cancelled(); }));
+  EXPECT_EQ(call.exchange->write("two").code(), Code::kCancelled);
+  EXPECT_EQ(calls(), 1);
+  call.exchange->answer("three");
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+}
+
+TEST_F(ContributedCallTest, AProviderMayEndItsExchangeWhereItHearsOfTheCancellation) {
+  HeldCall call(*this);
+  EXPECT_TRUE(call.exchange->write("one").ok());
+  EndsWhenCancelled ends(*call.exchange);
+  call.client->cancel();
+  EXPECT_TRUE(ends.wait());
+  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+  take_away("other");
+  EXPECT_TRUE(all_gone(call.holders_before));
+}
+
+TEST_F(ContributedCallTest, AndSoItMayWhenTheClientIsTooSlow) {
+  keep_client_window();
+  host_.options().set_bytes("max_stream_backlog_bytes", 1 << 20);
+  Provider provider{{kMethod, "x.calls"}};
+  std::optional<EndsWhenCancelled> ends;
+  std::atomic<bool> has_written{false};
+  provider.answer = [&](std::string_view, GrpcExchange& exchange) {
+    ends.emplace(exchange);
+    while (exchange.write(std::string(65536, 'x')).ok()) {
+    }
+    has_written = true;
+  };
+  start();
+  bring("other", provider);
+  Client client(channel(), kMethod);
+  client.send("");
+  EXPECT_TRUE(eventually([&] { return has_written.load(); }));
+  EXPECT_TRUE(ends->wait());
   while (client.read()) {
   }
   EXPECT_FALSE(client.finish().ok());
   EXPECT_TRUE(eventually([&] { return calls() == 0; }));
 }
 
-TEST_F(ContributedCallTest, AClientThatCancels) {
-  Provider provider{{kMethod, "x.calls"}};
-  HeldExchange held(provider);
-  start();
-  bring("other", provider);
-  Client client(channel(), kMethod);
-  client.send("");
-  GrpcExchange& exchange = held.wait();
-  EXPECT_TRUE(exchange.write("one").ok());
-  EXPECT_EQ(client.read(), "one");
-  client.cancel();
-  EXPECT_TRUE(eventually([&] { return exchange.cancellation().cancelled(); }));
-  EXPECT_EQ(exchange.write("two").code(), Code::kCancelled);
-  EXPECT_EQ(calls(), 1);
-  exchange.answer("three");
-  EXPECT_TRUE(eventually([&] { return calls() == 0; }));
+TEST_F(ContributedCallTest, AndSoItMayWhenTheServerStops) {
+  HeldCall call(*this);
+  EndsWhenCancelled ends(*call.exchange);
+  stop();
+  EXPECT_TRUE(ends.wait());
+  EXPECT_FALSE(call.client->finish().ok());
 }
 
 TEST_F(ContributedCallTest, AProviderIsHeldUntilItsExchangeEnds) {
@@ -339,56 +324,38 @@ TEST_F(ContributedCallTest, AProviderIsHeldUntilItsExchangeEnds) {
 
 TEST_F(ContributedCallTest, AClientThatDoesNotReadHoldsNoProvider) {
   keep_client_window();
-  Provider provider{{kMethod, "x.calls"}};
-  HeldExchange held(provider);
-  start();
-  const size_t without = host_.registry().holders();
-  bring("other", provider);
-  Client client(channel(), kMethod);
-  client.send("");
-  held.wait().answer(std::string(4 << 20, 'x'));
+  HeldCall call(*this);
+  call.exchange->answer(std::string(4 << 20, 'x'));
   take_away("other");
-  EXPECT_TRUE(eventually([&] { return host_.registry().holders() == without; }));
+  EXPECT_TRUE(eventually([&] { return host_.registry().holders() == call.holders_before; }));
   EXPECT_EQ(calls(), 1);
-  EXPECT_EQ(client.read(), std::string(4 << 20, 'x'));
-  EXPECT_TRUE(client.finish().ok());
+  EXPECT_EQ(call.client->read(), std::string(4 << 20, 'x'));
+  EXPECT_TRUE(call.client->finish().ok());
 }
 
 TEST_F(ContributedCallTest, ADrainWaitsForRunningCallsAndRefusesNewOnes) {
-  Provider provider{{kMethod, "x.calls"}};
-  HeldExchange held(provider);
-  start();
-  bring("other", provider);
-  Client running(channel(), kMethod);
-  running.send("");
-  GrpcExchange& exchange = held.wait();
+  HeldCall running(*this);
   catalog_.set_exiting(true);
   host_.gate().close();
   frontend_->drain(host_.clock().now_ns() + 600 * kNsPerSecond);
   EXPECT_EQ(frontend_->holding(), "1 gRPC call");
   expect_status(call_raw(kMethod, ""), StatusCode::UNAVAILABLE,
                 "GRPC server is shutting down and has stopped accepting new requests.");
-  exchange.answer("late");
-  EXPECT_EQ(running.read(), "late");
-  EXPECT_TRUE(running.finish().ok());
+  running.exchange->answer("late");
+  EXPECT_EQ(running.client->read(), "late");
+  EXPECT_TRUE(running.client->finish().ok());
   EXPECT_TRUE(eventually([&] { return calls() == 0; }));
 }
 
 TEST_F(ContributedCallTest, StopCancelsWhatRunsAndWaitsForItsEnd) {
-  Provider provider{{kMethod, "x.calls"}};
-  HeldExchange held(provider);
-  start();
-  bring("other", provider);
-  Client running(channel(), kMethod);
-  running.send("");
-  GrpcExchange& exchange = held.wait();
+  HeldCall running(*this);
   std::thread ending([&] {
-    EXPECT_TRUE(eventually([&] { return exchange.cancellation().cancelled(); }));
-    exchange.end(make_status(Code::kCancelled, "gone"));
+    EXPECT_TRUE(eventually([&] { return running.exchange->cancellation().cancelled(); }));
+    running.exchange->end(make_status(Code::kCancelled, "gone"));
   });
   stop();
   ending.join();
-  EXPECT_FALSE(running.finish().ok());
+  EXPECT_FALSE(running.client->finish().ok());
 }
 
 }  // namespace

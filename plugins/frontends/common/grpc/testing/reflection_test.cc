@@ -10,6 +10,7 @@
 
 #include "atoll/grpc_calls.h"
 #include "atoll/testing/fake_access.h"
+#include "atoll/testing/fake_request_memory.h"
 #include "frontends/common/grpc/testing/generic_client.h"
 
 namespace atl::frontends::grpc_cases {
@@ -192,6 +193,22 @@ TEST_F(ReflectionTest, WithoutTheOptionThereIsNone) {
   for (const char* path : kReflectionPaths) {
     expect_status(call_raw(path, ""), StatusCode::UNIMPLEMENTED, "");
   }
+}
+
+TEST_F(ReflectionTest, AnswersCountAsMemoryOfRequestsWhileTheyWait) {
+  test::FakeRequestMemory memory;
+  host_.registry().publish<RequestMemory>("memory", memory);
+  start();
+  const size_t bytes = ask(kFileOfSymbol, "inference.GRPCInferenceService").size();
+  EXPECT_GE(memory.peak_bytes(), bytes);
+  EXPECT_TRUE(eventually([&] { return memory.used_bytes() == 0; }));
+  memory.set_limit(bytes - 1);
+  GenericClient refused(channel(), kReflectionPaths[0]);
+  refused.send(question(kFileOfSymbol, "inference.GRPCInferenceService"));
+  EXPECT_FALSE(refused.read());
+  EXPECT_EQ(refused.finish().error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_FALSE(services(ask(kListServices, "")).empty()) << "small ones do not";
+  stop();
 }
 
 }  // namespace

@@ -1,55 +1,13 @@
 // Calls on models that another server has: a second frontend in this process.
-#include "atoll/testing/fake_remote_models.h"
-#include "frontends/common/grpc/testing/stream_fixture.h"
+#include <map>
+#include <set>
+
+#include "frontends/common/grpc/testing/remote_fixture.h"
 
 namespace atl::frontends::grpc_cases {
 namespace {
 
 using grpc::StatusCode;
-
-/// A server of its own.
-struct OtherServer {
-  OtherServer() : host("grpc", test::FakeHost::Threads::kReal) {
-    set_default_options(host.options());
-    host.registry().publish<ModelCatalog>("models", catalog);
-  }
-  ~OtherServer() { stop(); }
-  RemoteServer start() {
-    frontend = std::make_unique<GrpcFrontend>(host);
-    EXPECT_TRUE(frontend->init().ok());
-    EXPECT_TRUE(frontend->start().ok());
-    return {{}, {"127.0.0.1", static_cast<uint16_t>(frontend->bound_port())}};
-  }
-  void stop() { frontend.reset(); }
-
-  test::FakeModelCatalog catalog;
-  test::FakeHost host;
-  std::unique_ptr<GrpcFrontend> frontend;
-};
-
-class RemoteTest : public StreamTest {
- protected:
-  RemoteTest() { host_.registry().publish<RemoteModels>("pools", remote_); }
-  ~RemoteTest() override { stop(); }
-
-  /// A decoupled model on the other server.
-  test::FakeServedModel& add_decoupled_there(const std::string& name) {
-    ModelInfo info;
-    info.name = name;
-    info.version = 1;
-    info.decoupled = true;
-    return there_.catalog.add(info);
-  }
-  void start_both() {
-    address_ = there_.start();
-    for (const char* model : {"m", "n", "d"}) remote_.set(cat("lease-of-", model), model, address_);
-    start();
-  }
-
-  test::FakeRemoteModels remote_;
-  OtherServer there_;
-  RemoteServer address_;
-};
 
 TEST_F(RemoteTest, ARequestAndItsAnswerAreTheSameAsThere) {
   const test::FakeServedModel& model = there_.catalog.add_identity("m");
@@ -299,35 +257,48 @@ TEST_F(RemoteTest, AClientThatDoesNotReadSlowsTheOtherServerDown) {
   EXPECT_TRUE(all_gone());
 }
 
-TEST_F(RemoteTest, ACancelledStreamIsCancelledThere) {
-  HeldModel held(there_.catalog.add_identity("m"));
+/// The other server ends its part while an answer of it waits for the client.
+TEST_F(RemoteTest, ASlowClientGetsTheLastAnswerOfAServerThatHasEnded) {
+  there_.catalog.add_identity("m");
+  add_decoupled_there("d").respond = [](Request& request) {
+    send_bytes(request, 200'000, 'a', 0);
+    send_bytes(request, 10, 'b', 0);
+    end_request(request);
+  };
+  host_.options().set_int("max_response_pool_size", 1);
+  host_.options().set_int("threads", 1);
+  keep_client_window();
   start_both();
-  grpc::ClientContext context;
+  grpc::ClientContext context, behind;
   auto stream = open(&context);
-  stream->Write(numbered("m", "0"));
-  Request& request = held.at(0);
-  context.TryCancel();
-  EXPECT_TRUE(eventually([&] { return request.cancellation.cancelled(); }));
-  held.answer(0);
-  EXPECT_EQ(stream->Finish().error_code(), StatusCode::CANCELLED);
+  stream->Write(numbered("d", "d0"));
+  stream->WritesDone();
+  EXPECT_TRUE(eventually([this] { return there_.frontend->calls() == 0; }));
+  // Its answer comes behind that end, from the same server.
+  inference::ModelInferResponse response;
+  EXPECT_TRUE(Stub(channel()).ModelInfer(&behind, request("m"), &response).ok());
+  EXPECT_EQ(read(*stream).infer_response().raw_output_contents(0), std::string(200'000, 'a'));
+  EXPECT_EQ(read(*stream).infer_response().raw_output_contents(0), std::string(10, 'b'));
+  EXPECT_TRUE(ended(*stream).ok());
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(RemoteTest, ACancelledStreamIsCancelledThere) {
+  HeldStream held(*this);
+  held.context.TryCancel();
+  EXPECT_TRUE(eventually([&] { return held.request->cancellation.cancelled(); }));
+  held.model.answer(0);
+  EXPECT_EQ(held.stream->Finish().error_code(), StatusCode::CANCELLED);
   EXPECT_TRUE(all_gone());
 }
 
 TEST_F(RemoteTest, AStreamWhoseServerGoesEndsWithTheReason) {
-  HeldModel held(there_.catalog.add_identity("m"));
-  start_both();
-  grpc::ClientContext context;
-  auto stream = open(&context);
-  stream->Write(numbered("m", "0"));
-  Request& request = held.at(0);
+  HeldStream held(*this);
   std::thread stopper([&] { there_.stop(); });
-  EXPECT_TRUE(eventually([&] { return request.cancellation.cancelled(); }));
-  held.answer(0);
+  EXPECT_TRUE(eventually([&] { return held.request->cancellation.cancelled(); }));
+  held.model.answer(0);
   stopper.join();
-  Answer answer;
-  while (stream->Read(&answer)) {
-  }
-  EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(held.end().error_code(), StatusCode::UNAVAILABLE);
   EXPECT_TRUE(all_gone());
 }
 
@@ -344,19 +315,11 @@ TEST_F(RemoteTest, AServerThatIsNotThereEndsTheStream) {
 }
 
 TEST_F(RemoteTest, ThisServerStopsWhileTheOtherOneAnswers) {
-  HeldModel held(there_.catalog.add_identity("m"));
-  start_both();
-  grpc::ClientContext context;
-  auto stream = open(&context);
-  stream->Write(numbered("m", "0"));
-  Request& request = held.at(0);
+  HeldStream held(*this);
   std::thread stopper([&] { stop(); });
-  EXPECT_TRUE(eventually([&] { return request.cancellation.cancelled(); }));
-  held.answer(0);
-  Answer answer;
-  while (stream->Read(&answer)) {
-  }
-  EXPECT_EQ(stream->Finish().error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_TRUE(eventually([&] { return held.request->cancellation.cancelled(); }));
+  held.model.answer(0);
+  EXPECT_EQ(held.end().error_code(), StatusCode::UNAVAILABLE);
   stopper.join();
 }
 

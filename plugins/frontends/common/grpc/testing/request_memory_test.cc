@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "atoll/testing/fake_request_memory.h"
-#include "frontends/common/grpc/testing/frontend_fixture.h"
+#include "frontends/common/grpc/testing/generic_client.h"
 
 namespace atl::frontends::grpc_cases {
 namespace {
@@ -96,6 +96,36 @@ TEST_F(RequestMemoryTest, LoadsThatBringFilesCount) {
   grpc::ClientContext context;
   inference::RepositoryModelLoadResponse response;
   expect_refused(stub_->RepositoryModelLoad(&context, load, &response));
+}
+
+TEST_F(RequestMemoryTest, AnswersOfManagementCallsCountWhileTheyWait) {
+  constexpr const char* kIndex = "/inference.GRPCInferenceService/RepositoryIndex";
+  constexpr size_t kModels = 2000, kNameBytes = 200;
+  for (size_t i = 0; i < kModels; ++i) {
+    const std::string number = std::to_string(i);
+    catalog_.add_identity(number + std::string(kNameBytes - number.size(), 'x'));
+  }
+  keep_client_window();
+  start();
+  {
+    GenericClient client(channel(), kIndex);
+    client.send("");
+    EXPECT_TRUE(eventually([this] { return memory_.used_bytes() >= kModels * kNameBytes; }));
+    EXPECT_GE(client.read().value_or("").size(), kModels * kNameBytes);
+    EXPECT_TRUE(client.finish().ok());
+  }
+  EXPECT_TRUE(eventually([this] { return memory_.used_bytes() == 0; }));
+  {
+    GenericClient goes(channel(), kIndex);
+    goes.send("");
+    EXPECT_TRUE(eventually([this] { return memory_.used_bytes() != 0; }));
+  }
+  EXPECT_TRUE(eventually([this] { return memory_.used_bytes() == 0; }));
+  memory_.set_limit(kModels * kNameBytes);
+  GenericClient refused(channel(), kIndex);
+  refused.send("");
+  expect_refused(refused.finish());
+  EXPECT_EQ(refused.trailer("retry-after"), "1");
 }
 
 TEST_F(RequestMemoryTest, AStreamRefusesTheRequestAndGoesOn) {

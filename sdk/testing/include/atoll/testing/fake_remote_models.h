@@ -1,6 +1,7 @@
 /// Models on other servers, as a test says.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -29,7 +30,11 @@ class FakeRemoteModels final : public RemoteModels {
     models_[lease] = {model, lease, {}, false, cat("lease ", lease, " is DEPLOYING"), {}};
   }
 
+  /// Called by find(), on the thread that asks. Set it while nobody does.
+  std::function<void()> on_find = [] {};
+
   Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept override {
+    on_find();
     std::lock_guard lock(mutex_);
     for (const auto& [id, found] : models_) {
       if (found.name != model || (!lease.empty() && lease != id)) continue;
