@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -107,6 +108,12 @@ def core_busy(core):
             user, nice, system, _, _, _, _, steal = map(int, line.split()[1:9])
             return (user + nice + system) / TICKS_PER_SECOND, steal / TICKS_PER_SECOND
     raise RuntimeError(f"/proc/stat does not know CPU {core}")
+
+
+def cpu_of_ended_children():
+    """Seconds of user and of system time."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime, used.ru_stime
 
 
 def wait_until(condition, process, timeout_s, what):
