@@ -1,6 +1,8 @@
 """The servers that are compared: how each is started and what it can do."""
 
 import importlib.metadata
+import os
+import pathlib
 import re
 import shutil
 import socket
@@ -200,12 +202,13 @@ class Triton(Peer):
         shutil.copytree(self._backends, folder)
         shutil.copytree(package / "backends" / "python", folder / "python")
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        stub = shutil.copy(package / "python_backend_stubs" / version / "triton_python_backend_stub", folder / "python")
+        stub = pathlib.Path(shutil.copy(package / "python_backend_stubs" / version / "triton_python_backend_stub", folder / "python"))
         stub.chmod(0o755)
         libraries = package.parents[1] / "nvidia_pytriton.libs"
         self._backends = folder
+        # The stub's interpreter takes its packages from where the first python3 of the PATH has them.
         self._environment = {"LD_LIBRARY_PATH": f"{libraries}:{sysconfig.get_config_var('LIBDIR')}",
-                             "PYTHONPATH": sysconfig.get_path("purelib")}
+                             "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def supports(self, case):
         return super().supports(case) or case.model in (cases.ENSEMBLE, *cases.PYTHON_MODELS)

@@ -62,18 +62,19 @@ Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
   const uint64_t batch = batches();
   node_->set_executing(true);
+  const int64_t wait_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
+  if (wait_ns != 0) worker_->expect_message();
   if (!executions_->begin([&] { return worker_->send_work(message); })) {
+    if (wait_ns != 0) worker_->stop_expecting();
     node_->set_executing(false);
     return unavailable("worker '", worker_->name(), "' has ended");
   }
-  wait_a_moment(batch);
+  if (wait_ns != 0) wait_a_moment(batch, wait_ns);
   return {};
 }
 
 /// For the end of the batch after `batch` others, if it is likely to come soon.
-void ModelWorker::wait_a_moment(uint64_t batch) noexcept {
-  const int64_t time_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
-  if (time_ns == 0) return;
+void ModelWorker::wait_a_moment(uint64_t batch, int64_t time_ns) noexcept {
   const auto has_come = [&] { return batches() != batch; };
   worker_->read_until(context_.clock.now_ns() + time_ns, has_come);
   short_wait_.add_wait(has_come());

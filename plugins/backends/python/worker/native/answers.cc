@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backends/python/worker/native/answer_blocks.h"
 #include "backends/python/worker/native/futex.h"
 #include "backends/python/worker/native/objects.h"
 #include "backends/python/worker/native/ring.h"
@@ -9,93 +10,12 @@
 namespace atl::python {
 namespace {
 
-constexpr uint32_t kBlocksMax = 8;
 constexpr uint32_t kRequestsMax = 64;
 constexpr uint32_t kTensorsMax = 64;
+/// Larger data stays where it is, if the server can see it there.
+constexpr uint64_t kInlineBytes = 65536;
 
-PyTypeObject* blocks_type = nullptr;
 PyObject* inside_name = nullptr;
-
-struct Place {
-  Region* region;
-  uint64_t offset;
-  uint64_t size_bytes;
-  uint32_t slab;
-
-  BlockHeader& header() const noexcept {
-    return *reinterpret_cast<BlockHeader*>(region->data + offset - sizeof(BlockHeader));
-  }
-};
-
-// --- AnswerBlocks ---
-
-struct AnswerBlocks {
-  PyObject_HEAD Place places[kBlocksMax];
-  uint32_t count;
-};
-
-PyObject* blocks_add(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
-  Place place{};
-  if (!expect_arguments("add", count, 4)) return nullptr;
-  place.region = to_region(arguments[0]);
-  if (place.region == nullptr || !to_u32(arguments[1], place.slab) || !to_u64(arguments[2], place.offset) ||
-      !to_u64(arguments[3], place.size_bytes) || !is_inside(*place.region, place.offset, place.size_bytes)) {
-    return nullptr;
-  }
-  if (place.offset < sizeof(BlockHeader) || place.offset % kBlockAlignment != 0 || blocks.count == kBlocksMax) {
-    PyErr_SetString(PyExc_ValueError, "a few blocks are expected, aligned to 64 bytes with a header before each");
-    return nullptr;
-  }
-  Py_INCREF(arguments[0]);
-  blocks.places[blocks.count++] = place;
-  Py_RETURN_NONE;
-}
-
-void forget(AnswerBlocks& blocks) noexcept {
-  while (blocks.count != 0) Py_DECREF(reinterpret_cast<PyObject*>(blocks.places[--blocks.count].region));
-}
-
-PyObject* blocks_forget(PyObject* self, PyObject* /*unused*/) {
-  forget(*reinterpret_cast<AnswerBlocks*>(self));
-  Py_RETURN_NONE;
-}
-
-/// Null: all are with the server, or there is none.
-const Place* free_place(const AnswerBlocks& blocks) noexcept {
-  for (uint32_t i = 0; i < blocks.count; ++i) {
-    if (load_acquire(blocks.places[i].header().held) == 0) return &blocks.places[i];
-  }
-  return nullptr;
-}
-
-PyObject* blocks_is_held(PyObject* self, PyObject* /*unused*/) {
-  const auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
-  for (uint32_t i = 0; i < blocks.count; ++i) {
-    if (load_acquire(blocks.places[i].header().held) != 0) Py_RETURN_TRUE;
-  }
-  Py_RETURN_FALSE;
-}
-
-Py_ssize_t blocks_length(PyObject* self) { return reinterpret_cast<AnswerBlocks*>(self)->count; }
-
-void blocks_dealloc(PyObject* self) {
-  forget(*reinterpret_cast<AnswerBlocks*>(self));
-  free_object(self);
-}
-
-PyMethodDef blocks_methods[] = {method("add", blocks_add, "add(region, slab, offset, size)"),
-                                {"forget", blocks_forget, METH_NOARGS, "All of them"},
-                                {"is_held", blocks_is_held, METH_NOARGS, "Whether the server has any"},
-                                {nullptr, nullptr, 0, nullptr}};
-PyType_Slot blocks_slots[] = {{Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
-                              {Py_tp_dealloc, reinterpret_cast<void*>(blocks_dealloc)},
-                              {Py_tp_methods, blocks_methods},
-                              {Py_sq_length, reinterpret_cast<void*>(blocks_length)},
-                              {0, nullptr}};
-PyType_Spec blocks_spec = {"_atoll_python.AnswerBlocks", sizeof(AnswerBlocks), 0, Py_TPFLAGS_DEFAULT, blocks_slots};
-
-// --- answers ---
 
 /// One output on its way.
 struct Output {
@@ -105,12 +25,13 @@ struct Output {
   const char* data;
   uint64_t size_bytes;
   uint32_t rank;
+  const Slab* slab;  ///< that the data stays in; null: it is copied
 };
 
 /// A batch's end: first what it says is collected, then written. Nothing in between lets other threads run, so that nothing changes.
 class Answers {
  public:
-  Answers() = default;
+  explicit Answers(const AnswerBlocks& blocks) : blocks_(blocks) {}
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
   ~Answers() {
@@ -145,7 +66,9 @@ class Answers {
     shapes_at_ = tensors_at_ + output_count_ * sizeof(TensorRecord);
     names_at_ = shapes_at_ + dims_ * sizeof(int64_t);
     uint64_t end = names_at_ + name_bytes_;
-    for (uint32_t i = 0; i < output_count_; ++i) end = aligned(end) + outputs_[i].size_bytes;
+    for (uint32_t i = 0; i < output_count_; ++i) {
+      if (outputs_[i].slab == nullptr) end = aligned(end) + outputs_[i].size_bytes;
+    }
     return end;
   }
 
@@ -167,7 +90,13 @@ class Answers {
   }
 
   /// It is sent.
-  void close() noexcept {
+  void close(Place& place) noexcept {
+    for (uint32_t i = 0; i < output_count_; ++i) {
+      if (outputs_[i].slab == nullptr) continue;
+      PyObject* owner = is_there(outputs_[i].tensor->array) ? outputs_[i].tensor->array : outputs_[i].tensor->memory;
+      Py_INCREF(owner);
+      place.kept[place.kept_count++] = owner;
+    }
     for (uint32_t i = 0; i < count_; ++i) {
       if (flags_of(i) != 0) states_[i]->is_closed = 1;
       states_[i]->is_running = 0;
@@ -213,10 +142,23 @@ class Answers {
     output.name = PyUnicode_AsUTF8AndSize(tensor->name, &size);
     if (output.name == nullptr || !find_data(*tensor, output)) return false;
     output.name_size = static_cast<uint64_t>(size);
+    output.slab = output.size_bytes < kInlineBytes ? nullptr : find_slab(output);
+    if (output.slab != nullptr && ++kept_count_ > kKeptMax) return false;
     dims_ += output.rank;
     name_bytes_ += output.name_size;
     ++output_count_;
     return true;
+  }
+
+  const Slab* find_slab(const Output& output) const noexcept {
+    const auto data = reinterpret_cast<uintptr_t>(output.data);
+    for (uint32_t i = 0; i < blocks_.slab_count; ++i) {
+      const Region& region = *blocks_.slabs[i].region;
+      const auto begin = reinterpret_cast<uintptr_t>(region.data);
+      if (data >= begin && output.size_bytes <= region.size_bytes && data - begin <= region.size_bytes - output.size_bytes)
+        return &blocks_.slabs[i];
+    }
+    return nullptr;
   }
 
   bool find_data(const Tensor& tensor, Output& output) noexcept {
@@ -245,22 +187,27 @@ class Answers {
     uint64_t data = names_at_ + name_bytes_;
     for (uint32_t i = 0; i < output_count_; ++i) {
       const Output& output = outputs_[i];
-      data = aligned(data);
       TensorRecord record;
       record.name = {static_cast<uint32_t>(name), static_cast<uint32_t>(output.name_size)};
       record.datatype = output.tensor->datatype;
       record.rank = output.rank;
       record.shape = static_cast<uint32_t>(shape);
-      record.data.slab = place.slab;
-      record.data.offset = place.offset + data;
       record.data.size_bytes = output.size_bytes;
+      if (output.slab != nullptr) {
+        record.data.slab = output.slab->index;
+        record.data.offset = static_cast<uint64_t>(output.data - output.slab->region->data);
+      } else {
+        data = aligned(data);
+        record.data.slab = place.slab;
+        record.data.offset = place.offset + data;
+        std::memcpy(to + data, output.data, output.size_bytes);
+        data += output.size_bytes;
+      }
       std::memcpy(to + tensors_at_ + i * sizeof record, &record, sizeof record);
       if (!write_shape(output, to + shape)) return false;
       std::memcpy(to + name, output.name, output.name_size);
-      std::memcpy(to + data, output.data, output.size_bytes);
       shape += output.rank * sizeof(int64_t);
       name += output.name_size;
-      data += output.size_bytes;
     }
     return true;
   }
@@ -274,6 +221,7 @@ class Answers {
     return true;
   }
 
+  const AnswerBlocks& blocks_;
   RequestState* states_[kRequestsMax];
   uint32_t flags_[kRequestsMax];
   uint32_t ends_[kRequestsMax];  // of each request's outputs
@@ -282,6 +230,7 @@ class Answers {
   uint32_t count_ = 0;
   uint32_t output_count_ = 0;
   uint32_t view_count_ = 0;
+  uint32_t kept_count_ = 0;
   uint64_t dims_ = 0;
   uint64_t name_bytes_ = 0;
   uint64_t tensors_at_ = 0;
@@ -296,10 +245,11 @@ bool is_entered(PyObject* guard) noexcept {
   return inside != Py_False;
 }
 
-bool send(PyObject* ring, const AnswerBlocks& blocks, uint64_t batch, Answers& answers) noexcept {
+bool send(PyObject* ring, AnswerBlocks& blocks, uint64_t batch, Answers& answers, Dropped& dropped) noexcept {
   const uint64_t size = answers.size_bytes();
-  const Place* place = free_place(blocks);
+  Place* place = free_place(blocks);
   if (place == nullptr || size > place->size_bytes || !answers.write(*place)) return false;
+  dropped.take(*place);
   Message message;
   message.type = MessageType::kResponses;
   message.flags = kExecuteReturned;
@@ -309,7 +259,7 @@ bool send(PyObject* ring, const AnswerBlocks& blocks, uint64_t batch, Answers& a
   message.size_bytes = size;
   store_release(place->header().held, 1);
   if (put_at_once(ring, message)) {
-    answers.close();
+    answers.close(*place);
     return true;
   }
   store_release(place->header().held, 0);
@@ -321,29 +271,27 @@ bool send(PyObject* ring, const AnswerBlocks& blocks, uint64_t batch, Answers& a
 PyObject* send_answers(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) noexcept {
   uint64_t batch = 0;
   if (!expect_arguments("send_answers", count, 6) || !to_u64(arguments[3], batch)) return nullptr;
-  if (Py_TYPE(arguments[1]) != blocks_type) {
+  AnswerBlocks* blocks = as_answer_blocks(arguments[1]);
+  if (blocks == nullptr) {
     PyErr_SetString(PyExc_TypeError, "AnswerBlocks are expected");
     return nullptr;
   }
   bool is_sent = false;
   if (!is_forked_copy()) {
-    Answers answers;
+    Dropped dropped;
+    Answers answers(*blocks);
     // Buffers are taken before anything is decided, as that is the exporters' code.
     is_sent = answers.collect(arguments[4], arguments[5]) && !is_entered(arguments[2]) && answers.agree() &&
-              send(arguments[0], *reinterpret_cast<const AnswerBlocks*>(arguments[1]), batch, answers);
+              send(arguments[0], *blocks, batch, answers, dropped);
   }
   // Whatever is wrong, who does it the long way finds it again.
   if (!is_sent) PyErr_Clear();
   return PyBool_FromLong(is_sent ? 1 : 0);
 }
 
-bool add_answers_type(PyObject* module) noexcept {
+bool add_answer_names() noexcept {
   if (inside_name == nullptr) inside_name = PyUnicode_InternFromString("_is_inside");
-  PyObject* type = inside_name == nullptr ? nullptr : PyType_FromSpec(&blocks_spec);
-  if (type == nullptr) return false;
-  blocks_type = reinterpret_cast<PyTypeObject*>(type);
-  Py_INCREF(type);  // for blocks_type
-  return PyModule_AddObject(module, "AnswerBlocks", type) == 0;
+  return inside_name != nullptr;
 }
 
 }  // namespace atl::python

@@ -7,11 +7,11 @@ namespace atl::python {
 
 /// send_answers(ring, blocks, guard, batch, states, responses): tells the server that execute() has returned, with what it has returned: a
 /// response or None a request. False: nothing was done, because something is unusual (no list of responses, an error, parameters,
-/// texts that have to be looked through, outputs that nobody wants), large, or not at hand (a free block, room in the ring, the guard).
+/// texts that have to be looked through, outputs that nobody wants), large and not in shared memory, or not at hand (a free block, room in
+/// the ring, the guard).
 PyObject* send_answers(PyObject* module, PyObject* const* arguments, Py_ssize_t count) noexcept;
 
-/// Adds the type AnswerBlocks: a few blocks of the worker that answers use in turn. add(region, slab, offset, size), forget(),
-/// is_held(), len(). False: an exception is set.
-bool add_answers_type(PyObject* module) noexcept;
+/// Before the first call. False: an exception is set.
+bool add_answer_names() noexcept;
 
 }  // namespace atl::python

@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "backends/python/worker/native/answer_blocks.h"
 #include "backends/python/worker/native/answers.h"
 #include "backends/python/worker/native/dlpack.h"
 #include "backends/python/worker/native/elements.h"
@@ -38,8 +39,10 @@ PyMethodDef functions[] = {
 
 int execute(PyObject* module) {
   if (!add_region_types(module) || !add_ring_type(module) || !add_dlpack_type(module)) return -1;
-  if (!add_tensor_type(module) || !add_request_types(module) || !add_response_type(module) || !add_answers_type(module))
+  if (!add_tensor_type(module) || !add_request_types(module) || !add_response_type(module) ||
+      !add_answer_blocks_type(module) || !add_answer_names()) {
     return -1;
+  }
   return PyModule_AddIntConstant(module, "PROTOCOL_VERSION", kProtocolVersion);
 }
 

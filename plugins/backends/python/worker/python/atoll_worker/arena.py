@@ -109,6 +109,7 @@ class Arena:
         """For an idle worker: takes back what has been released, and gives its pages to the system if all has been."""
         with self._lock:
             self._sweep(len(self._sent))
+            self.answers.drop_kept()
             if not self._is_warm or not self._is_unused():
                 return
             self._start_anew()
