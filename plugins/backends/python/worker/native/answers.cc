@@ -257,6 +257,7 @@ bool send(PyObject* ring, AnswerBlocks& blocks, uint64_t batch, Answers& answers
   message.slab = place->slab;
   message.offset = place->offset;
   message.size_bytes = size;
+  message.value = batch_time_ns();
   store_release(place->header().held, 1);
   if (put_at_once(ring, message)) {
     answers.close(*place);

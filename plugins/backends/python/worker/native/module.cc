@@ -27,6 +27,7 @@ PyMethodDef functions[] = {
     method("write_elements", write_elements, "write_elements(list, region, offset)"),
     method("parse_tensors", parse_tensors, "parse_tensors(block, offset, count)"),
     method("read_requests", read_requests, "read_requests(link, outbox, block): (requests, their states)"),
+    {"batch_time", batch_time, METH_NOARGS, "batch_time(): ns since read_requests() was called last"},
     method("send_answers", send_answers, "send_answers(ring, blocks, guard, batch, states, responses): the end of a batch"),
     method("configure_tensors", configure_tensors, "configure_tensors(ndarray, numbers, dtypes, Tensor)"),
     {"set_request_class", set_request_class, METH_O, "set_request_class(ReceivedRequest)"},

@@ -78,6 +78,10 @@ PyObject* configure_tensors(PyObject* module, PyObject* const* arguments, Py_ssi
 PyObject* set_request_class(PyObject* module, PyObject* type) noexcept;
 /// read_requests(link, outbox, block): (requests, their states) of a batch. The link finds slabs of tensors that have a block of their own.
 PyObject* read_requests(PyObject* module, PyObject* const* arguments, Py_ssize_t count) noexcept;
+/// How long ago that was called last, ns, at least 1.
+uint64_t batch_time_ns() noexcept;
+/// batch_time(): the same for Python.
+PyObject* batch_time(PyObject* module, PyObject* unused) noexcept;
 /// get_input_tensor_by_name(inference_request, name): null if there is none.
 PyObject* get_input_tensor_by_name(PyObject* module, PyObject* arguments, PyObject* keywords) noexcept;
 

@@ -8,6 +8,7 @@ namespace {
 PyTypeObject* request_type = nullptr;
 PyTypeObject* request_state_type = nullptr;
 PyTypeObject* received_class = nullptr;  // of set_request_class()
+int64_t batch_begin_ns = 0;
 
 // --- RequestBase ---
 
@@ -246,6 +247,7 @@ PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   if (!expect_arguments("read_requests", count, 3)) return nullptr;
   Block* block = to_block(arguments[2]);
   if (block == nullptr || received_class == nullptr) return nullptr;
+  batch_begin_ns = now_ns();
   const Source source{arguments[0], arguments[1], block, {block->region->data + block->offset, block->size_bytes}};
   BatchHeader header;
   if (!read_record(source.payload, 0, header)) return nullptr;
@@ -263,6 +265,15 @@ PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   Py_XDECREF(requests);
   Py_XDECREF(states);
   return both;
+}
+
+uint64_t batch_time_ns() noexcept {
+  const int64_t time_ns = now_ns() - batch_begin_ns;
+  return time_ns > 0 ? static_cast<uint64_t>(time_ns) : 1;
+}
+
+PyObject* batch_time(PyObject* /*module*/, PyObject* /*unused*/) noexcept {
+  return PyLong_FromUnsignedLongLong(batch_time_ns());
 }
 
 PyObject* set_request_class(PyObject* /*module*/, PyObject* type) noexcept {

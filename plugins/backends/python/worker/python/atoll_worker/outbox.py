@@ -5,7 +5,7 @@ import collections
 from . import layout
 from .errors import TritonError, TritonModelException
 from .guard import Guard
-from .native import send_answers
+from .native import batch_time, send_answers
 from .response import InferenceResponse
 from .wire import Writer
 
@@ -121,7 +121,7 @@ class Outbox:
             else:
                 answers.append((state.handle, 0, None, None))
         writer, records = encode(answers, self._link)
-        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records, batch_time())
         for state, answer in zip(states, answers):
             state.is_closed = answer[1] != 0
             state.is_running = False
@@ -132,7 +132,7 @@ class Outbox:
         with self._lock:
             answers = [(state.handle, layout.LAST, None if state.is_closed else response, None) for state in states]
             writer, records = encode(answers, self._link)
-            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records, batch_time())
             for state in states:
                 state.is_closed = True
                 state.is_running = False

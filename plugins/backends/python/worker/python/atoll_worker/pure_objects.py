@@ -1,6 +1,7 @@
 """The module's types of tensors, requests and responses, for interpreters that it does not load into: see native/objects.h."""
 
 import struct
+import time
 
 from . import layout
 from .pure import Block, parse_tensors
@@ -119,7 +120,15 @@ class RequestState:
 _WORD = struct.Struct("<I")
 
 
+_begin = [0]
+
+
+def batch_time():
+    return max(time.monotonic_ns() - _begin[0], 1)
+
+
 def read_requests(link, outbox, block):
+    _begin[0] = time.monotonic_ns()
     start = block._held + layout.BLOCK_HEADER_SIZE
     count, offset = layout.BATCH.unpack_from(block, 0)
     requests = []
@@ -214,7 +223,7 @@ def _send_answer(ring, blocks, batch, state, response):
     except BaseException:
         region.store(start - layout.BLOCK_HEADER_SIZE, 0)
         raise
-    ring.send(layout.RESPONSES, layout.EXECUTE_RETURNED, batch, slab, start, data_at + size, 0, 1)
+    ring.send(layout.RESPONSES, layout.EXECUTE_RETURNED, batch, slab, start, data_at + size, batch_time(), 1)
     state.is_closed = True
     state.is_running = False
     return True

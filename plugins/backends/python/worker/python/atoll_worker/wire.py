@@ -101,7 +101,7 @@ class Writer:
     def tensor_records_at(self, index):
         return self._tensors_at + 56 * index
 
-    def send(self, link, kind, flags, number, records):
+    def send(self, link, kind, flags, number, records, value=0):
         """Writes the payload into a block of the worker and sends it. \\returns the block's place."""
         size = self.size
         place = link.arena.allocate(size)
@@ -125,7 +125,7 @@ class Writer:
         except BaseException:
             link.arena.dropped(place, size)
             raise
-        link.post(kind, flags, number, place, size, 0, self._keep)
+        link.post(kind, flags, number, place, size, value, self._keep)
         return place
 
     def has_elsewhere(self):
