@@ -15,7 +15,8 @@ constexpr int64_t kExitNs = 5 * kNsPerSecond;
 /// What the worker says: what is measured here has in it how long its answer lay there, because nobody waited for it. A lie makes this thread
 /// wait in vain a few times.
 int64_t duration_ns(const Message& message, int64_t measured_ns) noexcept {
-  const bool is_less = message.value != 0 && message.value < static_cast<uint64_t>(std::max<int64_t>(measured_ns, 0));
+  const bool is_less =
+      message.value != 0 && message.value < static_cast<uint64_t>(std::max<int64_t>(measured_ns, 0));
   return is_less ? static_cast<int64_t>(message.value) : measured_ns;
 }
 
@@ -142,7 +143,8 @@ Status ModelWorker::take_responses(const Message& message) noexcept {
   if (!payload_of(*worker_->memory(), message, payload))
     return invalid_argument("found responses outside of its memory");
   if ((message.flags & kExecuteReturned) != 0) {
-    short_wait_.add_execution(duration_ns(message, context_.clock.now_ns() - executions_->running_since_ns()));
+    short_wait_.add_execution(
+        duration_ns(message, context_.clock.now_ns() - executions_->running_since_ns()));
     batches_.fetch_add(1, std::memory_order_relaxed);
     node_->set_executing(false);
   }

@@ -16,8 +16,10 @@ PyObject* blocks_add(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
       !to_u64(arguments[3], place.size_bytes) || !is_inside(*place.region, place.offset, place.size_bytes)) {
     return nullptr;
   }
-  if (place.offset < sizeof(BlockHeader) || place.offset % kBlockAlignment != 0 || blocks.count == kAnswerBlocksMax) {
-    PyErr_SetString(PyExc_ValueError, "a few blocks are expected, aligned to 64 bytes with a header before each");
+  if (place.offset < sizeof(BlockHeader) || place.offset % kBlockAlignment != 0 ||
+      blocks.count == kAnswerBlocksMax) {
+    PyErr_SetString(PyExc_ValueError,
+                    "a few blocks are expected, aligned to 64 bytes with a header before each");
     return nullptr;
   }
   Py_INCREF(arguments[0]);
@@ -74,22 +76,25 @@ Py_ssize_t blocks_length(PyObject* self) { return reinterpret_cast<AnswerBlocks*
 void blocks_dealloc(PyObject* self) {
   auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
   forget(blocks);
-  while (blocks.slab_count != 0) Py_DECREF(reinterpret_cast<PyObject*>(blocks.slabs[--blocks.slab_count].region));
+  while (blocks.slab_count != 0)
+    Py_DECREF(reinterpret_cast<PyObject*>(blocks.slabs[--blocks.slab_count].region));
   free_object(self);
 }
 
-PyMethodDef blocks_methods[] = {method("add", blocks_add, "add(region, slab, offset, size)"),
-                                method("add_slab", blocks_add_slab, "add_slab(index, region): where data may stay"),
-                                {"drop_kept", blocks_drop_kept, METH_NOARGS, "What the server is done with"},
-                                {"forget", blocks_forget, METH_NOARGS, "All of them"},
-                                {"is_held", blocks_is_held, METH_NOARGS, "Whether the server has any"},
-                                {nullptr, nullptr, 0, nullptr}};
+PyMethodDef blocks_methods[] = {
+    method("add", blocks_add, "add(region, slab, offset, size)"),
+    method("add_slab", blocks_add_slab, "add_slab(index, region): where data may stay"),
+    {"drop_kept", blocks_drop_kept, METH_NOARGS, "What the server is done with"},
+    {"forget", blocks_forget, METH_NOARGS, "All of them"},
+    {"is_held", blocks_is_held, METH_NOARGS, "Whether the server has any"},
+    {nullptr, nullptr, 0, nullptr}};
 PyType_Slot blocks_slots[] = {{Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(blocks_dealloc)},
                               {Py_tp_methods, blocks_methods},
                               {Py_sq_length, reinterpret_cast<void*>(blocks_length)},
                               {0, nullptr}};
-PyType_Spec blocks_spec = {"_atoll_python.AnswerBlocks", sizeof(AnswerBlocks), 0, Py_TPFLAGS_DEFAULT, blocks_slots};
+PyType_Spec blocks_spec = {"_atoll_python.AnswerBlocks", sizeof(AnswerBlocks), 0, Py_TPFLAGS_DEFAULT,
+                           blocks_slots};
 
 }  // namespace
 

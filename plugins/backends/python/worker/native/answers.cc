@@ -42,7 +42,8 @@ class Answers {
   bool collect(PyObject* states, PyObject* responses) noexcept {
     if (!PyList_Check(states) || !PyList_Check(responses)) return false;
     count_ = static_cast<uint32_t>(PyList_Size(states));
-    if (PyList_Size(responses) != PyList_Size(states) || PyList_Size(states) > Py_ssize_t{kRequestsMax}) return false;
+    if (PyList_Size(responses) != PyList_Size(states) || PyList_Size(states) > Py_ssize_t{kRequestsMax})
+      return false;
     for (uint32_t i = 0; i < count_; ++i) {
       states_[i] = as_request_state(PyList_GetItem(states, i));
       if (states_[i] == nullptr || !add_response(PyList_GetItem(responses, i), i)) return false;
@@ -93,7 +94,8 @@ class Answers {
   void close(Place& place) noexcept {
     for (uint32_t i = 0; i < output_count_; ++i) {
       if (outputs_[i].slab == nullptr) continue;
-      PyObject* owner = is_there(outputs_[i].tensor->array) ? outputs_[i].tensor->array : outputs_[i].tensor->memory;
+      PyObject* owner =
+          is_there(outputs_[i].tensor->array) ? outputs_[i].tensor->array : outputs_[i].tensor->memory;
       Py_INCREF(owner);
       place.kept[place.kept_count++] = owner;
     }
@@ -117,9 +119,11 @@ class Answers {
     flags_[i] = 0;
     if (object != Py_None) {
       const Response* response = as_response(object);
-      if (response == nullptr || is_there(response->error) || response->tensors == nullptr || !PyList_Check(response->tensors))
+      if (response == nullptr || is_there(response->error) || response->tensors == nullptr ||
+          !PyList_Check(response->tensors))
         return false;
-      const bool has_parameters = is_there(response->parameters) && PyObject_IsTrue(response->parameters) != 0;
+      const bool has_parameters =
+          is_there(response->parameters) && PyObject_IsTrue(response->parameters) != 0;
       if (has_parameters) return false;
       flags_[i] = ResponseRecord::kLast | ResponseRecord::kResponse;
       for (Py_ssize_t k = 0, tensors = PyList_Size(response->tensors); k < tensors; ++k) {
@@ -131,8 +135,8 @@ class Answers {
   }
 
   bool add_output(const Tensor* tensor) noexcept {
-    if (tensor == nullptr || output_count_ == kTensorsMax || tensor->name == nullptr || tensor->shape == nullptr ||
-        !PyTuple_Check(tensor->shape)) {
+    if (tensor == nullptr || output_count_ == kTensorsMax || tensor->name == nullptr ||
+        tensor->shape == nullptr || !PyTuple_Check(tensor->shape)) {
       return false;
     }
     Output& output = outputs_[output_count_];
@@ -155,7 +159,8 @@ class Answers {
     for (uint32_t i = 0; i < blocks_.slab_count; ++i) {
       const Region& region = *blocks_.slabs[i].region;
       const auto begin = reinterpret_cast<uintptr_t>(region.data);
-      if (data >= begin && output.size_bytes <= region.size_bytes && data - begin <= region.size_bytes - output.size_bytes)
+      if (data >= begin && output.size_bytes <= region.size_bytes &&
+          data - begin <= region.size_bytes - output.size_bytes)
         return &blocks_.slabs[i];
     }
     return nullptr;
@@ -165,7 +170,8 @@ class Answers {
     if (is_there(tensor.array)) return tensor.datatype != kBytesType && take_buffer(tensor.array, output);
     if (!is_there(tensor.memory)) return false;
     const Block* block = as_block(tensor.memory);
-    if (block == nullptr || tensor.offset > block->size_bytes || tensor.size_bytes > block->size_bytes - tensor.offset)
+    if (block == nullptr || tensor.offset > block->size_bytes ||
+        tensor.size_bytes > block->size_bytes - tensor.offset)
       return false;
     output.data = block->region->data + block->offset + tensor.offset;
     output.size_bytes = tensor.size_bytes;

@@ -11,10 +11,10 @@ namespace atl::python {
 /// TensorBase. Its bytes are an array's, or memory that somebody else owns. What Python may set is null or None if it is not there.
 struct Tensor {
   PyObject_HEAD PyObject* name;
-  PyObject* shape;    ///< tuple
-  PyObject* array;    ///< numpy.ndarray
-  PyObject* memory;   ///< exports a buffer
-  uint64_t offset;    ///< in memory
+  PyObject* shape;   ///< tuple
+  PyObject* array;   ///< numpy.ndarray
+  PyObject* memory;  ///< exports a buffer
+  uint64_t offset;   ///< in memory
   uint64_t size_bytes;
   PyObject* elements;
   PyObject* weak_references;

@@ -15,9 +15,9 @@ int64_t batch_begin_ns = 0;
 void request_dealloc(PyObject* object) {
   auto* self = reinterpret_cast<Request*>(object);
   if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
-  for (PyObject* part : {self->inputs, self->state, self->id, self->correlation_id, self->output_names, self->model_name,
-                         self->model_version, self->flags, self->timeout, self->preferred_memory, self->trace,
-                         self->parameters}) {
+  for (PyObject* part : {self->inputs, self->state, self->id, self->correlation_id, self->output_names,
+                         self->model_name, self->model_version, self->flags, self->timeout,
+                         self->preferred_memory, self->trace, self->parameters}) {
     Py_XDECREF(part);
   }
   free_object(object);
@@ -52,8 +52,8 @@ PyType_Slot request_slots[] = {{Py_tp_new, reinterpret_cast<void*>(PyType_Generi
                                {Py_tp_members, request_members},
                                {Py_tp_methods, request_methods},
                                {0, nullptr}};
-PyType_Spec request_spec = {"_atoll_python.RequestBase", sizeof(Request), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                            request_slots};
+PyType_Spec request_spec = {"_atoll_python.RequestBase", sizeof(Request), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, request_slots};
 
 // --- RequestState ---
 
@@ -87,7 +87,7 @@ PyObject* request_state_is_cancelled(PyObject* object, PyObject* /*unused*/) {
       load_acquire(*reinterpret_cast<uint32_t*>(record + offsetof(RequestRecord, cancelled))) != 0 ? 1 : 0);
 }
 
-template <TextRef RequestRecord::* Text>
+template <TextRef RequestRecord::*Text>
 PyObject* request_state_text(PyObject* object, PyObject* /*unused*/) {
   auto* self = reinterpret_cast<RequestState*>(object);
   return to_text(payload_of(*self), self->record.*Text);
@@ -106,8 +106,9 @@ PyObject* request_state_wanted_outputs(PyObject* object, PyObject* /*unused*/) {
   PyObject* names = PySet_New(nullptr);
   for (uint32_t i = 0; names != nullptr && i < self->record.output_count; ++i) {
     TextRef text;
-    PyObject* name =
-        read_record(payload, self->record.outputs + uint64_t{i} * sizeof text, text) ? to_text(payload, text) : nullptr;
+    PyObject* name = read_record(payload, self->record.outputs + uint64_t{i} * sizeof text, text)
+                         ? to_text(payload, text)
+                         : nullptr;
     if (name == nullptr || PySet_Add(names, name) != 0) Py_CLEAR(names);
     Py_XDECREF(name);
   }
@@ -116,10 +117,14 @@ PyObject* request_state_wanted_outputs(PyObject* object, PyObject* /*unused*/) {
 
 PyMemberDef request_state_members[] = {
     {"outbox", T_OBJECT, offsetof(RequestState, outbox), READONLY, nullptr},
-    {"handle", T_ULONGLONG, offsetof(RequestState, record) + offsetof(RequestRecord, handle), READONLY, nullptr},
-    {"timeout", T_ULONGLONG, offsetof(RequestState, record) + offsetof(RequestRecord, timeout_us), READONLY, nullptr},
-    {"flags", T_UINT, offsetof(RequestState, record) + offsetof(RequestRecord, sequence_flags), READONLY, nullptr},
-    {"output_count", T_UINT, offsetof(RequestState, record) + offsetof(RequestRecord, output_count), READONLY, nullptr},
+    {"handle", T_ULONGLONG, offsetof(RequestState, record) + offsetof(RequestRecord, handle), READONLY,
+     nullptr},
+    {"timeout", T_ULONGLONG, offsetof(RequestState, record) + offsetof(RequestRecord, timeout_us), READONLY,
+     nullptr},
+    {"flags", T_UINT, offsetof(RequestState, record) + offsetof(RequestRecord, sequence_flags), READONLY,
+     nullptr},
+    {"output_count", T_UINT, offsetof(RequestState, record) + offsetof(RequestRecord, output_count), READONLY,
+     nullptr},
     {"sent", T_UINT, offsetof(RequestState, sent), 0, nullptr},
     {"release", T_UINT, offsetof(RequestState, release), 0, nullptr},
     {"is_closed", T_BOOL, offsetof(RequestState, is_closed), 0, nullptr},
@@ -163,8 +168,7 @@ Tensor* read_input(const Source& source, uint64_t at) noexcept {
   if (tensor->shape != nullptr) {
     if ((record.data.flags & DataRef::kOwnBlock) != 0) {
       PyObject* region = PyObject_CallMethod(source.link, "region", "I", record.data.slab);
-      if (region != nullptr)
-        tensor->memory = new_block(region, record.data.offset, record.data.size_bytes);
+      if (region != nullptr) tensor->memory = new_block(region, record.data.offset, record.data.size_bytes);
       Py_XDECREF(region);
       if (tensor->memory != nullptr) return tensor;
     } else if (tensor->offset = record.data.offset - source.block->offset;
@@ -186,7 +190,8 @@ PyObject* read_inputs(const Source& source, const RequestRecord& record) noexcep
   PyObject* inputs = PyList_New(record.input_count);
   for (uint32_t i = 0; inputs != nullptr && i < record.input_count; ++i) {
     Tensor* tensor = read_input(source, record.inputs + uint64_t{i} * sizeof(TensorRecord));
-    if (tensor == nullptr || PyList_SetItem(inputs, i, reinterpret_cast<PyObject*>(tensor)) != 0) Py_CLEAR(inputs);
+    if (tensor == nullptr || PyList_SetItem(inputs, i, reinterpret_cast<PyObject*>(tensor)) != 0)
+      Py_CLEAR(inputs);
   }
   return inputs;
 }
@@ -207,7 +212,8 @@ RequestState* read_state(const Source& source, uint64_t at) noexcept {
   return state;
 }
 
-bool read_request(const Source& source, uint64_t at, Py_ssize_t i, PyObject* requests, PyObject* states) noexcept {
+bool read_request(const Source& source, uint64_t at, Py_ssize_t i, PyObject* requests,
+                  PyObject* states) noexcept {
   RequestState* state = read_state(source, at);
   if (state == nullptr) return false;
   auto* state_object = reinterpret_cast<PyObject*>(state);
@@ -248,7 +254,8 @@ PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   Block* block = to_block(arguments[2]);
   if (block == nullptr || received_class == nullptr) return nullptr;
   batch_begin_ns = now_ns();
-  const Source source{arguments[0], arguments[1], block, {block->region->data + block->offset, block->size_bytes}};
+  const Source source{
+      arguments[0], arguments[1], block, {block->region->data + block->offset, block->size_bytes}};
   BatchHeader header;
   if (!read_record(source.payload, 0, header)) return nullptr;
   if (header.request_count > source.payload.size / sizeof(RequestRecord)) {
@@ -259,7 +266,8 @@ PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   PyObject* states = PyList_New(header.request_count);
   bool is_read = requests != nullptr && states != nullptr;
   for (uint32_t i = 0; is_read && i < header.request_count; ++i) {
-    is_read = read_request(source, header.requests + uint64_t{i} * sizeof(RequestRecord), i, requests, states);
+    is_read =
+        read_request(source, header.requests + uint64_t{i} * sizeof(RequestRecord), i, requests, states);
   }
   PyObject* both = is_read ? PyTuple_Pack(2, requests, states) : nullptr;
   Py_XDECREF(requests);
@@ -294,8 +302,8 @@ PyObject* get_input_tensor_by_name(PyObject* /*module*/, PyObject* arguments, Py
     name = PyTuple_GetItem(arguments, 1);
   } else {
     static const char* const names[] = {"inference_request", "name", nullptr};
-    if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OO:get_input_tensor_by_name", const_cast<char**>(names), &request,
-                                    &name) == 0) {
+    if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OO:get_input_tensor_by_name",
+                                    const_cast<char**>(names), &request, &name) == 0) {
       return nullptr;
     }
   }
@@ -316,7 +324,8 @@ bool add_request_types(PyObject* module) noexcept {
   request_state_type = reinterpret_cast<PyTypeObject*>(state);
   Py_INCREF(request);  // for request_type
   Py_INCREF(state);
-  return PyModule_AddObject(module, "RequestBase", request) == 0 && PyModule_AddObject(module, "RequestState", state) == 0;
+  return PyModule_AddObject(module, "RequestBase", request) == 0 &&
+         PyModule_AddObject(module, "RequestState", state) == 0;
 }
 
 }  // namespace atl::python

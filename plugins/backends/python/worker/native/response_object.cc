@@ -25,8 +25,8 @@ int response_init(PyObject* object, PyObject* arguments, PyObject* keywords) {
   PyObject* given = nullptr;
   PyObject* error = Py_None;
   PyObject* parameters = Py_None;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOO:InferenceResponse", const_cast<char**>(names), &given, &error,
-                                  &parameters) == 0) {
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "|OOO:InferenceResponse", const_cast<char**>(names),
+                                  &given, &error, &parameters) == 0) {
     return -1;
   }
   auto* self = reinterpret_cast<Response*>(object);
@@ -41,8 +41,8 @@ int response_init(PyObject* object, PyObject* arguments, PyObject* keywords) {
     return 0;
   }
   if (PyErr_Occurred() != nullptr) return -1;
-  PyObject* done =
-      PyObject_CallMethod(object, "_init_rarely", "OOO", given == nullptr ? Py_None : given, error, parameters);
+  PyObject* done = PyObject_CallMethod(object, "_init_rarely", "OOO", given == nullptr ? Py_None : given,
+                                       error, parameters);
   Py_XDECREF(done);
   return done == nullptr ? -1 : 0;
 }
@@ -67,16 +67,17 @@ PyMemberDef response_members[] = {
     {"_parameters", T_OBJECT, offsetof(Response, parameters), 0, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(Response, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
-PyMethodDef response_methods[] = {{"output_tensors", response_output_tensors, METH_NOARGS, "The list of tensors"},
-                                  {nullptr, nullptr, 0, nullptr}};
+PyMethodDef response_methods[] = {
+    {"output_tensors", response_output_tensors, METH_NOARGS, "The list of tensors"},
+    {nullptr, nullptr, 0, nullptr}};
 PyType_Slot response_slots[] = {{Py_tp_init, reinterpret_cast<void*>(response_init)},
                                 {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)},
                                 {Py_tp_dealloc, reinterpret_cast<void*>(response_dealloc)},
                                 {Py_tp_members, response_members},
                                 {Py_tp_methods, response_methods},
                                 {0, nullptr}};
-PyType_Spec response_spec = {"_atoll_python.ResponseBase", sizeof(Response), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-                             response_slots};
+PyType_Spec response_spec = {"_atoll_python.ResponseBase", sizeof(Response), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, response_slots};
 
 }  // namespace
 

@@ -46,7 +46,8 @@ bool is_packed(PyObject* array) noexcept {
 
 // False: it is none of the frequent cases, or an exception is set.
 bool take_array(Tensor& self, PyObject* name, PyObject* array) noexcept {
-  if (array_type == nullptr || Py_TYPE(array) != array_type || !PyUnicode_Check(name) || PyUnicode_GetLength(name) == 0)
+  if (array_type == nullptr || Py_TYPE(array) != array_type || !PyUnicode_Check(name) ||
+      PyUnicode_GetLength(name) == 0)
     return false;
   uint32_t datatype = 0;
   if (!read_datatype(array, datatype) || !is_packed(array)) return false;
@@ -75,7 +76,9 @@ int tensor_init(PyObject* self, PyObject* arguments, PyObject* keywords) {
     array = PyTuple_GetItem(arguments, 1);
   } else {
     static const char* const names[] = {"name", "numpy_array", nullptr};
-    if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OO:Tensor", const_cast<char**>(names), &name, &array) == 0) return -1;
+    if (PyArg_ParseTupleAndKeywords(arguments, keywords, "OO:Tensor", const_cast<char**>(names), &name,
+                                    &array) == 0)
+      return -1;
   }
   if (take_array(*reinterpret_cast<Tensor*>(self), name, array)) return 0;
   if (PyErr_Occurred() != nullptr) return -1;
@@ -87,7 +90,8 @@ int tensor_init(PyObject* self, PyObject* arguments, PyObject* keywords) {
 void tensor_dealloc(PyObject* object) {
   auto* self = reinterpret_cast<Tensor*>(object);
   if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
-  for (PyObject* part : {self->name, self->shape, self->array, self->memory, self->elements}) Py_XDECREF(part);
+  for (PyObject* part : {self->name, self->shape, self->array, self->memory, self->elements})
+    Py_XDECREF(part);
   free_object(object);
 }
 
@@ -105,8 +109,8 @@ PyObject* make_view(PyObject* object) noexcept {
     return PyObject_CallMethod(object, "_view", nullptr);
   PyObject* offset = PyLong_FromUnsignedLongLong(self->offset);
   if (offset == nullptr) return nullptr;
-  PyObject* view = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(array_type), self->shape, dtype, self->memory, offset,
-                                                nullptr);
+  PyObject* view = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(array_type), self->shape, dtype,
+                                                self->memory, offset, nullptr);
   Py_DECREF(offset);
   return view;
 }
@@ -142,7 +146,8 @@ PyType_Slot tensor_slots[] = {{Py_tp_init, reinterpret_cast<void*>(tensor_init)}
                               {Py_tp_members, tensor_members},
                               {Py_tp_methods, tensor_methods},
                               {0, nullptr}};
-PyType_Spec tensor_spec = {"_atoll_python.TensorBase", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tensor_slots};
+PyType_Spec tensor_spec = {"_atoll_python.TensorBase", sizeof(Tensor), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, tensor_slots};
 
 }  // namespace
 
@@ -157,7 +162,8 @@ PyObject* configure_tensors(PyObject* /*module*/, PyObject* const* arguments, Py
   if (PyType_Check(arguments[0]) == 0 || PyDict_Check(arguments[1]) == 0 || PyDict_Check(arguments[2]) == 0 ||
       PyType_Check(arguments[3]) == 0 ||
       PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(arguments[3]), tensor_type) == 0) {
-    PyErr_SetString(PyExc_TypeError, "configure_tensors() expects a type, two dictionaries, and a subclass of TensorBase");
+    PyErr_SetString(PyExc_TypeError,
+                    "configure_tensors() expects a type, two dictionaries, and a subclass of TensorBase");
     return nullptr;
   }
   for (Py_ssize_t i : {0, 1, 3}) Py_INCREF(arguments[i]);  // for good
