@@ -2,7 +2,8 @@
 ///
 /// A hand-off between threads costs more than a small model's execution. So an idle instance of a light model
 /// is run on the thread that brought the request; any other on the thread of its own. Whoever finished a
-/// batch asks for the next one and runs it without a hop.
+/// batch asks for the next one and runs it without a hop; a light instance's own thread gives way to requests'
+/// threads now and then, because under load it would never become idle.
 #pragma once
 
 #include <atomic>
