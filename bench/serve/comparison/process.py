@@ -58,8 +58,8 @@ class Process:
         self._signal(signal.SIGCONT)
 
     def stop(self):
+        self.resume()  # workers of one that has ended, too, so that they see it
         if self._process.poll() is None:
-            self.resume()
             self._signal(signal.SIGTERM)
             try:
                 self._process.wait(STOP_TIMEOUT_S)
