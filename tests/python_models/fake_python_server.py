@@ -102,6 +102,8 @@ class FakeServer:
         self.on_infer = None
         self.on_call = None
         self.refuse_slabs = False
+        self.keeps_blocks = False  # does not give back what responses came in
+        self.kept_messages = []
         self.next_handle = 100
         self.next_batch = 1
         self.records = {}  # handle -> (region, offset of its record)
@@ -316,7 +318,9 @@ class FakeServer:
             region = self.slabs[slab].region
             payload = bytes(memoryview(region)[offset:offset + size])
         self._handle(kind, flags, number, slab, payload, value)
-        if size:
+        if size and self.keeps_blocks:
+            self.kept_messages.append(message)
+        elif size:
             region.store(offset - 64, 0)
             if region.load(offset - 60):
                 _futex_wake(region, offset - 64)

@@ -3,8 +3,9 @@
 import pytest
 
 import fake_python_server  # noqa: F401  (finds the modules)
-from atoll_worker.arena import SMALL_SIZE, Arena, size_class
+from atoll_worker.arena import ANSWER_SIZE, Arena, size_class
 from atoll_worker.errors import TritonModelException
+from atoll_worker.pure_objects import AnswerBlocks
 
 
 class Region:
@@ -32,7 +33,7 @@ class Server:
     def __init__(self, slabs=100):
         self.sizes = []
         self.left = slabs
-        self.arena = Arena(self.more)
+        self.arena = Arena(self.more, AnswerBlocks())
 
     def more(self, size):
         if not self.left:
@@ -87,17 +88,26 @@ def test_blocks_never_overlap_while_one_is_with_the_server():
     assert server.send(500000)[1] == 64
 
 
-def test_the_small_block_is_used_in_turn_and_counts():
+def test_the_blocks_of_answers_count():
     server = Server(slabs=1)
-    small = server.arena.small()
-    assert server.arena.small() is None
+    server.arena.prepare_answers()
+    server.arena.prepare_answers()
+    assert len(server.arena.answers) == 4
+    region, _, offset = server.arena.answers.take(ANSWER_SIZE)
+    assert server.arena.answers.is_held()
     with pytest.raises(TritonModelException):
         server.arena.allocate((1 << 20) - 4096)
-    server.release(small)
-    assert server.arena.small() == small
-    server.release(small)
+    others = [server.arena.answers.take(1) for _ in range(3)]
+    assert len({offset, *(other[2] for other in others)}) == 4
+    assert server.arena.answers.take(1) is None
+    region.store(offset - 64, 0)
+    assert server.arena.answers.take(ANSWER_SIZE + 1) is None
+    assert server.arena.answers.take(1)[2] == offset
+    for place in (offset, *(other[2] for other in others)):
+        region.store(place - 64, 0)
     assert server.arena.allocate((1 << 20) - 4096)[1] == 64
-    assert SMALL_SIZE == size_class(SMALL_SIZE) - 64
+    assert len(server.arena.answers) == 0
+    assert ANSWER_SIZE == size_class(ANSWER_SIZE) - 64
 
 
 def test_a_destructor_inside_is_refused_instead_of_waiting_for_itself():

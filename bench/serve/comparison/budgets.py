@@ -47,6 +47,9 @@ BUDGETS = (
     Budget(("identity_chain/grpc/*",), "cpu", "atoll", False, 1.3, baseline="identity"),
     Budget(("identity_missed/grpc/*",), "cpu", "atoll", False, 1.15, baseline="identity"),
     Budget(("identity_1ms_cached/grpc/*",), "throughput", "atoll", True, 20, baseline="identity_1ms"),
+    Budget(("python_identity/*",), "cpu", "triton", False, 0.4),
+    Budget(("python_identity_1mb/*",), "cpu", "triton", False, 0.5),
+    Budget(("python_busy/*",), "throughput", "python", True, 0.9),
     *(Budget((case,), figure, peer, at_least, bound, ours="atoll_nghttp2") for case, figure, peer, at_least, bound in (
         ("identity/grpc/1", "throughput", "nghttpd", True, 0.85),
         ("identity/grpc_on_8/1", "throughput", "triton", True, 3.3),

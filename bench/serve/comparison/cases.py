@@ -10,6 +10,8 @@ LARGE_CONCURRENCIES = (1, 4)
 # Models that only Atoll serves: there is nothing to compare with but its own others.
 OWN_MODELS = ("identity_missed", "identity_1ms", "identity_1ms_cached")
 ENSEMBLE = "identity_chain"
+# Models in Python (bench/serve/models), for the servers that run such with the same contract. The last one computes without a pause, in eight instances.
+PYTHON, PYTHON_LARGE, PYTHON_BUSY = PYTHON_MODELS = ("python_identity", "python_identity_1mb", "python_busy")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,14 +54,20 @@ def transport_cases():
             Case("identity", GRPC, 16, 4), Case("identity", ONE_STREAM, 32), Case("identity_1mb", GRPC, 4)]
 
 
+def python_cases():
+    cases = [Case(PYTHON, protocol, n) for protocol in (GRPC, HTTP) for n in (1, 8, 32)]
+    cases += [Case(PYTHON_LARGE, protocol, n) for protocol in (GRPC, HTTP) for n in LARGE_CONCURRENCIES]
+    return cases + [Case(PYTHON_BUSY, GRPC, n) for n in (8, 32)]
+
+
 def known_cases():
     """Those that may be named."""
     every = all_cases()
-    return every + [case for case in transport_cases() if case not in every]
+    return every + [case for case in transport_cases() + python_cases() if case not in every]
 
 
-def quick_cases():
-    return [case for case in all_cases() if case.concurrency in (4, 8)]
+def quick_cases(every):
+    return [case for case in every if case.concurrency in (4, 8)]
 
 
 def select(cases, patterns):

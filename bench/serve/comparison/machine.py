@@ -34,4 +34,5 @@ def describe(options):
 
 
 def versions():
-    return {"compiler": _first_line(["c++", "--version"]), "h2load": _first_line(["h2load", "--version"])}
+    return {"compiler": _first_line(["c++", "--version"]), "h2load": _first_line(["h2load", "--version"]),
+            "Python": platform.python_version()}

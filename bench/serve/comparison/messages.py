@@ -168,6 +168,7 @@ def _digits(model, image, probabilities):
 def workloads(digits_image, digits_probabilities):
     """By the model's name. The image is FP32 [1, 64]."""
     made = [_identity(model, 16) for model in ("identity", "identity_chain", *cases.OWN_MODELS)]
-    made.append(_identity("identity_1mb", LARGE_ELEMENTS))
+    made += [_identity(model, 16) for model in (cases.PYTHON, cases.PYTHON_BUSY)]
+    made += [_identity(model, LARGE_ELEMENTS) for model in ("identity_1mb", cases.PYTHON_LARGE)]
     made += [_digits(model, digits_image, digits_probabilities) for model in ("digits", "digits_dynamic")]
     return {workload.model: workload for workload in made}

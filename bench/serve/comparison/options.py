@@ -10,7 +10,8 @@ from . import cases
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ("atoll", "triton", "mlserver", "echo")
 # Only where they are named.
-MORE_PEERS = ("atoll_nghttp2", "nghttpd")
+MORE_PEERS = ("atoll_nghttp2", "nghttpd", "python")
+PYTHON_PEERS = ("atoll", "triton", "python")
 TRANSPORT_PEERS = ("atoll", "triton", "atoll_nghttp2", "nghttpd")
 TRANSPORT_IDLE = 10_000
 
@@ -63,6 +64,9 @@ def _parser():
     parser.add_argument("--transport", action="store_true",
                         help="the table of gRPC's transport: many calls on few connections, one stream, 1 MB, "
                         f"{TRANSPORT_IDLE:,} idle connections; of {','.join(TRANSPORT_PEERS)}, to bench/results/transport")
+    parser.add_argument("--python", action="store_true",
+                        help="the table of Python models: identity of 16 floats and of 1 MB, and eight instances that compute; of "
+                        f"{','.join(PYTHON_PEERS)}, to bench/results/python")
     parser.add_argument("--idle-connections", type=_positive(int), metavar="N",
                         help="also measure what each of N idle connections takes")
     parser.add_argument("--server-core", type=int, metavar="CPU", help="default: the last")
@@ -75,18 +79,31 @@ def _parser():
 def _output(given):
     if given.quick:
         return ROOT / "build/bench/quick"
-    return ROOT / ("bench/results/transport" if given.transport else "bench/results")
+    for name in ("transport", "python"):
+        if getattr(given, name):
+            return ROOT / "bench/results" / name
+    return ROOT / "bench/results"
+
+
+def _defaults(given):
+    """Peers and cases that are measured if none are named."""
+    if given.transport:
+        return list(TRANSPORT_PEERS), cases.transport_cases()
+    peers, every = (list(PYTHON_PEERS), cases.python_cases()) if given.python else (list(PEERS), cases.all_cases())
+    return peers, cases.quick_cases(every) if given.quick else every
 
 
 def parse(arguments=None):
     parser = _parser()
     given = parser.parse_args(arguments)
     known = (*PEERS, *MORE_PEERS)
-    peers = given.peers or list(TRANSPORT_PEERS if given.transport else PEERS)
+    if given.transport and given.python:
+        parser.error("--transport and --python are tables of their own")
+    default_peers, default = _defaults(given)
+    peers = given.peers or default_peers
     unknown = [peer for peer in peers if peer not in known]
     if unknown:
         parser.error(f"--peers: '{unknown[0]}' is none of {', '.join(known)}")
-    default = cases.transport_cases() if given.transport else cases.quick_cases() if given.quick else cases.all_cases()
     try:
         chosen = cases.select(cases.known_cases(), given.cases) if given.cases else default
     except ValueError as error:

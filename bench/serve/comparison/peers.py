@@ -1,15 +1,19 @@
 """The servers that are compared: how each is started and what it can do."""
 
 import importlib.metadata
+import os
+import pathlib
 import re
 import shutil
 import socket
 import subprocess
+import sys
+import sysconfig
 
 import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
-from . import cases, messages, repositories, verify
+from . import alone, cases, messages, repositories, verify
 from .options import ROOT
 from .process import Process, free_port, wait_until
 
@@ -79,7 +83,7 @@ class Peer:
         raise NotImplementedError
 
     def supports(self, case):
-        return case.protocol in self.protocols and case.model not in (*cases.OWN_MODELS, cases.ENSEMBLE)
+        return case.protocol in self.protocols and case.model not in (*cases.OWN_MODELS, *cases.PYTHON_MODELS, cases.ENSEMBLE)
 
     def answer_bytes(self, case, server, workload, regions):
         """As verify.answer_bytes()."""
@@ -88,6 +92,10 @@ class Peer:
     def servers_for(self, case):
         """One, or several between which the measurement chooses."""
         return self.servers
+
+    def measure(self, case):
+        """A Sample, of a peer that needs no load generator; else None."""
+        return None
 
     def versions(self):
         return {}
@@ -118,7 +126,8 @@ class Atoll(Peer):
         self._manifest = ROOT / "etc" / "atoll.toml"
         plugins = self.options.atoll_build / "lib" / "atoll" / "plugins"
         self._batcher = (plugins / "schedulers" / "dynamic.so").exists()
-        self._repository = repositories.write_triton(WORK / "models" / "atoll", "onnxruntime", own_models=True)
+        self._repository = repositories.write_triton(WORK / "models" / "atoll", "onnxruntime", own_models=True,
+                                                     python_models=_wants_python(self.options))
 
     def supports(self, case):
         return case.protocol in self.protocols and (self._batcher or case.model != "digits_dynamic")
@@ -136,7 +145,7 @@ class Atoll(Peer):
         grpc_port, http_port = free_port(), free_port()
         settings = {"repository.paths": f'["{self._repository}"]', "grpc.address": f'"127.0.0.1:{grpc_port}"',
                     "http.address": f'"127.0.0.1:{http_port}"', "metrics.address": '"127.0.0.1:0"',
-                    "shared.allow_client_shm": "true", **self.settings, **more}
+                    "shared.allow_client_shm": "true", "python.interpreter": f'"{sys.executable}"', **self.settings, **more}
         if self.options.idle_connections:
             settings["grpc.max_connections"] = self.options.idle_connections + 1000
         if self._batcher and "schedulers/dynamic" not in self._manifest.read_text():
@@ -164,8 +173,12 @@ class AtollNghttp2(Atoll):
         return {"atoll_nghttp2": super().versions()["atoll"]}
 
 
+def _wants_python(options):
+    return any(case.model in cases.PYTHON_MODELS for case in options.cases)
+
+
 class Triton(Peer):
-    """As it comes, with the backends of peers/triton."""
+    """As it comes, with the backends of peers/triton, and its own for Python models."""
     name = "triton"
     protocols = (cases.GRPC, cases.STREAM, cases.ONE_STREAM, cases.HTTP, cases.JSON, cases.SHM)
 
@@ -174,19 +187,40 @@ class Triton(Peer):
         if len(programs) != 1:
             raise RuntimeError("the real Triton is not installed; run bench/serve/peers/install")
         self._program = programs[0]
-        self._repository = repositories.write_triton(WORK / "models" / "triton", "digits")
+        wants_python = _wants_python(self.options)
+        self._repository = repositories.write_triton(WORK / "models" / "triton", "digits", python_models=wants_python)
+        self._backends = self.options.bench_build / "bench" / "backends"
+        self._environment = {}
+        if wants_python:
+            self._add_python()
+
+    def _add_python(self):
+        """Its Python backend, with the stub for this interpreter, whose packages that has."""
+        package = self._program.parents[1]
+        folder = WORK / "triton-backends"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self._backends, folder)
+        shutil.copytree(package / "backends" / "python", folder / "python")
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        stub = pathlib.Path(shutil.copy(package / "python_backend_stubs" / version / "triton_python_backend_stub", folder / "python"))
+        stub.chmod(0o755)
+        libraries = package.parents[1] / "nvidia_pytriton.libs"
+        self._backends = folder
+        # The stub's interpreter takes its packages from where the first python3 of the PATH has them.
+        self._environment = {"LD_LIBRARY_PATH": f"{libraries}:{sysconfig.get_config_var('LIBDIR')}",
+                             "PATH": f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"}
 
     def supports(self, case):
-        return super().supports(case) or case.model == cases.ENSEMBLE
+        return super().supports(case) or case.model in (cases.ENSEMBLE, *cases.PYTHON_MODELS)
 
     def start(self, models):
         grpc_port, http_port, metrics_port = free_port(), free_port(), free_port()
         command = [self._program, f"--model-repository={self._repository}",
-                   f"--backend-directory={self.options.bench_build}/bench/backends",
+                   f"--backend-directory={self._backends}",
                    "--http-address=127.0.0.1", "--grpc-address=127.0.0.1", "--metrics-address=127.0.0.1",
                    f"--http-port={http_port}", f"--grpc-port={grpc_port}", f"--metrics-port={metrics_port}",
                    f"--grpc-infer-allocation-pool-size={STATE_POOL}"]
-        server = Server(self.name, command, self.options.server_core, grpc_port, http_port)
+        server = Server(self.name, command, self.options.server_core, grpc_port, http_port, self._environment)
         self.servers = [server]
         server.wait_ready(models)
 
@@ -292,4 +326,18 @@ class Nghttpd(Peer):
         return {"nghttpd": shown.strip()}
 
 
-KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo, Nghttpd)}
+class PythonAlone(Peer):
+    """What the model that computes does without a server, in one process."""
+    name = "python"
+
+    def supports(self, case):
+        return case.model == cases.PYTHON_BUSY
+
+    def start(self, models):
+        """There is nothing to start."""
+
+    def measure(self, case):
+        return alone.measure(self.options, self.name, self.options.warm_up, self.options.seconds)
+
+
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo, Nghttpd, PythonAlone)}

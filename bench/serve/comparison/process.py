@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -57,8 +58,8 @@ class Process:
         self._signal(signal.SIGCONT)
 
     def stop(self):
+        self.resume()  # workers of one that has ended, too, so that they see it
         if self._process.poll() is None:
-            self.resume()
             self._signal(signal.SIGTERM)
             try:
                 self._process.wait(STOP_TIMEOUT_S)
@@ -107,6 +108,12 @@ def core_busy(core):
             user, nice, system, _, _, _, _, steal = map(int, line.split()[1:9])
             return (user + nice + system) / TICKS_PER_SECOND, steal / TICKS_PER_SECOND
     raise RuntimeError(f"/proc/stat does not know CPU {core}")
+
+
+def cpu_of_ended_children():
+    """Seconds of user and of system time."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime, used.ru_stime
 
 
 def wait_until(condition, process, timeout_s, what):

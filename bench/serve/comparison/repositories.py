@@ -8,18 +8,24 @@ import sys
 
 import numpy as np
 
+from . import cases
 from .options import ROOT
 
 DIGITS = ROOT / "build" / "models" / "digits"
 HELD_OUT = ROOT / "build" / "digits-heldout.npz"
+LARGE = 1 << 18  # elements
+
+# Files of what Python models run, by the model's name.
+PYTHON_CODE = {name: ROOT / "bench/serve/models" / file
+               for name, file in zip(cases.PYTHON_MODELS, ("identity.py", "identity.py", "busy.py"))}
 
 IDENTITY = """\
 name: "{name}"
-backend: "identity"
+backend: "{backend}"
 max_batch_size: 0
 input [ {{ name: "INPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
 output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ {elements} ] }} ]
-instance_group [ {{ kind: KIND_CPU count: 1 }} ]
+instance_group [ {{ kind: KIND_CPU count: {count} }} ]
 {extra}"""
 CHAIN = """\
 name: "identity_chain"
@@ -75,16 +81,22 @@ def _fresh(folder):
     return folder
 
 
-def write_triton(folder, digits_backend, own_models=False):
+def _identity(name, elements=16, extra="", backend="identity", count=1):
+    return IDENTITY.format(name=name, elements=elements, extra=extra, backend=backend, count=count)
+
+
+def write_triton(folder, digits_backend, own_models=False, python_models=False):
     """A repository as Triton and Atoll read it. The two digits models differ in `dynamic_batching` only."""
     folder = _fresh(folder)
-    configs = {name: IDENTITY.format(name=name, elements=elements, extra="")
-               for name, elements in (("identity", 16), ("identity_1mb", 1 << 18))}
+    configs = {name: _identity(name, elements) for name, elements in (("identity", 16), ("identity_1mb", LARGE))}
     configs["identity_chain"] = CHAIN
     if own_models:
         for name, extra in (("identity_missed", CACHED), ("identity_1ms", MILLISECOND),
                             ("identity_1ms_cached", CACHED + MILLISECOND)):
-            configs[name] = IDENTITY.format(name=name, elements=16, extra=extra)
+            configs[name] = _identity(name, extra=extra)
+    if python_models:
+        for name, elements, count in ((cases.PYTHON, 16, 1), (cases.PYTHON_LARGE, LARGE, 1), (cases.PYTHON_BUSY, 16, 8)):
+            configs[name] = _identity(name, elements, backend="python", count=count)
     for name, extra in (("digits", ""), ("digits_dynamic", "dynamic_batching { }\n")):
         configs[name] = DIGITS_CONFIG.format(name=name, backend=digits_backend, extra=ONE_THREAD + extra)
     for name, config in configs.items():
@@ -92,6 +104,8 @@ def write_triton(folder, digits_backend, own_models=False):
         (folder / name / "config.pbtxt").write_text(config)
         if name.startswith("digits"):
             shutil.copy(DIGITS / "1" / "model.onnx", folder / name / "1")
+        if name in PYTHON_CODE:
+            shutil.copy(PYTHON_CODE[name], folder / name / "1" / "model.py")
     return folder
 
 

@@ -14,6 +14,11 @@ TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/str
           "identity_missed/grpc": "Identity with a response cache that never has the answer, gRPC ModelInfer",
           "identity_1ms/grpc": "Identity that takes a millisecond, one instance, gRPC ModelInfer",
           "identity_1ms_cached/grpc": "The same with a response cache that has the answer",
+          "python_identity/grpc": "Identity in Python, FP32 [16], gRPC ModelInfer",
+          "python_identity/http": "Identity in Python, FP32 [16], HTTP, binary tensors",
+          "python_identity_1mb/grpc": "Identity in Python, 1 MB in and out, gRPC ModelInfer",
+          "python_identity_1mb/http": "Identity in Python, 1 MB in and out, HTTP, binary tensors",
+          "python_busy/grpc": "Python that computes, eight instances, gRPC ModelInfer",
           "digits/grpc": "Digits (ONNX), one image a request, gRPC",
           "digits_dynamic/grpc": "Digits (ONNX), one image a request, dynamic batching, gRPC"}
 FIGURES = {"throughput": "throughput", "cpu": "CPU a request", "p99": "p99"}

@@ -33,7 +33,8 @@ def test_names_are_unique():
 
 
 def test_quick_covers_every_group():
-    assert {case.group for case in cases.quick_cases()} == {case.group for case in cases.all_cases()}
+    for every in (cases.all_cases(), cases.python_cases()):
+        assert {case.group for case in cases.quick_cases(every)} == {case.group for case in every}
 
 
 @pytest.mark.parametrize("words", [["--cases", "nothing"], ["--peers", "atoll,nobody"], ["--repetitions", "0"],
@@ -65,6 +66,17 @@ def test_the_transports_table(monkeypatch):
     assert given.output == options.ROOT / "bench" / "results" / "transport"
     assert options.parse(["--transport", "--peers", "atoll", "--idle-connections", "5"]).idle_connections == 5
     assert options.parse([]).idle_connections == 0
+
+
+def test_the_table_of_python_models(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    given = options.parse(["--python"])
+    assert given.cases == cases.python_cases()
+    assert given.peers == ["atoll", "triton", "python"]
+    assert given.output == options.ROOT / "bench" / "results" / "python"
+    assert {case.model for case in options.parse(["--python", "--quick"]).cases} == set(cases.PYTHON_MODELS)
+    with pytest.raises(SystemExit):
+        options.parse(["--python", "--transport"])
 
 
 def test_one_core_is_not_enough(monkeypatch):

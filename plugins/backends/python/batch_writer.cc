@@ -25,10 +25,25 @@ bool has_own_block(const InputTensor& input) {
   return input.size_bytes >= kOwnBlockBytes || (input.size_bytes != 0 && is_on_device(input));
 }
 
-/// What goes with the requests and takes time to make, so that it is made once for both passes.
-struct Texts {
-  std::vector<std::string> parameters;
-  std::vector<std::string> traces;
+/// What goes with the requests and takes time to make, so that it is made once for both passes. Mostly there is none.
+class Texts {
+ public:
+  void add(size_t index, std::string text) {
+    if (text.empty()) return;
+    if (texts_.size() <= index) texts_.resize(index + 1);
+    texts_[index] = std::move(text);
+  }
+  std::string_view at(size_t index) const noexcept {
+    return index < texts_.size() ? std::string_view(texts_[index]) : std::string_view();
+  }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+struct RequestTexts {
+  Texts parameters;
+  Texts traces;
 };
 
 std::string trace_json(const Trace* trace) {
@@ -37,13 +52,11 @@ std::string trace_json(const Trace* trace) {
   return cat(R"({"traceparent":")", parent, R"("})");
 }
 
-Texts texts_of(std::span<Request* const> requests) {
-  Texts texts;
-  texts.parameters.reserve(requests.size());
-  texts.traces.reserve(requests.size());
-  for (const Request* request : requests) {
-    texts.parameters.push_back(parameters_json(request->parameters.span()));
-    texts.traces.push_back(trace_json(request->trace));
+RequestTexts texts_of(std::span<Request* const> requests) {
+  RequestTexts texts;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    texts.parameters.add(i, parameters_json(requests[i]->parameters.span()));
+    texts.traces.add(i, trace_json(requests[i]->trace));
   }
   return texts;
 }
@@ -51,7 +64,7 @@ Texts texts_of(std::span<Request* const> requests) {
 /// One pass over a batch: the first counts, the second writes.
 class BatchPass {
  public:
-  BatchPass(PayloadWriter writer, const Texts& texts, WrittenBatch& batch, uint64_t first_handle)
+  BatchPass(PayloadWriter writer, const RequestTexts& texts, WrittenBatch& batch, uint64_t first_handle)
       : writer_(writer), texts_(texts), batch_(batch), handle_(first_handle) {}
 
   uint64_t run(std::span<Request* const> requests) {
@@ -74,8 +87,8 @@ class BatchPass {
     record.timeout_us = request.timeout_us;
     record.correlation_text = writer_.add_text(request.sequence.text);
     record.id = writer_.add_text(request.id);
-    record.parameters = writer_.add_text(texts_.parameters[i]);
-    record.trace = writer_.add_text(texts_.traces[i]);
+    record.parameters = writer_.add_text(texts_.parameters.at(i));
+    record.trace = writer_.add_text(texts_.traces.at(i));
     record.sequence_flags = request.sequence_flags;
     record.output_count = request.outputs.size();
     record.outputs = writer_.reserve<TextRef>(request.outputs.size());
@@ -122,7 +135,7 @@ class BatchPass {
   }
 
   PayloadWriter writer_;
-  const Texts& texts_;
+  const RequestTexts& texts_;
   WrittenBatch& batch_;
   const uint64_t handle_;
   size_t next_own_ = 0;
@@ -148,7 +161,7 @@ Status fill_batch(BlockAllocator& blocks, std::span<Request* const> requests, ui
       if (has_own_block(input)) ATOLL_RETURN_IF_ERROR(copy_own(blocks, input, devices, batch));
     }
   }
-  const Texts texts = texts_of(requests);
+  const RequestTexts texts = texts_of(requests);
   const uint64_t size = BatchPass(PayloadWriter(), texts, batch, first_handle).run(requests);
   if (size > kPayloadBytesMax) {
     return invalid_argument("the requests' names and parameters take ", size, " bytes, expected at most ",

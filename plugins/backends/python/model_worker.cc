@@ -12,6 +12,14 @@ namespace {
 /// How long a process may take from the end of finalize() to its own: threads of the model would keep it for ever.
 constexpr int64_t kExitNs = 5 * kNsPerSecond;
 
+/// What the worker says: what is measured here has in it how long its answer lay there, because nobody waited for it. A lie makes this thread
+/// wait in vain a few times.
+int64_t duration_ns(const Message& message, int64_t measured_ns) noexcept {
+  const bool is_less =
+      message.value != 0 && message.value < static_cast<uint64_t>(std::max<int64_t>(measured_ns, 0));
+  return is_less ? static_cast<int64_t>(message.value) : measured_ns;
+}
+
 LogLevel level_of(const nlohmann::json& object) {
   constexpr LogLevel kLevels[] = {LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError, LogLevel::kDebug};
   const auto found = object.find("level");
@@ -62,18 +70,19 @@ Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
   const uint64_t batch = batches();
   node_->set_executing(true);
+  const int64_t wait_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
+  if (wait_ns != 0) worker_->expect_message();
   if (!executions_->begin([&] { return worker_->send_work(message); })) {
+    if (wait_ns != 0) worker_->stop_expecting();
     node_->set_executing(false);
     return unavailable("worker '", worker_->name(), "' has ended");
   }
-  wait_a_moment(batch);
+  if (wait_ns != 0) wait_a_moment(batch, wait_ns);
   return {};
 }
 
 /// For the end of the batch after `batch` others, if it is likely to come soon.
-void ModelWorker::wait_a_moment(uint64_t batch) noexcept {
-  const int64_t time_ns = Worker::is_reading() ? 0 : short_wait_.time_ns();
-  if (time_ns == 0) return;
+void ModelWorker::wait_a_moment(uint64_t batch, int64_t time_ns) noexcept {
   const auto has_come = [&] { return batches() != batch; };
   worker_->read_until(context_.clock.now_ns() + time_ns, has_come);
   short_wait_.add_wait(has_come());
@@ -134,7 +143,8 @@ Status ModelWorker::take_responses(const Message& message) noexcept {
   if (!payload_of(*worker_->memory(), message, payload))
     return invalid_argument("found responses outside of its memory");
   if ((message.flags & kExecuteReturned) != 0) {
-    short_wait_.add_execution(context_.clock.now_ns() - executions_->running_since_ns());
+    short_wait_.add_execution(
+        duration_ns(message, context_.clock.now_ns() - executions_->running_since_ns()));
     batches_.fetch_add(1, std::memory_order_relaxed);
     node_->set_executing(false);
   }

@@ -72,7 +72,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   bool hurry() noexcept override { return worker_->look(); }
   Status on_message(const Message& message) noexcept override;
   void on_end(const std::string& how) noexcept override;
-  void wait_a_moment(uint64_t batch) noexcept;
+  void wait_a_moment(uint64_t batch, int64_t time_ns) noexcept;
   Status take_initialized(const Message& message) noexcept;
   Status take_responses(const Message& message) noexcept;
   Status take_probed(const Message& message) noexcept;

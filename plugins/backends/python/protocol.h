@@ -79,8 +79,9 @@ enum class MessageType : uint32_t {
   // Out ring, worker to server.
   kAutoCompleted = 32,  ///< JSON
   kInitialized = 33,    ///< JSON
-  kResponses =
-      34,  ///< ResponsesHeader; of one batch if kExecuteReturned, else of any requests; `id` the batch or 0
+  /// ResponsesHeader; of one batch if kExecuteReturned, else of any requests; `id` the batch or 0. `value` with kExecuteReturned: how
+  /// long it took from the message to here, ns; 0: it does not say
+  kResponses = 34,
   kFinalized = 35,
   kInfer = 36,  ///< InferHeader; `id` is the call: chosen by the worker, not 0, never again while it is open
   kCancelInfer = 37,   ///< `id` is the call; its last response still follows

@@ -14,6 +14,23 @@ TEST(ShortWait, ShortExecutionsAreWaitedFor) {
   EXPECT_EQ(wait.time_ns(), 2 * ShortWait::kShortNs);
 }
 
+TEST(ShortWait, TheLimitIsExactAsLongAsALongExecutionIsNotFarBack) {
+  ShortWait wait;
+  for (int i = 0; i < ShortWait::kExactAfterLong; ++i) {
+    ASSERT_EQ(wait.time_ns(), 2 * ShortWait::kShortNs) << i;
+    wait.add_execution(1000);
+  }
+  EXPECT_EQ(wait.time_ns(), ShortWait::kCoarseNs);
+  wait.add_execution(2 * ShortWait::kShortNs);
+  EXPECT_EQ(wait.time_ns(), ShortWait::kCoarseNs);
+  wait.add_execution(2 * ShortWait::kShortNs + 1);
+  for (int i = 0; i < ShortWait::kExactAfterLong; ++i) {
+    ASSERT_EQ(wait.time_ns(), 2 * ShortWait::kShortNs) << i;
+    wait.add_execution(1000);
+  }
+  EXPECT_EQ(wait.time_ns(), ShortWait::kCoarseNs);
+}
+
 TEST(ShortWait, WhoIsNeverToldStopsWaiting) {
   ShortWait wait;
   wait.add_execution(1000);

@@ -102,6 +102,12 @@ class Worker final : private SlabTable::Sender {
   BlockAllocator& blocks() noexcept { return memory_->blocks; }
   const std::string& name() const noexcept { return spec_.name; }
   pid_t pid() const noexcept { return pid_; }
+  /// The next message is for read_until() of this thread, or stop_expecting(), and for no other. Before what is answered by it is sent: where
+  /// both processes share a CPU, the worker may answer before this thread goes on, and would wake up the reader. [any], one at a time
+  void expect_message() noexcept { out_->arm_direct(); }
+  void stop_expecting() noexcept {
+    if (out_->disarm_direct()) take_all();
+  }
   /// Does the reader's work on this thread until `is_done` says so, at most until the deadline: who waits for a short answer need not be told
   /// by another thread. Not from inside the listener: see is_reading(). [any]
   template <class Done>
@@ -113,7 +119,7 @@ class Worker final : private SlabTable::Sender {
       if (is_done() || left_ns <= 0 || out_->is_closed()) break;
       out_->wait_direct(left_ns);
     }
-    if (out_->disarm_direct()) take_all();
+    stop_expecting();
   }
   /// Whether this thread is inside a worker's listener.
   static bool is_reading() noexcept;

@@ -1,6 +1,7 @@
 #include "schedulers/common/batch_scheduler.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "schedulers/common/scheduler_messages.h"
@@ -223,6 +224,29 @@ bool BatchScheduler::next_batch(InstanceSlot& slot, uint32_t finished) noexcept 
   const bool filled = !queue_.empty() && queue_.size() >= settings_.hold_until && fill(slot, now_ns);
   if (!filled) dispatcher_.put_idle(slot);
   return filled;
+}
+
+bool BatchScheduler::give_way(InstanceSlot& slot, uint32_t finished) noexcept {
+  {
+    std::lock_guard lock(mutex_);
+    taken_ -= finished;
+    if (finished != 0 && settings_.tuner != nullptr) {
+      settings_.tuner->executed(slot.total_batch_size(), slot.last_duration_ns());
+    }
+    dispatcher_.put_idle(slot);
+  }
+  std::this_thread::yield();
+  InstanceSlot* due = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (!queue_.empty()) {
+      int64_t now_ns = clock_.now_ns();
+      expire(now_ns);
+      fill_idle_instances(now_ns, &due);
+    }
+  }
+  dispatcher_.run(due, true);
+  return true;
 }
 
 void BatchScheduler::recheck() noexcept {

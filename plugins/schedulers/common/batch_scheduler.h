@@ -61,6 +61,7 @@ class BatchScheduler final : public Scheduler, private BatchSource, private Wait
   // --- without it ---
   bool prepare(InstanceSlot& slot) noexcept override;
   bool next_batch(InstanceSlot& slot, uint32_t finished) noexcept override;
+  bool give_way(InstanceSlot& slot, uint32_t finished) noexcept override;
   void recheck() noexcept override;
 
   Clock& clock_;

@@ -238,10 +238,17 @@ void InstanceDispatcher::run_on_executor(void* raw) noexcept {
   auto& slot = *static_cast<InstanceSlot*>(raw);
   InstanceDispatcher& self = *slot.dispatcher_;
   bool more = true;
-  while (more) {
+  for (uint32_t light = 0; more;) {
     uint32_t finished = slot.request_count();
     watch(slot);
     self.execute(slot);
+    // Under load the queue is never empty. What once came here, for a moment in which executions were long,
+    // would have its hops for ever.
+    light = slot.execution_time_.is_light() ? light + 1 : 0;
+    if (light >= self.limits_.inline_batches_max) {
+      if (self.source_.give_way(slot, finished)) return;
+      light = 0;
+    }
     more = self.fill(slot, finished);
   }
 }

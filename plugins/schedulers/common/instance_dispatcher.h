@@ -2,7 +2,8 @@
 ///
 /// A hand-off between threads costs more than a small model's execution. So an idle instance of a light model
 /// is run on the thread that brought the request; any other on the thread of its own. Whoever finished a
-/// batch asks for the next one and runs it without a hop.
+/// batch asks for the next one and runs it without a hop; a light instance's own thread gives way to requests'
+/// threads now and then, because under load it would never become idle.
 #pragma once
 
 #include <atomic>
@@ -96,6 +97,9 @@ class BatchSource {
   /// The slot's batch is executed next: what need not be is answered and taken out of it. Called with no lock
   /// held. \returns false if nothing is left
   virtual bool prepare(InstanceSlot& slot) noexcept = 0;
+  /// As next_batch(), but whoever brings a request may have the slot before: it is put_idle() in any case, and what waits then is
+  /// seen to. \returns false if the source does no such thing, and nothing was done
+  virtual bool give_way(InstanceSlot& /*slot*/, uint32_t /*finished*/) noexcept { return false; }
 
  protected:
   ~BatchSource() = default;
@@ -106,7 +110,8 @@ struct DispatcherLimits {
   /// execute() takes includes handing out its responses, which for a socket costs tens of microseconds.
   int64_t light_execution_ns = 100'000;
   /// Batches that a request's thread runs in a row before it hands the rest to the instance's own thread, so
-  /// that one client's thread does not end up serving all others.
+  /// that one client's thread does not end up serving all others. As many of a light instance run on its own
+  /// thread before that gives way to requests' threads.
   uint32_t inline_batches_max = 16;
   /// Inline runs inside one another on one thread: a response may bring the next request at once.
   uint32_t inline_depth_max = 8;

@@ -62,6 +62,12 @@ class DispatcherTest : public ::testing::Test, private BatchSource {
     dispatcher->put_idle(one);
     return false;
   }
+  bool give_way(InstanceSlot& one, uint32_t) noexcept override {
+    ++asked_to_give_way;
+    if (!gives_way) return false;
+    dispatcher->put_idle(one);
+    return true;
+  }
 
   bool prepare(InstanceSlot& one) noexcept override { return one.request_count() != 0; }
 
@@ -74,6 +80,8 @@ class DispatcherTest : public ::testing::Test, private BatchSource {
   std::vector<AdmittedInstance*> admissions;
   std::vector<uint32_t> came;  // to next_batch()
   TestRequest* next = nullptr;
+  bool gives_way = false;
+  uint32_t asked_to_give_way = 0;
   std::unique_ptr<InstanceDispatcher> dispatcher;
 };
 
@@ -116,6 +124,58 @@ TEST_F(DispatcherTest, AnExecutingInstanceIsNotTakenAndComesByItself) {
   EXPECT_TRUE(dispatcher->take(slot(1)));
   EXPECT_EQ(backends[0]->executions(), 0u);
   EXPECT_EQ(backends[1]->executions(), 2u);
+}
+
+class GivingWayTest : public DispatcherTest {
+ protected:
+  /// Requests that wait whenever the instance asks for the next one.
+  bool next_batch(InstanceSlot& one, uint32_t finished) noexcept override {
+    if (waiting == requests.size()) return DispatcherTest::next_batch(one, finished);
+    fill(one);
+    return true;
+  }
+  void fill(InstanceSlot& one) {
+    TestRequest& request = requests[waiting++];
+    request.mark_accepted();
+    one.clear_batch();
+    one.add(*request);
+  }
+  void run_all() {
+    make(1);
+    ASSERT_TRUE(dispatcher->take(slot(0)));
+    fill(slot(0));
+    slot(0).next = nullptr;
+    dispatcher->run(&slot(0), true);
+    host.run_until_idle();
+  }
+  static constexpr uint32_t kUntilLight = ExecutionTime::kSamplesMin - 1;
+  const uint32_t most = DispatcherLimits{}.inline_batches_max;
+  std::vector<TestRequest> requests = std::vector<TestRequest>(60);
+  size_t waiting = 0;
+};
+
+TEST_F(GivingWayTest, ALightInstanceLeavesItsThreadAfterSomeBatches) {
+  gives_way = true;
+  run_all();
+  EXPECT_EQ(backends[0]->executions(), kUntilLight + most);
+  EXPECT_EQ(waiting, kUntilLight + most);
+  EXPECT_EQ(dispatcher->idle_count(), 1u);
+}
+
+TEST_F(GivingWayTest, WhereNobodyTakesItItGoesOn) {
+  run_all();
+  EXPECT_EQ(backends[0]->executions(), requests.size());
+  EXPECT_EQ(asked_to_give_way, (requests.size() - kUntilLight) / most);
+}
+
+TEST_F(GivingWayTest, OneThatTakesItsTimeStays) {
+  gives_way = true;
+  behavior.on_execute = [this](const Batch&) {
+    host.fake_clock().advance(10 * DispatcherLimits{}.light_execution_ns);
+  };
+  run_all();
+  EXPECT_EQ(backends[0]->executions(), requests.size());
+  EXPECT_EQ(asked_to_give_way, 0u);
 }
 
 TEST_F(DispatcherTest, WhoWaitsForAdmissionIsNotTaken) {

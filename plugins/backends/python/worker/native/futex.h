@@ -23,6 +23,13 @@ inline void futex_wake(uint32_t* word) noexcept {
   syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+/// Of the monotonic clock.
+inline int64_t now_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 inline uint32_t load_acquire(uint32_t& word) noexcept {
   return std::atomic_ref<uint32_t>(word).load(std::memory_order_acquire);
 }

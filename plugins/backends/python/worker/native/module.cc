@@ -2,8 +2,11 @@
 
 #include <csignal>
 
+#include "backends/python/worker/native/answer_blocks.h"
+#include "backends/python/worker/native/answers.h"
 #include "backends/python/worker/native/dlpack.h"
 #include "backends/python/worker/native/elements.h"
+#include "backends/python/worker/native/objects.h"
 #include "backends/python/worker/native/python_api.h"
 #include "backends/python/worker/native/records.h"
 #include "backends/python/worker/native/region.h"
@@ -23,7 +26,16 @@ PyMethodDef functions[] = {
      "measure_elements(list): their size; makes all of them bytes"},
     method("write_elements", write_elements, "write_elements(list, region, offset)"),
     method("parse_tensors", parse_tensors, "parse_tensors(block, offset, count)"),
-    {"parse_requests", parse_requests, METH_O, "parse_requests(block)"},
+    method("read_requests", read_requests, "read_requests(link, outbox, block): (requests, their states)"),
+    {"batch_time", batch_time, METH_NOARGS, "batch_time(): ns since read_requests() was called last"},
+    method("send_answers", send_answers,
+           "send_answers(ring, blocks, guard, batch, states, responses): the end of a batch"),
+    method("configure_tensors", configure_tensors, "configure_tensors(ndarray, numbers, dtypes, Tensor)"),
+    {"set_request_class", set_request_class, METH_O, "set_request_class(ReceivedRequest)"},
+    {"get_input_tensor_by_name",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(get_input_tensor_by_name)),
+     METH_VARARGS | METH_KEYWORDS,
+     "get_input_tensor_by_name(inference_request, name): None if there is none of this name"},
     method("dlpack_capsule", dlpack_capsule, "dlpack_capsule(owner, address, shape, code, bits, lanes)"),
     {"die_with_parent", die_with_parent, METH_NOARGS,
      "The process is killed when the thread that started it ends"},
@@ -31,6 +43,10 @@ PyMethodDef functions[] = {
 
 int execute(PyObject* module) {
   if (!add_region_types(module) || !add_ring_type(module) || !add_dlpack_type(module)) return -1;
+  if (!add_tensor_type(module) || !add_request_types(module) || !add_response_type(module) ||
+      !add_answer_blocks_type(module) || !add_answer_names()) {
+    return -1;
+  }
   return PyModule_AddIntConstant(module, "PROTOCOL_VERSION", kProtocolVersion);
 }
 

@@ -1,13 +1,15 @@
 /// The Python C API that the module uses: the limited API of 3.9, so that one file loads into every CPython from 3.9 on, and what 3.9
-/// has as well but the limited API only since 3.10 (fast calls) and 3.11 (buffers). Their layout has not changed in between.
+/// has as well but the limited API only since 3.10 (fast calls, a text's UTF-8) and 3.11 (buffers). Their layout has not changed in between.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x03090000
 #include <Python.h>
+#include <structmember.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 static_assert(Py_LIMITED_API < 0x030a0000, "what is declared here would be declared twice");
 
@@ -27,6 +29,7 @@ struct Py_buffer {  // NOLINT(readability-identifier-naming)
 };
 int PyObject_GetBuffer(PyObject* exporter, Py_buffer* view, int flags);
 void PyBuffer_Release(Py_buffer* view);
+const char* PyUnicode_AsUTF8AndSize(PyObject* text, Py_ssize_t* size);
 int PyBuffer_FillInfo(Py_buffer* view, PyObject* exporter, void* buf, Py_ssize_t len, int readonly,
                       int flags);
 }

@@ -1,24 +1,8 @@
 #include "backends/python/worker/native/records.h"
 
-#include <cstring>
-
 #include "backends/python/worker/native/region.h"
 
 namespace atl::python {
-namespace {
-
-/// What a block holds. Nothing outside of it is read, whatever the records say.
-struct Payload {
-  const char* data;
-  uint64_t size;
-};
-
-bool to_payload(PyObject* object, Payload& payload) noexcept {
-  Block* block = to_block(object);
-  if (block == nullptr) return false;
-  payload = {block->region->data + block->offset, block->size_bytes};
-  return true;
-}
 
 bool fits(const Payload& payload, uint64_t offset, uint64_t size) noexcept {
   if (offset <= payload.size && size <= payload.size - offset) return true;
@@ -26,13 +10,6 @@ bool fits(const Payload& payload, uint64_t offset, uint64_t size) noexcept {
                static_cast<unsigned long long>(size), static_cast<unsigned long long>(offset),
                static_cast<unsigned long long>(payload.size));
   return false;
-}
-
-template <class Record>
-bool read(const Payload& payload, uint64_t offset, Record& record) noexcept {
-  if (!fits(payload, offset, sizeof(Record))) return false;
-  std::memcpy(&record, payload.data + offset, sizeof(Record));
-  return true;
 }
 
 PyObject* to_text(const Payload& payload, TextRef text) noexcept {
@@ -51,9 +28,11 @@ PyObject* to_shape(const Payload& payload, const TensorRecord& record) noexcept 
   return shape;
 }
 
+namespace {
+
 PyObject* to_tensor(const Payload& payload, uint64_t offset) noexcept {
   TensorRecord record;
-  if (!read(payload, offset, record)) return nullptr;
+  if (!read_record(payload, offset, record)) return nullptr;
   PyObject* name = to_text(payload, record.name);
   if (name == nullptr) return nullptr;
   PyObject* shape = to_shape(payload, record);
@@ -66,54 +45,25 @@ PyObject* to_tensor(const Payload& payload, uint64_t offset) noexcept {
                        static_cast<unsigned long long>(record.data.size_bytes));
 }
 
-// `make` gives the item at an offset.
-template <class Make>
-PyObject* to_list(const Payload& payload, uint64_t offset, uint64_t count, uint64_t record_size,
-                  Make make) noexcept {
-  if (count > payload.size / record_size) {
-    PyErr_SetString(PyExc_ValueError, "the payload can not hold so many records");
-    return nullptr;
-  }
-  PyObject* list = PyList_New(static_cast<Py_ssize_t>(count));
-  for (uint64_t i = 0; list != nullptr && i < count; ++i) {
-    PyObject* item = make(payload, offset + i * record_size);
-    if (item == nullptr || PyList_SetItem(list, static_cast<Py_ssize_t>(i), item) != 0) Py_CLEAR(list);
-  }
-  return list;
-}
-
-PyObject* to_request(const Payload& payload, uint64_t offset) noexcept {
-  RequestRecord record;
-  if (!read(payload, offset, record)) return nullptr;
-  PyObject* inputs = to_list(payload, record.inputs, record.input_count, sizeof(TensorRecord), to_tensor);
-  if (inputs == nullptr) return nullptr;
-  return Py_BuildValue("KKKIIIIIIIIIIINII", static_cast<unsigned long long>(record.handle),
-                       static_cast<unsigned long long>(record.correlation_id),
-                       static_cast<unsigned long long>(record.timeout_us), record.correlation_text.offset,
-                       record.correlation_text.size_bytes, record.id.offset, record.id.size_bytes,
-                       record.parameters.offset, record.parameters.size_bytes, record.trace.offset,
-                       record.trace.size_bytes, record.sequence_flags, record.cancelled, record.input_count,
-                       inputs, record.output_count, record.outputs);
-}
-
 }  // namespace
 
 PyObject* parse_tensors(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) noexcept {
-  Payload payload{};
   uint64_t offset = 0;
   uint64_t tensors = 0;
-  if (!expect_arguments("parse_tensors", count, 3) || !to_payload(arguments[0], payload) ||
-      !to_u64(arguments[1], offset) || !to_u64(arguments[2], tensors)) {
+  if (!expect_arguments("parse_tensors", count, 3)) return nullptr;
+  const Block* block = to_block(arguments[0]);
+  if (block == nullptr || !to_u64(arguments[1], offset) || !to_u64(arguments[2], tensors)) return nullptr;
+  const Payload payload{block->region->data + block->offset, block->size_bytes};
+  if (tensors > payload.size / sizeof(TensorRecord)) {
+    PyErr_SetString(PyExc_ValueError, "the payload can not hold so many records");
     return nullptr;
   }
-  return to_list(payload, offset, tensors, sizeof(TensorRecord), to_tensor);
-}
-
-PyObject* parse_requests(PyObject* /*module*/, PyObject* block) noexcept {
-  Payload payload{};
-  BatchHeader header;
-  if (!to_payload(block, payload) || !read(payload, 0, header)) return nullptr;
-  return to_list(payload, header.requests, header.request_count, sizeof(RequestRecord), to_request);
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(tensors));
+  for (uint64_t i = 0; list != nullptr && i < tensors; ++i) {
+    PyObject* item = to_tensor(payload, offset + i * sizeof(TensorRecord));
+    if (item == nullptr || PyList_SetItem(list, static_cast<Py_ssize_t>(i), item) != 0) Py_CLEAR(list);
+  }
+  return list;
 }
 
 }  // namespace atl::python

@@ -129,11 +129,7 @@ PyObject* region_trim(PyObject* self, PyObject* const* arguments, Py_ssize_t cou
   Py_RETURN_NONE;
 }
 
-PyObject* block_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywords*/) {
-  PyObject* owner = nullptr;
-  unsigned long long offset = 0;
-  unsigned long long size = 0;
-  if (PyArg_ParseTuple(arguments, "OKK:Block", &owner, &offset, &size) == 0) return nullptr;
+PyObject* make_block(PyTypeObject* type, PyObject* owner, uint64_t offset, uint64_t size) noexcept {
   Region* region = to_region(owner);
   if (region == nullptr || !is_inside(*region, offset, size)) return nullptr;
   if (offset < sizeof(BlockHeader) || offset % kBlockAlignment != 0) {
@@ -150,14 +146,17 @@ PyObject* block_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keyword
   return reinterpret_cast<PyObject*>(self);
 }
 
+PyObject* block_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywords*/) {
+  PyObject* owner = nullptr;
+  unsigned long long offset = 0;
+  unsigned long long size = 0;
+  if (PyArg_ParseTuple(arguments, "OKK:Block", &owner, &offset, &size) == 0) return nullptr;
+  return make_block(type, owner, offset, size);
+}
+
 void block_dealloc(PyObject* self) {
   auto* block = reinterpret_cast<Block*>(self);
-  if (!is_forked) {
-    BlockHeader* header = header_of(*block->region, block->offset);
-    store_release(header->held, 0);
-    full_fence();
-    if (load_acquire(header->waiting) != 0) futex_wake(&header->held);
-  }
+  if (!is_forked) release_block(*header_of(*block->region, block->offset));
   Py_DECREF(reinterpret_cast<PyObject*>(block->region));
   free_object(self);
 }
@@ -197,6 +196,22 @@ Region* to_region(PyObject* object) noexcept {
   if (Py_TYPE(object) == region_type) return reinterpret_cast<Region*>(object);
   PyErr_SetString(PyExc_TypeError, "a Region is expected");
   return nullptr;
+}
+
+PyObject* new_block(PyObject* region, uint64_t offset, uint64_t size_bytes) noexcept {
+  return make_block(block_type, region, offset, size_bytes);
+}
+
+bool is_forked_copy() noexcept { return is_forked; }
+
+void release_block(BlockHeader& header) noexcept {
+  store_release(header.held, 0);
+  full_fence();
+  if (load_acquire(header.waiting) != 0) futex_wake(&header.held);
+}
+
+Block* as_block(PyObject* object) noexcept {
+  return Py_TYPE(object) == block_type ? reinterpret_cast<Block*>(object) : nullptr;
 }
 
 Block* to_block(PyObject* object) noexcept {

@@ -23,6 +23,14 @@ struct Block {
 Region* to_region(PyObject* object) noexcept;
 /// The same for a Block.
 Block* to_block(PyObject* object) noexcept;
+/// Null without an exception if it is none.
+Block* as_block(PyObject* object) noexcept;
+/// As Block(region, offset, size); null: an exception is set.
+PyObject* new_block(PyObject* region, uint64_t offset, uint64_t size_bytes) noexcept;
+/// Whether this is a process that the model forked: what the objects are about is its parent's.
+bool is_forked_copy() noexcept;
+/// Stores 0 where somebody may wait for it.
+void release_block(BlockHeader& header) noexcept;
 /// Whether a word (4 bytes, aligned) or bytes of this size are inside; sets ValueError if not.
 bool is_inside(const Region& region, uint64_t offset, uint64_t size_bytes) noexcept;
 

@@ -8,6 +8,8 @@
 namespace atl::python {
 namespace {
 
+PyTypeObject* ring_type = nullptr;
+
 struct Ring {
   PyObject_HEAD Region* region;
   RingHeader* header;
@@ -58,6 +60,21 @@ void wait_for_room(Ring& ring) noexcept {
   }
 }
 
+// There is room.
+void put(Ring& ring, const Message& message, bool wakes) noexcept {
+  uint32_t tail = ring.header->tail;
+  ring.entries[tail & (ring.entry_count - 1)] = message;
+  store_release(ring.header->tail, tail + 1);
+  full_fence();
+  uint32_t used = tail + 1 - load_acquire(ring.header->head);
+  if (!wakes && used < ring.entry_count / 4 * 3) return;
+  if (load_acquire(ring.header->direct) != 0 && exchange(ring.header->direct, 0) != 0) {
+    futex_wake(&ring.header->direct);
+  } else if (load_acquire(ring.header->consumer_waiting) != 0) {
+    futex_wake(&ring.header->tail);
+  }
+}
+
 bool to_bits(PyObject* object, uint64_t& bits) noexcept {
   if (!PyFloat_Check(object)) return to_u64(object, bits);
   double number = PyFloat_AsDouble(object);
@@ -79,17 +96,7 @@ PyObject* ring_send(PyObject* self, PyObject* const* arguments, Py_ssize_t count
   }
   message.type = static_cast<MessageType>(type);
   wait_for_room(ring);
-  uint32_t tail = ring.header->tail;
-  ring.entries[tail & (ring.entry_count - 1)] = message;
-  store_release(ring.header->tail, tail + 1);
-  full_fence();
-  uint32_t used = tail + 1 - load_acquire(ring.header->head);
-  if (wakes == 0 && used < ring.entry_count / 4 * 3) Py_RETURN_NONE;
-  if (load_acquire(ring.header->direct) != 0 && exchange(ring.header->direct, 0) != 0) {
-    futex_wake(&ring.header->direct);
-  } else if (load_acquire(ring.header->consumer_waiting) != 0) {
-    futex_wake(&ring.header->tail);
-  }
+  put(ring, message, wakes != 0);
   Py_RETURN_NONE;
 }
 
@@ -148,9 +155,23 @@ PyType_Spec ring_spec = {"_atoll_python.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAU
 
 }  // namespace
 
+bool put_at_once(PyObject* object, const Message& message) noexcept {
+  if (Py_TYPE(object) != ring_type) {
+    PyErr_SetString(PyExc_TypeError, "a Ring is expected");
+    return false;
+  }
+  auto& ring = *reinterpret_cast<Ring*>(object);
+  if (is_full(ring)) return false;
+  put(ring, message, true);
+  return true;
+}
+
 bool add_ring_type(PyObject* module) noexcept {
   PyObject* type = PyType_FromSpec(&ring_spec);
-  return type != nullptr && PyModule_AddObject(module, "Ring", type) == 0;
+  if (type == nullptr) return false;
+  ring_type = reinterpret_cast<PyTypeObject*>(type);
+  Py_INCREF(type);  // for ring_type
+  return PyModule_AddObject(module, "Ring", type) == 0;
 }
 
 }  // namespace atl::python

@@ -5,12 +5,14 @@ import collections
 from . import layout
 from .errors import TritonModelException
 from .guard import Guard
+from .native import AnswerBlocks
 
 _FIRST_CLASS = 4096
 _FIRST_SLAB = 1 << 20
 _LARGEST_STEP = 64 << 20
 _PAGE = 4096
-SMALL_SIZE = 16384 - layout.BLOCK_HEADER_SIZE
+ANSWER_SIZE = 16384 - layout.BLOCK_HEADER_SIZE
+_ANSWERS = 4
 
 
 class _Slab:
@@ -35,8 +37,8 @@ def size_class(size):
 class Arena:
     """Blocks are sent, and are free again when their receiver says so."""
 
-    def __init__(self, more):
-        """`more(bytes)` gets a slab of at least that size from the server: (index, region, size)."""
+    def __init__(self, more, answers=None):
+        """`more(bytes)` gets a slab of at least that size from the server: (index, region, size). `answers`: as `AnswerBlocks`"""
         self._more = more
         self._slabs = []
         self._free = {}  # size class -> [(slab, payload's offset)]
@@ -44,20 +46,22 @@ class Arena:
         self._lock = Guard()
         self._is_warm = False
         self._taken = 0  # blocks between allocate() and sent() or dropped()
-        self._small = None  # (slab, payload's offset)
+        # Blocks of ANSWER_SIZE that frequent small answers use in turn; none until prepare_answers(), and when all starts anew.
+        self.answers = AnswerBlocks() if answers is None else answers
 
-    def small(self):
-        """The one block of SMALL_SIZE that frequent small answers use in turn, marked as held; None: it is with its receiver."""
-        fresh = self.allocate(SMALL_SIZE) if self._small is None else None
+    def prepare_answers(self):
+        """Gives `answers` its blocks, if it has none."""
+        if len(self.answers):
+            return
+        places = [self.allocate(ANSWER_SIZE) for _ in range(_ANSWERS)]
         with self._lock.mutex:  # it may be inside: nothing is half done where a destructor can run
-            if fresh is not None:
-                self._small = fresh
-                self._taken -= 1
-            slab, offset = place = self._small
-            if slab.region.load(offset - layout.BLOCK_HEADER_SIZE):
-                return None
-            slab.region.store(offset - layout.BLOCK_HEADER_SIZE, 1)
-            return place
+            self._taken -= len(places)
+            if len(self.answers):  # another thread's
+                self._free.setdefault(size_class(ANSWER_SIZE), []).extend(places)
+                return
+            for slab, offset in places:
+                slab.region.store(offset - layout.BLOCK_HEADER_SIZE, 0)
+                self.answers.add(slab.region, slab.index, offset, ANSWER_SIZE)
 
     def allocate(self, size):
         """(slab, offset of the payload) of a block of at least `size` bytes. Then sent() or dropped()."""
@@ -105,6 +109,7 @@ class Arena:
         """For an idle worker: takes back what has been released, and gives its pages to the system if all has been."""
         with self._lock:
             self._sweep(len(self._sent))
+            self.answers.drop_kept()
             if not self._is_warm or not self._is_unused():
                 return
             self._start_anew()
@@ -133,11 +138,11 @@ class Arena:
     def _is_unused(self):
         if self._sent or self._taken:
             return False
-        return self._small is None or not self._small[0].region.load(self._small[1] - layout.BLOCK_HEADER_SIZE)
+        return not self.answers.is_held()
 
     # Sizes that are not asked for any more would otherwise keep what they once got.
     def _start_anew(self):
         self._free.clear()
-        self._small = None
+        self.answers.forget()
         for slab in self._slabs:
             slab.used = 0

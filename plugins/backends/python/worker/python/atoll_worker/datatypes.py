@@ -16,7 +16,8 @@ NUMPY_TO_TRITON_TYPE[bool] = BOOL
 
 #: np.dtype by number, for the types that a view can be made of.
 DTYPES = {number: np.dtype(kind) for number, kind in TRITON_TO_NUMPY_TYPE.items() if number != BYTES}
-_NUMBERS = {np.dtype(kind): number for number, kind in TRITON_TO_NUMPY_TYPE.items()}
+#: Number by np.dtype.
+NUMBERS = {np.dtype(kind): number for number, kind in TRITON_TO_NUMPY_TYPE.items()}
 
 SIZES = {number: dtype.itemsize for number, dtype in DTYPES.items()}
 SIZES[BF16] = 2
@@ -29,7 +30,7 @@ FROM_DLPACK = {code: number for number, code in DLPACK.items()}
 
 def number_of(dtype):
     """Triton's number of a NumPy dtype; None: it has none."""
-    number = _NUMBERS.get(dtype)
+    number = NUMBERS.get(dtype)
     if number is None and dtype.kind == "S":
         return BYTES
     return number

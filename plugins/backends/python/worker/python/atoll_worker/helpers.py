@@ -4,15 +4,7 @@ import struct
 
 import numpy as np
 
-from .native import split_elements
-
-
-def get_input_tensor_by_name(inference_request, name):
-    """None if the request has none of this name."""
-    for tensor in inference_request.inputs():
-        if tensor._name == name:
-            return tensor
-    return None
+from .native import get_input_tensor_by_name, split_elements  # noqa: F401
 
 
 def get_output_tensor_by_name(inference_response, name):

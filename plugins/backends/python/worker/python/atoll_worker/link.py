@@ -102,6 +102,7 @@ class Link:
         region = Region(descriptors[0], size)
         os.close(descriptors[0])
         self._slabs[index] = (region, region.address(), size)
+        self.arena.answers.add_slab(index, region)
         if owner == layout.OWNER_WORKER:
             self._answers.append((index, region, size))
 

@@ -5,44 +5,14 @@ import collections
 from . import layout
 from .errors import TritonError, TritonModelException
 from .guard import Guard
+from .native import batch_time, send_answers
 from .response import InferenceResponse
-from .wire import Writer, read_text, send_small
+from .wire import Writer
 
 RELEASE_ALL = 1
 RELEASE_RESCHEDULE = 2
 
 _RESPONSE = layout.RESPONSE
-
-
-class RequestState:
-    """Shared by the request and its senders. When nothing of the model refers to it and no last response was sent, nobody ever will."""
-
-    __slots__ = ("outbox", "handle", "block", "region", "cancel_word", "is_closed", "is_running", "sent", "release",
-                 "output_count", "output_names")
-
-    def __init__(self, outbox, handle, block, region, cancel_word, output_count, output_names):
-        self.outbox = outbox
-        self.handle = handle
-        self.block = block  # the request's, with cancel_word in it
-        self.region = region
-        self.cancel_word = cancel_word
-        self.is_closed = False
-        self.is_running = True  # execute() has not returned
-        self.sent = 0
-        self.release = RELEASE_ALL
-        self.output_count = output_count
-        self.output_names = output_names  # offset in the block
-
-    def is_cancelled(self):
-        return self.region.load(self.cancel_word) != 0
-
-    def wanted_outputs(self):
-        return {read_text(self.block, *layout.TEXT.unpack_from(self.block, self.output_names + 8 * i))
-                for i in range(self.output_count)}
-
-    def __del__(self):
-        if not self.is_closed and not self.is_running:
-            self.outbox.abandon(self.handle)
 
 
 def encode(responses, link):
@@ -91,6 +61,7 @@ class Outbox:
         self._session = session
         self._lock = Guard()
         self._abandoned = collections.deque()
+        self._answers = link.arena.answers
 
     def send(self, state, response, flags):
         """A sender's send()."""
@@ -120,11 +91,22 @@ class Outbox:
                 raise TritonModelException("Unable to send response. Non-decoupled model cannot send complete final before "
                                            "sending a response.")
 
+    def answer(self, batch, states, responses):
+        """End of a batch that returned a list: what is most frequent costs least. False: it has to be finish()."""
+        if not send_answers(self._link.out, self._answers, self._lock, batch, states, responses):
+            return False
+        if self._abandoned:
+            self._tell_abandoned()
+        return True
+
     def finish(self, batch, states, responses):
         """End of a batch. `responses`: one a request, or None for those that have none (yet)."""
         with self._lock:
-            if len(states) != 1 or not self._finish_simple(batch, states[0], responses[0]):
-                self._finish_all(batch, states, responses)
+            self._finish_all(batch, states, responses)
+        try:
+            self._link.arena.prepare_answers()
+        except TritonModelException:
+            pass  # there is no memory left: it goes on like this
         self._tell_abandoned()
 
     def _finish_all(self, batch, states, responses):
@@ -139,21 +121,10 @@ class Outbox:
             else:
                 answers.append((state.handle, 0, None, None))
         writer, records = encode(answers, self._link)
-        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+        writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records, batch_time())
         for state, answer in zip(states, answers):
             state.is_closed = answer[1] != 0
             state.is_running = False
-
-    def _finish_simple(self, batch, state, response):
-        """One request, answered with one small tensor: what is most frequent costs least."""
-        if response is None or state.is_closed or response._error is not None or response._parameters:
-            return False
-        if len(response._tensors) != 1 or not send_small(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch,
-                                                         state.handle, response._tensors[0]):
-            return False
-        state.is_closed = True
-        state.is_running = False
-        return True
 
     def fail(self, batch, states, text, code=TritonError.INTERNAL):
         """The same for a batch that failed: the error goes to all that have had no last response."""
@@ -161,7 +132,7 @@ class Outbox:
         with self._lock:
             answers = [(state.handle, layout.LAST, None if state.is_closed else response, None) for state in states]
             writer, records = encode(answers, self._link)
-            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records)
+            writer.send(self._link, layout.RESPONSES, layout.EXECUTE_RETURNED, batch, records, batch_time())
             for state in states:
                 state.is_closed = True
                 state.is_running = False

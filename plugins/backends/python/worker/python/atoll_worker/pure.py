@@ -204,16 +204,6 @@ def parse_tensors(block, offset, count):
     return tensors
 
 
-def parse_requests(block):
-    count, offset = layout.BATCH.unpack_from(block, 0)
-    requests = []
-    for _ in range(count):
-        record = layout.REQUEST.unpack_from(block, offset)
-        offset += layout.REQUEST.size
-        requests.append((*record[:14], parse_tensors(block, record[14], record[13]), *record[15:]))
-    return requests
-
-
 # --- elements of BYTES ---
 
 def split_elements(content, count):

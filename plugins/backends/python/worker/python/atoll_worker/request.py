@@ -1,13 +1,12 @@
 """pb_utils.InferenceRequest: what execute() gets, and what a model makes for another model."""
 
-from . import layout, session
+from . import session
 from . import parameters as parameter_text
 from .errors import TritonModelException
-from .native import Block, parse_requests
-from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE, RequestState
+from .native import RequestBase, read_requests, set_request_class  # noqa: F401
+from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE
 from .sender import InferenceResponseSender
 from .tensor import Tensor
-from .wire import read_tensors, read_text
 
 FLAG_SEQUENCE_START = 1
 FLAG_SEQUENCE_END = 2
@@ -46,11 +45,10 @@ class InferenceTrace:
         return self._context
 
 
-class InferenceRequest:
+class InferenceRequest(RequestBase):
     """A request of the model's own to another model."""
 
-    __slots__ = ("_id", "_correlation_id", "_inputs", "_output_names", "_model_name", "_model_version", "_flags", "_timeout",
-                 "_preferred_memory", "_trace", "_parameters", "__weakref__")
+    __slots__ = ()
 
     def __init__(self, request_id="", correlation_id=0, inputs=_MISSING, requested_output_names=_MISSING, model_name=_MISSING,
                  model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None):
@@ -86,9 +84,6 @@ class InferenceRequest:
         self._preferred_memory = preferred_memory
         self._trace = trace
         self._parameters = parameter_text.to_text(parameters)
-
-    def inputs(self):
-        return self._inputs
 
     def requested_output_names(self):
         return set(self._output_names)
@@ -144,25 +139,33 @@ class InferenceRequest:
 class ReceivedRequest(InferenceRequest):
     """One of a batch. What is rarely asked for is read when it is."""
 
-    __slots__ = ("_state", "_record")
+    __slots__ = ()
+
+    def __init__(self, *arguments, **named):
+        raise TypeError("Requests that execute() is given can not be made: make an InferenceRequest.")
 
     def request_id(self):
         if self._id is None:
-            self._id = self._text(self._record[5], self._record[6])
+            self._id = self._state.id()
         return self._id
 
     def correlation_id(self):
-        record = self._record
-        return self._text(record[3], record[4]) if record[4] else record[1]
+        return self._state.correlation_id()
 
     def requested_output_names(self):
         return self._state.wanted_outputs()
 
+    def flags(self):
+        return self._state.flags if self._flags is None else self._flags
+
+    def timeout(self):
+        return self._state.timeout
+
     def parameters(self):
-        return self._text(self._record[7], self._record[8]) or "{}"
+        return self._state.parameters() or "{}"
 
     def trace(self):
-        return InferenceTrace(self._text(self._record[9], self._record[10]) or None, self._record[0])
+        return InferenceTrace(self._state.trace() or None, self._state.handle)
 
     def model_name(self):
         return session.get().model_name
@@ -183,28 +186,5 @@ class ReceivedRequest(InferenceRequest):
 
     async_exec = exec
 
-    def _text(self, offset, size):
-        return read_text(self._state.block, offset, size)
 
-
-def read_requests(link, outbox, message):
-    """Requests of kExecute, and their states."""
-    start = message[4]
-    region = link.region(message[3])
-    block = Block(region, start, message[5])
-    word = start + layout.BATCH.unpack_from(block, 0)[1] + layout.REQUEST_CANCELLED
-    requests = []
-    states = []
-    for record in parse_requests(block):
-        state = RequestState(outbox, record[0], block, region, word, record[15], record[16])
-        request = ReceivedRequest.__new__(ReceivedRequest)
-        request._state = state
-        request._record = record
-        request._id = None
-        request._flags = record[11]
-        request._timeout = record[2]
-        request._inputs = read_tensors(link, block, start, record[14])
-        requests.append(request)
-        states.append(state)
-        word += 80
-    return requests, states
+set_request_class(ReceivedRequest)

@@ -2,15 +2,17 @@
 
 from . import parameters as parameter_text
 from .errors import TritonError, TritonModelException
+from .native import ResponseBase
 from .tensor import Tensor
 
 
-class InferenceResponse:
+class InferenceResponse(ResponseBase):
     """Tensors or an error, with parameters."""
 
-    __slots__ = ("_tensors", "_error", "_parameters", "__weakref__")
+    __slots__ = ()
 
-    def __init__(self, output_tensors=(), error=None, parameters=None):
+    def _init_rarely(self, output_tensors, error, parameters):
+        """As InferenceResponse(..), where there is more than tensors."""
         if error is not None and not isinstance(error, TritonError):
             raise TypeError(f"InferenceResponse() expects its error as TritonError, not {type(error).__name__}")
         tensors = list(output_tensors) if output_tensors else []
@@ -30,9 +32,6 @@ class InferenceResponse:
         self._error = error
         self._parameters = parameters
         return self
-
-    def output_tensors(self):
-        return self._tensors
 
     def has_error(self):
         return self._error is not None

@@ -7,7 +7,7 @@ import threading
 from . import layout, logger
 from .errors import exception_text, traceback_text
 from .outbox import RELEASE_RESCHEDULE
-from .request import read_requests
+from .native import read_requests
 from .response import InferenceResponse
 
 
@@ -24,23 +24,27 @@ class Runner:
 
     def run(self, message):
         """One batch."""
-        requests, states = read_requests(self._session.link, self._session.outbox, message)
+        outbox = self._session.outbox
+        requests, states = read_requests(self._session.link, outbox, self._session.link.block(message))
         batch = message[2]
         try:
             if self._execute is None:
                 raise _Refused(self._missing)
             result = self._execute(requests)
-            if type(result) is not list and inspect.iscoroutine(result):
+            if type(result) is list:
+                if not self._session.is_decoupled and outbox.answer(batch, states, result):
+                    return
+            elif inspect.iscoroutine(result):
                 if self._session.is_decoupled:
                     self._leave_running(result, states)
                     result = None
                 else:
                     result = asyncio.run_coroutine_threadsafe(result, self._event_loop()).result()
-            self._session.outbox.finish(batch, states, self._checked(result, states))
+            outbox.finish(batch, states, self._checked(result, states))
         except BaseException as error:  # SystemExit and KeyboardInterrupt of the model's too: its other requests go on
             self._log(error)
             text = str(error) if isinstance(error, _Refused) else exception_text(error)
-            self._session.outbox.fail(batch, states, self._failure(text))
+            outbox.fail(batch, states, self._failure(text))
 
     def _checked(self, result, states):
         """One response or None a request."""

@@ -5,19 +5,20 @@ import numpy as np
 from . import datatypes
 from .datatypes import BF16, BYTES
 from .errors import TritonModelException
-from .native import DlpackTensor, dlpack_capsule, measure_elements, split_elements, write_elements
+from .native import DlpackTensor, TensorBase, configure_tensors, dlpack_capsule, measure_elements, split_elements, write_elements
 
 _CPU = 1
 _GPU = 2
 _NOT_PACKED = ("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported.")
 
 
-class Tensor:
+class Tensor(TensorBase):
     """A named array. Its bytes are a NumPy array's, or memory that somebody else owns and `_memory` keeps alive."""
 
-    __slots__ = ("_name", "_datatype", "_shape", "_array", "_memory", "_offset", "_size", "_elements", "__weakref__")
+    __slots__ = ()
 
-    def __init__(self, name, numpy_array):
+    def _init_rarely(self, name, numpy_array):
+        """As Tensor(name, numpy_array), where that is not one of the frequent cases."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor() expects its name as str, not {type(name).__name__}")
         if not isinstance(numpy_array, np.ndarray):
@@ -50,9 +51,6 @@ class Tensor:
         self._elements = None
         return self
 
-    def name(self):
-        return self._name
-
     def shape(self):
         return list(self._shape)
 
@@ -62,13 +60,8 @@ class Tensor:
     def is_cpu(self):
         return True
 
-    def as_numpy(self):
-        array = self._array
-        if array is None:
-            array = self._array = self._view()
-        return array
-
     def _view(self):
+        """For as_numpy(), where it is not a simple view."""
         if self._datatype == BYTES:
             elements = split_elements(self._bytes(), _count(self._shape))
             array = np.empty(len(elements), np.object_)
@@ -177,3 +170,6 @@ def _count(shape):
     for dim in shape:
         count *= dim
     return count
+
+
+configure_tensors(np.ndarray, datatypes.NUMBERS, datatypes.DTYPES, Tensor)

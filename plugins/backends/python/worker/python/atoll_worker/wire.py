@@ -3,7 +3,6 @@
 import struct
 
 from . import layout
-from .arena import SMALL_SIZE
 from .errors import TritonError
 from .native import Block, parse_tensors
 from .response import InferenceResponse
@@ -102,7 +101,7 @@ class Writer:
     def tensor_records_at(self, index):
         return self._tensors_at + 56 * index
 
-    def send(self, link, kind, flags, number, records):
+    def send(self, link, kind, flags, number, records, value=0):
         """Writes the payload into a block of the worker and sends it. \\returns the block's place."""
         size = self.size
         place = link.arena.allocate(size)
@@ -126,45 +125,11 @@ class Writer:
         except BaseException:
             link.arena.dropped(place, size)
             raise
-        link.post(kind, flags, number, place, size, 0, self._keep)
+        link.post(kind, flags, number, place, size, value, self._keep)
         return place
 
     def has_elsewhere(self):
         return self._keep is not None
-
-
-# Head, the response's record, the tensor's record, its shape: by rank.
-_SMALL = tuple(struct.Struct(f"<II QIIIIIIIIQ IIIIIIiIIIQQ {rank}q") for rank in range(33))
-_SMALL_SHAPE = 8 + 48 + 56
-_SMALL_LIMIT = SMALL_SIZE - 1024
-
-
-def send_small(link, kind, flags, number, handle, tensor):
-    """A last response of one tensor. False: it is not small, or the last one is still being read; nothing was done."""
-    size = tensor._measure()
-    if size > _SMALL_LIMIT:
-        return False
-    shape = tensor._shape
-    rank = len(shape)
-    name = tensor._name.encode("utf-8", "replace")
-    name_at = _SMALL_SHAPE + 8 * rank
-    data_at = (name_at + len(name) + 63) & ~63
-    total = data_at + size
-    place = link.arena.small() if total <= SMALL_SIZE else None
-    if place is None:
-        return False
-    slab, start = place
-    region = slab.region
-    try:
-        region.write(start, _SMALL[rank].pack(1, 8, handle, layout.LAST | layout.HAS_RESPONSE, 0, 0, 0, 0, 0, 1, 56, 0, name_at,
-                                              len(name), tensor._datatype, rank, _SMALL_SHAPE, 0, 0, 0, slab.index, 0,
-                                              start + data_at, size, *shape) + name)
-        tensor._write(region, start + data_at)
-    except BaseException:
-        region.store(start - layout.BLOCK_HEADER_SIZE, 0)
-        raise
-    link.out.send(kind, flags, number, slab.index, start, total, 0, 1)
-    return True
 
 
 _shape_structs = {}

@@ -50,7 +50,7 @@ class Worker:
 
     def run(self):
         logger.take_over_logging()
-        handlers = {layout.EXECUTE: self._execute, layout.INITIALIZE: self._initialize, layout.AUTO_COMPLETE: self._auto_complete}
+        handlers = {layout.INITIALIZE: self._initialize, layout.AUTO_COMPLETE: self._auto_complete}
         timeout = -1
         while True:
             message = self._link.receive(self._link.work, timeout)
@@ -62,13 +62,13 @@ class Worker:
             if message[0] == layout.FINALIZE:
                 self._finalize()
                 return
+            if message[0] == layout.EXECUTE:
+                self._runner.run(message)
+                continue
             handler = handlers.get(message[0])
             if handler is None:
                 raise ProtocolError(f"the server sent a message of type {message[0]} on the work ring")
             handler(message)
-
-    def _execute(self, message):
-        self._runner.run(message)
 
     def _content(self, message):
         """The JSON of a message; its block is given back."""
