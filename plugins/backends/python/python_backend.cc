@@ -26,6 +26,7 @@ PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string py
     : host_(host),
       settings_(with_groups(std::move(settings), host.log())),
       python_folder_(std::move(python_folder)),
+      scripts_(std::string(host.instance_name()), settings_.directories),
       loop_(host.clock()),
       server_(host),
       devices_(host),
@@ -39,13 +40,23 @@ BackendTraits PythonBackend::traits() const noexcept {
           .parallel_instances = true};
 }
 
+Result<bool> PythonBackend::serves(const ModelSource& source) noexcept {
+  const auto script = scripts_.find(source);
+  if (!script.ok()) return script.status().clone();
+  return script->has_value();
+}
+
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  Result<ModelSettings> settings = model_settings(settings_, source);
+  const auto script = scripts_.find(source);
+  if (!script.ok()) return script.status().clone();
+  // Its settings are those of what runs it.
+  Result<ModelSettings> settings =
+      model_settings(settings_, source, script->has_value() ? host_.instance_name() : std::string_view());
   if (!settings.ok()) return std::move(settings).status();
   ATOLL_RETURN_IF_ERROR(loop_.start(host_.executors()));
   // Before anything of it is read, so that no change is missed.
   reloads_.set(source, settings->watch);
-  return ModelProgram::find(std::move(settings).value(), python_folder_, packed_, source);
+  return ModelProgram::find(std::move(settings).value(), *script, python_folder_, packed_, source);
 }
 
 Result<std::string> PythonBackend::complete_config(const ModelSource& source) noexcept {

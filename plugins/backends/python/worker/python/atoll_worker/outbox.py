@@ -10,6 +10,7 @@ from .wire import Writer, read_text, send_small
 
 RELEASE_ALL = 1
 RELEASE_RESCHEDULE = 2
+_NEWS_MAX = 16  # a model may make names up
 
 _RESPONSE = layout.RESPONSE
 
@@ -75,12 +76,12 @@ def encode(responses, link):
     return writer, records
 
 
-# Outputs that nobody asked for are not even copied; the server drops them anyway.
+# Outputs that nobody asked for are not even copied; the server drops them anyway, and tells of those that nobody can ask for.
 def _wanted(tensors, state):
     if state is None or not 0 < state.output_count < len(tensors):
         return tensors
     names = state.wanted_outputs()
-    return [tensor for tensor in tensors if tensor._name in names]
+    return [tensor for tensor in tensors if tensor._name in names or state.outbox.is_news(tensor._name)]
 
 
 class Outbox:
@@ -91,6 +92,15 @@ class Outbox:
         self._session = session
         self._lock = Guard()
         self._abandoned = collections.deque()
+        self._told_outputs = set()
+
+    def is_news(self, name):
+        """Of an output that the configuration does not have, the first time."""
+        known, told = self._session.output_names, self._told_outputs
+        if not known or name in known or name in told or len(told) == _NEWS_MAX:
+            return False
+        told.add(name)
+        return True
 
     def send(self, state, response, flags):
         """A sender's send()."""
