@@ -76,7 +76,8 @@ Result<std::optional<BackendScript>> BackendScripts::find(const ModelSource& sou
     if (bare.empty() && is_folder(script.folder)) bare = script.folder;
   }
   if (bare.empty()) return none;
-  return not_found("backend '", backend, "': '", bare, "' has neither model.py nor libtriton_", backend, ".so");
+  return not_found("backend '", backend, "': '", bare, "' has neither model.py nor libtriton_", backend,
+                   ".so");
 }
 
 }  // namespace atl::python

@@ -60,8 +60,9 @@ class OutputCheckTest : public ::testing::Test {
 TEST_F(OutputCheckTest, WhatIsAsConfiguredIsNotTold) {
   OutputCheck plain(source(0), log_), batched(source(8), log_);
   EXPECT_TRUE(look(plain, {{"ANY", DataType::kFp32, {7}}, {"ONE"}}, {"ANY", "ONE"}).empty());
-  EXPECT_TRUE(look(batched, {{"ONE", DataType::kFp32, {5, 2}}, {"ANY", DataType::kFp32, {5, 0}}}, {"ONE", "ANY"})
-                  .empty());
+  EXPECT_TRUE(
+      look(batched, {{"ONE", DataType::kFp32, {5, 2}}, {"ANY", DataType::kFp32, {5, 0}}}, {"ONE", "ANY"})
+          .empty());
   EXPECT_TRUE(look(plain, {}, {}).empty());
   EXPECT_TRUE(look(plain, {{"ONE"}}, {"ONE", "ANY"}).empty());  // not asked for
 }
@@ -69,19 +70,22 @@ TEST_F(OutputCheckTest, WhatIsAsConfiguredIsNotTold) {
 TEST_F(OutputCheckTest, DifferencesAreToldOnce) {
   OutputCheck check(source(8), log_);
   EXPECT_EQ(look(check, {{"ONE", DataType::kInt64, {1, 2}}}, {"ONE"}),
-            (std::vector<std::string>{"model 'm' version 3: output 'ONE' is INT64, and its configuration says FP32; "
-                                      "clients get it as it is. This is said once"}));
-  EXPECT_EQ(look(check, {{"ONE", DataType::kInt64, {2}}}, {"ONE"}),
-            (std::vector<std::string>{"model 'm' version 3: output 'ONE' has the shape [2], which does not fit the "
-                                      "[-1,2] of its configuration; clients get it as it is. This is said once"}));
+            (std::vector<std::string>{
+                "model 'm' version 3: output 'ONE' is INT64, and its configuration says FP32; "
+                "clients get it as it is. This is said once"}));
+  EXPECT_EQ(
+      look(check, {{"ONE", DataType::kInt64, {2}}}, {"ONE"}),
+      (std::vector<std::string>{"model 'm' version 3: output 'ONE' has the shape [2], which does not fit the "
+                                "[-1,2] of its configuration; clients get it as it is. This is said once"}));
   EXPECT_TRUE(look(check, {{"ONE", DataType::kInt32, {2, 3}}}, {"ONE"}).empty());
   EXPECT_EQ(look(check, {{"ANY", DataType::kFp64, {1, 4, 2}}}, {"ANY"}).size(), 2u);
 }
 
 TEST_F(OutputCheckTest, NamesThatNobodyKnowsAreToldOnce) {
   OutputCheck check(source(0), log_);
-  const std::vector<std::string> told = {"model 'm' version 3: execute() returns an output 'TWO', which its "
-                                         "configuration does not have; nobody gets it. This is said once"};
+  const std::vector<std::string> told = {
+      "model 'm' version 3: execute() returns an output 'TWO', which its "
+      "configuration does not have; nobody gets it. This is said once"};
   EXPECT_EQ(look(check, {{"ONE"}}, {"TWO", "ONE"}), told);
   EXPECT_TRUE(look(check, {{"ONE"}}, {"ONE", "TWO"}).empty());
   size_t names = 0;
