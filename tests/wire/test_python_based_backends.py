@@ -117,7 +117,8 @@ def test_what_is_not_there_is_named(tmp_path, repository):
 
 def test_an_environment_beside_the_program_is_that_of_its_models(tmp_path, repository):
     backends = write_backend(tmp_path / "backends")
-    script = f'#!/bin/sh\nATOLL_PACKED=1 exec "{sys.executable}" "$@"\n'.encode()
+    plain_script = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
+    script = plain_script.replace("exec", "ATOLL_PACKED=1 exec").encode()
     with tarfile.open(backends / "teller" / "pb_exec_env_model.py.tar.gz", "w:gz") as archive:
         entry = tarfile.TarInfo("bin/python3")
         entry.size, entry.mode = len(script), 0o755
@@ -127,7 +128,8 @@ def test_an_environment_beside_the_program_is_that_of_its_models(tmp_path, repos
     write_model(repository, "packed")
     plain = tmp_path / "plain" / "bin"
     plain.mkdir(parents=True)
-    (plain / "python3").symlink_to(sys.executable)
+    (plain / "python3").write_text(plain_script)
+    (plain / "python3").chmod(0o755)
     write_model(repository, "plain", more=f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{plain.parent}" }} }}')
     with Server(repository, python_models.INTERPRETER, directories(backends)) as server, Control(server, "grpc") as control:
         server.wait_ready()

@@ -32,9 +32,9 @@ class BackendScriptsTest : public ::testing::Test {
   }
   /// Below the root.
   std::string found() const {
-    const auto script = scripts_.find(source_);
+    auto script = scripts_.find(source_);
     if (!script.ok()) return script.status().text();
-    return script->has_value() ? (**script).file.substr(root_.size() + 1) : "none";
+    return script->has_value() ? (*script)->file.substr(root_.size() + 1) : "none";
   }
   const test::TemporaryDirectory folder_;
   const std::string root_ = folder_.path().string();

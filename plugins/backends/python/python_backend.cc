@@ -41,14 +41,14 @@ BackendTraits PythonBackend::traits() const noexcept {
 }
 
 Result<bool> PythonBackend::serves(const ModelSource& source) noexcept {
-  const auto script = scripts_.find(source);
-  if (!script.ok()) return script.status().clone();
+  Result<std::optional<BackendScript>> script = scripts_.find(source);
+  if (!script.ok()) return std::move(script).status();
   return script->has_value();
 }
 
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  const auto script = scripts_.find(source);
-  if (!script.ok()) return script.status().clone();
+  Result<std::optional<BackendScript>> script = scripts_.find(source);
+  if (!script.ok()) return std::move(script).status();
   // Its settings are those of what runs it.
   Result<ModelSettings> settings =
       model_settings(settings_, source, script->has_value() ? host_.instance_name() : std::string_view());
