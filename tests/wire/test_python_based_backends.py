@@ -87,6 +87,8 @@ def test_one_program_runs_all_models_of_its_backend(tmp_path, repository, protoc
             paths = tell(control, "second", "paths")
             assert str(backends / "teller") in paths and not any(path.startswith(str(repository)) for path in paths)
             assert control.index() == {"first": {"1": ("READY", "")}, "second": {"1": ("READY", "")}}
+            config = control.client.get_model_config("first")
+            assert (config.config.runtime if protocol == "grpc" else config["runtime"]) == "model.py"
 
 
 def test_what_is_not_there_is_named(tmp_path, repository):

@@ -96,6 +96,7 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   program.process.limits = settings.limits;
   ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
   program.message = std::move(module).value();
+  program.is_backends = script.has_value();
   program.message["model_directory"] = source.version_directory;
   program.message["model_name"] = source.name;
   program.settings = std::move(settings);

@@ -17,7 +17,8 @@ namespace atl::python {
 struct ModelProgram {
   ModelSettings settings;
   ProcessSpec process;
-  nlohmann::json message;  ///< what kAutoComplete and kInitialize have in common
+  nlohmann::json message;    ///< what kAutoComplete and kInitialize have in common
+  bool is_backends = false;  ///< not the model's own
 
   /// \param script  runs the model in the place of a file of its own
   /// \param python_folder  with atoll_worker in it \param packed  unpacks the environment, if that is an archive

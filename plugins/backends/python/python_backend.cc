@@ -5,10 +5,19 @@
 #include "atoll/proto/model_config_json.h"
 #include "backends/python/auto_complete.h"
 #include "backends/python/python_model.h"
+#include "model_config.pb.h"
 
 namespace atl::python {
 
 namespace {
+
+/// As clients of Triton see a model that a backend's program runs.
+Result<std::string> with_runtime(const std::string& config) {
+  inference::ModelConfig message;
+  if (!message.ParseFromString(config)) return internal_error("the model's configuration can not be parsed");
+  message.set_runtime("model.py");
+  return message.SerializeAsString();
+}
 
 /// The groups that limits are set in, and one line if they can not all be.
 PythonSettings with_groups(PythonSettings settings, Log& log) {
@@ -62,7 +71,8 @@ Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
 Result<std::string> PythonBackend::complete_config(const ModelSource& source) noexcept {
   Result<ModelProgram> program = prepare(source);
   if (!program.ok()) return std::move(program).status();
-  return auto_complete(context_, *program, source.name, source.config);
+  Result<std::string> config = auto_complete(context_, *program, source.name, source.config);
+  return config.ok() && program->is_backends ? with_runtime(*config) : std::move(config);
 }
 
 Result<std::unique_ptr<BackendModel>> PythonBackend::load(const ModelSource& source) noexcept {
