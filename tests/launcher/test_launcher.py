@@ -167,6 +167,25 @@ def test_log_flags(repository, tmp_path, flags, shown, hidden):
     assert server.lines == []
 
 
+BACKEND = """\
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", request.inputs()[0].as_numpy())]) for request in requests]
+"""
+
+
+def test_backends_that_are_python_programs(repository, tmp_path):
+    (tmp_path / "backends" / "echoes").mkdir(parents=True)
+    (tmp_path / "backends" / "echoes" / "model.py").write_text(BACKEND)
+    models.write_model(repository, "echo", models.identity_config("echo").replace('"identity"', '"echoes"'))
+    with Launched(repository, f"--backend-directory={tmp_path / 'backends'}",
+                  environment={"ATOLL__PLUGIN__PYTHON__INTERPRETER": sys.executable}) as server, server.client() as client:
+        server.wait_ready("echo")
+        assert echo(client)
+
+
 def test_calls_that_need_a_key(repository):
     with Launched(repository, "--http-restricted-api=metadata,health:admin-key=secret",
                   "--grpc-restricted-protocol=metadata:admin-key=secret") as server:
@@ -309,7 +328,7 @@ def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     installation.add_plugin("security/keys")
     installation.add_plugin("memory/cuda")
     installation.add_plugin("memory/pinned")
-    for foreign in ["backends/triton", "agents/triton", "caches/triton", "frontends/c_api"]:
+    for foreign in ["backends/python", "backends/triton", "agents/triton", "caches/triton", "frontends/c_api"]:
         installation.add_plugin(foreign)
     checked = installation.run(f"--model-repository={repository}", *SERVED)
     assert checked.returncode == 0 and ": ok, " in checked.stdout, checked.stderr

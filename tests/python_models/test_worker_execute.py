@@ -341,3 +341,14 @@ threading.Thread(target=later).start()
     server.cancel(handle)
     server.wait_for(lambda: server.responses[handle].is_final)
     assert [int(r.outputs["OUT"][0]) for r in server.responses[handle]] == [0, 1]
+
+
+def test_outputs_that_nobody_asked_for_stay_but_the_server_hears_of_unknown_ones(serve):
+    server = serve(model("return [pb_utils.InferenceResponse([pb_utils.Tensor(n, np.zeros(1)) for n in ('KNOWN', 'NEW', 'OUT')])]"),
+                   initialize=False)
+    config = {"output": [{"name": "OUT"}, {"name": "KNOWN"}]}
+    assert "error" not in server.initialize(model_config=json.dumps(config))
+    for expected in (["NEW", "OUT"], ["OUT"]):
+        (handle,) = server.execute([ONE])
+        (response,) = server.responses[handle]
+        assert list(response.outputs) == expected

@@ -14,11 +14,11 @@ def server(tmp_path_factory):
     """All models of the page."""
     folder = tmp_path_factory.mktemp("page")
     page = (ROOT / "docs/python-models.md").read_text()
-    for path, content in re.findall(r"```(?:python)?\n# (models/\S+)\n(.*?)```", page, re.DOTALL):
+    for path, content in re.findall(r"```(?:python)?\n# ((?:models|backends)/\S+)\n(.*?)```", page, re.DOTALL):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(content)
-    with Server(folder / "models", python_models.INTERPRETER) as server:
-        for model in ("distance", "distances", "countdown", "nearest"):
+    with Server(folder / "models", python_models.INTERPRETER, f'plugin.python.directories=["{folder}/backends"]') as server:
+        for model in ("distance", "distances", "countdown", "nearest", "fruit"):
             server.wait_ready(model)
         yield server
 
@@ -45,6 +45,10 @@ def test_the_batched_model(server):
 def test_the_stream(server):
     events = [json.loads(line[6:]) for line in post(server, "countdown/generate_stream", {"FROM": 3}).splitlines() if line]
     assert [event["NUMBER"] for event in events if "NUMBER" in event] == [3, 2, 1]
+
+
+def test_the_model_of_a_backend_of_its_own(server):
+    assert infer(server, "fruit", "TEXT", "BYTES", [1], ["plum and apple"])["data"] == ["apple", "plum"]
 
 
 def test_the_model_that_asks_models(server):

@@ -130,6 +130,48 @@ def test_no_request_is_lost_while_models_are_saved(server, repository):
     assert failures == []
 
 
+def exchange_link(link, target):
+    """As deploy tools do: another link, renamed."""
+    other = link.with_name("..other")
+    other.symlink_to(target)
+    os.replace(other, link)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_link_above_the_repository_may_be_exchanged(tmp_path, protocol):
+    for number in (1, 2, 3):
+        python_models.write(tmp_path / f"release{number}", "edited", CONSTANT.format(number), dims=(4,))
+    (tmp_path / "current").symlink_to("release1")
+    with Server(tmp_path / "current", python_models.INTERPRETER, WATCH) as server, Control(server, protocol) as control:
+        server.wait_ready()
+        answers(control, 1)
+        for number in (2, 3, 1):
+            exchange_link(tmp_path / "current", f"release{number}")
+            answers(control, number)
+        # What serves is watched, and nothing else.
+        save(tmp_path / "release2", program(CONSTANT.format(9)))
+        save(tmp_path / "release1", program(CONSTANT.format(7)))
+        answers(control, 7)
+        assert control.index()["edited"] == {"1": ("READY", "")}
+
+
+def test_a_program_mounted_as_a_config_map_may_be_exchanged(tmp_path):
+    python_models.write(tmp_path, "edited", CONSTANT.format(1), dims=(4,))
+    version = tmp_path / "edited" / "1"
+    for number in (1, 2, 3):
+        (version / f"..{number}").mkdir()
+        (version / f"..{number}" / "model.py").write_text(program(CONSTANT.format(number)))
+    (version / "..data").symlink_to("..1")
+    (version / "model.py").unlink()
+    (version / "model.py").symlink_to("..data/model.py")
+    with Server(tmp_path, python_models.INTERPRETER, WATCH) as server, Control(server, "grpc") as control:
+        server.wait_ready()
+        answers(control, 1)
+        for number in (2, 3):
+            exchange_link(version / "..data", f"..{number}")
+            answers(control, number)
+
+
 def test_a_changed_configuration_is_loaded_too(server, repository):
     config = repository / "edited" / "config.pbtxt"
     with server.client() as client:

@@ -167,9 +167,11 @@ Status read_cache_directory(FlagUse& use) {
 
 constexpr Flag kBackendFlags[] = {
     {Group::kBackend, "backend-directory", "<string>",
-     "Directory of backends made for Triton, and of their batching strategies: a folder for each. They run the "
-     "models whose backend is none of Atoll's own. Default: /opt/tritonserver/backends, if it is there.",
-     read_by(read_backend_directory, "plugin.triton.directories, plugin.dynamic.backend_directory")},
+     "Directory of backends made for Triton, shared objects or Python programs, and of their batching strategies: "
+     "a folder for each. They run the models whose backend is none of Atoll's own. Default: "
+     "/opt/tritonserver/backends, if it is there.",
+     read_by(read_backend_directory,
+             "plugin.triton.directories, plugin.python.directories, plugin.dynamic.backend_directory")},
     {Group::kBackend, "backend-config", "<string>,<string>=<string>",
      "A setting of a backend, <backend>,<setting>=<value>, or of all, <setting>=<value>; "
      "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "

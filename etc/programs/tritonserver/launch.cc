@@ -161,6 +161,11 @@ void set_foreign(LaunchOptions& options, const LaunchContext& context) {
   const bool backends =
       use_directory(options, context, {"--backend-directory", "triton", "backends/triton", "backends"},
                     options.backend_directory);
+  // Those that are Python programs.
+  if (is_there(context.plugins / "backends/python.so")) {
+    use_directory(options, context, {"--backend-directory", "python", "backends/python", "backends"},
+                  options.backend_directory);
+  }
   // By it backends ask other models.
   if (backends && is_there(context.plugins / "frontends/c_api.so")) {
     options.keys.set("plugin.c_api.use", "frontends/c_api");

@@ -116,6 +116,7 @@ const MappedCase kMapped[] = {
     {{"--response-cache-byte-size=0"}, {}},
     {{"--backend-directory=/b"},
      {"plugin.c_api.use=\"frontends/c_api\"", "plugin.dynamic.backend_directory=\"/b\"",
+      "plugin.python.directories=[\"/b\"]", "plugin.python.use=\"backends/python\"",
       "plugin.triton.directories=[\"/b\"]", "plugin.triton.use=\"backends/triton\""}},
     {{"--repoagent-directory=/a"},
      {"plugin.agents.directories=[\"/a\"]", "plugin.agents.use=\"agents/triton\""}},
@@ -175,8 +176,11 @@ TEST(Launch, UsesWhatAnInstalledTritonHas) {
                    "plugin.agents.use=\"agents/triton\"", "plugin.c_api.use=\"frontends/c_api\"",
                    cat("plugin.cache.directories=[\"", triton, "/caches\"]"), "plugin.cache.name=\"mine\"",
                    R"(plugin.cache.settings={"size" = "7"})", "plugin.cache.use=\"caches/triton\"",
+                   cat("plugin.python.directories=[\"", triton, "/backends\"]"),
+                   "plugin.python.use=\"backends/python\"",
                    cat("plugin.triton.directories=[\"", triton, "/backends\"]"),
                    "plugin.triton.use=\"backends/triton\""}));
+  fixture.remove("lib/atoll/plugins/backends/python.so");
   fixture.remove("lib/atoll/plugins/backends/triton.so");
   fixture.remove("lib/atoll/plugins/agents/triton.so");
   EXPECT_THAT(beyond_defaults(fixture, fixture.serve({})), IsEmpty());

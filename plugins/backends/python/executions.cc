@@ -152,6 +152,7 @@ Status Executions::absorb(Entry& entry, const ResponseRecord& record, const Payl
       return status;
     }
     entry.code = failure.code();
+    if (failure.ok() && context_.outputs != nullptr) context_.outputs->look(*response, record, payload);
     if (!failure.ok()) {
       entry.sink->discard(response);
       response = error_response(entry, std::move(failure));

@@ -14,6 +14,7 @@
 #include "atoll/log.h"
 #include "backends/python/batch_writer.h"
 #include "backends/python/block_allocator.h"
+#include "backends/python/output_check.h"
 #include "backends/python/payload.h"
 #include "backends/python/protocol.h"
 #include "backends/python/response_reader.h"
@@ -31,6 +32,7 @@ struct ExecutionContext {
   Log* log = nullptr;
   const DeviceMemory* devices = nullptr;      ///< null: inputs of GPUs are refused
   std::shared_ptr<WorkerCounts> counts = {};  ///< null: nothing is counted
+  OutputCheck* outputs = nullptr;             ///< null: answers may be any
 };
 
 /// Answers every request that it is given once and releases it once, whatever the worker does.

@@ -57,13 +57,29 @@ Status run_as(const std::string& name, ProcessSpec& process) {
   return {};
 }
 
-}  // namespace
-
-Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::string& python_folder,
-                                        PackedEnvironments& packed, const ModelSource& source) {
+/// How the worker imports what it runs. A backend's program sees nothing but its own folder: models are its data.
+Result<nlohmann::json> module_of(const std::optional<BackendScript>& script, const std::string& python_folder,
+                                 const ModelSource& source) {
+  if (script) {
+    return nlohmann::json{
+        {"module_path", script->file}, {"module_name", "model"}, {"paths", {script->folder, python_folder}}};
+  }
   const std::string& named = source.model.default_model_filename;
   const std::string file = cat(source.version_directory, "/", named.empty() ? "model.py" : named);
   if (!is_file(file)) return not_found("Python model file not found in '", file, "'");
+  return nlohmann::json{{"module_path", file},
+                        {"module_name", cat(source.version, ".", fs::path(file).stem().string())},
+                        {"paths", {source.version_directory, source.model_directory, python_folder}}};
+}
+
+}  // namespace
+
+Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optional<BackendScript>& script,
+                                        const std::string& python_folder, PackedEnvironments& packed,
+                                        const ModelSource& source) {
+  Result<nlohmann::json> module = module_of(script, python_folder, source);
+  if (!module.ok()) return std::move(module).status();
+  if (script && settings.environment_path.empty()) settings.environment_path = script->environment;
   if (PackedEnvironments::is_packed(settings.environment_path)) {
     Result<std::string> folder = packed.unpack(settings.environment_path);
     if (!folder.ok()) return std::move(folder).status().note(cat("model '", source.name, "'"));
@@ -79,11 +95,10 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::strin
   program.process.words = {*interpreter, "-u", python_folder + "/atoll_worker", cat(kControlDescriptor)};
   program.process.limits = settings.limits;
   ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
-  program.message = {{"module_path", file},
-                     {"module_name", cat(source.version, ".", fs::path(file).stem().string())},
-                     {"paths", {source.version_directory, source.model_directory, python_folder}},
-                     {"model_directory", source.version_directory},
-                     {"model_name", source.name}};
+  program.message = std::move(module).value();
+  program.is_backends = script.has_value();
+  program.message["model_directory"] = source.version_directory;
+  program.message["model_name"] = source.name;
   program.settings = std::move(settings);
   return program;
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "atoll/backend.h"
 #include "atoll/status.h"
+#include "backends/python/backend_scripts.h"
 #include "backends/python/model_settings.h"
 #include "backends/python/packed_environments.h"
 #include "backends/python/worker.h"
@@ -15,12 +17,15 @@ namespace atl::python {
 struct ModelProgram {
   ModelSettings settings;
   ProcessSpec process;
-  nlohmann::json message;  ///< what kAutoComplete and kInitialize have in common
+  nlohmann::json message;    ///< what kAutoComplete and kInitialize have in common
+  bool is_backends = false;  ///< not the model's own
 
+  /// \param script  runs the model in the place of a file of its own
   /// \param python_folder  with atoll_worker in it \param packed  unpacks the environment, if that is an archive
   /// Errors: NOT_FOUND the model's file or the interpreter is missing.
-  static Result<ModelProgram> find(ModelSettings settings, const std::string& python_folder,
-                                   PackedEnvironments& packed, const ModelSource& source);
+  static Result<ModelProgram> find(ModelSettings settings, const std::optional<BackendScript>& script,
+                                   const std::string& python_folder, PackedEnvironments& packed,
+                                   const ModelSource& source);
 
   /// \param name  of the instance
   WorkerSpec worker(const std::string& name) const;

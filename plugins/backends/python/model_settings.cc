@@ -16,7 +16,11 @@ constexpr std::string_view kModelDirectory = "$$TRITON_MODEL_DIRECTORY";
 /// Reads parameters of one model.
 class Parameters {
  public:
-  explicit Parameters(const ModelSource& source) : model_(source.model), settings_(source.settings) {}
+  /// \param settings_of  empty: the model's own backend
+  Parameters(const ModelSource& source, std::string_view settings_of)
+      : model_(source.model),
+        settings_(source.settings),
+        prefix_(settings_of.empty() ? std::string() : cat(".", settings_of, ".")) {}
 
   /// Null: the model says nothing.
   const std::string* text(std::string_view key) const {
@@ -71,8 +75,8 @@ class Parameters {
     return {};
   }
   /// One of those that Triton's command line has for the backend. Nothing: it is not set, or no number
-  std::optional<uint64_t> setting(const std::string& key) const {
-    const auto found = settings_.find(key);
+  std::optional<uint64_t> setting(std::string_view key) const {
+    const auto found = settings_.find(cat(prefix_, key));
     if (found == settings_.end()) return std::nullopt;
     return parse_bytes(found->second);
   }
@@ -85,6 +89,7 @@ class Parameters {
  private:
   const ModelDescription& model_;
   const std::map<std::string, std::string>& settings_;
+  const std::string prefix_;  // of settings
 };
 
 Status read_force_cpu(const Parameters& parameters) {
@@ -117,6 +122,7 @@ Result<PythonSettings> PythonSettings::read(const Options& options) {
   settings.watch = options.get_bool("watch");
   settings.cgroup = options.get_string("cgroup");
   settings.environment = options.get_strings("environment");
+  settings.directories = options.get_strings("directories");
   const std::string& cores = options.get_string("cpu_cores");
   if (!cores.empty()) {
     auto list = parse_cpu_list(cores);
@@ -127,9 +133,10 @@ Result<PythonSettings> PythonSettings::read(const Options& options) {
   return settings;
 }
 
-Result<ModelSettings> model_settings(const PythonSettings& options, const ModelSource& source) {
+Result<ModelSettings> model_settings(const PythonSettings& options, const ModelSource& source,
+                                     std::string_view settings_of) {
   ModelSettings settings{options, {}, 1 << 20};
-  const Parameters parameters(source);
+  const Parameters parameters(source, settings_of);
   for (const char* key : {"interpreter", "PYTHON_EXECUTABLE"}) {
     if (const std::string* found = parameters.text(key); found != nullptr) settings.interpreter = *found;
   }

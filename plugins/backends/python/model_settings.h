@@ -18,13 +18,14 @@ struct PythonSettings {
   std::string interpreter = "python3";
   int64_t execute_timeout_ns = 0;  ///< 0: none
   int64_t start_timeout_ns = 0;    ///< 0: none
-  int64_t stop_timeout_ns = 30'000'000'000;
+  int64_t stop_timeout_ns = 20'000'000'000;
   uint64_t shared_memory_bytes = 0;  ///< most that one worker shares with the server; 0: any
   ProcessLimits limits;
   std::string user;                      ///< empty: the server's
   std::vector<std::string> environment;  ///< names of variables that are passed on
   std::string cgroup;                    ///< folder of groups for workers; empty: none
   bool watch = false;                    ///< the model is loaded anew when its program is saved
+  std::vector<std::string> directories;  ///< each with a folder for every backend that is a Python program
 
   /// Errors: INVALID_ARGUMENT names the option.
   static Result<PythonSettings> read(const Options& options);
@@ -36,7 +37,9 @@ struct ModelSettings : PythonSettings {
   uint64_t first_slab_bytes = 1 << 20;
 };
 
-/// What the options bound, a model may only make smaller. Errors: INVALID_ARGUMENT names model and parameter.
-Result<ModelSettings> model_settings(const PythonSettings& options, const ModelSource& source);
+/// What the options bound, a model may only make smaller. \param settings_of  the backend whose settings count, if it is another than the
+/// model's. Errors: INVALID_ARGUMENT names model and parameter.
+Result<ModelSettings> model_settings(const PythonSettings& options, const ModelSource& source,
+                                     std::string_view settings_of = {});
 
 }  // namespace atl::python

@@ -58,6 +58,12 @@ TEST(ModelSettings, BackendSettingsOfTritonMeanWhatTheyCan) {
   EXPECT_EQ(settings->start_timeout_ns, 7'000'000'000);
 }
 
+TEST(ModelSettings, SettingsMayBeThoseOfAnotherBackend) {
+  ModelSource source = source_with({});
+  source.settings = {{"stub-timeout-seconds", "7"}, {".python.stub-timeout-seconds", "9"}};
+  EXPECT_EQ(model_settings({}, source, "python")->start_timeout_ns, 9'000'000'000);
+}
+
 TEST(ModelSettings, BoundsOfThePluginStay) {
   PythonSettings options;
   options.limits.memory_bytes = 1000;

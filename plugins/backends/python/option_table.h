@@ -15,7 +15,7 @@ inline constexpr OptionTable kPythonOptions{
     option_duration("start_timeout", "10m")
         .range("0s", "24h")
         .help("How long a worker may take from its start until initialize() has returned. 0s: for ever."),
-    option_duration("stop_timeout", "30s")
+    option_duration("stop_timeout", "20s")
         .range("0s", "1h")
         .help("How long finalize() may take; then the worker is killed."),
     option_bytes("shared_memory", "0")
@@ -44,6 +44,10 @@ inline constexpr OptionTable kPythonOptions{
     option_bool("watch", false)
         .help(
             "Development mode: a model whose program is saved is loaded anew; if that fails, what was loaded before goes on."),
+    option_string_list("directories")
+        .help(
+            "Directories with a folder for each backend that is a Python program, <directory>/<backend>/model.py: it runs the models of a "
+            "backend that is the name of no instance, as with Triton's --backend-directory."),
     option_string_list("environment")
         .help(
             "Names of variables that workers get of the server's environment beside those that programs need to find their files; "

@@ -43,14 +43,16 @@ class PythonPlugin final : public Plugin, public MetricSource {
 
 }  // namespace
 
-ATOLL_PLUGIN(PythonPlugin,
-             {.name = "backends/python",
-              .version = "1.0.0",
-              .license = "Apache-2.0",
-              .help = "Runs models that are Python programs in processes of their own.",
-              .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
-                           provide<MetricSource>()},
-              .needs = {optional<ModelCatalog>(), optional<ModelControl>(), many<Memory>()},
-              .options = kPythonOptions});
+ATOLL_PLUGIN(
+    PythonPlugin,
+    {.name = "backends/python",
+     .version = "1.0.0",
+     .license = "Apache-2.0",
+     .help = "Runs models that are Python programs in processes of their own.",
+     // Before backends made for Triton, which run backends that are Python programs by Triton's own.
+     .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor).rank(1),
+                  provide<MetricSource>()},
+     .needs = {optional<ModelCatalog>(), optional<ModelControl>(), many<Memory>()},
+     .options = kPythonOptions});
 
 }  // namespace atl::python

@@ -5,10 +5,19 @@
 #include "atoll/proto/model_config_json.h"
 #include "backends/python/auto_complete.h"
 #include "backends/python/python_model.h"
+#include "model_config.pb.h"
 
 namespace atl::python {
 
 namespace {
+
+/// As clients of Triton see a model that a backend's program runs.
+Result<std::string> with_runtime(const std::string& config) {
+  inference::ModelConfig message;
+  if (!message.ParseFromString(config)) return internal_error("the model's configuration can not be parsed");
+  message.set_runtime("model.py");
+  return message.SerializeAsString();
+}
 
 /// The groups that limits are set in, and one line if they can not all be.
 PythonSettings with_groups(PythonSettings settings, Log& log) {
@@ -26,6 +35,7 @@ PythonBackend::PythonBackend(Host& host, PythonSettings settings, std::string py
     : host_(host),
       settings_(with_groups(std::move(settings), host.log())),
       python_folder_(std::move(python_folder)),
+      scripts_(std::string(host.instance_name()), settings_.directories),
       loop_(host.clock()),
       server_(host),
       devices_(host),
@@ -39,19 +49,30 @@ BackendTraits PythonBackend::traits() const noexcept {
           .parallel_instances = true};
 }
 
+Result<bool> PythonBackend::serves(const ModelSource& source) noexcept {
+  Result<std::optional<BackendScript>> script = scripts_.find(source);
+  if (!script.ok()) return std::move(script).status();
+  return script->has_value();
+}
+
 Result<ModelProgram> PythonBackend::prepare(const ModelSource& source) {
-  Result<ModelSettings> settings = model_settings(settings_, source);
+  Result<std::optional<BackendScript>> script = scripts_.find(source);
+  if (!script.ok()) return std::move(script).status();
+  // Its settings are those of what runs it.
+  Result<ModelSettings> settings =
+      model_settings(settings_, source, script->has_value() ? host_.instance_name() : std::string_view());
   if (!settings.ok()) return std::move(settings).status();
   ATOLL_RETURN_IF_ERROR(loop_.start(host_.executors()));
   // Before anything of it is read, so that no change is missed.
   reloads_.set(source, settings->watch);
-  return ModelProgram::find(std::move(settings).value(), python_folder_, packed_, source);
+  return ModelProgram::find(std::move(settings).value(), *script, python_folder_, packed_, source);
 }
 
 Result<std::string> PythonBackend::complete_config(const ModelSource& source) noexcept {
   Result<ModelProgram> program = prepare(source);
   if (!program.ok()) return std::move(program).status();
-  return auto_complete(context_, *program, source.name, source.config);
+  Result<std::string> config = auto_complete(context_, *program, source.name, source.config);
+  return config.ok() && program->is_backends ? with_runtime(*config) : std::move(config);
 }
 
 Result<std::unique_ptr<BackendModel>> PythonBackend::load(const ModelSource& source) noexcept {

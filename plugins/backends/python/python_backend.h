@@ -7,6 +7,7 @@
 #include "atoll/backend.h"
 #include "atoll/device_memory.h"
 #include "atoll/host.h"
+#include "backends/python/backend_scripts.h"
 #include "backends/python/call_graph.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/metric_registry.h"
@@ -27,7 +28,10 @@ class PythonBackend final : public Backend {
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
+  /// Models of backends that are Python programs.
+  Result<bool> serves(const ModelSource& source) noexcept override;
   Status start() {
+    scripts_.check(host_.log());
     ATOLL_RETURN_IF_ERROR(devices_.open());
     return server_.open();
   }
@@ -50,6 +54,7 @@ class PythonBackend final : public Backend {
   Host& host_;
   const PythonSettings settings_;
   const std::string python_folder_;
+  const BackendScripts scripts_;
   PackedEnvironments packed_;
   EventLoop loop_;
   ServerLink server_;

@@ -16,7 +16,8 @@ PythonModel::PythonModel(const WorkerContext& context, ModelProgram program, con
       config_json_(std::move(config_json)),
       version_(source.version),
       decoupled_(source.model.decoupled),
-      counts_(context.worker_metrics.of(name_, version_)) {}
+      counts_(context.worker_metrics.of(name_, version_)),
+      outputs_(source, context.log) {}
 
 Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const InstanceSpec& spec) noexcept {
   nlohmann::json start = program_.message;
@@ -37,7 +38,7 @@ Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const Inst
   plan.execute_timeout_ns = program_.settings.execute_timeout_ns;
   plan.stop_timeout_ns = program_.settings.stop_timeout_ns;
   ExecutionContext execution{name_,         decoupled_,        spec.reporter, &context_.clock,
-                             &context_.log, &context_.devices, counts_};
+                             &context_.log, &context_.devices, counts_,       &outputs_};
   auto instance = PythonInstance::create(context_, group_, std::move(execution), std::move(plan));
   if (!instance.ok()) return std::move(instance).status();
   return std::unique_ptr<BackendInstance>(std::move(instance).value());

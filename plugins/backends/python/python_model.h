@@ -8,6 +8,7 @@
 #include "atoll/backend.h"
 #include "backends/python/instance_group.h"
 #include "backends/python/model_program.h"
+#include "backends/python/output_check.h"
 #include "backends/python/python_instance.h"
 #include "backends/python/worker.h"
 #include "backends/python/worker_metrics.h"
@@ -29,6 +30,7 @@ class PythonModel final : public BackendModel {
   const int64_t version_;
   const bool decoupled_;
   const std::shared_ptr<WorkerCounts> counts_;
+  OutputCheck outputs_;
   InstanceGroup group_;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,8 +25,9 @@ struct SourceFolders {
 };
 
 /// Watches the files whose names end in ".py", and the configuration, in the version's folder and those below it, and in the model's folder and
-/// those below it that are no versions. Hidden folders and files, and what an editor keeps beside a file, do not count. One file after the
-/// other may be saved: `changed` is called when nothing has changed for kQuietNs. On the loop's thread, but for the constructor.
+/// those below it that are no versions. Hidden folders and files, and what an editor keeps beside a file, do not count. Links are followed: one
+/// on the way to the folders or to such a file that is exchanged is a change, whatever its name, and so is a save of the file it leads to. One
+/// file after the other may be saved: `changed` is called when nothing has changed for kQuietNs. On the loop's thread, but for the constructor.
 class SourceWatch {
  public:
   static constexpr int64_t kQuietNs = 200 * kNsPerMs;
@@ -41,15 +43,30 @@ class SourceWatch {
   /// Errors: RESOURCE_EXHAUSTED the system watches no more; NOT_FOUND there is no folder.
   Status start();
   void stop() noexcept;
-  /// Whether the version's folder is still there.
-  bool has_folder() const noexcept { return !watched_.empty(); }
 
  private:
+  struct Folder {
+    std::string path;
+    bool holds_sources = false;   ///< programs in it count
+    std::set<std::string> names;  ///< on the way to what is watched, in this folder
+  };
+  /// What an event means.
+  struct News {
+    bool is_change = false;
+    bool is_elsewhere = false;  ///< what is watched may lie somewhere else from now on
+  };
+
+  Status open();
+  void open_again();
   void read_events();
-  bool is_change(const std::string& folder, std::string_view name, uint32_t mask);
+  News look(const Folder& folder, const std::string& name, uint32_t mask);
+  News look_at_source(const std::string& folder, const std::string& name, uint32_t mask);
   bool is_source(const std::string& folder, std::string_view name) const;
+  Result<Folder*> watch(const std::string& folder);
   Status add(const std::string& folder);
   void add_below(const std::string& folder);
+  void follow(const std::string& path);
+  void note(const std::string& folder, const std::string& name);
   void begin_quiet();
 
   EventLoop& loop_;
@@ -57,7 +74,7 @@ class SourceWatch {
   const SourceFolders folders_;
   const std::function<void()> changed_;
   FileDescriptor events_;
-  std::map<int, std::string> watched_;  ///< folders, by inotify's number
+  std::map<int, Folder> watched_;  ///< by inotify's number
   EventLoop::Timer quiet_ = 0;
 };
 

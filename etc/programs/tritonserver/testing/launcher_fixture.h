@@ -31,7 +31,7 @@ class LauncherFixture {
     for (const char* plugin :
          {"control/poll", "control/explicit", "admission/rate_limiter", "caches/local", "caches/redis",
           "caches/triton", "security/keys", "backends/triton", "agents/triton", "frontends/c_api",
-          "memory/cuda", "memory/pinned", "backends/cuda", "backends/pytorch"}) {
+          "memory/cuda", "memory/pinned", "backends/cuda", "backends/python", "backends/pytorch"}) {
       file(cat("lib/atoll/plugins/", plugin, ".so"));
     }
   }

@@ -20,7 +20,17 @@ class Worker final : private SlabTable::Sender, private Executions::Returned {
   void say(uint8_t how, std::span<const uint8_t> bytes) {
     auto slab = slabs_.add(SlabOwner::kWorker, kBytes);
     if (!slab.ok()) std::abort();
-    const ExecutionContext context{"m", (how & 1) != 0, nullptr, &host_.clock(), &host_.log()};
+    ModelSource model;
+    for (const char* output : {"A", "C"}) {
+      TensorSpec spec;
+      spec.name = output;
+      spec.datatype = DataType::kFp32;
+      spec.dims = {2};
+      model.model.outputs.push_back(spec);
+    }
+    OutputCheck outputs(model, host_.log());
+    ExecutionContext context{"m", (how & 1) != 0, nullptr, &host_.clock(), &host_.log()};
+    context.outputs = &outputs;
     Executions executions(context, blocks_, slabs_);
     test::TestRequest requests[2];
     Request* pointers[2] = {};

@@ -11,6 +11,7 @@ from .wire import Writer
 
 RELEASE_ALL = 1
 RELEASE_RESCHEDULE = 2
+_NEWS_MAX = 16  # a model may make names up
 
 _RESPONSE = layout.RESPONSE
 
@@ -45,12 +46,12 @@ def encode(responses, link):
     return writer, records
 
 
-# Outputs that nobody asked for are not even copied; the server drops them anyway.
+# Outputs that nobody asked for are not even copied; the server drops them anyway, and tells of those that nobody can ask for.
 def _wanted(tensors, state):
     if state is None or not 0 < state.output_count < len(tensors):
         return tensors
     names = state.wanted_outputs()
-    return [tensor for tensor in tensors if tensor._name in names]
+    return [tensor for tensor in tensors if tensor._name in names or state.outbox.is_news(tensor._name)]
 
 
 class Outbox:
@@ -62,6 +63,15 @@ class Outbox:
         self._lock = Guard()
         self._abandoned = collections.deque()
         self._answers = link.arena.answers
+        self._told_outputs = set()
+
+    def is_news(self, name):
+        """Of an output that the configuration does not have, the first time."""
+        known, told = self._session.output_names, self._told_outputs
+        if not known or name in known or name in told or len(told) == _NEWS_MAX:
+            return False
+        told.add(name)
+        return True
 
     def send(self, state, response, flags):
         """A sender's send()."""

@@ -106,6 +106,8 @@ class Worker:
         content = self._content(message)
         self._session.instance_name = content["instance_name"]
         self._session.is_decoupled = content["decoupled"]
+        config = json.loads(content["args"].get("model_config", "{}"))
+        self._session.output_names = frozenset(output["name"] for output in config.get("output", ()))
         self._session.outbox = outbox.Outbox(self._link, self._session)
         self._session.can_call = True
         if WHY_NOT:
