@@ -2,6 +2,10 @@
 
 import subprocess
 
+import tritonclient.grpc as grpcclient
+
+from .waiting import eventually
+
 
 def openssl(*arguments):
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
@@ -36,3 +40,10 @@ def tls_arguments(pki, root="ca", own=None):
     if own:
         arguments |= {"private_key": str(pki / f"{own}.key"), "certificate_chain": str(pki / f"{own}.crt")}
     return arguments
+
+
+def wait_ready(server, pki):
+    """As Server.wait_ready(), of one that asks for a client's certificate, or may be given one."""
+    with grpcclient.InferenceServerClient(server.address, **tls_arguments(pki, own="client")) as client:
+        eventually(client.is_server_ready)
+    return server

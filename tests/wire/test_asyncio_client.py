@@ -10,7 +10,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.grpc.aio as grpcaio
 from support import models
-from support.pki import make_pki, tls_arguments, tls_options
+from support.pki import make_pki, tls_arguments, tls_options, wait_ready
 from support.server import SANITIZED, Server
 from tritonclient.utils import InferenceServerException
 
@@ -278,7 +278,7 @@ def test_tls(repository, grpc_frontend, tmp_path):
             return [result.as_numpy("OUTPUT0")[0] async for result, _ in client.stream_infer(requests([3, 2, 1]))]
 
     with Server(repository, *tls_options(pki, mutual=True), manifest=MANIFEST, grpc_frontend=grpc_frontend) as server:
-        assert asyncio.run(ask(server, tls_arguments(pki, own="client"))) == [3, 2, 1]
+        assert asyncio.run(ask(wait_ready(server, pki), tls_arguments(pki, own="client"))) == [3, 2, 1]
         for stranger in (tls_arguments(pki), tls_arguments(pki, own="stranger"), tls_arguments(pki, root="other_ca", own="client")):
             with pytest.raises(InferenceServerException) as caught:
                 asyncio.run(ask(server, stranger))

@@ -8,12 +8,10 @@ import sys
 import sysconfig
 
 import pytest
-import tritonclient.grpc as grpcclient
 from support import models
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.pki import make_pki, tls_arguments, tls_options
+from support.pki import make_pki, tls_options, wait_ready
 from support.server import Server
-from support.waiting import eventually
 
 PERF_ANALYZER = pathlib.Path(sys.executable).parent / "perf_analyzer"
 CUDA_RUNTIME = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cuda_runtime" / "lib"
@@ -116,9 +114,7 @@ def test_compression(server, algorithm):
 def test_mutual_tls(repository, grpc_frontend, tmp_path):
     pki = make_pki(tmp_path)
     with Server(repository, "plugin.repeat.use=backends/repeat", *tls_options(pki, mutual=True), grpc_frontend=grpc_frontend) as server:
-        with grpcclient.InferenceServerClient(server.address, **tls_arguments(pki, own="client")) as client:
-            eventually(client.is_server_ready)
-        analyze(server, "echo", "grpc", "--ssl-grpc-use-ssl", "--ssl-grpc-root-certifications-file", f"{pki}/ca.crt",
+        analyze(wait_ready(server, pki), "echo", "grpc", "--ssl-grpc-use-ssl", "--ssl-grpc-root-certifications-file", f"{pki}/ca.crt",
                 "--ssl-grpc-private-key-file", f"{pki}/client.key", "--ssl-grpc-certificate-chain-file", f"{pki}/client.crt")
 
 

@@ -9,10 +9,8 @@ import re
 import subprocess
 
 import pytest
-import tritonclient.grpc as grpcclient
 from support.client_cases import serve_cases
-from support.pki import make_pki, tls_arguments, tls_options
-from support.waiting import eventually
+from support.pki import make_pki, tls_options, wait_ready
 
 TIMEOUT_S = 300
 
@@ -38,6 +36,4 @@ def test_every_case(class_path, tmp_path, grpc_frontend):
 def test_every_case_over_mutual_tls(class_path, tmp_path, grpc_frontend):
     pki = make_pki(tmp_path)
     with serve_cases(tmp_path, grpc_frontend, *tls_options(pki, mutual=True)) as server:
-        with grpcclient.InferenceServerClient(server.address, **tls_arguments(pki, own="client")) as client:
-            eventually(client.is_server_ready)
-        check(class_path, server, pki / "ca.crt", pki / "client.crt", pki / "client.key")
+        check(class_path, wait_ready(server, pki), pki / "ca.crt", pki / "client.crt", pki / "client.key")
