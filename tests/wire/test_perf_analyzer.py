@@ -83,7 +83,7 @@ def completes(server, model, *arguments, **options):
 
 @pytest.mark.parametrize("model", ["echo", "texts"])
 @pytest.mark.parametrize("arguments", [
-    (), ("--async",), ("--streaming",), ("--shared-memory", "system"), ("--streaming", "--shared-memory", "system"),
+    (), ("--streaming",), ("--shared-memory", "system"), ("--streaming", "--shared-memory", "system"),
 ], ids=" ".join)
 def test_completes_without_an_error(server, model, arguments):
     completes(server, model, "grpc", *arguments)
