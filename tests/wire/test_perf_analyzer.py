@@ -96,9 +96,11 @@ def test_http_completes_without_an_error(server, model, arguments):
     completes(server, model, "http", *arguments)
 
 
+# Not more: the tool keeps a record of each request of a window, which lasts until it has looked at those of the one before, so of a
+# fast server with 65 in flight it got 100,000 a run, and sometimes did not get through them.
 @pytest.mark.parametrize("arguments", [("--async",), ("--streaming",)], ids=" ".join)
 def test_from_one_to_many_at_once(server, arguments):
-    completes(server, "echo", "grpc", *arguments, concurrency="1:65:32")
+    completes(server, "echo", "grpc", *arguments, concurrency="1:17:8")
 
 
 @pytest.mark.parametrize("arguments", [("--async",), ("--streaming",)], ids=" ".join)
