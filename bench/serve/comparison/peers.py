@@ -161,7 +161,13 @@ class AtollNghttp2(Atoll):
     settings = {"grpc.use": '"frontends/grpc_nghttp2"'}
 
     def versions(self):
-        return {"atoll_nghttp2": super().versions()["atoll"]}
+        return {self.name: super().versions()["atoll"]}
+
+
+class AtollGrpc(AtollNghttp2):
+    """With gRPC by its library."""
+    name = "atoll_grpc"
+    settings = {"grpc.use": '"frontends/grpc"'}
 
 
 class Triton(Peer):
@@ -292,4 +298,4 @@ class Nghttpd(Peer):
         return {"nghttpd": shown.strip()}
 
 
-KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo, Nghttpd)}
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, AtollGrpc, Triton, MLServer, Echo, Nghttpd)}
