@@ -3,7 +3,7 @@
 frames of HTTP/2 that bring nothing, until their connections are closed.
 
     etc/dev/build release && build/venv/bin/python bench/attack/measure.py [--seconds 20] [--runs 3] [--output FILE] \
-        [--grpc-frontend frontends/grpc_nghttp2]
+        [--grpc-frontend frontends/grpc]
 
 Two clients attack in one way after the other; a probe, a process of its own, asks for the server's health and runs another
 model, in turns, every 20 ms. Server on the first two CPUs, clients on the others where there are more. With two CPUs all

@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 from support.foreign_programs import LIBRARIES, environment
+from support.grpc_frontends import GRPC_FRONTENDS
 from support.server import ROOT, Server
 from support.waiting import eventually
 
@@ -83,11 +84,11 @@ class TritonProgram:
             assert code == 0, f"exit code {code}; the log:\n{self.log}"
 
 
-FRONTENDS, NGHTTP2, TRITON_PROGRAM = SERVERS = ("frontends", "nghttp2", "triton_program")
+# Our server with each of its gRPC frontends, and Triton's.
+FRONTENDS = GRPC_FRONTENDS
+SERVERS = (*FRONTENDS, "triton_program")
 
 
 def start(kind, repository, *settings):
     """One of SERVERS. settings: of the frontends' server, to which Triton's has nothing alike."""
-    if kind == NGHTTP2:
-        return Server(repository, *settings, grpc_frontend="frontends/grpc_nghttp2")
-    return Server(repository, *settings) if kind == FRONTENDS else TritonProgram(repository)
+    return Server(repository, *settings, grpc_frontend=kind) if kind in FRONTENDS else TritonProgram(repository)

@@ -169,7 +169,7 @@ def test_garbage_instead_of_a_message(channel, garbage):
     assert caught.value.details()
 
 
-@pytest.mark.parametrize("server", [FRONTENDS], indirect=True)
+@pytest.mark.parametrize("server", FRONTENDS, indirect=True)
 def test_a_message_over_the_limit(channel):
     message = request("any", ("INPUT0", "FP32", [3 << 20], bytes(12 << 20)))
     assert error(channel, message)[0] == "RESOURCE_EXHAUSTED"

@@ -14,6 +14,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.http2 import SETTINGS, frame
+from support.pki import make_pki, tls_arguments, tls_options
 from support.server import ATOLL, DEFAULT_MANIFEST, Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
@@ -41,39 +42,13 @@ def infer(client):
     return client.infer("any", [tensor]).as_numpy("OUTPUT0")
 
 
-def openssl(*arguments):
-    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
-
-
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory):
-    """Two authorities; a server's and a client's certificate of the first, a client's of the second."""
-    folder = tmp_path_factory.mktemp("pki")
-    for authority in ("ca", "other_ca"):
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", f"/CN={authority}",
-                "-keyout", folder / f"{authority}.key", "-out", folder / f"{authority}.crt")
-    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
-    for name, authority in (("server", "ca"), ("client", "ca"), ("stranger", "other_ca")):
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", folder / f"{name}.key",
-                "-out", folder / f"{name}.csr")
-        openssl("x509", "-req", "-days", 2, "-in", folder / f"{name}.csr", "-CA", folder / f"{authority}.crt",
-                "-CAkey", folder / f"{authority}.key", "-CAcreateserial", "-extfile", folder / "names",
-                "-out", folder / f"{name}.crt")
-    return folder
-
-
-def tls_options(pki, mutual):
-    options = [f'plugin.grpc.server_cert="{pki}/server.crt"', f'plugin.grpc.server_key="{pki}/server.key"']
-    if mutual:
-        return [*options, "plugin.grpc.use_ssl_mutual=true", f'plugin.grpc.root_cert="{pki}/ca.crt"']
-    return [*options, "plugin.grpc.use_ssl=true"]
+    return make_pki(tmp_path_factory.mktemp("pki"))
 
 
 def tls_client(server, pki, root="ca", own=None):
-    files = {"root_certificates": str(pki / f"{root}.crt")}
-    if own:
-        files |= {"private_key": str(pki / f"{own}.key"), "certificate_chain": str(pki / f"{own}.crt")}
-    return grpcclient.InferenceServerClient(server.address, ssl=True, **files)
+    return grpcclient.InferenceServerClient(server.address, **tls_arguments(pki, root, own))
 
 
 def refused(client):

@@ -186,7 +186,7 @@ def test_the_server_and_its_process(server):
     assert page.value("process_cpu_seconds_total") > 0
     assert page.value("atoll_manifest_generation") == 1
     assert page.value("atoll_server_state", state="active") == 1
-    assert page.value("atoll_plugin_state", instance="grpc", plugin="frontends/grpc", state="active") == 1
+    assert page.value("atoll_plugin_state", instance="http", plugin="frontends/http", state="active") == 1
     assert page.value("atoll_event_bus_dropped_total") == 0
     assert page.value("atoll_metrics_left_out_samples") == 0
     assert page.value("atoll_http_connections", instance="http") >= 0, "what other plugins count"

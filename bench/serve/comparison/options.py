@@ -10,9 +10,9 @@ from . import cases
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PEERS = ("atoll", "triton", "mlserver", "echo")
 # Only where they are named.
-MORE_PEERS = ("atoll_nghttp2", "nghttpd", "python")
+MORE_PEERS = ("atoll_nghttp2", "atoll_grpc", "nghttpd", "python")
 PYTHON_PEERS = ("atoll", "triton", "python")
-TRANSPORT_PEERS = ("atoll", "triton", "atoll_nghttp2", "nghttpd")
+TRANSPORT_PEERS = ("triton", "atoll_nghttp2", "atoll_grpc", "nghttpd")
 TRANSPORT_IDLE = 10_000
 
 

@@ -170,7 +170,13 @@ class AtollNghttp2(Atoll):
     settings = {"grpc.use": '"frontends/grpc_nghttp2"'}
 
     def versions(self):
-        return {"atoll_nghttp2": super().versions()["atoll"]}
+        return {self.name: super().versions()["atoll"]}
+
+
+class AtollGrpc(AtollNghttp2):
+    """With gRPC by its library."""
+    name = "atoll_grpc"
+    settings = {"grpc.use": '"frontends/grpc"'}
 
 
 def _wants_python(options):
@@ -340,4 +346,4 @@ class PythonAlone(Peer):
         return alone.measure(self.options, self.name, self.options.warm_up, self.options.seconds)
 
 
-KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, Triton, MLServer, Echo, Nghttpd, PythonAlone)}
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, AtollGrpc, Triton, MLServer, Echo, Nghttpd, PythonAlone)}

@@ -22,7 +22,7 @@ TITLES = {"identity/grpc": "Identity, FP32 [16], gRPC ModelInfer", "identity/str
           "digits/grpc": "Digits (ONNX), one image a request, gRPC",
           "digits_dynamic/grpc": "Digits (ONNX), one image a request, dynamic batching, gRPC"}
 FIGURES = {"throughput": "throughput", "cpu": "CPU a request", "p99": "p99"}
-OURS = ("atoll", "atoll_nghttp2")
+OURS = ("atoll", "atoll_nghttp2", "atoll_grpc")
 
 
 def number(value):

@@ -61,7 +61,7 @@ def test_the_transports_table(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     given = options.parse(["--transport"])
     assert given.cases == cases.transport_cases()
-    assert given.peers == ["atoll", "triton", "atoll_nghttp2", "nghttpd"]
+    assert given.peers == ["triton", "atoll_nghttp2", "atoll_grpc", "nghttpd"]
     assert given.idle_connections == 10_000
     assert given.output == options.ROOT / "bench" / "results" / "transport"
     assert options.parse(["--transport", "--peers", "atoll", "--idle-connections", "5"]).idle_connections == 5
