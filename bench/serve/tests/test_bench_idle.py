@@ -23,8 +23,8 @@ class FakeServer:
         with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._socket.accept()
-                connection.sendall(b"settings")
                 self.accepted.append(connection)
+                connection.sendall(b"settings")
 
     def resident_bytes(self):
         return next(self._sizes)

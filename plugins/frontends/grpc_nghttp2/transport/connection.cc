@@ -18,6 +18,8 @@ namespace {
 constexpr uint32_t kLooksAtCalls = 4;
 /// Reads of one connection before others have their turn.
 constexpr int kReadsATurn = 4;
+/// Frames that wait to be written while more is read.
+constexpr size_t kMostUnwritten = 64;
 /// A read of so many bytes may be part of a large message.
 constexpr size_t kMuch = size_t{16} << 10;
 /// A read of so many bytes may have several calls.
@@ -140,6 +142,8 @@ bool Connection::read() noexcept {
     if (!take_some(bytes, room)) return false;
     // A short read was all there is.
     if (bytes < most) break;
+    // What nghttp2 resets by itself is counted when it is sent, so it does not wait for all the reads.
+    if (session_.unsent_frames() > kMostUnwritten && !write()) return false;
   }
   return true;
 }

@@ -141,6 +141,7 @@ class Session {
   /// Changes when what awaits_headers() tells of is another frame than before.
   uint32_t awaited_frame() const noexcept { return frames_; }
   size_t open_streams() const noexcept { return streams_.size(); }
+  size_t unsent_frames() const noexcept { return nghttp2_session_get_outbound_queue_size(session_); }
 
   /// Asks the client for a sign of life.
   void ping() noexcept;
