@@ -1,6 +1,7 @@
 """Servers with a fixture plugin that brings calls to a frontend."""
 
 import contextlib
+import re
 import signal
 
 from .server import BUILD, DEFAULT_MANIFEST, Server
@@ -11,7 +12,7 @@ BACKLOG = 1 << 20
 
 class Contributor:
     def __init__(self, plugin, frontend, limits):
-        """limits: options of the frontend, as lines"""
+        """frontend: the instance's name. limits: options of the frontend, as lines"""
         self.plugin = plugin
         self.frontend = frontend
         self.limits = f"max_stream_backlog_bytes = {BACKLOG}\n{limits}"
@@ -19,8 +20,8 @@ class Contributor:
     def manifest_text(self, instances):
         """instances: {name of the instance: its name in answers}"""
         text = DEFAULT_MANIFEST.read_text().replace("[atoll]\n", f'[atoll]\nplugin_path = ["{PLUGINS}"]\n')
-        use = f'use = "frontends/{self.frontend}"\n'
-        text = text.replace(use, use + self.limits)
+        text, frontends = re.subn(rf'(\[plugin\.{self.frontend}\]\nuse = .*\n)', lambda found: found[1] + self.limits, text)
+        assert frontends == 1
         text += ('\n[plugin.keys]\nuse = "security/keys"\nrestricted_apis = ["fixture.closed:x-key=secret"]\n'
                  'restricted_protocols = ["fixture.closed:x-key=secret"]\n')
         for instance, name in instances.items():
