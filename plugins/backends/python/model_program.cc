@@ -40,17 +40,36 @@ Result<std::string> use_environment(const ModelSettings& settings, std::vector<s
   return not_found("EXECUTION_ENV_PATH '", folder, "' has no bin/python3");
 }
 
-/// By setpriv of util-linux, which also sees to it that nothing that is executed gets more than the user has.
+/// Words that begin with a program of util-linux.
+Status prepend(std::string_view program, std::vector<std::string> words, ProcessSpec& process) {
+  const std::string path = variable(process.environment, "PATH");
+  Result<std::string> found = find_program(std::string(program), path + ":/usr/sbin:/usr/bin:/sbin:/bin");
+  if (!found.ok()) return std::move(found).status().note("run_as_user");
+  words.insert(words.begin(), std::move(found).value());
+  process.words.insert(process.words.begin(), words.begin(), words.end());
+  return {};
+}
+
+/// By setpriv, which also sees to it that nothing that is executed gets more than the user has. The limits are set
+/// before: another user's process may only be limited with CAP_SYS_RESOURCE, which root does not have in a container.
 Status run_as(const std::string& name, ProcessSpec& process) {
   if (name.empty()) return {};
   Result<SystemUser> user = SystemUser::find(name);
   if (!user.ok()) return std::move(user).status().note("run_as_user");
-  const std::string path = variable(process.environment, "PATH");
-  Result<std::string> program = find_program("setpriv", path + ":/usr/sbin:/usr/bin:/sbin:/bin");
-  if (!program.ok()) return std::move(program).status().note("run_as_user");
-  process.words.insert(process.words.begin(),
-                       {*program, "--reuid", cat(user->id), "--regid", cat(user->group),
-                        user->name.empty() ? "--clear-groups" : "--init-groups", "--no-new-privs", "--"});
+  ATOLL_RETURN_IF_ERROR(
+      prepend("setpriv",
+              {"--reuid", cat(user->id), "--regid", cat(user->group),
+               user->name.empty() ? "--clear-groups" : "--init-groups", "--no-new-privs", "--"},
+              process));
+  std::vector<std::string> limits = {"--core=0:0"};
+  const auto limit = [&](std::string_view option, uint64_t most, bool by_group) {
+    if (most != 0 && !by_group) limits.push_back(cat("--", option, "=", most, ":", most));
+  };
+  limit("as", process.limits.memory_bytes, process.limits.groups.memory);
+  limit("nofile", process.limits.open_files, false);
+  limit("nproc", process.limits.processes, process.limits.groups.processes);
+  limits.emplace_back("--");
+  ATOLL_RETURN_IF_ERROR(prepend("prlimit", std::move(limits), process));
   process.user = name;
   set_variable(process.environment, "HOME", user->home);
   set_variable(process.environment, "USER", user->name);

@@ -47,6 +47,10 @@ Status set_limits(pid_t pid, const ProcessLimits& limits) {
     ATOLL_RETURN_IF_ERROR(limit(pid, RLIMIT_NPROC, limits.processes, "processes"));
   const rlimit no_core = {0, 0};
   (void)::prlimit(pid, RLIMIT_CORE, &no_core, nullptr);
+  return {};
+}
+
+Status bind_to_cores(pid_t pid, const ProcessLimits& limits) {
   if (limits.cpu_cores.empty()) return {};
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -96,7 +100,8 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
     process.group_ = std::move(group).value();
     ATOLL_RETURN_IF_ERROR(process.group_.add(process.pid_));
   }
-  ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
+  if (spec.user.empty()) ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
+  ATOLL_RETURN_IF_ERROR(bind_to_cores(process.pid_, spec.limits));
   process.may_fork_on_ =
       spec.limits.processes != 0 && !spec.limits.groups.processes && spec.user.empty() && ::geteuid() == 0;
   return process;

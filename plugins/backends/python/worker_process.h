@@ -31,7 +31,8 @@ struct ProcessSpec {
   std::vector<std::string> environment;  ///< all of it
   int control = -1;                      ///< becomes descriptor kControlDescriptor
   ProcessLimits limits;
-  std::string user;  ///< that the words change to; empty: the server's
+  std::string
+      user;  ///< that the words change to, after they have set the limits of resources; empty: the server's
 };
 
 /// In the process, beside 0 (nothing), 1 and 2 (pipes).

@@ -37,7 +37,8 @@ bool Session::is_flood(std::span<const uint8_t> bytes) noexcept {
     if (frame.type != NGHTTP2_CONTINUATION) ++frames_;
   });
   std::optional<ClosedFor> reason = guard_.verdict(context_.loop.now_ns());
-  if (unsent_frames() > kMostUnsentFrames + kUnsentFramesOfCall * streams_.size()) reason = ClosedFor::kUnsentFrames;
+  if (unsent_frames() > kMostUnsentFrames + kUnsentFramesOfCall * streams_.size())
+    reason = ClosedFor::kUnsentFrames;
   if (reason) terminate(*reason);
   return reason.has_value();
 }
