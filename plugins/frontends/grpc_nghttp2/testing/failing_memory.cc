@@ -46,7 +46,12 @@ void* operator new(std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// A sanitizer's own does not come here, and its memory is none of free()'s.
+void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
+  return fails(size) ? nullptr : std::malloc(size == 0 ? 1 : size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*unused*/) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 extern "C" void* aligned_alloc(size_t alignment, size_t size) noexcept {
