@@ -27,7 +27,7 @@ from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve")]
-from comparison import h2load, stats  # noqa: E402
+from comparison import cases, h2load, stats  # noqa: E402
 from support import models, python_models  # noqa: E402
 from support.server import Server  # noqa: E402
 
@@ -119,8 +119,8 @@ def run(options, server, folder, seconds):
     body.write_text(json.dumps({"inputs": [{"name": "INPUT0", "shape": [16], "datatype": "FP32", "data": [1.0] * 16}]}))
     log.unlink(missing_ok=True)
     command = h2load.command(f"http://{server.http_address}/v2/models/served/infer", body,
-                             [("content-type", "application/json")], options.connections, h2load.for_seconds(seconds),
-                             log, True)
+                             [("content-type", "application/json")], cases.Case("served", cases.JSON, options.connections),
+                             h2load.for_seconds(seconds), log, True)
     command[1:1] = ["--rps", str(options.rate / options.connections)]
     done = subprocess.run(["taskset", "-c", options.client_cores, *command], capture_output=True, text=True,
                           timeout=4 * seconds + 30)

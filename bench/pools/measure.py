@@ -24,7 +24,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench" / "serve")]
-from comparison import h2load, messages  # noqa: E402
+from comparison import cases, h2load, messages  # noqa: E402
 from support.pools import Pools  # noqa: E402
 from tritonclient.grpc import service_pb2  # noqa: E402
 
@@ -63,8 +63,8 @@ def run(folder, address, protocol, in_flight, seconds, processes):
     (folder / "message").write_bytes(body)
     log = folder / "log"
     log.unlink(missing_ok=True)
-    command = h2load.command(f"http://{address}{path}", folder / "message", headers, in_flight, h2load.for_seconds(seconds),
-                             log, protocol == "http")
+    command = h2load.command(f"http://{address}{path}", folder / "message", headers, cases.Case("", protocol, in_flight),
+                             h2load.for_seconds(seconds), log, protocol == "http")
     before = sum(map(cpu_s, processes))
     client_before = resource.getrusage(resource.RUSAGE_CHILDREN)
     output = subprocess.run(command, capture_output=True, text=True, timeout=10 * seconds + 30, check=True).stdout
