@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <initializer_list>
 #include <string>
 #include <thread>
 
@@ -42,6 +43,20 @@ class ForwardedCallTest : public RemoteTest {
     EXPECT_TRUE(all_gone());
     EXPECT_TRUE(eventually([this] { return memory_.used_bytes() == 0; }));
     stop();
+  }
+  /// A call, and one that is a request of a stream. \param texts  that its status has
+  void expect_refused(std::initializer_list<std::string> texts) {
+    const auto look = [&texts](const grpc::Status& status) {
+      EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+      for (const std::string& text : texts) EXPECT_THAT(status.error_message(), HasSubstr(text));
+    };
+    look(infer_ok("m"));
+    grpc::ClientContext context;
+    auto stream = open(&context);
+    stream->Write(numbered("m", "0"));
+    Answer answer;
+    EXPECT_FALSE(stream->Read(&answer));
+    look(stream->Finish());
   }
   grpc::Status ask_for_metadata() {
     inference::ModelMetadataRequest message;
@@ -102,18 +117,7 @@ TEST_F(ForwardedCallTest, WhatTheOtherServerSendsHasTheLimitOfClientsMessages) {
   };
   host_.options().set_bytes("max_message_bytes", 100'000);
   start_both();
-  const auto expect_refused = [](const grpc::Status& status) {
-    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(status.error_message(), HasSubstr("larger than max (200"));
-    EXPECT_THAT(status.error_message(), HasSubstr("vs. 100000)"));
-  };
-  expect_refused(infer_ok("m"));
-  grpc::ClientContext context;
-  auto stream = open(&context);
-  stream->Write(numbered("m", "0"));
-  Answer answer;
-  EXPECT_FALSE(stream->Read(&answer));
-  expect_refused(stream->Finish());
+  expect_refused({"larger than max (200", "vs. 100000)"});
   bytes = 90'000;
   EXPECT_TRUE(infer_ok("m").ok());
   EXPECT_TRUE(all_gone());
@@ -127,17 +131,7 @@ TEST_F(ForwardedCallTest, WhatTheOtherServerSendsCountsAsItComes) {
   };
   memory_.set_limit(kMiB);
   start_both();
-  const auto expect_refused = [](const grpc::Status& status) {
-    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(status.error_message(), HasSubstr(test::FakeRequestMemory::kSetting));
-  };
-  expect_refused(infer_ok("m"));
-  grpc::ClientContext context;
-  auto stream = open(&context);
-  stream->Write(numbered("m", "0"));
-  Answer answer;
-  EXPECT_FALSE(stream->Read(&answer));
-  expect_refused(stream->Finish());
+  expect_refused({test::FakeRequestMemory::kSetting});
   EXPECT_LE(memory_.peak_bytes(), kMiB);
   bytes = kMiB / 2;
   EXPECT_TRUE(infer_ok("m").ok());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "frontends/grpc_nghttp2/transport/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/length_scanner.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -39,7 +40,7 @@ class FrameScanner {
  private:
   static constexpr uint32_t kPrefaceBytes = 24;
 
-  LengthScanner<9, 0, 3> heads_{kPrefaceBytes};
+  LengthScanner<kFrameHeadBytes, 0, 3> heads_{kPrefaceBytes};
   FrameHead last_;
 };
 

@@ -7,15 +7,6 @@ namespace {
 
 using HeadBytes = std::span<const uint8_t, FrameTracker::kHeadBytes>;
 
-uint32_t length_of(HeadBytes head) noexcept {
-  return uint32_t{head[0]} << 16 | uint32_t{head[1]} << 8 | head[2];
-}
-
-int32_t stream_of(HeadBytes head) noexcept {
-  return static_cast<int32_t>(uint32_t{head[5] & 0x7Fu} << 24 | uint32_t{head[6]} << 16 |
-                              uint32_t{head[7]} << 8 | head[8]);
-}
-
 bool has_plain_data(HeadBytes head) noexcept {
   return head[3] == NGHTTP2_DATA && (head[4] & NGHTTP2_FLAG_PADDED) == 0;
 }
@@ -31,7 +22,7 @@ void FrameTracker::pass(std::span<const uint8_t> bytes) noexcept {
 void FrameTracker::begin_frame(std::span<const uint8_t, kHeadBytes> head, uint32_t length) noexcept {
   is_data_ = has_plain_data(head);
   if (!is_data_) return;
-  const int32_t stream = stream_of(head);
+  const int32_t stream = frame_stream(head.data());
   if (last_ != 0) sender(last_).next = stream;
   last_ = stream;
   sender(stream).bytes = length;
@@ -43,7 +34,7 @@ size_t FrameTracker::streams_end(size_t count, std::span<const uint8_t> bytes) c
   while (count != 0 && at + kHeadBytes <= bytes.size()) {
     const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
     if (head[3] == NGHTTP2_DATA && (head[4] & NGHTTP2_FLAG_END_STREAM) != 0) --count;
-    at += kHeadBytes + length_of(head);
+    at += kHeadBytes + frame_length(head.data());
   }
   return count == 0 && at < bytes.size() ? at : 0;
 }
@@ -55,8 +46,8 @@ FrameTracker::Place FrameTracker::first_data(std::span<const uint8_t> bytes) con
   while (at + kHeadBytes <= bytes.size()) {
     const HeadBytes head = bytes.subspan(at).first<kHeadBytes>();
     at += kHeadBytes;
-    if (has_plain_data(head)) return {stream_of(head), at};
-    at += length_of(head);
+    if (has_plain_data(head)) return {frame_stream(head.data()), at};
+    at += frame_length(head.data());
   }
   return {};
 }
@@ -82,7 +73,8 @@ FrameTracker::Data FrameTracker::after(int32_t stream) const noexcept {
 }
 
 bool FrameTracker::is_of(const Head& head, Data data) noexcept {
-  return has_plain_data(head) && length_of(head) == data.bytes && stream_of(head) == data.stream;
+  return has_plain_data(head) && frame_length(head.data()) == data.bytes &&
+         frame_stream(head.data()) == data.stream;
 }
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "frontends/grpc_nghttp2/transport/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/length_scanner.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -15,7 +16,7 @@ namespace atl::frontends::grpc_nghttp2 {
 /// followed that of a call, and how long it was. Not thread safe.
 class FrameTracker {
  public:
-  static constexpr size_t kHeadBytes = 9;
+  static constexpr size_t kHeadBytes = kFrameHeadBytes;
   using Head = std::array<uint8_t, kHeadBytes>;
   /// Data of a stream.
   struct Data {

@@ -58,7 +58,7 @@ bool is_stable(std::span<const uint8_t> block) noexcept {
 }  // namespace
 
 RepeatedHeaders::Seen RepeatedHeaders::look(std::span<const uint8_t> frame) {
-  const std::span<const uint8_t> block = frame.subspan(kHeadBytes);
+  const std::span<const uint8_t> block = frame.subspan(kFrameHeadBytes);
   const bool is_plain = frame[3] == NGHTTP2_HEADERS && frame[4] == NGHTTP2_FLAG_END_HEADERS;
   if (is_plain && is_known(block)) return Seen::kRepeated;
   forget();
@@ -85,12 +85,11 @@ void RepeatedHeaders::keep(const CallHeaders& headers) {
 std::span<const uint8_t> RepeatedHeaders::shorten(std::span<const uint8_t> frame,
                                                   ShortFrame* to) const noexcept {
   const size_t length = std::size(kRequest) + needed_.size();
-  auto end = std::copy_n(frame.begin(), kHeadBytes, to->begin());
+  auto end = std::copy_n(frame.begin(), kFrameHeadBytes, to->begin());
   end = std::copy(std::begin(kRequest), std::end(kRequest), end);
   std::copy(needed_.begin(), needed_.end(), end);
-  (*to)[0] = (*to)[1] = 0;
-  (*to)[2] = static_cast<uint8_t>(length);
-  return std::span<const uint8_t>(*to).first(kHeadBytes + length);
+  write_frame_length(length, to->data());
+  return std::span<const uint8_t>(*to).first(kFrameHeadBytes + length);
 }
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontends/grpc_nghttp2/transport/call_headers.h"
+#include "frontends/grpc_nghttp2/transport/frame_head.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -20,7 +21,6 @@ namespace atl::frontends::grpc_nghttp2 {
 /// thread safe.
 class RepeatedHeaders {
  public:
-  static constexpr size_t kHeadBytes = 9;  ///< of a frame
   /// Longer lists are not remembered.
   static constexpr size_t kMostBytes = 1024;
 
@@ -49,7 +49,7 @@ class RepeatedHeaders {
   const std::string& path() const noexcept { return path_; }
   /// What nghttp2 is given: a head, POST, http, "/", the authority and perhaps the length of what follows.
   static constexpr size_t kMostNeededBytes = 100;
-  using ShortFrame = std::array<uint8_t, kHeadBytes + 3 + kMostNeededBytes>;
+  using ShortFrame = std::array<uint8_t, kFrameHeadBytes + 3 + kMostNeededBytes>;
   /// In the place of such a frame. \returns how much of it
   std::span<const uint8_t> shorten(std::span<const uint8_t> frame, ShortFrame* to) const noexcept;
 

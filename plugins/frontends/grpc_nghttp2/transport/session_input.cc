@@ -1,4 +1,5 @@
 // How nghttp2 is given what a client sends.
+#include "frontends/grpc_nghttp2/transport/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
 namespace atl::frontends::grpc_nghttp2 {
@@ -36,17 +37,17 @@ ssize_t Session::give(std::span<const uint8_t> bytes) noexcept {
   }
   while (at < bytes.size()) {
     const std::span<const uint8_t> rest = bytes.subspan(at);
-    const bool has_head = rest.size() >= RepeatedHeaders::kHeadBytes;
-    const size_t length = has_head ? size_t{rest[0]} << 16 | size_t{rest[1]} << 8 | rest[2] : 0;
+    const bool has_head = rest.size() >= kFrameHeadBytes;
+    const size_t length = has_head ? frame_length(rest.data()) : 0;
     if (has_head && !has_fields(rest[3])) {
-      at += RepeatedHeaders::kHeadBytes + length;
+      at += kFrameHeadBytes + length;
       continue;
     }
-    if (!has_head || RepeatedHeaders::kHeadBytes + length > rest.size()) {
+    if (!has_head || kFrameHeadBytes + length > rest.size()) {
       repeated_.forget();
       break;
     }
-    const std::span<const uint8_t> frame = rest.first(RepeatedHeaders::kHeadBytes + length);
+    const std::span<const uint8_t> frame = rest.first(kFrameHeadBytes + length);
     const RepeatedHeaders::Seen seen = repeated_.look(frame);
     if (seen != RepeatedHeaders::Seen::kOther && !give_until(at, bytes, &given)) return given;
     at += frame.size();

@@ -4,30 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "frontends/grpc_nghttp2/transport/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
-constexpr size_t kHeadBytes = 9;
 /// Sizes of the client's table, of which nghttp2 writes one or two in front of a list.
 constexpr size_t kMostSizesBytes = 16;
-
-void write_length(size_t length, uint8_t* frame) noexcept {
-  for (int i = 0; i < 3; ++i) frame[i] = static_cast<uint8_t>(length >> (8 * (2 - i)) & 0xFF);
-}
-
-void write_head(size_t length, uint8_t type, uint8_t flags, int32_t stream, uint8_t* to) noexcept {
-  write_length(length, to);
-  to[3] = type;
-  to[4] = flags;
-  for (int i = 0; i < 4; ++i) to[5 + i] = static_cast<uint8_t>(stream >> (8 * (3 - i)) & 0xFF);
-}
-
-int32_t stream_id(std::span<const uint8_t> frame) noexcept {
-  return static_cast<int32_t>(uint32_t{frame[5]} << 24 | uint32_t{frame[6]} << 16 | uint32_t{frame[7]} << 8 |
-                              frame[8]);
-}
 
 /// The list begins with a new size of the client's table (RFC 7541, 6.3).
 bool changes_table(std::span<const uint8_t> block) noexcept {
@@ -49,10 +33,10 @@ std::string metadata_too_large(int32_t stream) {
   add_literal("content-type", "application/grpc", &block);
   add_literal("grpc-status", "8", &block);
   add_literal("grpc-message", "received initial metadata size exceeds limit", &block);
-  std::string frame = {0, 0, static_cast<char>(block.size()), NGHTTP2_HEADERS,
-                       NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM};
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(stream >> shift & 0xFF));
-  return frame + block;
+  std::array<uint8_t, kFrameHeadBytes> head;
+  write_frame_head(block.size(), NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, stream,
+                   head.data());
+  return std::string(head.begin(), head.end()) + block;
 }
 
 }  // namespace
@@ -91,40 +75,40 @@ bool Session::send_frame(std::span<const uint8_t> frame) {
 }
 
 bool Session::send_headers(std::span<const uint8_t> frame) {
-  const std::span<const uint8_t> block = frame.subspan(kHeadBytes);
+  const std::span<const uint8_t> block = frame.subspan(kFrameHeadBytes);
   if (changes_table(block)) {
     answers_.on_table_size(nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_HEADER_TABLE_SIZE));
   }
   const std::optional<MessageEncoding> encoding = std::exchange(answered_, std::nullopt);
   if (!encoding) return out_->append(frame);
   if (block.size() > kMostSizesBytes) return false;
-  std::array<uint8_t, kHeadBytes + kMostSizesBytes + AnswerBlocks::kMostBytes> made;
+  std::array<uint8_t, kFrameHeadBytes + kMostSizesBytes + AnswerBlocks::kMostBytes> made;
   std::copy(frame.begin(), frame.end(), made.begin());
   const size_t fields_bytes = answers_.write_head(*encoding, made.data() + frame.size());
-  write_length(block.size() + fields_bytes, made.data());
+  write_frame_length(block.size() + fields_bytes, made.data());
   return out_->append(std::span<const uint8_t>(made).first(frame.size() + fields_bytes));
 }
 
 // For nghttp2 the data are the end of the stream. What a client takes for that are the fields behind them.
 bool Session::send_data_head(const uint8_t* head) {
-  std::array<uint8_t, kHeadBytes> plain;
-  std::copy_n(head, kHeadBytes, plain.begin());
+  std::array<uint8_t, kFrameHeadBytes> plain;
+  std::copy_n(head, kFrameHeadBytes, plain.begin());
   plain[4] &= static_cast<uint8_t>(~NGHTTP2_FLAG_END_STREAM);
   return out_->append(plain);
 }
 
 bool Session::send_end(const CallStream& stream) {
-  std::array<uint8_t, kHeadBytes + AnswerBlocks::kMostBytes> made;
-  const size_t bytes = answers_.write_end(stream.code(), made.data() + kHeadBytes);
-  write_head(bytes, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, stream.id(),
-             made.data());
-  return out_->append(std::span<const uint8_t>(made).first(kHeadBytes + bytes));
+  std::array<uint8_t, kFrameHeadBytes + AnswerBlocks::kMostBytes> made;
+  const size_t bytes = answers_.write_end(stream.code(), made.data() + kFrameHeadBytes);
+  write_frame_head(bytes, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, stream.id(),
+                   made.data());
+  return out_->append(std::span<const uint8_t>(made).first(kFrameHeadBytes + bytes));
 }
 
 bool Session::send_last_data(std::span<const uint8_t> frame) {
-  const CallStream* stream = find(stream_id(frame));
+  const CallStream* stream = find(frame_stream(frame.data()));
   if (stream == nullptr) return false;
-  const std::span<const uint8_t> data = frame.subspan(kHeadBytes);
+  const std::span<const uint8_t> data = frame.subspan(kFrameHeadBytes);
   return (data.empty() || (send_data_head(frame.data()) && out_->append(data))) && send_end(*stream);
 }
 
