@@ -3,9 +3,6 @@
 #include <netdb.h>
 #include <pthread.h>
 
-#include <algorithm>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,17 +10,9 @@ namespace atl::frontends::http {
 namespace {
 
 Result<SocketAddress> ask_system(const HostPort& server, int flags) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &list);
-  if (error != 0) return unavailable("'", server.host, "' has no address: ", gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
   SocketAddress address;
-  address.bytes = std::min<socklen_t>(list->ai_addrlen, sizeof address.storage);
-  std::memcpy(&address.storage, list->ai_addr, address.bytes);
+  const std::string reason = resolve_address(server, flags, &address);
+  if (!reason.empty()) return unavailable("'", server.host, "' has no address: ", reason);
   return address;
 }
 

@@ -1,8 +1,6 @@
 /// Addresses of hosts by their names, for a thread that is not to wait for them.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,15 +12,9 @@
 #include "atoll/host_port.h"
 #include "atoll/status.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/socket_address.h"
 
 namespace atl::frontends::http {
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t bytes = 0;
-
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
-};
 
 /// Everything on the loop's thread, but for the waiting, which happens on a thread of its own from the first name
 /// on.

@@ -64,7 +64,7 @@ void ClientConnection::connect(const SocketAddress& address) noexcept {
   if (fd_ < 0) return lose(std::strerror(errno));
   const int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int failed = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address.storage), address.size);
+  const int failed = ::connect(fd_, address.get(), address.bytes);
   if (failed != 0 && errno != EINPROGRESS) return lose(std::strerror(errno));
   if (Status status = context_.loop.watch(fd_, EPOLLIN | EPOLLOUT, *this); !status.ok()) {
     lose(status.message());

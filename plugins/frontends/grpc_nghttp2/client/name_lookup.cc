@@ -1,31 +1,11 @@
 #include "frontends/grpc_nghttp2/client/name_lookup.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 
-#include <cstring>
 #include <memory>
 #include <utility>
 
 namespace atl::frontends::grpc_nghttp2 {
-namespace {
-
-/// Empty: it was found. \param flags  of getaddrinfo()
-std::string resolve(const HostPort& server, int flags, SocketAddress* address) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int error = getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &list);
-  if (error != 0) return gai_strerror(error);
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(list, &freeaddrinfo);
-  std::memcpy(&address->storage, list->ai_addr, list->ai_addrlen);
-  address->size = list->ai_addrlen;
-  return {};
-}
-
-}  // namespace
 
 /// On its way to the other thread and back; owns itself. It holds a pass of the gate, so that the loop is there.
 class NameLookup::Question final : public Posted {
@@ -36,7 +16,7 @@ class NameLookup::Question final : public Posted {
 
   /// [another thread]
   void ask() noexcept {
-    reason_ = resolve(server_, 0, &address_);
+    reason_ = resolve_address(server_, 0, &address_);
     loop_.post(*this);
   }
   void on_posted() noexcept override {
@@ -65,7 +45,7 @@ class NameLookup::Question final : public Posted {
 void NameLookup::start(GrpcCallContext& frontend, EventLoop& loop, const HostPort& server,
                        LookupUser& user) noexcept {
   SocketAddress address;
-  if (resolve(server, AI_NUMERICHOST, &address).empty()) return user.on_found(address);
+  if (resolve_address(server, AI_NUMERICHOST, &address).empty()) return user.on_found(address);
   Pass pass = frontend.calls.enter();
   if (!pass) return user.on_not_found("this server is shutting down");
   question_ = new Question(loop, server, *this, user, std::move(pass));

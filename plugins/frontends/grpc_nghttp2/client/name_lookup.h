@@ -1,20 +1,14 @@
 /// From a server's name to its address.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <string>
 
 #include "atoll/host_port.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/socket_address.h"
 
 namespace atl::frontends::grpc_nghttp2 {
-
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
 
 /// [loop]
 class LookupUser {
