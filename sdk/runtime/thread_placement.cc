@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "atoll/thread_cpus.h"
+
 namespace atl::runtime {
 namespace {
 
@@ -26,15 +28,10 @@ Status apply_nice(int32_t nice) {
   return {};
 }
 
-/// Leaves the first of the process's CPUs to threads that answer requests. A waking thread looks for an idle
-/// CPU; where niced threads fill all of them, it may have to wait until the next tick (4 ms at 250 Hz) ends
-/// a niced thread's turn, as Linux's EEVDF does not always let the one that wakes go first.
 void keep_off_the_first_cpu() {
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2) return;
-  int first = 0;
-  while (!CPU_ISSET(first, &set)) ++first;
-  CPU_CLR(first, &set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return;
+  set = without_first(set);
   (void)::sched_setaffinity(0, sizeof set, &set);  // it is only for speed
 }
 

@@ -1,6 +1,7 @@
 """What workers of Python models may take: each limit is hit."""
 
 import contextlib
+import json
 import os
 import pathlib
 import pwd
@@ -130,6 +131,69 @@ def test_cores(repository):
     write(repository, "bound", "raise ValueError(f'{sorted(os.sched_getaffinity(0))}')", parameter("cpu_cores", core))
     with served(repository) as (_, client):
         assert f"ValueError: [{core}]" in refusal(client, "bound")
+
+
+# What the kernel says, a child and a thread of initialize(), a thread that has chosen its CPU, and what is seen while it loads.
+LOADS = """\
+def cpus_of(self, task):
+    text = open(f"/proc/{task}/status").read()
+    return text.split("Cpus_allowed_list:")[1].split()[0]
+
+def keep(self, name, choose=False):
+    import threading
+    ready, stays = threading.Event(), threading.Event()
+    def run():
+        if choose:
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        self.tasks[name] = threading.get_native_id()
+        ready.set()
+        stays.wait()
+    threading.Thread(target=run, daemon=True).start()
+    ready.wait()
+
+def initialize(self, args):
+    import subprocess
+    self.seen = {"loading": self.cpus_of("self"), "told": len(os.sched_getaffinity(0)), "preload": os.environ.get("LD_PRELOAD", "")}
+    self.child = subprocess.Popen(["sleep", "1000"])
+    self.tasks = {"main": os.getpid(), "child": self.child.pid}
+    self.keep("thread")
+    self.keep("chosen", choose=True)
+
+def execute(self, requests):
+    raise ValueError(json.dumps({**self.seen, **{name: self.cpus_of(task) for name, task in self.tasks.items()}}))
+"""
+
+
+def list_of(cpus):
+    """As the kernel writes it."""
+    runs, text = sorted(cpus), []
+    while runs:
+        length = next((i for i, cpu in enumerate(runs) if cpu != runs[0] + i), len(runs))
+        text.append(str(runs[0]) if length == 1 else f"{runs[0]}-{runs[length - 1]}")
+        runs = runs[length:]
+    return ",".join(text)
+
+
+@pytest.mark.parametrize("user", ["", "nobody"])
+def test_the_first_cpu_is_left_to_others_while_a_model_loads(repository, user):
+    python_models.write(repository, "loads", LOADS, extra=parameter("run_as_user", user) if user else "")
+    every = os.sched_getaffinity(0)
+    with served(repository) as (_, client):
+        seen = json.loads(refusal(client, "loads").partition("ValueError: ")[2])
+    assert seen.pop("loading") == list_of(every - {min(every)} or every)
+    assert seen.pop("told") == len(every), "libraries make as many threads as this"
+    assert seen.pop("preload") == ""
+    # Of two CPUs its choice is what every thread of the load has.
+    assert seen.pop("chosen") == (list_of(every) if len(every) == 2 else str(max(every)))
+    assert set(seen.values()) == {list_of(every)} and set(seen) == {"main", "child", "thread"}
+
+
+def test_cores_that_are_said_hold_while_a_model_loads(repository):
+    every = os.sched_getaffinity(0)
+    python_models.write(repository, "loads", LOADS, extra=parameter("cpu_cores", ",".join(map(str, every))))
+    with served(repository) as (_, client):
+        seen = json.loads(refusal(client, "loads").partition("ValueError: ")[2])
+    assert seen["loading"] == seen["main"] == list_of(every)
 
 
 # Not without end, so that it is not this machine that ends it if the limit does not.

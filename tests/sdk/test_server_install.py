@@ -24,7 +24,8 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
                                                   "libonnxruntime.so.1")}
     # What plugins open later: libtorch's part, and all that a worker of Python models has.
     workers = ROOT / "plugins" / "backends" / "python" / "worker" / "python"
-    opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so"} | {
+    opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so",
+              "lib/atoll/python/libatoll_worker_cpus.so"} | {
         f"lib/atoll/python/{path.relative_to(workers)}" for path in workers.rglob("*.py")}
     programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
     assert installed == plugins | libraries | opened | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",

@@ -25,15 +25,6 @@ def answer(array, name="OUTPUT0", **more):
 """
 
 
-def children(pid):
-    """Processes of a server: its workers."""
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
-            found += [int(child) for child in (task / "children").read_text().split()]
-    return found
-
-
 def write(repository, name, body, config_type="TYPE_FP32", dims=(-1,), max_batch_size=0, extra="", config=None):
     """A model with INPUT0 and OUTPUT0. body: of the class, without its first line"""
     if config is None:

@@ -76,6 +76,17 @@ Status run_as(const std::string& name, ProcessSpec& process) {
   return {};
 }
 
+/// Libraries make as many threads as they see CPUs when they are imported, which is while the worker has one less: a library that is
+/// loaded first tells them what it will have.
+void take_all_cpus_when_ready(const std::string& python_folder, ProcessSpec& process) {
+  process.words.emplace_back(kAllCpusWhenReady);
+  const std::string library = python_folder + "/libatoll_worker_cpus.so";
+  const bool can_be_named = library.find_first_of(": ") == std::string::npos;
+  if (!can_be_named || !is_file(library)) return;
+  const std::string others = variable(process.environment, "LD_PRELOAD");
+  set_variable(process.environment, "LD_PRELOAD", others.empty() ? library : cat(library, ":", others));
+}
+
 /// How the worker imports what it runs. A backend's program sees nothing but its own folder: models are its data.
 Result<nlohmann::json> module_of(const std::optional<BackendScript>& script, const std::string& python_folder,
                                  const ModelSource& source) {
@@ -113,6 +124,7 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   if (!interpreter.ok()) return std::move(interpreter).status().note(cat("model '", source.name, "'"));
   program.process.words = {*interpreter, "-u", python_folder + "/atoll_worker", cat(kControlDescriptor)};
   program.process.limits = settings.limits;
+  if (settings.limits.cpu_cores.empty()) take_all_cpus_when_ready(python_folder, program.process);
   ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
   program.message = std::move(module).value();
   program.is_backends = script.has_value();

@@ -1,7 +1,6 @@
 #include "backends/python/worker_process.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <string_view>
 
 #include "atoll/program_start.h"
+#include "atoll/thread_cpus.h"
 
 namespace atl::python {
 namespace {
@@ -50,17 +50,6 @@ Status set_limits(pid_t pid, const ProcessLimits& limits) {
   return {};
 }
 
-Status bind_to_cores(pid_t pid, const ProcessLimits& limits) {
-  if (limits.cpu_cores.empty()) return {};
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (uint32_t core : limits.cpu_cores) {
-    if (core < CPU_SETSIZE) CPU_SET(core, &set);
-  }
-  if (::sched_setaffinity(pid, sizeof set, &set) == 0) return {};
-  return unavailable("it can not be bound to its CPU cores: ", std::strerror(errno));
-}
-
 }  // namespace
 
 std::string ProcessEnd::text() const {
@@ -76,6 +65,11 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
   static_assert(kControlDescriptor == ProgramStart::kOwnDescriptor);
   const ProgramStart start(ProgramStart::Leads::kGroup, output->write.get(), errors->write.get(),
                            spec.control);
+  const std::vector<uint32_t>& cores = spec.limits.cpu_cores;
+  const ThreadCpus cpus = cores.empty() ? ThreadCpus::all_but_first() : ThreadCpus(cores);
+  if (!cores.empty() && cpus.failed() != 0) {
+    return unavailable("it can not be bound to its CPU cores: ", std::strerror(cpus.failed()));
+  }
   WorkerProcess process;
   if (const int failed = start.run(&process.pid_, spec.words[0].c_str(), pointers_of(spec.words),
                                    pointers_of(spec.environment));
@@ -101,7 +95,6 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
     ATOLL_RETURN_IF_ERROR(process.group_.add(process.pid_));
   }
   if (spec.user.empty()) ATOLL_RETURN_IF_ERROR(set_limits(process.pid_, spec.limits));
-  ATOLL_RETURN_IF_ERROR(bind_to_cores(process.pid_, spec.limits));
   process.may_fork_on_ =
       spec.limits.processes != 0 && !spec.limits.groups.processes && spec.user.empty() && ::geteuid() == 0;
   return process;

@@ -22,7 +22,7 @@ struct ProcessLimits {
   uint64_t open_files = 0;    ///< (RLIMIT_NOFILE)
   uint64_t processes =
       0;  ///< with threads (pids.max), else of its user (RLIMIT_NPROC); that does not bind root
-  std::vector<uint32_t> cpu_cores;
+  std::vector<uint32_t> cpu_cores;  ///< empty: all but the first of the server's; see kAllCpusWhenReady
   GroupFolder groups;
 };
 
@@ -37,6 +37,10 @@ struct ProcessSpec {
 
 /// In the process, beside 0 (nothing), 1 and 2 (pipes).
 inline constexpr int kControlDescriptor = 3;
+
+/// Word after the control descriptor that makes a worker take all of the server's CPUs, for itself and what it has made,
+/// when its model is initialised. While it loads, the first one is left to requests of other models.
+inline constexpr const char* kAllCpusWhenReady = "--all-cpus-when-ready";
 
 /// How a process ended.
 struct ProcessEnd {

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "atoll/testing/temporary_directory.h"
+#include "atoll/thread_cpus.h"
 
 namespace atl::python {
 namespace {
@@ -108,6 +109,23 @@ TEST(WorkerProcess, LimitsAreThereBeforeTheFirstMessage) {
   ASSERT_EQ(::write(ends.ours.get(), "go\n", 3), 3);
   EXPECT_EQ(read_all(process.take_output()), "524288\n40\n0\n");
   (void)wait_end(process);
+}
+
+TEST(WorkerProcess, LeavesTheFirstCpuToOthersUnlessItHasCores) {
+  cpu_set_t every;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof every, &every), 0);
+  const Ends ends = socket_pair();
+  ProcessSpec spec = shell(ends, "read -r go <&3");
+  const auto cpus_are = [](const ProcessSpec& wanted, const cpu_set_t& expected) {
+    const WorkerProcess process = started(wanted);
+    cpu_set_t found;
+    return ::sched_getaffinity(process.pid(), sizeof found, &found) == 0 && CPU_EQUAL(&found, &expected);
+  };
+  EXPECT_TRUE(cpus_are(spec, without_first(every)));
+  for (uint32_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &every)) spec.limits.cpu_cores.push_back(core);
+  }
+  EXPECT_TRUE(cpus_are(spec, every));
 }
 
 TEST(WorkerProcess, WhatCanNotBeStartedSaysSo) {

@@ -1,7 +1,6 @@
 #include "launchers/process/child.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "atoll/program_start.h"
+#include "atoll/thread_cpus.h"
 
 namespace atl::launchers {
 namespace {
@@ -20,33 +20,6 @@ namespace {
 static_assert(ProgramStart::kOwnDescriptor == 3);
 /// What becomes the server waits in a shell, which needs nothing of this process's memory. End of file: it is not wanted.
 constexpr const char* kWait = "read -r go <&3 && exec \"$@\" 3<&-";
-
-/// The CPUs of the calling thread, which the child gets, for as long as this lives.
-class ThreadCpus {
- public:
-  explicit ThreadCpus(std::span<const uint32_t> cores) noexcept {
-    if (cores.empty()) return;
-    CPU_ZERO(&before_);
-    is_set_ = ::sched_getaffinity(0, sizeof before_, &before_) == 0;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (uint32_t core : cores) {
-      if (core < CPU_SETSIZE) CPU_SET(core, &set);
-    }
-    failed_ = ::sched_setaffinity(0, sizeof set, &set) != 0 ? errno : 0;
-  }
-  ThreadCpus(const ThreadCpus&) = delete;
-  ThreadCpus& operator=(const ThreadCpus&) = delete;
-  ~ThreadCpus() {
-    if (is_set_) ::sched_setaffinity(0, sizeof before_, &before_);
-  }
-  int failed() const noexcept { return failed_; }
-
- private:
-  cpu_set_t before_;
-  bool is_set_ = false;
-  int failed_ = 0;
-};
 
 }  // namespace
 

@@ -1,21 +1,23 @@
-"""python3 -u atoll_worker FD, started by the server."""
+"""python3 -u atoll_worker FD [--all-cpus-when-ready], started by the server."""
 
 import os
 import sys
+
+ALL_CPUS = "--all-cpus-when-ready"
 
 
 def start():
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     # The model's own folders come first, and no module of the package must be found without its package's name.
     sys.path[0] = folder
-    if len(sys.argv) != 2 or not sys.argv[1].isdigit():
-        print("usage: atoll_worker FD; the server starts it", file=sys.stderr)
+    words = sys.argv[1:]
+    if not words or not words[0].isdigit() or words[1:] not in ([], [ALL_CPUS]):
+        print(f"usage: atoll_worker FD [{ALL_CPUS}]; the server starts it", file=sys.stderr)
         return 2
     from atoll_worker.worker import main
-    fd = int(sys.argv[1])
     sys.argv = [sys.argv[0]]
     sys.path.append(sys.path.pop(0))
-    return main(fd)
+    return main(int(words[0]), len(words) == 2)
 
 
 if __name__ == "__main__":

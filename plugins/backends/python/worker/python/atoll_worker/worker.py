@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from . import layout, logger, session
+from . import cpus, layout, logger, session
 from .calls import Calls
 from .errors import exception_text, traceback_text
 from .link import Link, ProtocolError
@@ -15,8 +15,12 @@ from .native import WHY_NOT, die_with_parent
 _IDLE_MS = 1000
 
 
-def main(fd):
-    """The exit status."""
+def main(fd, leaves_first_cpu=False):
+    """The exit status.
+
+    leaves_first_cpu -- the server has started this process on all CPUs but one, for as long as the model loads
+    """
+    cpus.forget_preloaded()
     # Not SIG_IGN, which programs that the model starts would inherit.
     signal.signal(signal.SIGINT, _no_action)
     signal.signal(signal.SIGTERM, _no_action)
@@ -30,7 +34,7 @@ def main(fd):
         print(f"the worker cannot start: {error}", file=sys.stderr, flush=True)
         return 3
     link.watch()
-    Worker(link).run()
+    Worker(link, leaves_first_cpu).run()
     return 0
 
 
@@ -41,8 +45,9 @@ def _no_action(number, frame):
 class Worker:
     """Of one model instance."""
 
-    def __init__(self, link):
+    def __init__(self, link, leaves_first_cpu):
         self._link = link
+        self._leaves_first_cpu = leaves_first_cpu
         self._session = session.current = session.Session(link)
         self._session.calls = Calls(link)
         self._model = None
@@ -129,6 +134,8 @@ class Worker:
         # What is there now stays: collections need not look at it again, nor touch pages that a fork would share.
         gc.collect()
         gc.freeze()
+        if self._leaves_first_cpu:
+            cpus.use_all()
         self._link.send_json(layout.INITIALIZED, {"is_ready": self._runner.has_probe()})
 
     def _failure(self, hook, error):
@@ -151,6 +158,8 @@ class Worker:
                 stream.flush()
             except (OSError, ValueError):
                 pass  # closed by the model
+        if self._leaves_first_cpu:
+            cpus.leave_first()  # its memory is given back now
         self._link.send(layout.FINALIZED)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
