@@ -246,4 +246,5 @@ class Double {
 }  // namespace
 }  // namespace atl::python
 
-int main(int count, char** words) { return atl::python::Double(std::atoi(words[count - 1])).run(); }
+/// -u FOLDER DESCRIPTOR [--all-cpus-when-ready], as an interpreter of workers has them.
+int main(int count, char** words) { return count < 4 ? 2 : atl::python::Double(std::atoi(words[3])).run(); }
