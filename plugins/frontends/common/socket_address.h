@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "atoll/file_descriptor.h"
 #include "atoll/host_port.h"
 
 namespace atl::frontends {
@@ -19,5 +20,9 @@ struct SocketAddress {
 /// Asks the system, which for a name may take seconds. \param flags  of getaddrinfo(): with AI_NUMERICHOST only text that is an
 /// address is taken, at once \param address  gets the first one \returns why there is none; empty: there is
 std::string resolve_address(const HostPort& server, int flags, SocketAddress* address);
+
+/// A TCP socket that connects, not blocking, and sends at once what is written. Where its other side is gone without a word (power, network),
+/// waiting for it ends after some 25 s: ETIMEDOUT. \returns none, and errno
+FileDescriptor begin_connection(const SocketAddress& address) noexcept;
 
 }  // namespace atl::frontends

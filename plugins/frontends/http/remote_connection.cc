@@ -1,7 +1,5 @@
 #include "frontends/http/remote_connection.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,8 +92,8 @@ void RemoteConnection::connect() {
 }
 
 void RemoteConnection::connect_to(const SocketAddress& address) {
-  fd_ = ::socket(address.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd_ >= 0 && (::connect(fd_, address.get(), address.bytes) == 0 || errno == EINPROGRESS)) {
+  fd_ = begin_connection(address).release();
+  if (fd_ >= 0) {
     is_sending_ = true;  // which it can when it is connected
     return watch();
   }
@@ -115,8 +113,6 @@ void RemoteConnection::connected() {
   if (error != 0) return fail(std::strerror(error));
   Timer::unset();
   is_connected_ = true;
-  const int on = 1;
-  (void)setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   write();
   watch();
 }

@@ -1,7 +1,5 @@
 #include "frontends/grpc_nghttp2/client/client_connection.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,12 +58,8 @@ Status ClientConnection::open(const nghttp2_session_callbacks* callbacks) noexce
 }
 
 void ClientConnection::connect(const SocketAddress& address) noexcept {
-  fd_ = ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  fd_ = begin_connection(address).release();
   if (fd_ < 0) return lose(std::strerror(errno));
-  const int on = 1;
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  const int failed = ::connect(fd_, address.get(), address.bytes);
-  if (failed != 0 && errno != EINPROGRESS) return lose(std::strerror(errno));
   if (Status status = context_.loop.watch(fd_, EPOLLIN | EPOLLOUT, *this); !status.ok()) {
     lose(status.message());
   }
