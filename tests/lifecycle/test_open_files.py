@@ -92,7 +92,7 @@ def test_no_frontend_takes_what_the_others_need(repository, grpc_frontend):
 def test_after_a_time_without_descriptors_everything_serves_again(repository, grpc_frontend):
     with Server(repository, grpc_frontend=grpc_frontend) as server:
         server.wait_active().wait_ready()
-        ask_grpc(server.address)
+        assert_serves(server)
         eventually(lambda: usage(server.pid)["descriptors"] < 200)
         before = usage(server.pid)["descriptors"]
         _, hard = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
