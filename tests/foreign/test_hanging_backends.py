@@ -76,7 +76,7 @@ def test_a_backend_that_hangs_again_and_again_is_called_no_more(server_of):
 
 
 def test_the_end_of_the_server_waits_a_moment_for_what_hangs(server_of):
-    server = server_of()
+    server = server_of().wait_active()  # a start that is interrupted ends otherwise
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         refused = pool.submit(refused_load, server, "grpc", "hangs_model")
         server.wait_for_line(HANGS)
