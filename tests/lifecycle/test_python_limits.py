@@ -133,11 +133,14 @@ def test_cores(repository):
         assert f"ValueError: [{core}]" in refusal(client, "bound")
 
 
+EVERY = os.sched_getaffinity(0)
+FEW = EVERY - {min(EVERY)} or EVERY
+
 # What the kernel says, a child and a thread of initialize(), a thread that has chosen its CPU, and what is seen while it loads.
 LOADS = """\
 def cpus_of(self, task):
     text = open(f"/proc/{task}/status").read()
-    return text.split("Cpus_allowed_list:")[1].split()[0]
+    return int(text.split("Cpus_allowed:")[1].split()[0].replace(",", ""), 16)
 
 def keep(self, name, choose=False):
     import threading
@@ -164,36 +167,39 @@ def execute(self, requests):
 """
 
 
-def list_of(cpus):
-    """As the kernel writes it."""
-    runs, text = sorted(cpus), []
-    while runs:
-        length = next((i for i, cpu in enumerate(runs) if cpu != runs[0] + i), len(runs))
-        text.append(str(runs[0]) if length == 1 else f"{runs[0]}-{runs[length - 1]}")
-        runs = runs[length:]
-    return ",".join(text)
+def cores(cpus):
+    return ",".join(map(str, cpus))
+
+
+def mask_of(cpus):
+    return sum(1 << cpu for cpu in cpus)
 
 
 @pytest.mark.parametrize("user", ["", "nobody"])
 def test_the_first_cpu_is_left_to_others_while_a_model_loads(repository, user):
     python_models.write(repository, "loads", LOADS, extra=parameter("run_as_user", user) if user else "")
-    every = os.sched_getaffinity(0)
     with served(repository) as (_, client):
         seen = json.loads(refusal(client, "loads").partition("ValueError: ")[2])
-    assert seen.pop("loading") == list_of(every - {min(every)} or every)
-    assert seen.pop("told") == len(every), "libraries make as many threads as this"
+    assert seen.pop("loading") == mask_of(FEW)
+    assert seen.pop("told") == len(EVERY), "libraries make as many threads as this"
     assert seen.pop("preload") == ""
     # Of two CPUs its choice is what every thread of the load has.
-    assert seen.pop("chosen") == (list_of(every) if len(every) == 2 else str(max(every)))
-    assert set(seen.values()) == {list_of(every)} and set(seen) == {"main", "child", "thread"}
+    assert seen.pop("chosen") == (mask_of(EVERY) if len(EVERY) == 2 else mask_of({max(EVERY)}))
+    assert set(seen.values()) == {mask_of(EVERY)} and set(seen) == {"main", "child", "thread"}
 
 
-def test_cores_that_are_said_hold_while_a_model_loads(repository):
-    every = os.sched_getaffinity(0)
-    python_models.write(repository, "loads", LOADS, extra=parameter("cpu_cores", ",".join(map(str, every))))
-    with served(repository) as (_, client):
+GROUP = 'instance_group [ { kind: KIND_CPU count: 1 host_policy: "few" } ]\n'
+
+
+@pytest.mark.parametrize("cpus, extra, settings", [
+    pytest.param(EVERY, parameter("cpu_cores", cores(EVERY)), (), id="parameter"),
+    pytest.param(FEW, GROUP, (f'plugin.models.host_policies={{"few.cpu-cores"="{cores(FEW)}"}}',), id="host_policy")])
+def test_cores_that_are_said_hold_while_a_model_loads_and_later(repository, cpus, extra, settings):
+    python_models.write(repository, "loads", LOADS, extra=extra)
+    with served(repository, *settings) as (_, client):
         seen = json.loads(refusal(client, "loads").partition("ValueError: ")[2])
-    assert seen["loading"] == seen["main"] == list_of(every)
+    assert seen["loading"] == seen["main"] == seen["thread"] == mask_of(cpus)
+    assert seen["told"] == len(cpus)
 
 
 # Not without end, so that it is not this machine that ends it if the limit does not.

@@ -77,12 +77,16 @@ Status run_as(const std::string& name, ProcessSpec& process) {
 }
 
 /// Libraries make as many threads as they see CPUs when they are imported, which is while the worker has one less: a library that is
-/// loaded first tells them what it will have.
-void take_all_cpus_when_ready(const std::string& python_folder, ProcessSpec& process) {
-  process.words.emplace_back(kAllCpusWhenReady);
-  const std::string library = python_folder + "/libatoll_worker_cpus.so";
+/// loaded first tells them what it will have. \returns nothing where LD_PRELOAD can not name it, or it is not there
+std::string cpus_library_in(const std::string& python_folder) {
+  std::string library = python_folder + "/libatoll_worker_cpus.so";
   const bool can_be_named = library.find_first_of(": ") == std::string::npos;
-  if (!can_be_named || !is_file(library)) return;
+  return can_be_named && is_file(library) ? library : std::string();
+}
+
+void take_all_cpus_when_ready(const std::string& library, ProcessSpec& process) {
+  process.words.emplace_back(kAllCpusWhenReady);
+  if (library.empty()) return;
   const std::string others = variable(process.environment, "LD_PRELOAD");
   set_variable(process.environment, "LD_PRELOAD", others.empty() ? library : cat(library, ":", others));
 }
@@ -124,7 +128,7 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   if (!interpreter.ok()) return std::move(interpreter).status().note(cat("model '", source.name, "'"));
   program.process.words = {*interpreter, "-u", python_folder + "/atoll_worker", cat(kControlDescriptor)};
   program.process.limits = settings.limits;
-  if (settings.limits.cpu_cores.empty()) take_all_cpus_when_ready(python_folder, program.process);
+  program.cpus_library = cpus_library_in(python_folder);
   ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
   program.message = std::move(module).value();
   program.is_backends = script.has_value();
@@ -134,10 +138,13 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   return program;
 }
 
-WorkerSpec ModelProgram::worker(const std::string& name) const {
+WorkerSpec ModelProgram::worker(const std::string& name, std::span<const uint32_t> cores) const {
   WorkerSpec spec;
   spec.name = name;
   spec.process = process;
+  std::vector<uint32_t>& its_cores = spec.process.limits.cpu_cores;
+  if (!cores.empty()) its_cores.assign(cores.begin(), cores.end());
+  if (its_cores.empty()) take_all_cpus_when_ready(cpus_library, spec.process);
   spec.first_slab_bytes = settings.first_slab_bytes;
   if (settings.shared_memory_bytes != 0) spec.shared_bytes = settings.shared_memory_bytes;
   return spec;

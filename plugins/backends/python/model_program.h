@@ -1,8 +1,10 @@
 /// What is run for a model: interpreter, environment, the model's file.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "atoll/backend.h"
@@ -17,6 +19,8 @@ namespace atl::python {
 struct ModelProgram {
   ModelSettings settings;
   ProcessSpec process;
+  std::string
+      cpus_library;  ///< what workers have preloaded that take all CPUs when they are ready; may be empty
   nlohmann::json message;    ///< what kAutoComplete and kInitialize have in common
   bool is_backends = false;  ///< not the model's own
 
@@ -27,8 +31,8 @@ struct ModelProgram {
                                    const std::string& python_folder, PackedEnvironments& packed,
                                    const ModelSource& source);
 
-  /// \param name  of the instance
-  WorkerSpec worker(const std::string& name) const;
+  /// \param name  of the instance \param cores  its own; empty: those of the settings
+  WorkerSpec worker(const std::string& name, std::span<const uint32_t> cores = {}) const;
 };
 
 }  // namespace atl::python

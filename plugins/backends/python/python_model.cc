@@ -31,8 +31,7 @@ Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const Inst
                    {"model_version", cat(version_)},
                    {"model_name", name_}};
   InstancePlan plan;
-  plan.worker = program_.worker(spec.name);
-  if (!spec.cpu_cores.empty()) plan.worker.process.limits.cpu_cores = spec.cpu_cores;
+  plan.worker = program_.worker(spec.name, spec.cpu_cores);
   plan.start = dump_json(start);
   plan.start_timeout_ns = program_.settings.start_timeout_ns;
   plan.execute_timeout_ns = program_.settings.execute_timeout_ns;
