@@ -6,18 +6,19 @@ import time
 import pytest
 from support.control import EXPLICIT, PROTOCOLS, Control
 from support.models import write_model
-from support.server import Server, usage
+from support.server import Server, thread_names
 from support.triton_backends import FIXTURES, put_backend, write_manifest
 
 INPUT_OUTPUT = "".join(f'{kind} [ {{ name: "{name}" data_type: TYPE_FP32 dims: [ 4 ] }} ]\n'
                        for kind, name in (("input", "INPUT0"), ("output", "OUTPUT0")))
 HANGS = "scripted.cc:2: a call hangs"
+CALL = "triton-call"
 HAS_NOT_RETURNED = "backend 'scripted' has not returned from TRITONBACKEND_{}"
 
 
 @pytest.fixture
 def server_of(tmp_path):
-    """Starts a server of models that hang and of one that serves."""
+    """Starts a server of models that hang and of one that serves, whole: a start that is interrupted ends otherwise."""
     directory, repository = tmp_path / "backends", tmp_path / "models"
     put_backend(directory, "scripted", "scripted", FIXTURES)
     put_backend(directory, "identity", "echo")
@@ -27,7 +28,8 @@ def server_of(tmp_path):
     write_model(repository, "echo", 'backend: "echo"\n' + INPUT_OUTPUT)
 
     def start(*settings, options=""):
-        return Server(repository, EXPLICIT, *settings, manifest=write_manifest(tmp_path, directory, options=options))
+        manifest = write_manifest(tmp_path, directory, options=options)
+        return Server(repository, EXPLICIT, *settings, manifest=manifest).wait_active()
     return start
 
 
@@ -66,17 +68,16 @@ def test_a_backend_that_hangs_again_and_again_is_called_no_more(server_of):
             messages.append(control.refusal(control.load, "hangs_model")[1])
             assert len(messages) < 20
         assert "8 calls that were left behind" in messages[-1]
-        before = usage(server.pid)["threads"]
+        assert thread_names(server.pid).count(CALL) == 8
         for _ in range(20):
             assert "8 calls that were left behind" in control.refusal(control.load, "hangs_model")[1]
-        # The server's own threads start when there is work for them.
-        assert usage(server.pid)["threads"] < before + 10
+        assert thread_names(server.pid).count(CALL) == 8
         control.load("echo")
         assert control.infer("echo", 1.0) == ("1", 1.0)
 
 
 def test_the_end_of_the_server_waits_a_moment_for_what_hangs(server_of):
-    server = server_of().wait_active()  # a start that is interrupted ends otherwise
+    server = server_of()
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         refused = pool.submit(refused_load, server, "grpc", "hangs_model")
         server.wait_for_line(HANGS)

@@ -1,5 +1,6 @@
 """Starts the built server on free ports and finds out which they are."""
 
+import contextlib
 import os
 import pathlib
 import queue
@@ -146,6 +147,14 @@ class Server:
             return
         code = self.stop()
         assert code == 0, f"exit code {code}; the log:\n{self.log}"
+
+
+def thread_names(pid):
+    names = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that ends meanwhile
+            names.append((task / "comm").read_text().strip())
+    return names
 
 
 def usage(pid):

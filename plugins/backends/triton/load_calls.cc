@@ -1,6 +1,7 @@
 #include "backends/triton/load_calls.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -147,7 +148,11 @@ Status LoadCalls::run(Callee callee, std::function<Status()> work) {
   Status status;
   bool has_returned = true;
   try {
-    std::thread thread([call] { call->run(); });
+    std::thread thread([call] {
+      // Whoever looks which threads a server has sees those that were left behind.
+      ::pthread_setname_np(::pthread_self(), "triton-call");
+      call->run();
+    });
     has_returned = call->wait(&status);
     // Its last steps are this plugin's code.
     has_returned ? thread.join() : thread.detach();
