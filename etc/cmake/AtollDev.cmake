@@ -20,6 +20,10 @@ function(atoll_fuzz_target name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} atoll_warnings)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(NOT ATOLL_TESTS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/sdk/testing/fuzz)
   if(ATOLL_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -50,6 +54,11 @@ function(atoll_unit_test name)
   if(ATOLL_SANITIZE)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
+  if(NOT ATOLL_TESTS)
+    # Named, so that folders need not ask, and never built.
+    add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES})
   # What is tested is optimised; the tests' own code is compiled two to four times faster without.
   target_compile_options(${name} PRIVATE -O0)
@@ -65,6 +74,22 @@ function(atoll_unit_test name)
     # A test that asks for absurd sizes wants to see the failure, not the sanitizer's end of the process.
     ENVIRONMENT "${arg_ENVIRONMENT};ASAN_OPTIONS=allocator_may_return_null=1 intercept_tls_get_addr=0;TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/tsan.supp allocator_may_return_null=1 ignore_noninstrumented_modules=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/etc/dev/lsan.supp")
 endfunction()
+
+# atoll_plugin_extra(ROLE NAME TARGET...): what belongs to a plugin of this tree without being needed by its own file, so that the
+# target ROLE-NAME builds it and the target of the plugin's file does not.
+function(atoll_plugin_extra role name)
+  set_property(GLOBAL APPEND PROPERTY ATOLL_EXTRAS_${role}_${name} ${ARGN})
+endfunction()
+
+# atoll_needs(ROLE/NAME PACKAGES CONDITION...): ends the calling list file if the condition does not hold: the plugin is left out of
+# this configuration. PACKAGES are the Debian packages that it needs, in one text.
+macro(atoll_needs plugin packages)
+  if(NOT (${ARGN}))
+    set_property(GLOBAL APPEND PROPERTY ATOLL_LEFT_OUT ${plugin})
+    message(STATUS "${plugin} is left out: it needs ${packages}")
+    return()
+  endif()
+endmacro()
 
 # atoll_server_plugins(VARIABLE): the plugins that are part of the server, which are those that it finds without being told
 # where; tests build theirs elsewhere.

@@ -22,6 +22,7 @@ set(ATOLL_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/atoll_plugin.map)
 
 function(atoll_compile_as_plugin target)
   target_compile_options(${target} PRIVATE ${ATOLL_NO_GNU_UNIQUE} -fvisibility=hidden -fvisibility-inlines-hidden)
+  set_property(GLOBAL APPEND PROPERTY ATOLL_COMPILED_AS_PLUGINS ${target})
 endfunction()
 
 function(atoll_add_parts target)

@@ -13,10 +13,6 @@ Result<Handle<OrtRunOptions>> options_of_graph(const std::string& number) {
   return options;
 }
 
-uint64_t aligned(uint64_t size_bytes) {
-  return (size_bytes + GpuExecution::kAlignment - 1) & ~(GpuExecution::kAlignment - 1);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<GpuGraphs>> GpuGraphs::make(GpuSource& source, int32_t device,
@@ -39,7 +35,7 @@ Result<GpuGraph*> GpuGraphs::prepare(const std::vector<int64_t>& key, std::span<
   GpuGraph& graph = *found->second;
   uint64_t size_bytes = 0;
   for (const GraphTensor& tensor : tensors) {
-    if (__builtin_add_overflow(size_bytes, aligned(tensor.size_bytes), &size_bytes))
+    if (__builtin_add_overflow(size_bytes, Scratch::aligned(tensor.size_bytes), &size_bytes))
       return static_cast<GpuGraph*>(nullptr);
   }
   auto block = graph.block.reserve(size_bytes);
@@ -54,7 +50,7 @@ Result<GpuGraph*> GpuGraphs::prepare(const std::vector<int64_t>& key, std::span<
     std::byte* next = *block;
     for (const GraphTensor& tensor : tensors) {
       graph.places.push_back({next, tensor.size_bytes, MemoryKind::kGpu, device_});
-      next += aligned(tensor.size_bytes);
+      next += Scratch::aligned(tensor.size_bytes);
     }
     ATOLL_RETURN_IF_ERROR(lay_out(graph, tensors, place));
     graph.at = *block;

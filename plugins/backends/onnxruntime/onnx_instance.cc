@@ -14,10 +14,6 @@ namespace {
 /// What a tensor without bytes points to.
 alignas(Scratch::kAlignment) std::byte g_nothing[Scratch::kAlignment];
 
-uint64_t aligned(uint64_t size_bytes) {
-  return (size_bytes + Scratch::kAlignment - 1) & ~(Scratch::kAlignment - 1);
-}
-
 bool is_aligned(const void* data, DataType datatype) {
   return reinterpret_cast<uintptr_t>(data) % data_type_size_bytes(datatype) == 0;
 }
@@ -169,7 +165,7 @@ Status OnnxInstance::bind_inputs() noexcept {
     ATOLL_RETURN_IF_ERROR(made ? describe_batch_input(plan, bound) : describe_input(plan, bound));
     if (bound.in_place || plan.datatype == DataType::kBytes) continue;
     uint64_t& sum = gathered_bytes[bound.on_gpu];
-    if (__builtin_add_overflow(sum, aligned(bound.size_bytes), &sum)) return too_large(plan.name);
+    if (__builtin_add_overflow(sum, Scratch::aligned(bound.size_bytes), &sum)) return too_large(plan.name);
   }
   std::byte* gathered[] = {nullptr, nullptr};
   for (const bool on_gpu : {false, true}) {
@@ -183,7 +179,7 @@ Status OnnxInstance::bind_inputs() noexcept {
       ATOLL_RETURN_IF_ERROR(bind_strings(bound));
     } else {
       ATOLL_RETURN_IF_ERROR(bind_tensor(bound, gathered[bound.on_gpu]));
-      if (!bound.in_place) gathered[bound.on_gpu] += aligned(bound.size_bytes);
+      if (!bound.in_place) gathered[bound.on_gpu] += Scratch::aligned(bound.size_bytes);
     }
   }
   return gpu_ == nullptr ? Status() : gpu_->wait();

@@ -39,6 +39,10 @@ class ScratchSource {
 class Scratch {
  public:
   static constexpr size_t kAlignment = 64;
+  /// The next multiple of kAlignment.
+  static constexpr uint64_t aligned(uint64_t size_bytes) noexcept {
+    return (size_bytes + kAlignment - 1) & ~(kAlignment - 1);
+  }
 
   /// \param source      null: the heap; else outlives this
   /// \param keep_bytes  larger blocks are given back after use

@@ -188,13 +188,13 @@ Status BatchScheduler::enqueue(Request& request) noexcept {
       return {};
     }
     case Admission::kStopping:
-      return unavailable_for(request, kStopping);
+      return unavailable_for(request, kStoppingText);
     case Admission::kTooLate:
       return too_late_.status_for(request);
     case Admission::kQueueFull:
       break;
   }
-  return unavailable_for(request, kQueueFull);
+  return unavailable_for(request, kQueueFullText);
 }
 
 bool BatchScheduler::prepare(InstanceSlot& slot) noexcept {

@@ -8,15 +8,15 @@
 
 namespace atl::schedulers {
 
-inline constexpr std::string_view kStopping =
+inline constexpr std::string_view kStoppingText =
     "Server is stopping, scheduler for model has stopped accepting new inference requests";
-inline constexpr std::string_view kQueueFull = "Exceeds maximum queue size";
-inline constexpr std::string_view kTimeoutExpired = "Request timeout expired";
+inline constexpr std::string_view kQueueFullText = "Exceeds maximum queue size";
+inline constexpr std::string_view kTimeoutExpiredText = "Request timeout expired";
 
-inline constexpr std::string_view kSequenceTimeoutExpired =
+inline constexpr std::string_view kSequenceTimeoutExpiredText =
     "timeout of the corresponding sequence has been expired";
 /// Of sequences that outlast the version that they began on.
-inline constexpr std::string_view kSequenceEnded =
+inline constexpr std::string_view kSequenceEndedText =
     "the sequence has ended: the model version that it began on is no longer served, and the time to finish it is "
     "over";
 

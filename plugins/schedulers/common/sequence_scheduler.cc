@@ -9,13 +9,13 @@ namespace atl::schedulers {
 namespace {
 
 const WaitRefusal kExpiredInBacklog{FailureReason::kRejected, [](const Request&, const void*) {
-                                      return unavailable(kSequenceTimeoutExpired);
+                                      return unavailable(kSequenceTimeoutExpiredText);
                                     }};
 
 std::string text_of(const SequenceId& id) { return id.text.empty() ? cat(id.number) : std::string(id.text); }
 
-const WaitRefusal kEndedWithVersion{FailureReason::kRejected,
-                                    [](const Request&, const void*) { return unavailable(kSequenceEnded); }};
+const WaitRefusal kEndedWithVersion{
+    FailureReason::kRejected, [](const Request&, const void*) { return unavailable(kSequenceEndedText); }};
 
 }  // namespace
 
@@ -244,9 +244,9 @@ Status SequenceScheduler::enqueue(Request& request) noexcept {
     case Admission::kTaken:
       return {};
     case Admission::kStopping:
-      return unavailable_for(request, kStopping);
+      return unavailable_for(request, kStoppingText);
     case Admission::kQueueFull:
-      return unavailable_for(request, kQueueFull);
+      return unavailable_for(request, kQueueFullText);
     case Admission::kNotStarted:
       break;
   }

@@ -8,8 +8,8 @@ namespace atl::schedulers {
 
 const WaitRefusal kCancelledInQueue{FailureReason::kCanceled,
                                     [](const Request&, const void*) { return Status(Code::kCancelled, {}); }};
-const WaitRefusal kExpiredInQueue{FailureReason::kRejected,
-                                  [](const Request&, const void*) { return unavailable(kTimeoutExpired); }};
+const WaitRefusal kExpiredInQueue{
+    FailureReason::kRejected, [](const Request&, const void*) { return unavailable(kTimeoutExpiredText); }};
 
 void WaitingRoom::refuse(Request& request, const WaitRefusal& why) noexcept {
   request.links.scheduler_data = const_cast<WaitRefusal*>(&why);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "atoll/proto/parse_model_config.h"
 #include "schedulers/common/scheduling_config.h"
-#include "schedulers/dynamic/custom/custom_batching.h"
+#include "schedulers/dynamic/custom/strategy_file.h"
 
 namespace atl::schedulers {
 namespace {
@@ -36,10 +37,22 @@ Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& co
   settings.hold_until = settings_.hold_until;
   settings.dispatcher = settings_.dispatcher;
   ATOLL_RETURN_IF_ERROR(add_latency_target(context, config, &settings));
-  auto strategy = CustomBatching::open(context, config, settings_.backend_directory, log_);
+  auto strategy = open_strategy(context, config);
   if (!strategy.ok()) return std::move(strategy).status();
   settings.strategy = std::move(strategy).value();
   return settings;
+}
+
+Result<std::unique_ptr<BatchStrategy>> DynamicProvider::open_strategy(const SchedulerContext& context,
+                                                                      const inference::ModelConfig& config) {
+  try {
+    Result<std::string> path = find_strategy_file(context, config, settings_.backend_directory);
+    if (!path.ok()) return std::move(path).status();
+    if (path->empty()) return std::unique_ptr<BatchStrategy>();
+    return strategies_.open(context, path.value(), log_);
+  } catch (const std::exception& exception) {
+    return internal_error("batching strategy: ", exception.what());
+  }
 }
 
 Status DynamicProvider::add_latency_target(const SchedulerContext& context,

@@ -11,6 +11,7 @@
 #include "atoll/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/batch_scheduler.h"
+#include "schedulers/dynamic/custom/strategy_library.h"
 #include "schedulers/dynamic/latency_target.h"
 
 namespace inference {
@@ -23,12 +24,14 @@ struct DynamicSettings {
   uint64_t queue_size_max = 65'536;  ///< requests waiting for one model version; 0: any number
   std::string backend_directory;  ///< holds a folder for each backend, with its batching strategy; or empty
   uint64_t hold_until = 0;        ///< BatchSettings::hold_until of every model version
+  std::string strategy_library;   ///< StrategyLibrary's path
   DispatcherLimits dispatcher;
 };
 
 class DynamicProvider final : public SchedulerProvider, public MetricSource {
  public:
-  DynamicProvider(DynamicSettings settings, Log& log) noexcept : settings_(std::move(settings)), log_(log) {}
+  DynamicProvider(DynamicSettings settings, Log& log)
+      : settings_(std::move(settings)), log_(log), strategies_(settings_.strategy_library) {}
 
   std::string_view kind() const noexcept override { return "dynamic"; }
   /// Errors: INVALID_ARGUMENT the configuration, its parameter `latency_target_microseconds` or its batching
@@ -39,11 +42,14 @@ class DynamicProvider final : public SchedulerProvider, public MetricSource {
 
  private:
   Result<BatchSettings> batch_settings(const SchedulerContext& context);
+  Result<std::unique_ptr<BatchStrategy>> open_strategy(const SchedulerContext& context,
+                                                       const inference::ModelConfig& config);
   Status add_latency_target(const SchedulerContext& context, const inference::ModelConfig& config,
                             BatchSettings* settings);
 
   const DynamicSettings settings_;
   Log& log_;
+  StrategyLibrary strategies_;
   AnswerThreads answer_threads_;
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<const LatencyTargetReport>> reports_;

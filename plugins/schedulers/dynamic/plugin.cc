@@ -14,6 +14,7 @@ DynamicSettings settings_from(Host& host) {
   DynamicSettings settings;
   settings.queue_size_max = static_cast<uint64_t>(options.get_int("max_queue_size"));
   settings.backend_directory = options.get_string("backend_directory");
+  settings.strategy_library = strategy_library_path();
   settings.hold_until = requests_to_hold(kHoldVariable, host.log());
   settings.dispatcher.light_execution_ns = options.get_duration_ns("light_execution");
   return settings;

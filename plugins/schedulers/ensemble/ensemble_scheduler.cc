@@ -55,7 +55,7 @@ Status EnsembleScheduler::enqueue(Request& request) noexcept {
   const schedulers::Inside inside = stay();
   // A request that is being executed may need its steps to end.
   const bool is_step = (request.call_flags & kIsStep) != 0;
-  if (!is_step && stopping_.load(std::memory_order_relaxed)) return unavailable(schedulers::kStopping);
+  if (!is_step && stopping_.load(std::memory_order_relaxed)) return unavailable(schedulers::kStoppingText);
   if (request.times.queue_start_ns == 0) request.times.queue_start_ns = clock_.now_ns();
   EnsembleRun& run = take_run();
   run.take(request);
@@ -65,7 +65,7 @@ Status EnsembleScheduler::enqueue(Request& request) noexcept {
     case Entrance::Outcome::kFull:
       run.put_back();
       keep_run(run);
-      return schedulers::unavailable_for(request, schedulers::kQueueFull);
+      return schedulers::unavailable_for(request, schedulers::kQueueFullText);
     case Entrance::Outcome::kEntered:
       break;
   }

@@ -7,7 +7,6 @@
 #include "atoll/proto/model_config_json.h"
 #include "atoll/triton/request.h"
 #include "atoll/triton/status.h"
-#include "schedulers/dynamic/custom/strategy_file.h"
 
 namespace atl::schedulers {
 namespace {
@@ -24,14 +23,9 @@ char no_record;
 }  // namespace
 
 Result<std::unique_ptr<CustomBatching>> CustomBatching::open(const SchedulerContext& context,
-                                                             const inference::ModelConfig& config,
-                                                             std::string_view backend_directory,
-                                                             Log& log) noexcept {
+                                                             const std::string& path, Log& log) noexcept {
   try {
-    Result<std::string> path = find_strategy_file(context, config, backend_directory);
-    if (!path.ok()) return std::move(path).status();
-    if (path->empty()) return std::unique_ptr<CustomBatching>();
-    return open_file(context, path.value(), log);
+    return open_file(context, path, log);
   } catch (const std::exception& exception) {
     return internal_error("batching strategy: ", exception.what());
   }

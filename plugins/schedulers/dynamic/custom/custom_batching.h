@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "atoll/log.h"
@@ -10,7 +11,6 @@
 #include "atoll/scheduler.h"
 #include "atoll/triton/host.h"
 #include "atoll/triton/model.h"
-#include "model_config.pb.h"
 #include "schedulers/common/batch_strategy.h"
 #include "schedulers/dynamic/custom/failure_log.h"
 
@@ -21,14 +21,12 @@ namespace atl::schedulers {
 /// it; what it does to memory is its author's responsibility, as with every native code.
 class CustomBatching final : public BatchStrategy {
  public:
-  /// Finds and opens the strategy of this model; null if it has none. [worker]
-  /// \param backend_directory  folders of backends, one of which may hold a strategy; empty: none.
+  /// Opens the strategy in the file `path`; null if the file has none of a strategy's functions. [worker]
   /// \param log, context.clock  outlive the object.
-  /// Errors: those of find_strategy_file(); FAILED_PRECONDITION the file can not be loaded; INVALID_ARGUMENT
-  /// it has some of the five functions only; whatever its initialisation says.
+  /// Errors: FAILED_PRECONDITION the file cannot be loaded; INVALID_ARGUMENT it has some of the five functions
+  /// only; whatever its initialisation says.
   static Result<std::unique_ptr<CustomBatching>> open(const SchedulerContext& context,
-                                                      const inference::ModelConfig& config,
-                                                      std::string_view backend_directory, Log& log) noexcept;
+                                                      const std::string& path, Log& log) noexcept;
   /// Ends the strategy and closes its file. Every record has been ended.
   ~CustomBatching() override;
   CustomBatching(const CustomBatching&) = delete;

@@ -32,7 +32,6 @@ struct Managed {
 
 constexpr char kName[] = "dltensor";
 constexpr char kUsedName[] = "used_dltensor";
-constexpr int kMaxRank = 32;
 constexpr int32_t kCpu = 1;
 constexpr int32_t kCpuPinned = 3;
 

@@ -8,6 +8,8 @@
 
 namespace atl::python {
 
+constexpr Py_ssize_t kMaxRank = 32;  ///< dimensions that a tensor may have
+
 /// TensorBase. Its bytes are an array's, or memory that somebody else owns. What Python may set is null or None if it is not there.
 struct Tensor {
   PyObject_HEAD PyObject* name;

@@ -6,7 +6,6 @@ namespace atl::python {
 namespace {
 
 constexpr uint32_t kTypes = 16;  // more than there are datatypes
-constexpr Py_ssize_t kMaxRank = 32;
 
 PyTypeObject* tensor_type = nullptr;
 // Of configure_tensors().

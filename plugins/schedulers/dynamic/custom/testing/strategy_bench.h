@@ -11,7 +11,9 @@
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/temporary_directory.h"
+#include "model_config.pb.h"
 #include "schedulers/dynamic/custom/custom_batching.h"
+#include "schedulers/dynamic/custom/strategy_file.h"
 
 namespace atl::schedulers {
 
@@ -48,7 +50,11 @@ class StrategyBench : public testing::Test {
     return context;
   }
   Result<std::unique_ptr<CustomBatching>> open() {
-    return CustomBatching::open(context(), config, backends().string(), log);
+    const SchedulerContext context = this->context();
+    Result<std::string> path = find_strategy_file(context, config, backends().string());
+    if (!path.ok()) return std::move(path).status();
+    if (path->empty()) return std::unique_ptr<CustomBatching>();
+    return CustomBatching::open(context, path.value(), log);
   }
   /// One that has to open.
   std::unique_ptr<CustomBatching> opened() {
