@@ -4,6 +4,7 @@
 
 #include "atoll/runtime/fault_report.h"
 #include "kernel/cli/command_line.h"
+#include "kernel/cli/plugin_list.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/server/server.h"
 

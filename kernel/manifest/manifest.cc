@@ -5,12 +5,11 @@
 #include <cstring>
 #include <fstream>
 
+#include "atoll/lib/toml.h"
 #include "atoll/option_table.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/runtime/option_values.h"
 #include "kernel/manifest/overrides.h"
-#include "kernel/manifest/text_scan.h"
-#include "kernel/manifest/toml_text.h"
 
 namespace atl::kernel {
 namespace {
@@ -64,7 +63,7 @@ bool is_role_and_name(std::string_view text) {
 Result<std::string> read_text(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kManifestBytesMax + 1, '\0');
+  std::string text(lib::kTomlBytesMax + 1, '\0');
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.is_open() || file.bad()) {
     const char* reason = errno != 0 ? std::strerror(errno) : "unknown error";
@@ -174,7 +173,7 @@ Result<Manifest> read_manifest(const std::string& path, const std::vector<Overri
   auto text = path.empty() ? Result<std::string>(std::string()) : read_text(path);
   if (!text.ok()) return std::move(text).status();
   Problems problems;
-  auto root = parse_toml(text.value(), path, problems);
+  auto root = lib::parse_toml(text.value(), path, problems);
   if (!root) return problems.status();
   apply_overrides(overrides, *root, problems);
   Manifest manifest = read_tables(*root, problems);

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "kernel/manifest/toml_text.h"
+#include "atoll/lib/toml.h"
 
 namespace atl::kernel {
 namespace {
@@ -26,7 +26,7 @@ constexpr atoll_option_v1 kTable[] = {
 /// [plugin.grpc] with `text` as its first lines.
 InstanceConfig instance(std::string_view text) {
   runtime::Problems problems;
-  auto root = parse_toml(text, "etc/atoll.toml", problems);
+  auto root = lib::parse_toml(text, "etc/atoll.toml", problems);
   EXPECT_TRUE(problems.empty()) << problems.status().text();
   InstanceConfig config;
   config.name = "grpc";

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "kernel/manifest/text_scan.h"
-#include "kernel/manifest/toml_text.h"
+#include "atoll/lib/toml.h"
 
 namespace atl::kernel {
 namespace {
@@ -17,7 +16,7 @@ constexpr size_t kKeyPartsMax = 16;
 std::vector<std::string> split_key(const std::string& key) {
   std::vector<std::string> parts;
   runtime::Problems unused;
-  auto document = parse_toml(cat(key, "=0"), "", unused);
+  auto document = lib::parse_toml(cat(key, "=0"), "", unused);
   if (!document) return {};
   const RawValue* value = &*document;
   for (; value->table() != nullptr && value->table()->size() == 1; value = &value->table()->front().value) {
@@ -31,7 +30,7 @@ std::vector<std::string> split_key(const std::string& key) {
 void apply(const Override& item, RawValue& root, runtime::Problems& problems) {
   bool is_flag = item.origin.starts_with('-');
   SourceLocation where{is_flag ? cat(item.origin, ' ', item.key) : item.origin, 0, 0};
-  bool too_long = item.text.size() > kManifestBytesMax;
+  bool too_long = item.text.size() > lib::kTomlBytesMax;
   auto parts = split_key(item.key);
   if (parts.empty() || too_long) {
     problems.add(where, too_long ? "found more than 1 MiB of text" : cat("found key '", item.key, "'"),
@@ -54,7 +53,7 @@ void apply(const Override& item, RawValue& root, runtime::Problems& problems) {
       return;
     }
   }
-  *value = parse_toml_value(item.text, where).value_or(RawValue{item.text, where});
+  *value = lib::parse_toml_value(item.text, where).value_or(RawValue{item.text, where});
 }
 
 }  // namespace

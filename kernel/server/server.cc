@@ -2,16 +2,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "atoll/runtime/child_run.h"
 #include "atoll/runtime/descriptor_limit.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/control/signals.h"
 #include "kernel/server/kernel.h"
+#include "kernel/server/plugin_trial.h"
 
 namespace atl::kernel {
 namespace {
@@ -19,8 +17,6 @@ namespace {
 constexpr int kExitClean = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitManifest = 2;
-constexpr int64_t kTrialTimeoutNs = 60 * kNsPerSecond;
-constexpr int64_t kTrialPollNs = 10 * kNsPerMs;
 
 void report(const ServerArguments& arguments, Log& log, const Status& failure) {
   runtime::log_lines(log, failure.text());
@@ -34,7 +30,10 @@ class Server {
       : arguments_(arguments),
         sink_(sink),
         manifest_(std::move(manifest)),
-        kernel_(sink, arguments.version, manifest_.server.worker_threads) {
+        kernel_(sink, arguments.version, manifest_.server.worker_threads),
+        trial_(
+            kernel_, [this] { return end_requested(); },
+            [this](Status tried) { finish_reload(tried.ok() ? reload() : std::move(tried)); }) {
     if (program() == nullptr) signals_.emplace(kernel_.loop().wake_descriptor());
     kernel_.loop().on_throw(
         [this] { kernel_.log().error("a task on the control thread let an exception out"); });
@@ -82,58 +81,20 @@ class Server {
 
   // One reload for all requests that came meanwhile; it reads the manifest as it is then.
   void poll_reload() {
-    if (reloading_ || trial_ || end_requested() || !signals_->reload_requested()) return;
+    if (reloading_ || trial_.runs() || end_requested() || !signals_->reload_requested()) return;
     if (std::string whom = kernel_.lifecycle().reload_waits_for(); !whom.empty()) {
       if (!std::exchange(wait_logged_, true)) kernel_.log().info("reload asked for; it waits for ", whom);
       return;
     }
     wait_logged_ = false;
     (void)signals_->take_reload_request();
-    if (!begin_trial()) finish_reload(reload());
+    if (!trial_.begin(arguments_)) finish_reload(reload());
   }
 
   void finish_reload(const Status& status) {
     if (status.ok()) return;
     kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
                         kernel_.lifecycle().generation(), " goes on");
-  }
-
-  // Files that were not mapped yet run code while they are: it may end the process. So a process of its own
-  // maps the whole new generation first. \returns false: no need, or no process to be had.
-  bool begin_trial() {
-    Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides);
-    if (arguments_.command_line.empty() || !manifest.ok() ||
-        !has_new_files(manifest.value(), arguments_.default_plugin_path, kernel_.loader())) {
-      return false;
-    }
-    std::vector<std::string> command = arguments_.command_line;
-    command.push_back("--check");
-    Result<runtime::ChildRun> child = runtime::ChildRun::start(command);
-    if (!child.ok()) {
-      kernel_.log().warning("new plugin files are loaded untried: ", child.status().text());
-      return false;
-    }
-    trial_.emplace(std::move(child).value());
-    trial_ends_ns_ = kernel_.clock().now_ns() + kTrialTimeoutNs;
-    poll_trial();
-    return true;
-  }
-
-  void poll_trial() {
-    if (end_requested()) return trial_.reset();
-    std::optional<runtime::ChildRun::End> end = trial_->poll();
-    if (!end && kernel_.clock().now_ns() < trial_ends_ns_) {
-      kernel_.loop().post_at(kernel_.clock().now_ns() + kTrialPollNs, make_task([this] { poll_trial(); }));
-      return;
-    }
-    trial_.reset();
-    if (!end)
-      return finish_reload(
-          unavailable("loading the new plugin files takes more than ", kTrialTimeoutNs / kNsPerSecond, " s"));
-    // Of what is wrong without a crash the reload itself tells.
-    finish_reload(end->crashed ? Status(Code::kFailedPrecondition,
-                                        cat("a trial of the new plugin files ended: ", end->text))
-                               : reload());
   }
 
   Status reload() {
@@ -198,26 +159,10 @@ class Server {
   Manifest manifest_;
   Kernel kernel_;
   std::optional<SignalWatch> signals_;
-  std::optional<runtime::ChildRun> trial_;
-  int64_t trial_ends_ns_ = 0;
+  PluginTrial trial_;
   bool reloading_ = false;
   bool wait_logged_ = false;
 };
-
-std::vector<std::string> files_in(const std::vector<std::string>& folders) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> files;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
-      std::error_code inner;
-      for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
-        if (file->path().extension() == ".so") files.push_back(file->path().string());
-      }
-    }
-  }
-  return files;
-}
 
 void raise_descriptors(Log& log) {
   Result<runtime::DescriptorLimit> limit = runtime::raise_descriptor_limit();
@@ -236,36 +181,6 @@ Status check_server(const ServerArguments& arguments, LogSink& sink) {
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
   PluginLoader loader(*log);
   return plan_generation(manifest.value(), arguments.default_plugin_path, loader).status().clone();
-}
-
-Status list_plugins(const ServerArguments& arguments, LogSink& sink,
-                    const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render) {
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
-  if (!manifest.ok()) return std::move(manifest).status();
-  std::vector<std::string> files = files_in(search_path(manifest.value(), arguments.default_plugin_path));
-  for (const InstanceConfig& config : manifest->instances) {
-    if (!config.file.empty()) files.push_back(config.file);
-  }
-  std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
-  PluginLoader loader(*log);
-  std::vector<LibraryUse> libraries;
-  std::string problems;
-  for (const std::string& file : files) {
-    Result<std::shared_ptr<PluginLibrary>> library = loader.open(file, {});
-    if (library.ok()) {
-      libraries.emplace_back(loader, std::move(library).value());
-    } else {
-      problems += cat(problems.empty() ? "" : "\n", library.status().text());
-    }
-  }
-  std::vector<const atoll_plugin_v1_t*> plugins;
-  for (const LibraryUse& library : libraries) plugins.push_back(&library->descriptor());
-  std::sort(plugins.begin(), plugins.end(), [](const auto* a, const auto* b) {
-    return std::string_view(a->name) < std::string_view(b->name);
-  });
-  plugins.erase(std::unique(plugins.begin(), plugins.end()), plugins.end());
-  render(plugins);
-  return problems.empty() ? Status() : Status(Code::kFailedPrecondition, std::move(problems));
 }
 
 int run_server(const ServerArguments& arguments, LogSink& sink) {

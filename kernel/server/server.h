@@ -1,12 +1,10 @@
-/// The server as main sees it: check, list, run.
+/// The server as main sees it: check, run.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "atoll/abi/plugin.h"
 #include "atoll/status.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/manifest/manifest.h"
@@ -47,12 +45,6 @@ struct ServerArguments {
 /// Checks the manifest and the whole plugin graph without calling any plugin function. Every problem found is
 /// in the message, one line each. Errors: as read_manifest(); FAILED_PRECONDITION a plugin or the graph.
 Status check_server(const ServerArguments& arguments, LogSink& log);
-
-/// Hands `render` the descriptors of every plugin in the plugin path and of every `file` in the manifest,
-/// ordered by name; they are valid during the call. Errors: those that could not be opened, one line each;
-/// the others are rendered.
-Status list_plugins(const ServerArguments& arguments, LogSink& log,
-                    const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render);
 
 /// Of run_server() inside a program: the drain overran.
 inline constexpr int kExitOverrun = 3;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "atoll/lib/toml.h"
 #include "atoll/status.h"
 #include "checks.h"
-#include "kernel/manifest/toml_text.h"
 
 namespace atl::lint {
 namespace {
@@ -58,7 +58,7 @@ Result<CommandLine> parse(int argc, char** argv) {
       std::string value = text.substr(equals + 1);
       line.settings.push_back(
           {text.substr(0, equals), where,
-           kernel::parse_toml_value(value, where).value_or(runtime::RawValue{value, where})});
+           lib::parse_toml_value(value, where).value_or(runtime::RawValue{value, where})});
     } else {
       return invalid_argument("found '", word, "', expected --set, --help or a file");
     }

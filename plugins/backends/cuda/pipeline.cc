@@ -1,11 +1,10 @@
 #include "backends/cuda/pipeline.h"
 
 #include <algorithm>
-#include <map>
 
 #include "atoll/text.h"
 #include "backends/cuda/step_reader.h"
-#include "backends/cuda/toml_text.h"
+#include "backends/cuda/toml_fields.h"
 #include "backends/cuda/version_file.h"
 
 namespace atl::cuda_backend {
@@ -31,9 +30,10 @@ class PipelineReader {
   Result<Pipeline> read(std::string_view text) {
     if (text.size() > kPipelineBytesMax)
       return invalid_argument(file_, ": found ", text.size(), " bytes, expected at most ", kPipelineBytesMax);
-    Result<toml::table> root = parse_toml(text, file_);
-    if (!root.ok()) return std::move(root).status();
-    TomlFields fields(*root, file_);
+    lib::Problems problems;
+    const std::optional<RawValue> root = lib::parse_toml(text, file_, problems);
+    if (!root) return invalid_argument(lib::on_one_line(std::string(problems.status().message())));
+    TomlFields fields(*root, "");
     ATOLL_RETURN_IF_ERROR(for_each_table(
         fields, "scratch", [this](auto& each, const auto& name) { return scratch(each, name); }));
     ATOLL_RETURN_IF_ERROR(for_each_table(
@@ -50,24 +50,24 @@ class PipelineReader {
   }
 
  private:
-  /// Calls `read` for each [key.NAME], in the order of the names, so that the first mistake is always the same.
+  /// Calls `read` for each [key.NAME], in the order of the file.
   template <class Read>
   Status for_each_table(TomlFields& fields, const std::string& key, Read&& read) {
-    Result<const toml::table*> tables = fields.table(key);
+    Result<const RawValue*> tables = fields.table(key);
     if (!tables.ok()) return std::move(tables).status();
     if (*tables == nullptr) return {};
-    if ((*tables)->size() > kBuffersMax) {
-      return invalid_argument(file_, ": found ", (*tables)->size(), " tables [", key,
-                              ".NAME], expected at most ", kBuffersMax);
+    const RawValue::Table& all = *(*tables)->table();
+    if (all.size() > kBuffersMax) {
+      return invalid_argument(file_, ": found ", all.size(), " tables [", key, ".NAME], expected at most ",
+                              kBuffersMax);
     }
-    std::map<std::string_view, const toml::value*> sorted;
-    for (const auto& [name, value] : **tables) sorted.emplace(name, &value);
-    for (const auto& [name, value] : sorted) {
-      const std::string where = cat(file_, ": [", key, ".", name, "]");
-      if (!value->is_table())
-        return invalid_argument(where, ": found ", toml_type_name(*value), ", expected a table");
-      TomlFields members(value->as_table(), where);
-      ATOLL_RETURN_IF_ERROR(read(members, std::string(name)));
+    for (const RawValue::Member& member : all) {
+      TomlFields members(member.value, cat("[", key, ".", member.key, "]"));
+      if (member.value.table() == nullptr) {
+        return invalid_argument(members.where(), ": found ", toml_type_name(member.value),
+                                ", expected a table");
+      }
+      ATOLL_RETURN_IF_ERROR(read(members, member.key));
       ATOLL_RETURN_IF_ERROR(members.finish());
     }
     return {};
@@ -75,7 +75,7 @@ class PipelineReader {
 
   Status scratch(TomlFields& fields, const std::string& name) {
     if (!is_name(name)) return wrong_name(fields);
-    const toml::value* bytes = fields.find("bytes");
+    const RawValue* bytes = fields.find("bytes");
     if (bytes == nullptr)
       return fields.wrong("bytes", "found nothing, expected an integer or an expression in quotes");
     Result<Expression> read = read_expression(fields, "bytes", *bytes, made_.table);
@@ -97,7 +97,7 @@ class PipelineReader {
     if (file->empty()) return fields.wrong("file", "found nothing, expected a file of the version directory");
     Result<VersionFile> found = find_version_file(directory_, *file);
     if (!found.ok())
-      return make_status(found.status().code(), fields.where(), ": file: ", found.status().message());
+      return make_status(found.status().code(), fields.where("file"), ": file: ", found.status().message());
     made_.constants.push_back({name, std::move(found->path), found->size_bytes});
     return {};
   }
@@ -105,7 +105,7 @@ class PipelineReader {
   Status output(TomlFields& fields, const std::string& name) {
     const std::optional<uint32_t> slot = made_.table.find(name, true);
     if (!slot) return invalid_argument(fields.where(), ": expected an output of the model");
-    Result<const toml::array*> shape = fields.array("shape");
+    Result<const RawValue::Array*> shape = fields.array("shape");
     if (!shape.ok()) return std::move(shape).status();
     const size_t rank = made_.table.tensors[*slot].dims.size();
     const size_t found = *shape == nullptr ? 0 : (*shape)->size();
@@ -127,33 +127,32 @@ class PipelineReader {
   }
 
   Status nvrtc_options(TomlFields& fields) {
-    Result<const toml::array*> options = fields.array("nvrtc_options");
+    Result<const RawValue::Array*> options = fields.array("nvrtc_options");
     if (!options.ok()) return std::move(options).status();
     if (*options == nullptr) return {};
-    for (const toml::value& option : **options) {
-      if (!option.is_string()) return fields.wrong_type("nvrtc_options", option, "strings");
-      const std::string& text = option.as_string().str;
-      if (text.empty() || text.find('\0') != std::string::npos)
+    for (const RawValue& option : **options) {
+      const auto* text = std::get_if<std::string>(&option.data);
+      if (text == nullptr) return fields.wrong_type("nvrtc_options", option, "strings");
+      if (text->empty() || text->find('\0') != std::string::npos)
         return fields.wrong("nvrtc_options", "found an option that is empty or has a NUL");
       for (std::string_view taken : {"-arch", "--gpu-architecture"}) {
-        if (text.starts_with(taken))
-          return fields.wrong("nvrtc_options", "found '", text,
+        if (text->starts_with(taken))
+          return fields.wrong("nvrtc_options", "found '", *text,
                               "', expected none of these: it is the device that says it");
       }
-      made_.nvrtc_options.push_back(text);
+      made_.nvrtc_options.push_back(*text);
     }
     return {};
   }
 
   Status steps(TomlFields& fields) {
-    Result<const toml::array*> steps = fields.array("step");
+    Result<const RawValue::Array*> steps = fields.array("step");
     if (!steps.ok()) return std::move(steps).status();
     if (*steps == nullptr || (*steps)->empty())
       return invalid_argument(file_, ": found no [[step]], expected at least one");
     if ((*steps)->size() > kStepsMax)
       return invalid_argument(file_, ": found ", (*steps)->size(), " steps, expected at most ", kStepsMax);
-    for (const toml::value& step : **steps)
-      ATOLL_RETURN_IF_ERROR(read_step(step, file_, directory_, model_, made_));
+    for (const RawValue& step : **steps) ATOLL_RETURN_IF_ERROR(read_step(step, directory_, model_, made_));
     return {};
   }
 

@@ -46,10 +46,10 @@ class StepReader {
 
   /// Nothing happens where the field is not there.
   Status expression(const std::string& key, int64_t least, int64_t most, Expression& into) {
-    const toml::value* value = fields_.find(key);
+    const RawValue* value = fields_.find(key);
     return value == nullptr ? Status() : expression(key, *value, least, most, into);
   }
-  Status expression(const std::string& field, const toml::value& value, int64_t least, int64_t most,
+  Status expression(const std::string& field, const RawValue& value, int64_t least, int64_t most,
                     Expression& into) {
     Result<Expression> read = read_expression(fields_, field, value, pipeline_.table);
     if (!read.ok()) return std::move(read).status();
@@ -57,7 +57,7 @@ class StepReader {
       const Result<int64_t> number = read->evaluate(BatchExtents({}));
       if (!number.ok()) return fields_.wrong(field, number.status().message());
       if (Status status = check_range(field, number.value(), least, most); !status.ok())
-        return invalid_argument(fields_.where(), ": ", status.message());
+        return invalid_argument(fields_.where(field), ": ", status.message());
     }
     into = std::move(*read);
     return {};
@@ -65,11 +65,11 @@ class StepReader {
 
   /// One to three of them.
   Status dimensions(const std::string& key, int64_t least, const uint32_t (&most)[3], Expression (&into)[3]) {
-    Result<const toml::array*> values = fields_.array(key);
+    Result<const RawValue::Array*> values = fields_.array(key);
     if (!values.ok()) return std::move(values).status();
     if (*values == nullptr)
       return fields_.wrong(key, "found nothing, expected an array of one to three expressions");
-    const toml::array& array = **values;
+    const RawValue::Array& array = **values;
     if (array.empty() || array.size() > 3)
       return fields_.wrong(key, "found ", array.size(), " elements, expected one to three");
     for (size_t i = 0; i < array.size(); ++i)
@@ -80,17 +80,18 @@ class StepReader {
   Status grid() { return dimensions("grid", 0, LaunchLimits().grid, step_.grid); }
 
   Status arguments() {
-    Result<const toml::array*> values = fields_.array("args");
+    Result<const RawValue::Array*> values = fields_.array("args");
     if (!values.ok()) return std::move(values).status();
     if (*values == nullptr) return {};
-    const toml::array& array = **values;
+    const RawValue::Array& array = **values;
     if (array.size() > kArgumentsMax)
       return fields_.wrong("args", "found ", array.size(), ", expected at most ", kArgumentsMax);
     for (size_t i = 0; i < array.size(); ++i) {
       const std::string field = cat("args[", i, "]");
-      if (!array[i].is_string())
+      const auto* text = std::get_if<std::string>(&array[i].data);
+      if (text == nullptr)
         return fields_.wrong_type(field, array[i], "a string such as 'in:NAME' or 'i32:4'");
-      Result<Argument> argument = read_argument(array[i].as_string().str, pipeline_, model_);
+      Result<Argument> argument = read_argument(*text, pipeline_, model_);
       if (!argument.ok()) return fields_.wrong(field, argument.status().message());
       step_.arguments.push_back(std::move(*argument));
     }
@@ -166,11 +167,12 @@ class StepReader {
   Status memset() {
     step_.kind = StepKind::kMemset;
     ATOLL_RETURN_IF_ERROR(buffer("memset", true, step_.to));
-    if (const toml::value* value = fields_.find("value")) {
-      if (!value->is_integer()) return fields_.wrong_type("value", *value, "an integer");
-      if (value->as_integer() < 0 || value->as_integer() > 255)
-        return fields_.wrong("value", "found ", value->as_integer(), ", expected a byte, from 0 to 255");
-      step_.value = static_cast<uint8_t>(value->as_integer());
+    if (const RawValue* value = fields_.find("value")) {
+      const auto* number = std::get_if<int64_t>(&value->data);
+      if (number == nullptr) return fields_.wrong_type("value", *value, "an integer");
+      if (*number < 0 || *number > 255)
+        return fields_.wrong("value", "found ", *number, ", expected a byte, from 0 to 255");
+      step_.value = static_cast<uint8_t>(*number);
     }
     ATOLL_RETURN_IF_ERROR(expression("offset", 0, std::numeric_limits<int64_t>::max(), step_.to_offset));
     return byte_count();
@@ -197,28 +199,25 @@ class StepReader {
 
 }  // namespace
 
-Result<Expression> read_expression(const TomlFields& fields, const std::string& field,
-                                   const toml::value& value, const TensorTable& table) {
-  if (value.is_integer()) {
-    // The library makes this of a number that does not fit.
-    if (value.as_integer() == std::numeric_limits<int64_t>::max())
-      return fields.wrong(field, "found a number beyond 63 bits");
-    return Expression(value.as_integer());
-  }
-  if (!value.is_string()) return fields.wrong_type(field, value, "an integer or an expression in quotes");
-  Result<Expression> parsed = Expression::parse(value.as_string().str, table);
+Result<Expression> read_expression(const TomlFields& fields, const std::string& field, const RawValue& value,
+                                   const TensorTable& table) {
+  if (const auto* number = std::get_if<int64_t>(&value.data)) return Expression(*number);
+  const auto* text = std::get_if<std::string>(&value.data);
+  if (text == nullptr) return fields.wrong_type(field, value, "an integer or an expression in quotes");
+  Result<Expression> parsed = Expression::parse(*text, table);
   if (!parsed.ok()) return fields.wrong(field, parsed.status().message());
   return parsed;
 }
 
-Status read_step(const toml::value& value, const std::string& file, const std::string& version_directory,
-                 const ModelDescription& model, Pipeline& pipeline) {
-  const std::string where = cat(file, ": step ", pipeline.steps.size() + 1);
-  if (!value.is_table())
-    return invalid_argument(where, ": found ", toml_type_name(value), ", expected a table");
-  TomlFields fields(value.as_table(), where);
-  if (fields.has("kernel") && value.as_table().at("kernel").is_string())
-    fields.set_where(cat(where, " (", value.as_table().at("kernel").as_string().str, ")"));
+Status read_step(const RawValue& value, const std::string& version_directory, const ModelDescription& model,
+                 Pipeline& pipeline) {
+  const std::string title = cat("step ", pipeline.steps.size() + 1);
+  TomlFields fields(value, title);
+  if (value.table() == nullptr)
+    return invalid_argument(fields.where(), ": found ", toml_type_name(value), ", expected a table");
+  const RawValue::Member* kernel = value.find("kernel");
+  if (const auto* name = kernel == nullptr ? nullptr : std::get_if<std::string>(&kernel->value.data))
+    fields.set_title(cat(title, " (", *name, ")"));
   return StepReader(fields, version_directory, model, pipeline).read();
 }
 

@@ -6,16 +6,16 @@
 #include "atoll/model_description.h"
 #include "atoll/status.h"
 #include "backends/cuda/pipeline.h"
-#include "backends/cuda/toml_text.h"
+#include "backends/cuda/toml_fields.h"
 
 namespace atl::cuda_backend {
 
 /// Appends the step, and what it imports. \param pipeline  with all that steps name
-Status read_step(const toml::value& value, const std::string& file, const std::string& version_directory,
-                 const ModelDescription& model, Pipeline& pipeline);
+Status read_step(const RawValue& value, const std::string& version_directory, const ModelDescription& model,
+                 Pipeline& pipeline);
 
 /// An integer, or the text of an expression. \param field  "grid[1]"
-Result<Expression> read_expression(const TomlFields& fields, const std::string& field,
-                                   const toml::value& value, const TensorTable& table);
+Result<Expression> read_expression(const TomlFields& fields, const std::string& field, const RawValue& value,
+                                   const TensorTable& table);
 
 }  // namespace atl::cuda_backend

@@ -1,6 +1,8 @@
 /// A request's sink that has memory of devices, as an ensemble's or a frontend's with clients' memory there.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <deque>
 #include <string>
 #include <vector>

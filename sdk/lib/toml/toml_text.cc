@@ -1,5 +1,3 @@
-#include "kernel/manifest/toml_text.h"
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -8,14 +6,11 @@
 #include <toml.hpp>
 #include <tuple>
 
-#include "kernel/manifest/text_scan.h"
+#include "atoll/lib/toml.h"
+#include "text_scan.h"
 
-namespace atl::kernel {
+namespace atl::lib {
 namespace {
-
-using runtime::Problems;
-using runtime::RawValue;
-using runtime::SourceLocation;
 
 /// The library reads a number that does not fit as the nearest one that does.
 bool fits(const toml::value& value, const std::string& digits) {
@@ -99,12 +94,12 @@ class Converter {
   }
 
   void convert_table(const toml::table& from, RawValue::Table& to) {
-    for (const auto& [key, value] : from) {
-      to.push_back({key, place(begin_of_key(begin_of(value))), convert(value)});
-    }
+    for (const auto& [key, value] : from) to.push_back({key, place(begin_of_key(begin_of(value))), {}});
     std::sort(to.begin(), to.end(), [](const RawValue::Member& a, const RawValue::Member& b) {
       return std::tie(a.where.line, a.where.column, a.key) < std::tie(b.where.line, b.where.column, b.key);
     });
+    // Only now, so that problems are told in the order of the text: the library's tables have none.
+    for (RawValue::Member& member : to) member.value = convert(from.at(member.key));
   }
 
   /// The library does not tell where a key stands: walks back from its value over "key = ". A table's own
@@ -205,4 +200,4 @@ std::optional<RawValue> parse_toml_value(std::string_view text, const SourceLoca
   }
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::lib

@@ -1,11 +1,11 @@
-#include "kernel/manifest/text_scan.h"
+#include "text_scan.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "atoll/utf8.h"
 
-namespace atl::kernel {
+namespace atl::lib {
 namespace {
 
 constexpr size_t kNestingMax = 64;
@@ -75,8 +75,8 @@ std::string structure_defect(std::string_view text, size_t& at) {
 
 }  // namespace
 
-bool scan_text(std::string_view text, const std::string& file, runtime::Problems& problems) {
-  if (text.size() > kManifestBytesMax) {
+bool scan_text(std::string_view text, const std::string& file, Problems& problems) {
+  if (text.size() > kTomlBytesMax) {
     problems.add_line(cat(file, ": found more than 1 MiB of text, expected at most that much"));
     return false;
   }
@@ -91,4 +91,4 @@ bool scan_text(std::string_view text, const std::string& file, runtime::Problems
   return false;
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::lib

@@ -1,0 +1,62 @@
+#include "kernel/cli/plugin_list.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "kernel/lifecycle/plan.h"
+#include "kernel/loader/plugin_loader.h"
+
+namespace atl::kernel {
+namespace {
+
+std::vector<std::string> files_in(const std::vector<std::string>& folders) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
+      std::error_code inner;
+      for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
+        if (file->path().extension() == ".so") files.push_back(file->path().string());
+      }
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
+Status list_plugins(const ServerArguments& arguments, LogSink& sink,
+                    const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render) {
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  if (!manifest.ok()) return std::move(manifest).status();
+  std::vector<std::string> files = files_in(search_path(manifest.value(), arguments.default_plugin_path));
+  for (const InstanceConfig& config : manifest->instances) {
+    if (!config.file.empty()) files.push_back(config.file);
+  }
+  std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
+  PluginLoader loader(*log);
+  std::vector<LibraryUse> libraries;
+  std::string problems;
+  for (const std::string& file : files) {
+    Result<std::shared_ptr<PluginLibrary>> library = loader.open(file, {});
+    if (library.ok()) {
+      libraries.emplace_back(loader, std::move(library).value());
+    } else {
+      problems += cat(problems.empty() ? "" : "\n", library.status().text());
+    }
+  }
+  std::vector<const atoll_plugin_v1_t*> plugins;
+  for (const LibraryUse& library : libraries) plugins.push_back(&library->descriptor());
+  std::sort(plugins.begin(), plugins.end(), [](const auto* a, const auto* b) {
+    return std::string_view(a->name) < std::string_view(b->name);
+  });
+  plugins.erase(std::unique(plugins.begin(), plugins.end()), plugins.end());
+  render(plugins);
+  return problems.empty() ? Status() : Status(Code::kFailedPrecondition, std::move(problems));
+}
+
+}  // namespace atl::kernel
