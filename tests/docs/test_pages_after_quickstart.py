@@ -5,8 +5,8 @@ from the build under test, which has everything."""
 import re
 
 import pytest
-from built_tree import BuiltTree
 from page_walker import Walk
+from support.built_tree import BuiltTree
 from support.server import BUILD, ROOT
 
 # Others are made by programs, or are about the pages themselves.

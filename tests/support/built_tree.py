@@ -41,6 +41,7 @@ class BuiltTree:
     def __init__(self, folder, *targets):
         self.folder = folder
         self.build_folder = folder / "build" / "release"
+        folder.mkdir(exist_ok=True)
         for name in ("bench", "docs", "etc", "plugins", "sdk"):
             (folder / name).symlink_to(ROOT / name)
         # What configuring leaves there.
