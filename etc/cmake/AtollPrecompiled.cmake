@@ -4,8 +4,9 @@
 # One precompiled header serves all targets of a kind, because making one takes as long as compiling a unit:
 #   atoll_precompiled_plugin        parts of plugins: the standard library and the SDK
 #   atoll_precompiled_plugin_proto  the same with the generated messages, for parts that link them
-# GCC takes a precompiled header only where the flags are those that it was made with, so the two are compiled as parts of
-# plugins are.
+#   atoll_precompiled_test[_proto]  for unit tests: GoogleTest and the fakes besides
+# GCC takes a precompiled header only where the flags are those that it was made with, so each is compiled as its users are. A
+# target that needs other flags has the property ATOLL_WITHOUT_PRECOMPILED.
 option(ATOLL_PRECOMPILED "Use precompiled headers" OFF)
 
 set(ATOLL_PRECOMPILED_STANDARD <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <deque> <exception>
@@ -57,6 +58,23 @@ function(atoll_links_proto target variable)
   endwhile()
 endfunction()
 
+# atoll_share_precompiled(NAME TARGET...): the targets use the precompiled header NAME, or NAME_proto where they link messages.
+function(atoll_share_precompiled name)
+  list(REMOVE_DUPLICATES ARGN)
+  foreach(target ${ARGN})
+    get_target_property(without ${target} ATOLL_WITHOUT_PRECOMPILED)
+    if(without OR target MATCHES "^atoll_precompiled_")
+      continue()
+    endif()
+    atoll_links_proto(${target} proto)
+    if(proto)
+      target_precompile_headers(${target} REUSE_FROM ${name}_proto)
+    else()
+      target_precompile_headers(${target} REUSE_FROM ${name})
+    endif()
+  endforeach()
+endfunction()
+
 # Called when all targets are known.
 function(atoll_use_precompiled)
   if(NOT ATOLL_PRECOMPILED)
@@ -71,18 +89,22 @@ function(atoll_use_precompiled)
     atoll_compile_as_plugin(${name})
   endforeach()
   get_property(targets GLOBAL PROPERTY ATOLL_COMPILED_AS_PLUGINS)
-  list(REMOVE_DUPLICATES targets)
-  foreach(target ${targets})
-    get_target_property(type ${target} TYPE)
-    get_target_property(without ${target} ATOLL_WITHOUT_PRECOMPILED)
-    if(without OR target MATCHES "^atoll_precompiled")
-      continue()
-    endif()
-    atoll_links_proto(${target} proto)
-    if(proto)
-      target_precompile_headers(${target} REUSE_FROM atoll_precompiled_plugin_proto)
-    else()
-      target_precompile_headers(${target} REUSE_FROM atoll_precompiled_plugin)
-    endif()
+  atoll_share_precompiled(atoll_precompiled_plugin ${targets})
+
+  if(NOT ATOLL_TESTS)
+    return()
+  endif()
+  set(test_headers ${ATOLL_PRECOMPILED_STANDARD} ${sdk_headers} <gmock/gmock.h> <gtest/gtest.h> <atoll/testing/fake_clock.h>
+      <atoll/testing/fake_host.h> <atoll/testing/fake_log.h> <atoll/testing/random.h> <atoll/testing/recording_sink.h>
+      <atoll/testing/temporary_directory.h>)
+  atoll_precompiled(atoll_precompiled_test HEADERS ${test_headers} LIBRARIES atoll::testing GTest::gmock)
+  atoll_precompiled(atoll_precompiled_test_proto HEADERS ${test_headers} <model_config.pb.h>
+                    LIBRARIES atoll::testing GTest::gmock atoll::proto)
+  add_dependencies(atoll_precompiled_test_proto atoll_proto)
+  foreach(name atoll_precompiled_test atoll_precompiled_test_proto)
+    target_compile_options(${name} PRIVATE ${ATOLL_UNIT_TEST_OPTIONS} -fPIE)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)  # -fPIE, as programs have it, and not -fPIC
   endforeach()
+  get_property(targets GLOBAL PROPERTY ATOLL_UNIT_TESTS)
+  atoll_share_precompiled(atoll_precompiled_test ${targets})
 endfunction()

@@ -22,7 +22,7 @@ class Tree:
         self.calls_file = folder / "calls"
         dev = self.root / "etc" / "dev"
         dev.mkdir(parents=True)
-        for name in ("build", "quickstart"):
+        for name in ("build", "configure", "quickstart"):
             shutil.copy2(ROOT / "etc" / "dev" / name, dev / name)
         for name in NOTED:
             self.note(dev / name)
