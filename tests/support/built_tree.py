@@ -78,7 +78,7 @@ class BuiltTree:
             word, *words = words
             if word == "--manifest" and words:
                 instances = tomllib.loads(self.read(words.pop(0))).get("plugin", {})
-                used = [options.get("use", name) for name, options in instances.items()]
+                used = [options.get("use", name) for name, options in instances.items() if options.get("enabled", True)]
                 targets += ["atoll", *(use.replace("/", "-") for use in used if self.is_plugin(use))]
             elif "/" in word and not self.is_plugin(word):
                 return f"there is no plugin {word}"
