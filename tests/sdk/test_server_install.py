@@ -55,6 +55,7 @@ def test_what_is_not_built_is_left_out(small_prefix):
     plugins = {str(path.relative_to(small_prefix / "lib/atoll/plugins").with_suffix(""))
                for path in (small_prefix / "lib/atoll/plugins").rglob("*.so")}
     assert plugins == {*default, "caches/local"}
+    assert [path for path in small_prefix.rglob("*") if path.is_dir() and not any(path.iterdir())] == []
     assert {path.name for path in (small_prefix / "bin").iterdir()} == {"atoll", "atoll-config", "tritonserver"}
     assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "libonnxruntime.so.1", "plugins",
                                                                              "python"}
