@@ -1,6 +1,7 @@
 # What can be built by name, when all plugins are known:
 #   ROLE-NAME         one plugin with what belongs to it; `etc/dev/build PRESET ROLE/NAME` asks for it
 #   atoll_quickstart  what serves the default manifest: the kernel, its plugins, tritonserver and atoll-config
+#   sdk               what the installation's component of that name has of programs and libraries
 #   atoll_server      what an installation has: every plugin, every program, the SDK's tools
 atoll_server_plugins(atoll_plugins)
 set(extras)
@@ -24,8 +25,10 @@ endfunction()
 atoll_manifest_plugins(${PROJECT_SOURCE_DIR}/etc/atoll.toml default_plugins)
 add_custom_target(atoll_quickstart DEPENDS atoll tritonserver atoll-config ${default_plugins})
 
-add_custom_target(atoll_server DEPENDS atoll atoll_embedded atoll_triton tritonserver atoll-config atollctl atoll-lint
+add_custom_target(atoll_server DEPENDS atoll atoll_embedded atoll_triton tritonserver atoll-config atollctl
                                        ${atoll_plugins} ${extras})
+add_custom_target(sdk DEPENDS atoll-lint atoll_cuda_double atoll_nvml_double)
+add_dependencies(atoll_server sdk)
 
 # Beside where a plugin's file would be, NAME.missing has the line that the kernel adds when a manifest names a plugin that is
 # not built. An installation does not have these files.

@@ -19,9 +19,9 @@ def manifest(instances, atoll="", log="", plugin_path=PLUGINS):
     return text + "".join(f"[plugin.{name}]\n{body}\n" for name, body in instances.items())
 
 
-def run(path, *arguments):
+def run(path, *arguments, program=ATOLL):
     """Runs to the end. Returns the exit code and the lines of its output, without the log's time and level."""
-    done = subprocess.run([ATOLL, "--manifest", str(path), *arguments], capture_output=True, text=True,
+    done = subprocess.run([program, "--manifest", str(path), *arguments], capture_output=True, text=True,
                           timeout=WAIT_S, stdin=subprocess.DEVNULL)
     return done.returncode, [plain(line) for line in done.stderr.splitlines()]
 

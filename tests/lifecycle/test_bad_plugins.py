@@ -2,10 +2,12 @@
 start, and an exit code that is not 0."""
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 from harness import ATOLL, FIXTURES, PLUGINS, SANITIZED, manifest, run
+from support.server import BUILD, ROOT
 
 TAG = "itanium-abi[0-9]+/libstdc\\+\\+cxx11/sanitizer=" + ("(address|thread)" if SANITIZED else "none") \
     + "/layout=[0-9]+"
@@ -49,6 +51,33 @@ def test_missing_file(tmp_path):
 def test_not_in_the_plugin_path(tmp_path):
     refused(tmp_path, {"x": 'use = "fixtures/nobody"'},
             exactly("plugin 'x' (fixtures/nobody): no file fixtures/nobody.so in the plugin path (" + str(PLUGINS)) + ".*\\)")
+
+
+@pytest.fixture(scope="module")
+def bare_server(tmp_path_factory):
+    """The server of a build that has configured everything and built no plugin: a copy, as it looks for plugins beside itself."""
+    root = tmp_path_factory.mktemp("bare")
+    (root / "bin").mkdir()
+    shutil.copy2(ATOLL, root / "bin" / "atoll")
+    for file in (BUILD / "lib/atoll/plugins").rglob("*.missing"):
+        place = root / file.relative_to(BUILD)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, place)
+    return root / "bin" / "atoll"
+
+
+@pytest.mark.parametrize("arguments, code", [(["--check"], 2), ([], 1)])
+def test_a_plugin_of_this_tree_that_is_not_built_is_told_with_the_command_that_builds_it(tmp_path, bare_server, arguments, code):
+    names = sorted(f"{file.parent.parent.name}/{file.parent.name}" for file in (ROOT / "plugins").glob("*/*/plugin.cc"))
+    assert len(names) > 30
+    path = tmp_path / "atoll.toml"
+    path.write_text("".join(f'[plugin.p{number:02}]\nuse = "{name}"\n' for number, name in enumerate(names)))
+    folder = bare_server.parents[1] / "lib/atoll/plugins"
+    exit_code, lines = run(path, *arguments, program=bare_server)
+    assert [line for line in lines if line != "ended"] == [
+        f"plugin 'p{number:02}' ({name}): no file {name}.so in the plugin path ({folder}); "
+        f"to get it: etc/dev/build {BUILD.name} {name}" for number, name in enumerate(names)]
+    assert exit_code == code
 
 
 def test_name_that_leaves_the_plugin_path(tmp_path):

@@ -101,9 +101,14 @@ def test_what_is_missing_is_said_for_each_component(tmp_path):
     assert "nonsense: no such component, expected testing, tools or proto" in said
 
 
-@pytest.mark.parametrize("package, words", [("Protobuf", "proto: Protobuf is not found"), ("gRPC", "proto: gRPC is not found")])
-def test_what_generated_code_needs_is_named(whole_prefix, tmp_path, package, words):
-    assert words in missing(whole_prefix, tmp_path / "p", "proto", f"-DCMAKE_DISABLE_FIND_PACKAGE_{package}=ON")
+def test_what_generated_code_needs_is_named(whole_prefix, tmp_path):
+    said = missing(whole_prefix, tmp_path / "p", "proto", "-DCMAKE_DISABLE_FIND_PACKAGE_Protobuf=ON")
+    assert "proto: Protobuf is not found" in said
+
+
+def test_generated_code_needs_no_grpc(whole_prefix, tmp_path):
+    folder = project(tmp_path / "p", CMakeLists_txt=PROJECT.format(components="proto"))
+    configure(whole_prefix, folder, "-DCMAKE_DISABLE_FIND_PACKAGE_gRPC=ON")
 
 
 def test_no_folder_is_installed_empty(whole_prefix, server_prefix):

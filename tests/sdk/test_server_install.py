@@ -8,6 +8,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from installed import run
 from support import models
+from support.built_tree import BuiltTree
 from support.server import BUILD, ROOT, Server
 
 
@@ -21,7 +22,7 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
                for path in (ROOT / "plugins").glob("*/*/plugin.cc")}
     assert len(plugins) > 15
     libraries = {f"lib/atoll/{name}" for name in ("libatoll_proto.so", "libatoll_server.so", "libtritonserver.so",
-                                                  "libonnxruntime.so.1")}
+                                                  "libatoll_batch_strategies.so", "libonnxruntime.so.1")}
     # What plugins open later: libtorch's part, and all that a worker of Python models has.
     workers = ROOT / "plugins" / "backends" / "python" / "worker" / "python"
     opened = {"lib/atoll/plugins/backends/pytorch/torch.so", "lib/atoll/python/_atoll_python.abi3.so",
@@ -30,6 +31,35 @@ def test_it_is_the_server_and_its_plugins_and_nothing_of_the_tests(server_prefix
     programs = {f"bin/{name}" for name in ("atoll", "tritonserver", "atoll-config", "atollctl")}
     assert installed == plugins | libraries | opened | programs | {"etc/atoll/atoll.toml", "etc/atoll/pools.toml",
                                                      "share/atoll/pools.proto", "share/doc/atoll/LICENSE"}
+
+
+@pytest.fixture(scope="module")
+def small_prefix(tmp_path_factory):
+    """What is installed of a tree that has built the default manifest's server and one plugin more: the rules are those of the build
+    under test, read for the files of that tree."""
+    folder = tmp_path_factory.mktemp("small")
+    tree = BuiltTree(folder / "tree", "atoll_quickstart", "caches-local")
+    for rules in BUILD.rglob("cmake_install.cmake"):
+        place = tree.build_folder / rules.relative_to(BUILD)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        # What is noted in the files is the folder that they were linked in.
+        place.write_text("".join(line if "OLD_RPATH" in line else line.replace(str(BUILD), str(tree.build_folder))
+                                 for line in rules.read_text().splitlines(keepends=True)))
+    run("cmake", f"-DCMAKE_INSTALL_PREFIX={folder / 'installed'}", "-DCMAKE_INSTALL_COMPONENT=server", "-P",
+        tree.build_folder / "cmake_install.cmake")
+    return folder / "installed"
+
+
+def test_what_is_not_built_is_left_out(small_prefix):
+    default = re.findall(r'^use = "(\S+)"', (ROOT / "etc/atoll.toml").read_text(), re.MULTILINE)
+    plugins = {str(path.relative_to(small_prefix / "lib/atoll/plugins").with_suffix(""))
+               for path in (small_prefix / "lib/atoll/plugins").rglob("*.so")}
+    assert plugins == {*default, "caches/local"}
+    assert {path.name for path in (small_prefix / "bin").iterdir()} == {"atoll", "atoll-config", "tritonserver"}
+    assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "libonnxruntime.so.1", "plugins",
+                                                                             "python"}
+    run(small_prefix / "bin/atoll", "--manifest", small_prefix / "etc/atoll/atoll.toml", "--set", 'plugin.cache.use="caches/local"',
+        "--check")
 
 
 def test_no_file_points_into_the_tree_it_was_built_in(server_prefix):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <utility>
@@ -97,12 +98,20 @@ bool is_there(const std::filesystem::path& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+/// Why a plugin that is not there is of no use, with how to get it if a build says so in the plugin's place.
+std::string is_missing(const LaunchContext& context, std::string_view plugin) {
+  std::ifstream file(context.plugins / cat(plugin, ".missing"));
+  std::string line;
+  std::getline(file, line);
+  return cat("it needs the plugin ", plugin, ", which is not in ", context.plugins.string(),
+             line.empty() ? "" : "; ", line);
+}
+
 /// Notes that a flag needs a plugin which is not there.
 void need_plugin(LaunchOptions& options, const LaunchContext& context, std::string_view flag,
                  const std::string& plugin) {
   if (is_there(context.plugins / (plugin + ".so"))) return;
-  options.refuse(flag, " is not served: it needs the plugin ", plugin, ", which is not in ",
-                 context.plugins.string());
+  options.refuse(flag, " is not served: ", is_missing(context, plugin));
 }
 
 Status set_control(LaunchOptions& options, const LaunchContext& context) {
@@ -183,8 +192,7 @@ bool use_if_there(LaunchOptions& options, const LaunchContext& context, const ch
   }
   for (const auto& [flag, is_given] : flags) {
     if (!is_given) continue;
-    options.warn(flag, " has no effect: it needs the plugin ", plugin, ", which is not in ",
-                 context.plugins.string());
+    options.warn(flag, " has no effect: ", is_missing(context, plugin));
   }
   return false;
 }

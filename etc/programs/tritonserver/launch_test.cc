@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "testing/launcher_fixture.h"
 
 namespace atl::tritonserver {
@@ -10,6 +12,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
 
 /// What a server without flags is given.
@@ -395,6 +398,15 @@ TEST(Launch, RefusesWhatNeedsAPluginThatIsNotThere) {
               cat("error: creating server: Unsupported - ", c.flag, " is not served: it needs the plugin ",
                   c.plugin, ", which is not in ", fixture.at("lib/atoll/plugins"), "\n"));
   }
+}
+
+TEST(Launch, AMissingPluginIsToldWithHowToGetIt) {
+  LauncherFixture fixture;
+  fixture.remove("lib/atoll/plugins/caches/local.so");
+  std::ofstream(fixture.at("lib/atoll/plugins/caches/local.missing"))
+      << "to get it: build caches/local\nmore\n";
+  EXPECT_THAT(fixture.serve({"--cache-config=local,size=1048576"}).failure,
+              EndsWith(cat(fixture.at("lib/atoll/plugins"), "; to get it: build caches/local\n")));
 }
 
 TEST(Launch, FlagsThatDoNotGoTogether) {
