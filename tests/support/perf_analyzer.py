@@ -9,6 +9,7 @@ import time
 
 TRIES = 5
 IDLE_S = 5
+SETTLE_S = 1
 PAUSE_S = 0.02
 BEGUN = "Request concurrency:"  # before it makes its threads
 REPORT = "Client:"  # what it has measured follows
@@ -21,6 +22,7 @@ class Watch:
     def __init__(self, pid):
         self._folder = pathlib.Path(f"/proc/{pid}")
         self._begin = None
+        self._worked_at = time.monotonic()
 
     def is_waiting_in_vain(self):
         """For some seconds now it has had no such thread, has done next to nothing, and has been awake now and then: a thread that
@@ -30,9 +32,12 @@ class Watch:
         except (FileNotFoundError, ProcessLookupError):  # it ends meanwhile
             return False
         workers, now, cpu_s, awake = seen
-        if workers > 0 or self._begin is None or cpu_s - self._begin[2] > 0.1 * IDLE_S:
+        if workers > 0:
+            self._worked_at = now
+        # The end of the last of the others has woken it up, too.
+        is_settling = now - self._worked_at < SETTLE_S
+        if is_settling or self._begin is None or cpu_s - self._begin[2] > 0.1 * IDLE_S:
             self._begin = seen
-        # Twice, perhaps, by the end of the last of the others.
         return now - self._begin[1] > IDLE_S and awake - self._begin[3] > 2
 
     def _workers(self):
