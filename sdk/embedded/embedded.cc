@@ -1,5 +1,6 @@
 #include "atoll/embedded.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -38,6 +39,8 @@ class Run final : public kernel::Program {
 
   /// All of the server. [control]
   int serve() {
+    // As in the server's own program, whose main thread it is. Threads that it makes have the name from it, and not the program's.
+    ::pthread_setname_np(::pthread_self(), "atoll");
     int code = kernel::run_server(arguments_, sink_);
     std::lock_guard lock(mutex_);
     if (code != kernel::kExitOverrun) kernel_ = nullptr;

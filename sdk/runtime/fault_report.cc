@@ -100,15 +100,23 @@ const Object* culprit(uintptr_t at) noexcept {
   return nullptr;
 }
 
-void add_where(Line& line, uintptr_t at) noexcept {
+void add_name(Line& line, const Object& object) noexcept {
+  line.add(object.name);
+  if (object.gone.load()) line.add(", which has been unloaded");
+}
+
+/// \param touched  the address that could not be; 0: none
+void add_where(Line& line, uintptr_t at, uintptr_t touched) noexcept {
   char thread[17] = {};
   ::prctl(PR_GET_NAME, thread);
   line.add(" in thread '").add(thread).add("'");
   if (note != nullptr) line.add(", while ").add(note);
   const Object* object = culprit(at);
-  line.add(", in ").add(object == nullptr ? "no plugin's code" : "the code of ");
-  if (object != nullptr) line.add(object->name);
-  if (object != nullptr && object->gone.load()) line.add(", which has been unloaded");
+  if (object != nullptr) return add_name(line.add(", in the code of "), *object);
+  line.add(", in no plugin's code");
+  // What a thread that was left behind begins with, or waits in, may be other code, which only looks at the plugin.
+  const Object* memory = touched == 0 ? nullptr : object_at(touched);
+  if (memory != nullptr) add_name(line.add(", at memory of "), *memory);
 }
 
 uintptr_t program_counter(void* context) noexcept {
@@ -133,8 +141,9 @@ void report_signal(int number, const siginfo_t& info, void* context) noexcept {
   stage = Stage::kReporting;
   await_pending_lines();
   // A positive code comes from the processor.
-  if (info.si_code > 0) line.add(" at address ").add_hex(reinterpret_cast<uintptr_t>(info.si_addr));
-  add_where(line, program_counter(context));
+  const uintptr_t address = info.si_code > 0 ? reinterpret_cast<uintptr_t>(info.si_addr) : 0;
+  if (info.si_code > 0) line.add(" at address ").add_hex(address);
+  add_where(line, program_counter(context), address);
   line.write();
 }
 
@@ -166,7 +175,7 @@ void on_signal(int number, siginfo_t* info, void* context) noexcept {
   } else {
     line.add("std::terminate without an exception (a thread that was not joined?)");
   }
-  add_where(line, 0);
+  add_where(line, 0, 0);
   line.write();
   stage = Stage::kReported;
   std::abort();

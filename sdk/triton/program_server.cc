@@ -4,38 +4,19 @@
 #include <chrono>
 #include <thread>
 
-#include "atoll/clock.h"
-#include "atoll/model.h"
-#include "atoll/startup.h"
+#include "startup_wait.h"
 
 namespace atl::triton {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{1};
-/// How often it is asked, while models load, whether the repository can be read at all.
-constexpr int kPausesBetweenListings = 1000;
-
-bool has_failed(const ModelIndexEntry& entry) { return entry.state == "UNAVAILABLE"; }
 
 }  // namespace
 
 Status ProgramServer::wait_for_models(bool all) {
   const auto* startup = static_cast<const Startup*>(embedded_->service(Startup::kInterfaceId));
   auto* catalog = static_cast<ModelCatalog*>(embedded_->service(ModelCatalog::kInterfaceId));
-  for (int pauses = 0; !startup->complete(); ++pauses) {
-    if (pauses % kPausesBetweenListings == 0) {
-      if (auto index = catalog->index(false); !index.ok()) return internal_error(index.status().message());
-    }
-    std::this_thread::sleep_for(kPause);
-  }
-  if (!all) return {};
-  auto index = catalog->index(false);
-  if (!index.ok()) return std::move(index).status();
-  std::string failed;
-  for (const ModelIndexEntry& entry : *index) {
-    if (has_failed(entry)) failed += cat("\n", entry.name, " ", entry.version, ": ", entry.reason);
-  }
-  return failed.empty() ? Status() : internal_error("failed to load all models", failed);
+  return wait_for_startup(*startup, *catalog, all);
 }
 
 void ProgramServer::follow_log(const LogChoices& choices) noexcept {

@@ -4,7 +4,6 @@ which is linked to it and serves its own endpoints from it."""
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import sysconfig
 import urllib.request
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from support import models
+from support import models, perf_analyzer
 from support.foreign_programs import LIBRARIES, environment
 from support.triton_program import WAIT_S, TritonProgram
 from support.waiting import eventually
@@ -43,9 +42,8 @@ WINDOWS = ("-s", "999", "-p", "500", "-r", "3")
 ], ids=" ".join)
 def test_perf_analyzer_counts_no_failure(repository, tmp_path, arguments):
     (tmp_path / "lib").symlink_to(LIBRARIES)
-    done = subprocess.run([PERF_ANALYZER, "-m", "echo", "--service-kind=triton_c_api", f"--triton-server-directory={tmp_path}",
-                           f"--model-repository={repository}", *arguments],
-                          capture_output=True, text=True, timeout=WAIT_S, env=environment(LD_LIBRARY_PATH=str(CUDA_RUNTIME)))
+    done = perf_analyzer.run([PERF_ANALYZER, "-m", "echo", "--service-kind=triton_c_api", f"--triton-server-directory={tmp_path}",
+                              f"--model-repository={repository}", *arguments], WAIT_S, environment(LD_LIBRARY_PATH=str(CUDA_RUNTIME)))
     assert done.returncode == 0, done.stderr
     (client, ) = re.findall(r"Client: \n\s+Request count: (\d+)", done.stdout)
     (succeeded, ) = re.findall(r"Successful request count: (\d+)", done.stdout)

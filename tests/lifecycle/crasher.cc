@@ -1,7 +1,9 @@
 // A plugin that does what no plugin should, as its option says.
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -20,6 +22,28 @@ namespace {
 
 [[gnu::noinline]] void refuse() { throw std::runtime_error("no licence"); }
 
+pthread_spinlock_t never_unlocked;
+std::atomic<bool> begun;
+
+/// A thread that is in the code of the C library from its first instruction on, and looks at this plugin's memory without end.
+void leave_one_outside() {
+  pthread_spin_init(&never_unlocked, PTHREAD_PROCESS_PRIVATE);
+  pthread_spin_lock(&never_unlocked);
+  auto* lock = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void*>(&pthread_spin_lock));
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, lock, const_cast<int*>(&never_unlocked)) == 0) pthread_detach(thread);
+}
+
+/// A thread that is in this plugin's code, when this returns.
+void leave_one_inside() {
+  begun.store(false);
+  std::thread([] {
+    begun.store(true);
+    while (true) ::usleep(100);
+  }).detach();
+  while (!begun.load()) std::this_thread::yield();
+}
+
 class Crasher final : public atl::Plugin {
  public:
   explicit Crasher(atl::Host& host) : host_(host) {}
@@ -37,11 +61,8 @@ class Crasher final : public atl::Plugin {
     if (does("thread")) {
       std::thread([] { throw std::runtime_error("from a thread"); }).join();
     }
-    if (does("left")) {
-      std::thread([] {
-        while (true) ::usleep(100);
-      }).detach();
-    }
+    if (does("left")) leave_one_inside();
+    if (does("looks")) leave_one_outside();
     if (!does("stack")) return {};
     auto executor = host_.executors().create("deep", {});
     if (!executor.ok()) return std::move(executor).status();
@@ -63,7 +84,7 @@ class Crasher final : public atl::Plugin {
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("crash", "")
-        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|stack")
+        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|looks|stack")
         .help("what it does")};
 
 }  // namespace

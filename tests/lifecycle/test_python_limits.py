@@ -5,13 +5,13 @@ import json
 import os
 import pathlib
 import pwd
-import shutil
-import tempfile
+import re
 
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import python_models
+from support.open_place import OpenPlace, folder_for_all
 from support.server import Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
@@ -27,11 +27,16 @@ def execute(self, requests):
 @pytest.fixture
 def repository():
     """Where other users find it, too."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="atoll-limits-"))
-    folder.chmod(0o755)
-    python_models.write(folder, "good", python_models.IDENTITY)
-    yield folder
-    shutil.rmtree(folder)
+    with folder_for_all() as folder:
+        python_models.write(folder, "good", python_models.IDENTITY)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def place():
+    """For workers of other users."""
+    with folder_for_all() as folder:
+        yield OpenPlace(folder)
 
 
 def parameter(name, text):
@@ -65,8 +70,11 @@ def serves_again(client, model):
 
 
 @contextlib.contextmanager
-def served(repository, *settings):
-    with Server(repository, python_models.INTERPRETER, *settings) as server, server.client() as client:
+def served(repository, *settings, place=None):
+    """place: for workers of other users"""
+    started = Server(repository, python_models.INTERPRETER, *(place.settings if place else ()), *settings,
+                     environment=place and place.environment)
+    with started as server, server.client() as client:
         yield server.wait_ready(), client
 
 
@@ -176,9 +184,9 @@ def mask_of(cpus):
 
 
 @pytest.mark.parametrize("user", ["", "nobody"])
-def test_the_first_cpu_is_left_to_others_while_a_model_loads(repository, user):
+def test_the_first_cpu_is_left_to_others_while_a_model_loads(repository, place, user):
     python_models.write(repository, "loads", LOADS, extra=parameter("run_as_user", user) if user else "")
-    with served(repository) as (_, client):
+    with served(repository, place=place) as (_, client):
         seen = json.loads(refusal(client, "loads").partition("ValueError: ")[2])
     assert seen.pop("loading") == mask_of(FEW)
     assert seen.pop("told") == len(EVERY), "libraries make as many threads as this"
@@ -216,9 +224,9 @@ def test_processes_of_root_are_counted(repository):
         serves_again(client, "forks")
 
 
-def test_processes_of_a_user_are_refused(repository):
+def test_processes_of_a_user_are_refused(repository, place):
     write(repository, "forks", BOMB, parameter("processes", "40") + parameter("run_as_user", "65321"))
-    with served(repository) as (_, client):
+    with served(repository, place=place) as (_, client):
         assert "BlockingIOError: [Errno 11] Resource temporarily unavailable" in refusal(client, "forks")
         assert ask(client, "good")
 
@@ -232,14 +240,14 @@ def test_what_a_bomb_has_started_goes_with_its_worker(repository, monkeypatch):
         eventually(lambda: len(processes_with(f"MARK_OF_BOMB=x{os.getpid()}")) <= 3)  # server and two workers
 
 
-def test_another_user(repository):
+def test_another_user(repository, place):
     nobody = pwd.getpwnam("nobody")
     about = """raise ValueError(json.dumps({"ids": [os.getuid(), os.getgid(), os.geteuid()], "groups": os.getgroups(),
             "home": os.environ["HOME"], "user": os.environ["USER"], "more": open("/proc/self/status").read().split("NoNewPrivs:")[1][:2],
             "capabilities": [line.split()[1] for line in open("/proc/self/status") if line.startswith(("CapEff", "CapPrm"))]}))"""
     write(repository, "other", about, parameter("run_as_user", "nobody"))
     write(repository, "reads", "open('/etc/shadow')", parameter("run_as_user", "nobody"))
-    with served(repository) as (_, client):
+    with served(repository, place=place) as (_, client):
         message = refusal(client, "other")
         assert f'"ids": [{nobody.pw_uid}, {nobody.pw_gid}, {nobody.pw_uid}]' in message
         assert f'"home": "{nobody.pw_dir}", "user": "nobody"' in message
@@ -249,11 +257,11 @@ def test_another_user(repository):
         assert ask(client, "other")
 
 
-def test_the_user_of_the_option_stays(repository):
+def test_the_user_of_the_option_stays(repository, place):
     write(repository, "climbs", "pass", parameter("run_as_user", "root"))
     write(repository, "nobodys", "raise ValueError(os.getuid())", "")
-    with Server(repository, python_models.INTERPRETER, 'plugin.python.run_as_user="65321"',
-                "plugin.models.strict_readiness=false") as server, server.client() as client:
+    with Server(repository, *place.settings, 'plugin.python.run_as_user="65321"', "plugin.models.strict_readiness=false",
+                environment=place.environment) as server, server.client() as client:
         eventually(lambda: client.is_model_ready("nobodys"))
         assert "ValueError: 65321" in refusal(client, "nobodys")
         assert not client.is_model_ready("climbs")
@@ -264,6 +272,21 @@ def test_a_user_that_is_none_fails_the_load(repository):
     write(repository, "nobodys", "pass", parameter("run_as_user", "no-such-user"))
     with Server(repository, python_models.INTERPRETER, "plugin.models.strict_readiness=false") as server:
         server.newest_line("run_as_user: there is no user 'no-such-user'")
+
+
+@pytest.mark.parametrize("what", ["worker", "program"])
+def test_a_folder_that_the_user_may_not_enter_is_named(repository, place, what):
+    write(repository, "shut", "pass", parameter("run_as_user", "nobody"))
+    program = repository / "shut" / "1" / "model.py"
+    closed, file = (place.worker, place.worker / "atoll_worker" / "__main__.py") if what == "worker" else (repository / "shut", program)
+    mode = closed.stat().st_mode
+    closed.chmod(0o700)
+    try:
+        with Server(repository, *place.settings, "plugin.models.strict_readiness=false", environment=place.environment) as server:
+            line = server.newest_line("failed to load 'shut' version 1: .*").group()
+    finally:
+        closed.chmod(mode)
+    assert re.search(rf"; user 'nobody' may not enter folder '{closed}', which is on the way to '{file}'$", line), line
 
 
 def group_folder():

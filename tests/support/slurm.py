@@ -38,6 +38,10 @@ KillWait=5
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
+# Nothing here needs groups of processes. Without this, slurmd looks which of the two kinds is mounted, and where none is it ends; of this
+# kind it looks for nothing before something is asked of it.
+CGROUPS = "CgroupPlugin=cgroup/v1\n"
+
 
 def free_ports(count):
     with contextlib.ExitStack() as stack:
@@ -52,6 +56,15 @@ class Cluster:
 
     def __enter__(self):
         self._stack = contextlib.ExitStack()
+        self._programs = []
+        try:
+            self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def _begin(self):
         # Not in pytest's folders: munged wants that nobody else may write on the way to its socket.
         self.folder = pathlib.Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp")))
         host, user = socket.gethostname().split(".")[0], subprocess.check_output(["id", "-un"], text=True).strip()
@@ -60,6 +73,7 @@ class Cluster:
                         for node, port in zip(NODES, ports[1:]))
         text = CONFIGURATION.format(host=host, port=ports[0], user=user, folder=self.folder)
         (self.folder / "slurm.conf").write_text(text.replace("PartitionName", nodes + "PartitionName"))
+        (self.folder / "cgroup.conf").write_text(CGROUPS)
         (self.folder / "state").mkdir()
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
@@ -69,13 +83,12 @@ class Cluster:
         self._start("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
                     f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/munged.log",
                     f"--seed-file={self.folder}/munged.seed")
-        eventually((self.folder / "munge.socket").exists)
+        self._await((self.folder / "munge.socket").exists)
         self.start_controller()
         for node in NODES:
             (self.folder / f"spool-{node}").mkdir()
             self._start("slurmd", "-D", "-N", node)
-        eventually(lambda: self.states() == {node: "idle" for node in NODES})
-        return self
+        self._await(lambda: self.states() == {node: "idle" for node in NODES})
 
     def __exit__(self, *_):
         self._stack.close()
@@ -86,7 +99,20 @@ class Cluster:
                                    env={**os.environ, **self.environment})
         self._stack.callback(process.wait)
         self._stack.callback(process.kill)
+        self._programs.append((command, process))
         return process
+
+    def _await(self, condition):
+        """Until it holds. What a program said that has ended, or that takes too long, is the failure's text."""
+        def holds():
+            ended = [f"{' '.join(command)}: exit code {process.returncode}" for command, process in self._programs
+                     if process.poll() is not None]
+            assert not ended, f"ended: {'; '.join(ended)}\n{self._said()}"
+            return condition()
+        eventually(holds, say=self._said)
+
+    def _said(self):
+        return "\n".join(f"--- {file.name}\n{file.read_text(errors='replace')[-4000:]}" for file in sorted(self.folder.glob("*.out")))
 
     def start_controller(self):
         self._controller = self._start("slurmctld", "-D")

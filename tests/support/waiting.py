@@ -7,9 +7,11 @@ from .server import START_TIMEOUT_S
 PAUSE_S = 0.02
 
 
-def eventually(condition, timeout_s=START_TIMEOUT_S):
-    """Returns as soon as the condition holds. The time bounds only how long a failing test waits."""
+def eventually(condition, timeout_s=START_TIMEOUT_S, say=None):
+    """Returns as soon as the condition holds. The time bounds only how long a failing test waits.
+
+    say: what the failure says, such as a log"""
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, f"not in {timeout_s} s{': ' + say() if say else ''}"
         time.sleep(PAUSE_S)

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
+from support.control import waiting_requests
 from support.server import BUILD, DEFAULT_MANIFEST, SANITIZED, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 
@@ -156,50 +158,50 @@ def test_a_removed_backend_takes_its_models_along_and_a_new_one_brings_them_back
         infer(client)
 
 
+def server_of_slow(repository, delay_ms):
+    """One request is executed at a time."""
+    slow = models.identity_config(
+        "slow", dims=(4,), extra=f'parameters {{ key: "execute_delay_ms" value {{ string_value: "{delay_ms}" }} }}\n'
+                                 'instance_group [ { count: 1 kind: KIND_CPU } ]')
+    models.write_model(repository, "slow", slow)
+    return Server(repository).wait_ready()
+
+
+def two_requests(pool, server, client):
+    """One is executed and the other waits for it when this returns."""
+    both = [pool.submit(infer, client, "slow", value) for value in (3.0, 4.0)]
+    eventually(lambda: waiting_requests(server, "slow") == 1)
+    return both
+
+
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_what_runs_and_ends_with_zero(tmp_path, signal_number):
-    slow = models.identity_config(
-        "slow", dims=(4,), extra='parameters { key: "execute_delay_ms" value { string_value: "700" } }')
-    models.write_model(tmp_path, "slow", slow)
-    server = Server(tmp_path)
-    server.wait_ready()
-    with server.client() as client, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = pool.submit(infer, client, "slow", 3.0)
-        while client.get_inference_statistics("slow").model_stats[0].inference_stats.success.count == 0 and \
-                not running.running():
-            time.sleep(0.01)
-        time.sleep(0.2)
+    server = server_of_slow(tmp_path, 2000)
+    with server.client() as client, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        both = two_requests(pool, server, client)
         code = server.stop(signal_number)
-        running.result()
+        for one in both:
+            one.result()
     assert code == 0, server.log
 
 
 def test_a_second_signal_ends_at_once(tmp_path):
-    slow = models.identity_config(
-        "slow", dims=(4,), extra='parameters { key: "execute_delay_ms" value { string_value: "20000" } }')
-    models.write_model(tmp_path, "slow", slow)
-    server = Server(tmp_path)
-    server.wait_ready()
-    with server.client() as client, concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = pool.submit(infer, client, "slow")
-        time.sleep(0.5)
+    server = server_of_slow(tmp_path, 20_000)
+    with server.client() as client, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        both = two_requests(pool, server, client)
         begin = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
         server.wait_for_line("(?i)drain|shutting down|stopping")
         code = server.stop(signal.SIGTERM)
         assert time.monotonic() - begin < 10
         assert code != 0
-        with pytest.raises(InferenceServerException):
-            running.result()
+        for one in both:
+            with pytest.raises(InferenceServerException):
+                one.result()
 
 
 def test_cancelled_requests_free_their_place(tmp_path):
-    slow = models.identity_config(
-        "slow", dims=(4,), extra='parameters { key: "execute_delay_ms" value { string_value: "300" } }\n'
-                                 'instance_group [ { count: 1 kind: KIND_CPU } ]')
-    models.write_model(tmp_path, "slow", slow)
-    with Server(tmp_path) as server, server.client() as client:
-        server.wait_ready()
+    with server_of_slow(tmp_path, 300) as server, server.client() as client:
         for _ in range(20):
             with pytest.raises(InferenceServerException) as caught:
                 infer(client, "slow", client_timeout=0.05)

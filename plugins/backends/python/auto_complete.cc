@@ -126,7 +126,7 @@ Result<std::string> auto_complete(const WorkerContext& context, const ModelProgr
   Asked asked(context.log);
   Result<nlohmann::json> answer =
       asked.ask(context, program.worker(model), dump_json(question), program.settings.start_timeout_ns);
-  if (!answer.ok()) return std::move(answer).status();
+  if (!answer.ok()) return program.explained(std::move(answer).status());
   if (answer->is_null()) return config;
   return merge(config, dump_json(*answer));
 }

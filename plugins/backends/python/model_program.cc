@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "backends/python/closed_folder.h"
 #include "backends/python/system_user.h"
 #include "backends/python/worker_environment.h"
 
@@ -129,6 +130,7 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   program.process.words = {*interpreter, "-u", python_folder + "/atoll_worker", cat(kControlDescriptor)};
   program.process.limits = settings.limits;
   program.cpus_library = cpus_library_in(python_folder);
+  program.run_files = {*interpreter, python_folder + "/atoll_worker/__main__.py", (*module)["module_path"]};
   ATOLL_RETURN_IF_ERROR(run_as(settings.user, program.process));
   program.message = std::move(module).value();
   program.is_backends = script.has_value();
@@ -136,6 +138,20 @@ Result<ModelProgram> ModelProgram::find(ModelSettings settings, const std::optio
   program.message["model_name"] = source.name;
   program.settings = std::move(settings);
   return program;
+}
+
+Status ModelProgram::explained(Status failure) const {
+  if (failure.ok() || process.user.empty()) return failure;
+  Result<SystemUser> user = SystemUser::find(process.user);
+  if (!user.ok()) return failure;
+  const std::vector<gid_t> groups = user->groups();
+  for (const std::string& file : run_files) {
+    const std::string folder = folder_closed_to(user->id, groups, file);
+    if (folder.empty()) continue;
+    return make_status(failure.code(), failure.message(), "; user '", process.user,
+                       "' may not enter folder '", folder, "', which is on the way to '", file, "'");
+  }
+  return failure;
 }
 
 WorkerSpec ModelProgram::worker(const std::string& name, std::span<const uint32_t> cores) const {

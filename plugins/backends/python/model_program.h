@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "atoll/backend.h"
 #include "atoll/status.h"
@@ -23,6 +24,8 @@ struct ModelProgram {
       cpus_library;  ///< what workers have preloaded that take all CPUs when they are ready; may be empty
   nlohmann::json message;    ///< what kAutoComplete and kInitialize have in common
   bool is_backends = false;  ///< not the model's own
+  std::vector<std::string>
+      run_files;  ///< what workers need to reach first: interpreter, worker, the model's program
 
   /// \param script  runs the model in the place of a file of its own
   /// \param python_folder  with atoll_worker in it \param packed  unpacks the environment, if that is an archive
@@ -31,6 +34,8 @@ struct ModelProgram {
                                    const std::string& python_folder, PackedEnvironments& packed,
                                    const ModelSource& source);
 
+  /// A failure of its workers, with the folder that keeps their user from what they run, if there is one.
+  Status explained(Status failure) const;
   /// \param name  of the instance \param cores  its own; empty: those of the settings
   WorkerSpec worker(const std::string& name, std::span<const uint32_t> cores = {}) const;
 };

@@ -39,7 +39,7 @@ Result<std::unique_ptr<BackendInstance>> PythonModel::create_instance(const Inst
   ExecutionContext execution{name_,         decoupled_,        spec.reporter, &context_.clock,
                              &context_.log, &context_.devices, counts_,       &outputs_};
   auto instance = PythonInstance::create(context_, group_, std::move(execution), std::move(plan));
-  if (!instance.ok()) return std::move(instance).status();
+  if (!instance.ok()) return program_.explained(std::move(instance).status());
   return std::unique_ptr<BackendInstance>(std::move(instance).value());
 }
 

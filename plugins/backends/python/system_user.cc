@@ -1,5 +1,6 @@
 #include "backends/python/system_user.h"
 
+#include <grp.h>
 #include <pwd.h>
 
 #include <charconv>
@@ -24,6 +25,16 @@ Result<SystemUser> SystemUser::find(const std::string& text) {
   if (!is_number) return not_found("there is no user '", text, "'");
   user.group = user.id;
   return user;
+}
+
+std::vector<gid_t> SystemUser::groups() const {
+  std::vector<gid_t> all = {group};
+  if (name.empty()) return all;
+  int count = 64;
+  all.resize(static_cast<size_t>(count));
+  while (::getgrouplist(name.c_str(), group, all.data(), &count) < 0) all.resize(static_cast<size_t>(count));
+  all.resize(static_cast<size_t>(count));
+  return all;
 }
 
 }  // namespace atl::python

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "atoll/status.h"
 
@@ -18,6 +19,8 @@ struct SystemUser {
   /// \param text  a name or a number; a number that nobody has is a user of its own, with a group of the same number
   /// Errors: NOT_FOUND nobody has that name.
   static Result<SystemUser> find(const std::string& text);
+  /// Its own and all others that it is in.
+  std::vector<gid_t> groups() const;
 };
 
 }  // namespace atl::python

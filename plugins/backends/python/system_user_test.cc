@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace atl::python {
 namespace {
 
@@ -19,6 +22,13 @@ TEST(SystemUser, ANumberThatNobodyHasIsAUserOfItsOwn) {
   EXPECT_EQ(user.id, 4294967001u);
   EXPECT_EQ(user.group, 4294967001u);
   EXPECT_EQ(user.name, "");
+  EXPECT_EQ(user.groups(), std::vector<gid_t>{4294967001u});
+}
+
+TEST(SystemUser, IsInItsOwnGroupAtLeast) {
+  const SystemUser nobody = SystemUser::find("nobody").value();
+  const std::vector<gid_t> groups = nobody.groups();
+  EXPECT_NE(std::find(groups.begin(), groups.end(), nobody.group), groups.end());
 }
 
 TEST(SystemUser, OthersAreNone) {

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -51,6 +52,17 @@ class RedisClientTest : public ::testing::Test {
   }
   bool is_state(const char* state) {
     return metric(cat("atoll_cache_circuit_breaker_state{state=", state, "}")) == 1;
+  }
+  /// Until it is open and all is done that goes with it: the client's thread changes the state before it says so and lets go of the
+  /// connections.
+  void await_open_circuit(const std::function<void()>& try_again = [] {}) {
+    await("the circuit breaker opens", [&] {
+      try_again();
+      return is_state("open");
+    });
+    std::promise<void> done;
+    client_->post([&] { done.set_value(); });
+    done.get_future().wait();
   }
 
   test::RecordingLog log_;
@@ -119,7 +131,7 @@ TEST_F(RedisClientTest, ASlowServerIsNotWaitedForAndThenLeftAlone) {
   make_ready(settings);
   server.pause();
   for (uint32_t i = 0; i < settings.failure_threshold; ++i) EXPECT_EQ(get("a").first, Outcome::kFailed);
-  await("the circuit breaker opens", [&] { return is_state("open"); });
+  await_open_circuit();
   EXPECT_FALSE(client_->is_available());
   EXPECT_EQ(failures("timeout"), settings.failure_threshold);
   EXPECT_EQ(get("a").first, Outcome::kFailed) << "at once";
@@ -193,7 +205,7 @@ TEST_F(RedisClientTest, AWrongPasswordIsSaidWithoutBeingShown) {
   settings.password = "secret-and-wrong";
   settings.retry_after_ns = 60 * kNsPerSecond;
   make(settings);
-  await("the circuit breaker opens", [&] { return is_state("open"); });
+  await_open_circuit();
   EXPECT_TRUE(log_.contains("WRONGPASS"));
   EXPECT_FALSE(log_.contains("secret-and-wrong"));
   EXPECT_EQ(failures("refused"), settings.failure_threshold);
@@ -205,7 +217,7 @@ TEST_F(RedisClientTest, ErrorsAreMissesAndThenItIsLeftAlone) {
   settings.retry_after_ns = 60 * kNsPerSecond;
   make_ready(settings);
   for (uint32_t i = 0; i < settings.failure_threshold; ++i) EXPECT_EQ(get("a").first, Outcome::kFailed);
-  await("the circuit breaker opens", [&] { return is_state("open"); });
+  await_open_circuit();
   EXPECT_TRUE(log_.contains("LOADING in a moment"));
 }
 
@@ -218,10 +230,7 @@ TEST_F(RedisClientTest, WhatIsNotRedisEndsAConnectionAndNothingElse) {
     RedisSettings settings = settings_for(server.port());
     settings.retry_after_ns = 60 * kNsPerSecond;
     make_ready(settings);
-    await("the circuit breaker opens", [&] {
-      (void)get("a");
-      return is_state("open");
-    });
+    await_open_circuit([&] { (void)get("a"); });
     EXPECT_EQ(failures("protocol"), 1) << text.substr(0, 20) << ": it is left alone at once";
     client_.reset();
   }
@@ -232,10 +241,7 @@ TEST_F(RedisClientTest, AServerThatEndsEachConnectionIsLeftAlone) {
   RedisSettings settings = settings_for(server.port());
   settings.retry_after_ns = 60 * kNsPerSecond;
   make_ready(settings);
-  await("the circuit breaker opens", [&] {
-    (void)get("a");
-    return is_state("open");
-  });
+  await_open_circuit([&] { (void)get("a"); });
   EXPECT_LE(server.connections(), 20);
 }
 
@@ -298,7 +304,7 @@ TEST_F(RedisTlsTest, AServerOfAnotherNameOrAuthorityIsRefused) {
   other_authority.tls.root_cert.clear();
   for (const RedisSettings& settings : {other_name, other_authority}) {
     make(settings);
-    await("the circuit breaker opens", [&] { return is_state("open"); });
+    await_open_circuit();
     EXPECT_TRUE(log_.contains("TLS: certificate verify failed"));
     client_.reset();
   }

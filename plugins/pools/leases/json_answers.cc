@@ -66,8 +66,6 @@ class Json {
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
 };
 
-std::string name_of_instance(uint32_t number) { return cat("i", number); }
-
 void write_definition(Json& json, const PoolRecord& record) {
   const PoolDefinition& pool = record.definition;
   json.text("name", pool.name);

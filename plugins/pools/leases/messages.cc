@@ -16,8 +16,6 @@ std::string text(std::string_view value) {
   return is_utf8(value) ? std::string(value) : replace_invalid_utf8(value);
 }
 
-std::string name_of_instance(uint32_t number) { return cat("i", number); }
-
 void write_ns(int64_t ns, google::protobuf::Duration* message) {
   message->set_seconds(ns / kNsPerSecond);
   message->set_nanos(static_cast<int32_t>(ns % kNsPerSecond));

@@ -177,7 +177,7 @@ std::string PoolPlaces::refusal_text(const PlaceNeeds& needs) const {
       text += cat(", and ", instance_count_ - kReasonsMax, " more");
       break;
     }
-    text += cat(told == 0 ? "" : ", ", "i", slot.instance, " ", why_not(slot, needs));
+    text += cat(told == 0 ? "" : ", ", name_of_instance(slot.instance), " ", why_not(slot, needs));
     ++told;
   }
   return text + cat("; at maximum ", rules_.instances_max);

@@ -49,6 +49,9 @@ struct Place {
   BackendSet backends;
 };
 
+/// An instance as clients and texts name it: "i3".
+inline std::string name_of_instance(uint32_t number) { return cat("i", number); }
+
 /// Pure book-keeping: it starts nothing, waits for nothing and keeps no time. Quota is taken when a lease is put on an
 /// instance and is free again when it is taken off, whatever happens between. [one thread at a time]
 class PoolPlaces {

@@ -72,17 +72,38 @@ void Connection::close_for(ClosedFor reason) noexcept {
 }
 
 void Connection::shut_down() noexcept {
+  if (lingers_) return close();
   session_.finish_going();
   (void)write();
   close();
 }
 
 void Connection::go_away() noexcept {
+  if (lingers_) return loop_.set(going_, loop_.now_ns());
   session_.go_away();
   loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
 }
 
+void Connection::linger() noexcept {
+  lingers_ = true;
+  tls_.reset();  // it has its last word
+  ::shutdown(fd_, SHUT_WR);
+  for (Limit* limit : {&headers_, &quiet_, &age_, &calls_}) limit->unset();
+  loop_.set(going_, loop_.now_ns() + settings_.go_away_timeout_ns);
+}
+
+bool Connection::discard() noexcept {
+  const std::span<uint8_t> room = receive_.room();
+  for (int i = 0; i < kReadsATurn; ++i) {
+    const ssize_t got = ::recv(fd_, room.data(), room.size(), 0);
+    if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (got == 0) return false;
+  }
+  return true;
+}
+
 void Connection::on_limit(const Limit& limit) noexcept {
+  if (lingers_) return close();
   if (&limit == &going_) return session_.finish_going();
   if (&limit == &quiet_) return on_quiet();
   if (&limit == &age_) return on_age();
@@ -125,6 +146,7 @@ void Connection::on_ready(uint32_t events) noexcept {
 }
 
 bool Connection::read() noexcept {
+  if (lingers_) return discard();
   if (tls_ != nullptr) return read_tls();
   for (int i = 0; i < kReadsATurn; ++i) {
     const std::span<uint8_t> room = receive_.room();
@@ -222,8 +244,12 @@ void Connection::watch_calls() noexcept {
 }
 
 void Connection::on_turn_end() noexcept {
+  if (lingers_) return;
+  if (!write()) return close();
   // What is over for the session may still wait for the socket.
-  if (!write() || (session_.is_over() && !waits_for_room_)) close();
+  if (!session_.is_over() || waits_for_room_) return;
+  if (session_.client_leaves()) return linger();
+  close();
 }
 
 bool Connection::write() noexcept {

@@ -91,6 +91,11 @@ class Connection final
 
   /// False: the connection is to be closed.
   bool read() noexcept;
+  /// Ends this side, and waits for the client to end its own: what it has sent and nobody has read would make of a close a reset,
+  /// and the client's last answers may be lost with that.
+  void linger() noexcept;
+  /// False: the client has ended its side.
+  bool discard() noexcept;
   /// \returns bytes read into the room, or as recv()
   ssize_t read_some(std::span<uint8_t> room) noexcept;
   bool take_some(size_t bytes, std::span<const uint8_t> room) noexcept;
@@ -132,6 +137,7 @@ class Connection final
   int64_t last_read_ns_ = 0;
   bool pinged_ = false;  ///< since the client was heard last
   bool is_old_ = false;
+  bool lingers_ = false;
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

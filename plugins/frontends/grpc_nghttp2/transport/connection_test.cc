@@ -98,6 +98,49 @@ TEST_F(ConnectionTest, GoingAwayWaitsOnlySoLongForTheClient) {
   EXPECT_EQ(connection_, nullptr);
 }
 
+TEST_F(ConnectionTest, WhatAClientSendsBehindItsGoAwayDoesNotResetTheConnection) {
+  open();
+  call(1, "/s/held", "x");
+  constexpr uint32_t kNoSuchCode = 0xff;
+  client_->go_away(kNoSuchCode);
+  turn();
+  EXPECT_FALSE(client_->closed) << "it is answered first";
+  stream_->answer(*TextMessage::make("the last", &sent_));
+  turn();
+  EXPECT_EQ(answer(1).data, prefixed("the last"));
+  EXPECT_TRUE(client_->closed);
+  ASSERT_NE(connection_, nullptr) << "or else what comes now would be answered by a reset";
+  client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "nobody's"));
+  turn();
+  ASSERT_NE(connection_, nullptr);
+  client_->hang_up();
+  turn();
+  EXPECT_EQ(connection_, nullptr);
+}
+
+TEST_F(ConnectionTest, AClientThatGoesAwayAndStaysIsNotWaitedForWithoutEnd) {
+  open();
+  client_->go_away(NGHTTP2_NO_ERROR);
+  turn();
+  EXPECT_TRUE(client_->closed);
+  clock_.advance(connection_settings_.go_away_timeout_ns - 1);
+  turn();
+  ASSERT_NE(connection_, nullptr);
+  clock_.advance(1);
+  turn();
+  EXPECT_EQ(connection_, nullptr);
+}
+
+TEST_F(ConnectionTest, NorWhenTheServerEnds) {
+  open();
+  client_->go_away(NGHTTP2_NO_ERROR);
+  turn();
+  ASSERT_NE(connection_, nullptr);
+  connection_->go_away();
+  turn();
+  EXPECT_EQ(connection_, nullptr);
+}
+
 TEST_F(ConnectionTest, TheLastAnswerIsWrittenBeforeTheEnd) {
   connect(4 * 1024);
   client_->preface(std::string("\x00\x04", 2) + RawClient::number(1 << 30));

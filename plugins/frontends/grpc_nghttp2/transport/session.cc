@@ -220,6 +220,9 @@ int Session::on_frame(const nghttp2_frame& frame) {
       break;
     case NGHTTP2_RST_STREAM:
       return on_reset(frame);
+    case NGHTTP2_GOAWAY:
+      client_leaves_ = true;
+      break;
     default:
       break;
   }

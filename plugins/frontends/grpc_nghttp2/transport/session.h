@@ -133,6 +133,8 @@ class Session {
   bool is_over() const noexcept {
     return failed_ || (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0);
   }
+  /// The client has sent GOAWAY, and has done nothing wrong.
+  bool client_leaves() const noexcept { return client_leaves_ && !failed_; }
   /// A list of headers, or a frame that is no data, has begun that may be long in coming, or no frame has come yet.
   bool awaits_headers() const noexcept {
     return !has_settings_ || inside_headers_ ||
@@ -258,6 +260,7 @@ class Session {
   bool failed_ = false;
   bool going_ = false;
   bool told_ = false;
+  bool client_leaves_ = false;
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

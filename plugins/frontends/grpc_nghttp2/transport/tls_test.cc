@@ -121,6 +121,20 @@ TEST_F(TlsTest, AClientThatNeverReadsIsLeft) {
   EXPECT_EQ(sent_, 1);
 }
 
+TEST_F(TlsTest, AClientThatGoesAwayIsToldTheEndAndMayEndItsSide) {
+  open_wide();
+  client_->go_away(NGHTTP2_NO_ERROR);
+  turn();
+  EXPECT_TRUE(tunnel_->notified);
+  ASSERT_NE(connection_, nullptr);
+  client_->send(RawClient::frame(NGHTTP2_PING, 0, 0, "nobody's"));
+  turn();
+  ASSERT_NE(connection_, nullptr);
+  tunnel_->hang_up();
+  turn();
+  EXPECT_EQ(connection_, nullptr);
+}
+
 TEST_F(TlsTest, TheLastAnswerIsWrittenBeforeTheEnd) {
   open_wide(4 * 1024);
   const std::string text = text_of_size(500'000);

@@ -119,6 +119,7 @@ class RawClient {
     send(frame(NGHTTP2_DATA, end_stream ? NGHTTP2_FLAG_END_STREAM : 0, stream, bytes));
   }
   void reset(int32_t stream, uint32_t code) { send(frame(NGHTTP2_RST_STREAM, 0, stream, number(code))); }
+  void go_away(uint32_t code) { send(frame(NGHTTP2_GOAWAY, 0, 0, number(0) + number(code))); }
   void window(int32_t stream, uint32_t more) { send(frame(NGHTTP2_WINDOW_UPDATE, 0, stream, number(more))); }
 
   /// Takes in what is there. Windows are not given back unless asked for.

@@ -170,6 +170,7 @@ class FakeModelCatalog final : public ModelCatalog {
     return invalid_argument("requested model version is not available for model '", name, "'");
   }
   Result<std::vector<ModelIndexEntry>> index(bool ready_only) noexcept override {
+    if (list) return list();
     std::lock_guard lock(mutex_);
     std::vector<ModelIndexEntry> entries;
     for (const auto& [name, versions] : models_) {
@@ -257,6 +258,8 @@ class FakeModelCatalog final : public ModelCatalog {
   std::atomic<uint64_t> open_count{0};  ///< of sequences, in all models
   /// Loads of load_model() end when end_loads() says so.
   std::atomic<bool> holds_loads{false};
+  /// Answers index() in the place of the models that were added. Set before the calls.
+  std::function<Result<std::vector<ModelIndexEntry>>()> list;
   /// Decides how a load or unload of one model ends; empty: known models succeed. Set before the calls.
   std::function<Status(bool load, const std::string& model)> decide;
   /// Decides whether a load_model() that ended so came beyond reading; empty: if it went well.

@@ -1,0 +1,14 @@
+/// The wait of a program for the models that its server starts with.
+#pragma once
+
+#include "atoll/model.h"
+#include "atoll/startup.h"
+#include "atoll/status.h"
+
+namespace atl::triton {
+
+/// Waits until the models of the start are loaded, or have failed. Errors: INTERNAL the repository can not be listed, or
+/// one of them has failed and `all`.
+Status wait_for_startup(const Startup& startup, ModelCatalog& catalog, bool all);
+
+}  // namespace atl::triton
