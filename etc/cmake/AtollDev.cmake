@@ -45,7 +45,11 @@ function(atoll_list_fuzzers)
 endfunction()
 
 # What is tested is optimised; the tests' own code is compiled two to four times faster without.
+# Nor does a test that fails need the lines of its own code from a debugger: GoogleTest prints them.
 set(ATOLL_UNIT_TEST_OPTIONS -O0)
+if(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+  list(APPEND ATOLL_UNIT_TEST_OPTIONS -g0)
+endif()
 
 # atoll_unit_test(NAME SOURCES file... [LIBRARIES target...] [LABELS label...] [ENVIRONMENT var=value...])
 # One GoogleTest executable, one ctest entry. Sanitizer options are those of etc/dev/test.

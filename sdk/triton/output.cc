@@ -14,7 +14,7 @@ using namespace atl::triton;
 
 namespace {
 
-using Memory = TRITONBACKEND_Output::Memory;
+using OutputMemory = TRITONBACKEND_Output::Memory;
 
 /// The tensor is added now and not with the output, as its memory has to be there before the next is added.
 Status allocate(TRITONBACKEND_Output& output, Response& response, uint64_t size_bytes, MemoryKind kind,
@@ -25,10 +25,10 @@ Status allocate(TRITONBACKEND_Output& output, Response& response, uint64_t size_
   Status status = response.allocate(tensor, size_bytes, kind, device_id);
   if (!status.ok()) {
     response.outputs.truncate(response.outputs.size() - 1);
-    output.memory = Memory::kRefused;
+    output.memory = OutputMemory::kRefused;
     return status;
   }
-  output.memory = Memory::kGiven;
+  output.memory = OutputMemory::kGiven;
   output.attributes = attributes_of(tensor.buffer);
   *buffer = tensor.buffer;
   return {};
@@ -51,7 +51,7 @@ TRITONBACKEND_Output& append_output(TRITONBACKEND_Response& response, const char
   output.name = response.response->arena().copy_text(name);
   output.shape = response.response->arena().copy(shape);
   output.datatype = datatype;
-  output.memory = Memory::kNone;
+  output.memory = OutputMemory::kNone;
   output.next = nullptr;
   (response.last_output == nullptr ? response.first_output : response.last_output->next) = &output;
   response.last_output = &output;
@@ -73,16 +73,16 @@ namespace atl::triton {
 
 bool has_open_outputs(const TRITONBACKEND_Response& response) noexcept {
   const TRITONBACKEND_Output* output = response.first_output;
-  while (output != nullptr && output->memory != Memory::kNone) output = output->next;
+  while (output != nullptr && output->memory != OutputMemory::kNone) output = output->next;
   return output != nullptr;
 }
 
 Status complete_outputs(TRITONBACKEND_Response& response) noexcept {
   for (TRITONBACKEND_Output* output = response.first_output; output != nullptr; output = output->next) {
     Buffer none;
-    if (output->memory == Memory::kNone) {
+    if (output->memory == OutputMemory::kNone) {
       ATOLL_RETURN_IF_ERROR(allocate(*output, *response.response, 0, MemoryKind::kCpu, 0, &none));
-    } else if (output->memory == Memory::kRefused) {
+    } else if (output->memory == OutputMemory::kRefused) {
       return internal_error("output '", output->name, "' has no memory: it was refused");
     }
   }
@@ -121,7 +121,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
   const Locked exchange(output, SinkUse::kResponses);
   if (!exchange || has_null) return exchange.refusal(__func__, "output", output, has_null);
   if (!is_memory_type(*memory_type)) return unknown_memory_type(*memory_type);
-  if (output->memory != Memory::kNone) {
+  if (output->memory != OutputMemory::kNone) {
     return guarded([&] {
       return new_error(TRITONSERVER_ERROR_ALREADY_EXISTS,
                        atl::cat("memory for output '", output->name, "' was asked for already"));
@@ -144,7 +144,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(TRITONBACKEND_Output* o
   const Locked exchange(output);
   if (!exchange || any_null(buffer_attributes))
     return refuse(__func__, "output", output, any_null(buffer_attributes));
-  if (output->memory != Memory::kGiven)
+  if (output->memory != OutputMemory::kGiven)
     return invalid_argument("output '", output->name, "' has no memory yet");
   *buffer_attributes = &output->attributes;
   return nullptr;
