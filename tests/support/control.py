@@ -5,6 +5,7 @@ import urllib.request
 import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 PROTOCOLS = ("grpc", "http")
@@ -67,12 +68,27 @@ class Control:
         raise AssertionError(f"{call.__name__}{arguments} was accepted")
 
 
-def waiting_requests(server, model):
-    """Requests that wait for an instance, so others are being executed."""
+def metric(server, family, label=""):
+    """The sum of a family's samples with this label; None: there is none."""
     with urllib.request.urlopen(f"http://{server.metrics_address}/metrics", timeout=60) as answer:
         text = answer.read().decode()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
-               if line.startswith("nv_inference_pending_request_count{") and f'model="{model}"' in line)
+    values = [float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(family + "{") and label in line]
+    return sum(values) if values else None
+
+
+def waiting_requests(server, model):
+    """Requests that wait for an instance. One that has just come to an idle instance waits, too, until the instance takes it."""
+    return metric(server, "nv_inference_pending_request_count", f'model="{model}"') or 0
+
+
+def await_execution(server, client, model):
+    """Returns when the one request that this gRPC client has sent to the model is being executed.
+
+    A connection's calls are taken in their order, so the request has been handed over when a later call is answered.
+    """
+    eventually(lambda: metric(server, "atoll_grpc_open_calls") in (1, None))  # None: a frontend without the metric
+    client.is_server_live()
+    eventually(lambda: waiting_requests(server, model) == 0)
 
 
 def code_of(error):

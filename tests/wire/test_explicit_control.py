@@ -9,7 +9,7 @@ import time
 import grpc
 import pytest
 from support import models
-from support.control import EXPLICIT, POLL_FAILED, PROTOCOLS, Control, waiting_requests
+from support.control import EXPLICIT, POLL_FAILED, PROTOCOLS, Control, await_execution, waiting_requests
 from support.server import ATOLL, DEFAULT_MANIFEST, Server
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
@@ -217,7 +217,9 @@ def test_requests_in_flight_end_on_the_version_they_began_with(tmp_path):
             concurrent.futures.ThreadPoolExecutor(2) as pool:
         server.wait_ready()
         control.load("slow")
-        running = [pool.submit(asker.infer, "slow", 5) for asker in (control, second)]
+        running = [pool.submit(control.infer, "slow", 5)]
+        await_execution(server, control.client, "slow")
+        running.append(pool.submit(second.infer, "slow", 5))
         with Control(server, "grpc") as third:
             while waiting_requests(server, "slow") < 1:  # the other one is being executed
                 time.sleep(0.005)

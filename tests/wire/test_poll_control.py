@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.control import PROTOCOLS, Control, waiting_requests
+from support.control import PROTOCOLS, Control, await_execution, waiting_requests
 from support.server import DEFAULT_MANIFEST, Server
 
 POLL = ('plugin.control.use="control/poll"', 'plugin.control.interval="100ms"', 'plugin.control.settle_time="100ms"')
@@ -163,7 +163,9 @@ def test_requests_in_flight_end_although_the_model_is_gone(repository, server, c
     models.write_model(repository.parent / "beside", "slow", slow).rename(repository / "slow")
     until(lambda: control.index()["slow"]["1"][0] == "READY")
     with concurrent.futures.ThreadPoolExecutor(2) as pool, Control(server, "http") as one, Control(server, "grpc") as two:
-        running = [pool.submit(client.infer, "slow", 5) for client in (one, two)]
+        running = [pool.submit(two.infer, "slow", 5)]
+        await_execution(server, two.client, "slow")
+        running.append(pool.submit(one.infer, "slow", 5))
         until(lambda: waiting_requests(server, "slow") == 1)
         shutil.rmtree(repository / "slow")
         until(lambda: control.index()["slow"]["1"][0] == "UNLOADING")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.control import waiting_requests
+from support.control import await_execution, waiting_requests
 from support.server import BUILD, DEFAULT_MANIFEST, SANITIZED, Server
 from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
@@ -169,9 +169,11 @@ def server_of_slow(repository, delay_ms):
 
 def two_requests(pool, server, client):
     """One is executed and the other waits for it when this returns."""
-    both = [pool.submit(infer, client, "slow", value) for value in (3.0, 4.0)]
+    first = pool.submit(infer, client, "slow", 3.0)
+    await_execution(server, client, "slow")
+    second = pool.submit(infer, client, "slow", 4.0)
     eventually(lambda: waiting_requests(server, "slow") == 1)
-    return both
+    return [first, second]
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
