@@ -13,6 +13,8 @@ from support.server import ROOT
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID="12"\n'
 # Where no server listens: nothing is bound here.
 NOBODYS = {"GRPC_ADDRESS": "127.0.0.1:1", "HTTP_ADDRESS": "127.0.0.1:2", "METRICS_ADDRESS": "127.0.0.1:3"}
+NEITHER = ("there is no preset and no target '{}'; presets: dev release asan-ubsan tsan fuzz; "
+           "targets: see docs/building.md")
 NOTED = ("install-packages", "fetch-onnxruntime", "python-env")
 
 
@@ -27,7 +29,10 @@ class Tree:
         for name in NOTED:
             self.note(dev / name)
         (self.root / "plugins").symlink_to(ROOT / "plugins")
-        (self.root / "CMakePresets.json").symlink_to(ROOT / "CMakePresets.json")
+        for name in ("CMakePresets.json", "CMakeLists.txt", "kernel", "sdk", "bench"):
+            (self.root / name).symlink_to(ROOT / name)
+        (self.root / "tests").mkdir()
+        (self.root / "etc/cmake").symlink_to(ROOT / "etc/cmake")
         self.programs = folder / "programs"
         self.programs.mkdir()
         self.note(self.programs / "cmake")
@@ -65,8 +70,9 @@ def built(tree):
 
 
 @pytest.mark.parametrize("words, line", [
-    (["quick"], "there is no preset 'quick'; presets: dev release asan-ubsan tsan fuzz"),
-    (["base"], "there is no preset 'base'; presets: dev release asan-ubsan tsan fuzz"),
+    (["quick"], NEITHER.format("quick")),
+    (["base"], NEITHER.format("base")),
+    (["dev", "relese"], NEITHER.format("relese")),
     (["release", "caches/lokal"], "there is no plugin 'caches/lokal'; there are: caches/local caches/redis caches/triton"),
     (["caches/common"], "there is no plugin 'caches/common'; there are: caches/local caches/redis caches/triton"),
     (["release", "caches/local", "caches/../caches/local"],
@@ -105,6 +111,9 @@ def test_a_broken_manifest(tree, text, line):
     (["release", "atoll_quickstart"], "atoll_quickstart", "server backends/onnxruntime"),
     (["release", "sdk", "atollctl"], "sdk atollctl", "sdk server"),
     (["release", "atoll_server"], "atoll_server", "build"),
+    (["atoll_server"], "atoll_server", "build"),
+    (["dev", "runtime_escape_test"], "runtime_escape_test", "build"),
+    (["caches/local/"], "atoll caches-local", "caches/local"),
 ])
 def test_what_is_built_and_installed_for_what(tree, words, targets, packages):
     done = tree.run("build", *words)
@@ -158,9 +167,43 @@ def test_quickstart_names_who_has_a_port_and_what_to_set(tree, debian, name):
         line = tree.refused("quickstart", code=1, **debian, **{**NOBODYS, name: f"127.0.0.1:{port}"})
     with open("/proc/self/comm") as file:
         comm = file.read().strip()
-    other = port + 1000 if port < 64536 else port - 1000
-    assert line == (f"port {port} is taken by {comm} (process {os.getpid()}); "
-                    f"choose another one: {name}=127.0.0.1:{other} etc/dev/quickstart")
+    said, _, command = line.partition("; choose others: ")
+    assert said == f"port {port} is taken by {comm} (process {os.getpid()})"
+    chosen = dict(re.findall(r"(\w+_ADDRESS)=127\.0\.0\.1:(\d+) ", command))
+    assert command.endswith(" etc/dev/quickstart") and chosen.keys() == NOBODYS.keys()
+    assert chosen.pop(name) != str(port)
+    assert all(NOBODYS[other] == f"127.0.0.1:{kept}" for other, kept in chosen.items())
+
+
+def test_quickstart_says_at_once_of_all_ports_who_has_them(tree, debian):
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        taken = [each.getsockname()[1] for each in (one, two)]
+        line = tree.refused("quickstart", code=1, **debian, **{
+            **NOBODYS, "GRPC_ADDRESS": f"127.0.0.1:{taken[0]}", "METRICS_ADDRESS": f"127.0.0.1:{taken[1]}"})
+    assert all(f"port {port} is taken by " in line for port in taken)
+
+
+def test_quickstart_takes_no_other_program_for_the_server_it_has_left(tree, debian):
+    (tree.root / "build").mkdir()
+    (tree.root / "build" / "atoll.pid").write_text(f"{os.getpid()}\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = tree.refused("quickstart", code=1, **debian, **{**NOBODYS, "GRPC_ADDRESS": f"127.0.0.1:{port}"})
+    assert line.startswith(f"port {port} is taken by ")
+
+
+def test_quickstart_on_an_address_of_another_machine(tree, debian):
+    done = tree.run("quickstart", **debian, **{**NOBODYS, "HTTP_ADDRESS": "192.0.2.1:2"})
+    assert done.returncode == 1 and done.stderr == (
+        "etc/dev/quickstart: HTTP_ADDRESS=192.0.2.1:2: this machine cannot listen there: Cannot assign requested address\n")
+    assert [call.split()[0] for call in tree.calls()] == ["install-packages"]
+
+
+def test_quickstart_takes_no_arguments(tree, debian):
+    done = tree.run("quickstart", "--fast", **debian)
+    assert done.returncode == 1 and done.stderr == "etc/dev/quickstart: takes no arguments\n" and tree.calls() == []
+    done = tree.run("quickstart", "--help", **debian)
+    assert done.returncode == 0 and "GRPC_ADDRESS" in done.stdout and tree.calls() == []
 
 
 @pytest.mark.parametrize("address", ["8001", "127.0.0.1", "127.0.0.1:", ":8001", "127.0.0.1:65536", "127.0.0.1:0", "host:http"])
