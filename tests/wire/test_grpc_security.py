@@ -244,10 +244,15 @@ def test_shutdown_with_streams_open(serve):
             eventually(lambda: not is_live(stub))
             text = "GRPC server is shutting down and has stopped accepting new requests."
 
-            def is_refused_at_the_door():  # models may be told before the frontend, and refuse it in their own words
-                code, details = code_of(lambda: stub.ModelInfer(message()))
-                assert code == "UNAVAILABLE"
-                return details == text
+            # The server is not live before its parts are told that it ends: until the frontend is, a request may still be
+            # answered, or be refused by the models in their own words.
+            def is_refused_at_the_door():
+                try:
+                    stub.ModelInfer(message())
+                except grpc.RpcError as error:
+                    assert error.code() == grpc.StatusCode.UNAVAILABLE
+                    return error.details() == text
+                return False
 
             eventually(is_refused_at_the_door)
             go_on.set()
