@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "backends/python/worker/native/objects.h"
+
 namespace atl::python {
 namespace {
 
