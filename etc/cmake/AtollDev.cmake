@@ -62,7 +62,7 @@ function(atoll_unit_test name)
     math(EXPR arg_TIMEOUT "5 * ${arg_TIMEOUT}")
   endif()
   if(NOT ATOLL_TESTS)
-    # Named, so that folders need not ask, and never built.
+    # The target is there, so that a folder may set its properties without asking, and nobody builds it.
     add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
     return()
   endif()

@@ -39,7 +39,8 @@ class Run final : public kernel::Program {
 
   /// All of the server. [control]
   int serve() {
-    // As in the server's own program, whose main thread it is. Threads that it makes have the name from it, and not the program's.
+    // This thread is named as the main thread of the server's own program is. Threads inherit the name of the thread that makes them, so
+    // the server's can be told from the program's.
     ::pthread_setname_np(::pthread_self(), "atoll");
     int code = kernel::run_server(arguments_, sink_);
     std::lock_guard lock(mutex_);

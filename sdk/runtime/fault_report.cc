@@ -114,7 +114,7 @@ void add_where(Line& line, uintptr_t at, uintptr_t touched) noexcept {
   const Object* object = culprit(at);
   if (object != nullptr) return add_name(line.add(", in the code of "), *object);
   line.add(", in no plugin's code");
-  // What a thread that was left behind begins with, or waits in, may be other code, which only looks at the plugin.
+  // A thread that a plugin has left behind may begin, or wait, in a library's code, which faults when it touches the plugin's memory.
   const Object* memory = touched == 0 ? nullptr : object_at(touched);
   if (memory != nullptr) add_name(line.add(", at memory of "), *memory);
 }

@@ -33,8 +33,8 @@ Status wait_for_startup(const Startup& startup, ModelCatalog& catalog, bool all)
     }
     std::this_thread::sleep_for(kPause);
   }
-  // A model that has failed is tried again when it is told that a backend has come, as it is of those that came before the load. The
-  // index says then that it loads; how its start ends is only known when that has.
+  // A failed model is tried again when its catalog hears that a backend has come, and the catalog may hear so late of a backend that
+  // was there before the load. While such a trial runs the index says LOADING, and whether the model serves is not decided yet.
   while (all) {
     auto index = catalog.index(false);
     if (!index.ok()) return std::move(index).status();

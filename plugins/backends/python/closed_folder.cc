@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As many as the system follows.
+/// Most links that are followed, as many as Linux follows.
 constexpr int kLinksMost = 40;
 
 bool may_enter(uid_t user, std::span<const gid_t> groups, const fs::path& folder) {
@@ -24,7 +24,7 @@ bool may_enter(uid_t user, std::span<const gid_t> groups, const fs::path& folder
   return (found.st_mode & (is_of_group ? S_IXGRP : S_IXOTH)) != 0;
 }
 
-/// To the end, which is what is looked at first.
+/// Adds the names of the path so that its first name is the last element, which is the one that is looked at next.
 void push(std::vector<fs::path>& left, const fs::path& path) {
   const std::vector<fs::path> names(path.begin(), path.end());
   left.insert(left.end(), names.rbegin(), names.rend());

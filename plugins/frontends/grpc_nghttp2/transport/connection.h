@@ -91,8 +91,8 @@ class Connection final
 
   /// False: the connection is to be closed.
   bool read() noexcept;
-  /// Ends this side, and waits for the client to end its own: what it has sent and nobody has read would make of a close a reset,
-  /// and the client's last answers may be lost with that.
+  /// Ends this side and waits for the client to end its own. If the socket were closed while bytes of the client's are unread, the
+  /// system would send a reset, and the client might lose the last answers.
   void linger() noexcept;
   /// False: the client has ended its side.
   bool discard() noexcept;
