@@ -171,7 +171,7 @@ MemoryProvider real_memory() {
     auto owner = std::make_shared<SharedAllocation>(size_bytes);
     return MemoryProvider::Shared{owner->handle(), owner};
   };
-  provider.grows = true;
+  provider.grows = provider.has_events = true;
   return provider;
 }
 
