@@ -43,6 +43,7 @@ BUDGETS = (
     Budget(("identity/http/*", "identity/json/*"), "throughput", "echo", True, 0.75),
     Budget(("identity_1mb/grpc/*",), "cpu", "triton", False, 0.6),
     Budget(("identity_1mb/http/*",), "cpu", "triton", False, 0.75),
+    Budget(("identity_1mb/grpc/4", "identity_1mb/http/4"), "cpu", "floor", False, 1.15),
     Budget(("identity_1mb/shm/*",), "cpu", "triton", False, 0.5),
     Budget(("identity_chain/grpc/*",), "cpu", "atoll", False, 1.3, baseline="identity"),
     Budget(("identity_missed/grpc/*",), "cpu", "atoll", False, 1.15, baseline="identity"),

@@ -8,7 +8,7 @@ import pathlib
 from . import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PEERS = ("atoll", "triton", "mlserver", "echo")
+PEERS = ("atoll", "triton", "mlserver", "echo", "floor", "floor_copied")
 # Only where they are named.
 MORE_PEERS = ("atoll_nghttp2", "atoll_grpc", "nghttpd", "python")
 PYTHON_PEERS = ("atoll", "triton", "python")

@@ -299,6 +299,36 @@ class Echo(Peer):
         return found
 
 
+class Floor(Peer):
+    """The least that a megabyte in and out can cost: `recv` into memory that is kept, `writev` from there."""
+    name = "floor"
+    protocols = (cases.GRPC, cases.HTTP)
+    echoes = True
+    shape = "{}"
+
+    def supports(self, case):
+        return super().supports(case) and case.model == "identity_1mb"
+
+    def start(self, models):
+        for protocol in self.protocols:
+            port = free_port()
+            shape = self.shape.format(protocol)
+            command = [self.options.bench_build / "bench" / "floor_echo", "--port", port, "--shape", shape]
+            self.servers.append(Server(f"floor-{shape}", command, self.options.server_core,
+                                       *((port, None) if protocol == cases.GRPC else (None, port))))
+        for server in self.servers:
+            server.wait_listening()
+
+    def servers_for(self, case):
+        return [server for server in self.servers if server.port(case) is not None]
+
+
+class FloorCopied(Floor):
+    """With one copy of each message, as the identity model makes it: what is above `floor` is the model's."""
+    name = "floor_copied"
+    shape = "{}_copied"
+
+
 class Nghttpd(Peer):
     """nghttp2's own server, with the answer to the small identity model in a file: HTTP/2 alone, without trailers."""
     name = "nghttpd"
@@ -346,4 +376,4 @@ class PythonAlone(Peer):
         return alone.measure(self.options, self.name, self.options.warm_up, self.options.seconds)
 
 
-KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, AtollGrpc, Triton, MLServer, Echo, Nghttpd, PythonAlone)}
+KINDS = {kind.name: kind for kind in (Atoll, AtollNghttp2, AtollGrpc, Triton, MLServer, Echo, Floor, FloorCopied, Nghttpd, PythonAlone)}

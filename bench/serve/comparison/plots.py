@@ -5,7 +5,7 @@ from . import stats, table
 # Figure, label, whether the servers lie so far apart that only a logarithm shows them all.
 PANELS = (("throughput", "requests/s", False), ("p99", "p99, µs", True), ("cpu", "CPU, µs a request", True))
 COLORS = {"atoll": "#0b6e4f", "atoll_nghttp2": "#3fa796", "atoll_grpc": "#9cc5a1", "triton": "#76b900", "mlserver": "#c1440e",
-          "echo": "#6c757d", "nghttpd": "#6a4c93", "python": "#306998"}
+          "echo": "#6c757d", "floor": "#222222", "floor_copied": "#8d99ae", "nghttpd": "#6a4c93", "python": "#306998"}
 
 
 def write(folder, groups, peers, complete):

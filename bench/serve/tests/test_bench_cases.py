@@ -1,6 +1,6 @@
 import pytest
 
-from comparison import cases, options
+from comparison import cases, options, peers, plots
 
 
 def names(chosen):
@@ -83,3 +83,14 @@ def test_one_core_is_not_enough(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
     with pytest.raises(SystemExit):
         options.parse([])
+
+
+def test_the_floor_serves_large_tensors_alone():
+    for kind in (peers.Floor, peers.FloorCopied):
+        peer = kind(options=None)
+        assert [case.group for case in cases.quick_cases(cases.all_cases()) if peer.supports(case)] == [
+            "identity_1mb/grpc", "identity_1mb/http"]
+
+
+def test_every_server_has_a_colour():
+    assert set(plots.COLORS) == set(peers.KINDS)
