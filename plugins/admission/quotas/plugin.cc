@@ -65,15 +65,17 @@ constexpr OptionTable kOptions{
         .help("The longest that a request waits for its turn; then it is refused. 0s: as long as it takes."),
     option_int("overload_in_flight", 0)
         .range(0, 1000000000)
-        .help("Requests that run or wait, from which on requests are refused; each priority level below the "
-              "first may take a tenth less than the one above it, down to half. 0: any number."),
+        .help("When so many requests run or wait, further ones are refused. Priority 1 may fill all of it, 2 "
+              "90 %, 3 80 %, and so on, but never less than 50 %. 0: any number."),
     option_duration("overload_queue_delay", "0s")
         .range("0s", "1h")
-        .help("The wait for a turn that is too long if no request had a shorter one for overload_interval: "
-              "then requests are refused until it is met. Needs request_concurrency. 0s: any wait."),
+        .help(
+            "If every request of the last overload_interval waited longer than this for its turn, new ones are "
+            "refused until one waits less. Needs request_concurrency. 0s: any wait."),
     option_duration("overload_interval", "100ms")
         .range("1ms", "1h")
-        .help("How long waits have to be longer than overload_queue_delay for that to be an overload."),
+        .help(
+            "For how long every request has to wait longer than overload_queue_delay before new ones are refused."),
 };
 
 }  // namespace
