@@ -85,6 +85,19 @@ TEST_F(InstanceChangeTest, MoreAndFewerWithoutALoadAndWithTheirStatistics) {
   EXPECT_EQ(bench_.host.log().count(LogLevel::kInfo, "successfully unloaded 'm' version 1"), 1u);
 }
 
+TEST_F(InstanceChangeTest, AVersionThatReplacesOneIsToldBeforeTheEndOfThatOne) {
+  ASSERT_TRUE(load(groups(1)).ok());
+  bench_.host.log().clear();
+  ASSERT_TRUE(load(groups(1) + " parameters { key: \"a\" value { string_value: \"b\" } }").ok());
+  bench_.host.run_ready();
+  std::vector<std::string> told;
+  for (const auto& record : bench_.host.log().records()) {
+    if (record.message.starts_with("successfully ")) told.push_back(record.message);
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre("successfully loaded 'm' version 1",
+                                           "successfully unloaded 'm' version 1"));
+}
+
 TEST_F(InstanceChangeTest, TheConfigurationShownIsTheNewOne) {
   ASSERT_TRUE(load(groups(1)).ok());
   ASSERT_TRUE(load(groups(4)).ok());

@@ -188,10 +188,6 @@ void ModelLoad::build() {
     return finish(status);
   }
   if (agents_ != nullptr) agents_->loaded();
-  for (size_t i = 0; i < needed_.size(); ++i) {
-    if (bases_[i]) continue;
-    state_.host.log().info("successfully loaded '", model_, "' version ", needed_[i].version);
-  }
   bases_.clear();
   if (!changed) state_.host.log().debug("'", model_, "' is loaded as it is in its repository");
   // Before the end is told: an ensemble that waits for this model builds on it anyhow.
@@ -250,6 +246,11 @@ Status ModelLoad::commit(Built& built, bool* changed) {
   if (!is_current()) return outdated();
   ATOLL_RETURN_IF_ERROR(follow_services(built));
   *changed = adopt(built);
+  // Under the lock, so that these lines stand before those that tell of the end of what was replaced.
+  for (size_t i = 0; i < needed_.size(); ++i) {
+    if (bases_[i]) continue;
+    state_.host.log().info("successfully loaded '", model_, "' version ", needed_[i].version);
+  }
   return {};
 }
 
