@@ -1,5 +1,6 @@
 #include "frontends/metrics/plugin_states.h"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -58,6 +59,12 @@ void PluginStates::take(const ServerStateChanged& event) {
   server_known_ = true;
 }
 
+bool PluginStates::another_runs(const std::pair<std::string, uint64_t>& failed) const {
+  return std::any_of(instances_.lower_bound({failed.first, 0}),
+                     instances_.upper_bound({failed.first, UINT64_MAX}),
+                     [](const auto& entry) { return entry.second.state != PluginState::kFailed; });
+}
+
 void PluginStates::write(Page& page) const {
   std::lock_guard lock(mutex_);
   const auto plugins =
@@ -65,6 +72,7 @@ void PluginStates::write(Page& page) const {
                   prometheus::MetricType::Gauge);
   std::set<std::tuple<std::string, std::string, PluginState>> written;
   for (const auto& [key, instance] : instances_) {
+    if (instance.state == PluginState::kFailed && another_runs(key)) continue;
     if (!written.emplace(key.first, instance.plugin, instance.state).second) continue;
     page.value(plugins,
                {{"instance", key.first},

@@ -15,7 +15,7 @@
 namespace atl::frontends::metrics {
 
 /// While an instance is replaced, or a reload failed, there are two of one name, of different generations.
-/// What has ended is not shown. follow() [control]; write() [any].
+/// What has ended is not shown, nor what has failed to replace one that goes on. follow() [control]; write() [any].
 class PluginStates {
  public:
   /// Until unfollow().
@@ -40,6 +40,9 @@ class PluginStates {
     PluginStates* states;
     void operator()(const ServerStateChanged& event) const { states->take(event); }
   };
+
+  /// Under the lock. A reload that was refused leaves the instance that serves in the state that it has.
+  bool another_runs(const std::pair<std::string, uint64_t>& failed) const;
 
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, uint64_t>, Instance> instances_;  ///< by name and generation

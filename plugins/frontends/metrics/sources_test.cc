@@ -278,6 +278,16 @@ TEST_F(PluginStatesTest, AFailedReloadIsShownUntilOneIsApplied) {
   EXPECT_EQ(lines_with(text(), "atoll_plugin_state{"), 1u);
 }
 
+TEST_F(PluginStatesTest, WhatFailedToReplaceOneDoesNotHideThatItGoesOn) {
+  plugin("a", State::kActive, 1);
+  plugin("a", State::kCreated, 2);
+  plugin("a", State::kFailed, 2);
+  EXPECT_EQ(lines_with(text(), "atoll_plugin_state{"), 1u);
+  EXPECT_TRUE(has_line(text(), line("a", "active")));
+  plugin("a", State::kUnloaded, 1);
+  EXPECT_TRUE(has_line(text(), line("a", "failed")));
+}
+
 TEST_F(PluginStatesTest, TheServersStateAndGeneration) {
   server(ServerStateChanged::State::kStarting, 0);
   EXPECT_TRUE(has_line(text(), "atoll_server_state{state=\"starting\"} 1"));
