@@ -90,7 +90,7 @@ ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .license = "Apache-2.0",
                            .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
                            .provides = {provide<Backend, &OnnxRuntime::backend>()},
-                           .needs = {optional<Memory>(), optional<Cuda>()},
+                           .needs = {many<Memory>(), optional<Cuda>()},
                            .options = kOptions});
 
 }  // namespace atl::ort
