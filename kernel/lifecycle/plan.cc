@@ -23,11 +23,8 @@ Result<LibraryUse> open_library(const InstanceConfig& config, const std::vector<
 /// What keeps a plugin from being loaded, which may be several lines.
 void add_lines(const PlannedInstance& instance, const Status& failure, const std::vector<std::string>& folders,
                runtime::Problems& problems) {
-  std::string hint;
-  if (failure.code() == Code::kNotFound && instance.config.file.empty()) {
-    const std::vector<std::string> names = runtime::plugin_names(folders);
-    hint = runtime::suggestion(instance.config.use, std::vector<std::string_view>(names.begin(), names.end()));
-  }
+  const bool no_file = failure.code() == Code::kNotFound && instance.config.file.empty();
+  const std::string hint = no_file ? runtime::plugin_suggestion(instance.config.use, folders) : std::string();
   const std::string text = cat(failure.text(), hint);
   for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
     end = text.find('\n', at);

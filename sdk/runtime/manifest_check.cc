@@ -72,8 +72,8 @@ struct Address {
 template <class Use>
 void each_address(const ManifestEntry& entry, Use use) {
   for (const atoll_option_v1& row : rows(entry)) {
-    if ((row.flags & ATOLL_OPTION_LISTENS) == 0 || entry.values.refused(row.key)) continue;
-    use(std::string_view(row.key), entry.values.get_string(row.key));
+    const bool is_address = (row.flags & ATOLL_OPTION_LISTENS) != 0 && row.type == ATOLL_OPTION_STRING;
+    if (is_address && !entry.values.refused(row.key)) use(std::string_view(row.key), entry.values.get_string(row.key));
   }
 }
 
@@ -101,9 +101,13 @@ void check_entry(const ManifestEntry& entry, Problems& problems) {
 void check_addresses(std::span<const ManifestEntry> entries, Problems& problems) {
   std::vector<Address> addresses;
   for (const ManifestEntry& entry : entries) {
-    bool shared = std::any_of(rows(entry).begin(), rows(entry).end(), [&](const atoll_option_v1& row) {
-      return (row.flags & ATOLL_OPTION_SHARES_PORTS) != 0 && entry.values.get_bool(row.key);
-    });
+    auto has_bool = [&](uint32_t flag, bool value) {
+      return std::any_of(rows(entry).begin(), rows(entry).end(), [&](const atoll_option_v1& row) {
+        return (row.flags & flag) != 0 && row.type == ATOLL_OPTION_BOOL && entry.values.get_bool(row.key) == value;
+      });
+    };
+    if (has_bool(ATOLL_OPTION_LISTENS, false)) continue;
+    const bool shared = has_bool(ATOLL_OPTION_SHARES_PORTS, true);
     each_address(entry, [&](std::string_view key, const std::string& text) {
       std::optional<HostPort> read = HostPort::parse(text);
       if (!read) return;

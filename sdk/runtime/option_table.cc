@@ -47,8 +47,9 @@ std::string row_defect(const atoll_option_v1& row) {
   }
   if (row.choices != nullptr && row.type != ATOLL_OPTION_STRING)
     return "has choices, expected them on strings only";
-  if ((row.flags & ATOLL_OPTION_LISTENS) != 0 && row.type != ATOLL_OPTION_STRING)
-    return "is an address to listen at, expected that of strings only";
+  if ((row.flags & ATOLL_OPTION_LISTENS) != 0 && row.type != ATOLL_OPTION_STRING &&
+      row.type != ATOLL_OPTION_BOOL)
+    return "says where the instance listens, expected that of strings and booleans only";
   if ((row.flags & ATOLL_OPTION_SHARES_PORTS) != 0 && row.type != ATOLL_OPTION_BOOL)
     return "says whether ports are shared, expected that of booleans only";
   for (const char* bound : {row.minimum, row.maximum}) {

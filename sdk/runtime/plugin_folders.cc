@@ -14,6 +14,7 @@
 #include "atoll/abi/plugin.h"
 #include "atoll/file_descriptor.h"
 #include "atoll/runtime/descriptor_check.h"
+#include "atoll/runtime/problems.h"
 #include "atoll/runtime/shared_object.h"
 
 namespace atl::runtime {
@@ -120,6 +121,24 @@ std::vector<std::string> plugin_names(std::span<const std::string> folders) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+std::string plugin_suggestion(std::string_view name, std::span<const std::string> folders) {
+  const std::vector<std::string> all = plugin_names(folders);
+  const size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return "";
+  const std::string_view role = name.substr(0, slash), own = name.substr(slash + 1);
+  // A name of the same role, or the same name of a role that is like it.
+  std::vector<std::string_view> names, roles;
+  for (std::string_view other : all) {
+    const size_t at = other.find('/');
+    if (other.substr(0, at) == role) names.push_back(other.substr(at + 1));
+    if (other.substr(at + 1) == own) roles.push_back(other.substr(0, at));
+  }
+  if (std::string_view near = nearest_word(own, names); !near.empty())
+    return cat(", did you mean '", role, "/", near, "'?");
+  const std::string_view near = nearest_word(role, roles);
+  return near.empty() ? "" : cat(", did you mean '", near, "/", own, "'?");
 }
 
 Result<std::vector<std::string>> provided_interfaces(const std::string& path) {

@@ -85,7 +85,7 @@ std::string on_one_line(std::string lines) {
   return lines;
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
   if (word.size() > kWordBytesMax) return "";
   std::string_view nearest;
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
@@ -102,6 +102,11 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
     if (distance == best && (nearest.empty() || start <= best_start)) continue;
     best = distance, best_start = start, nearest = candidate;
   }
+  return nearest;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view nearest = nearest_word(word, known);
   return nearest.empty() ? "" : cat(", did you mean '", nearest, "'?");
 }
 

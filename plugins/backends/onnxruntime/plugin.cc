@@ -83,6 +83,11 @@ class OnnxRuntime final : public Plugin {
   OnnxBackend backend_;
 };
 
+void check_options(OptionCheck& check) {
+  const std::string& library = check.options().get_string("library");
+  if (!library.empty()) check.passes("library", check_readable_file(library));
+}
+
 }  // namespace
 
 ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
@@ -91,6 +96,7 @@ ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
                            .provides = {provide<Backend, &OnnxRuntime::backend>()},
                            .needs = {many<Memory>(), optional<Cuda>()},
-                           .options = kOptions});
+                           .options = kOptions,
+                           .check = &check_options});
 
 }  // namespace atl::ort

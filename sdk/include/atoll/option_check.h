@@ -84,29 +84,32 @@ class OptionCheck {
   }
   /// Reports every text of a list that `reads` refuses beside those before it.
   /// \param reads  takes a list, gives a Status or a Result
+  /// \returns the others
   template <class Reads>
-  void list(std::string_view key, Reads&& reads) {
+  std::vector<std::string> list(std::string_view key, Reads&& reads) {
     const std::vector<std::string>& texts = options().get_strings(key);
     if (texts.empty()) passes(key, reads(texts));
-    if (texts.empty() || reads(texts).ok()) return;
+    if (texts.empty() || reads(texts).ok()) return texts;
     std::vector<std::string> good;
     for (size_t i = 0; i < texts.size(); ++i) {
       good.push_back(texts[i]);
       if (!passes(key, reads(good), std::to_string(i))) good.pop_back();
     }
+    return good;
   }
-  /// Reports every member of a map that `reads` refuses beside those before it.
+  using Members = std::map<std::string, std::string>;
+  /// Reports every member of a map that `reads` refuses beside those before it. \returns the others
   template <class Reads>
-  void map(std::string_view key, Reads&& reads) {
-    using Members = std::map<std::string, std::string>;
+  Members map(std::string_view key, Reads&& reads) {
     const Members& members = options().get_map(key);
     if (members.empty()) passes(key, reads(members));
-    if (members.empty() || reads(members).ok()) return;
+    if (members.empty() || reads(members).ok()) return members;
     Members good;
     for (const auto& [name, text] : members) {
       good[name] = text;
       if (!passes(key, reads(std::as_const(good)), name)) good.erase(name);
     }
+    return good;
   }
 
  protected:

@@ -107,8 +107,8 @@ enum atoll_option_type {
 /* Flags of an option. */
 #define ATOLL_OPTION_REQUIRED 1u
 /* 2u: see atoll/moved_option.h */
-/* STRING only: the instance listens at this TCP address, "host:port"; port 0: the system chooses one. No two
-   enabled instances of a manifest may listen at the same. */
+/* STRING: the instance listens at this TCP address, "host:port"; port 0: the system chooses one. No two
+   enabled instances of a manifest may listen at the same. BOOL: where false, it listens at none. */
 #define ATOLL_OPTION_LISTENS 4u
 /* BOOL only: where true, the instance shares the ports of its addresses with others that say so too. */
 #define ATOLL_OPTION_SHARES_PORTS 8u

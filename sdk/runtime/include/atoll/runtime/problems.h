@@ -60,7 +60,9 @@ std::string prefix_lines(std::string_view prefix, std::string_view lines);
 /// The lines joined by "; ".
 std::string on_one_line(std::string lines);
 
-/// ", did you mean 'address'?" for a word a few edits away from a known one; else empty.
+/// The known word that a misspelt one is a few edits away from, or was cut short of; empty: there is none.
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
+/// ", did you mean 'address'?" if there is such a word; else empty.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace atl::runtime
