@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "atoll/backend.h"
+#include "atoll/file_check.h"
 #include "atoll/usable_cpus.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_source.h"
