@@ -76,8 +76,7 @@ class Resolver {
       bool known = std::any_of(nodes_[i].needs.begin(), nodes_[i].needs.end(),
                                [&](const auto& need) { return id == need.id; });
       if (!known)
-        problem(i, "the manifest binds ", id, " to '", instance,
-                    "', but the plugin does not need it");
+        problem(i, "the manifest binds ", id, " to '", instance, "', but the plugin does not need it");
     }
   }
 
@@ -106,8 +105,8 @@ class Resolver {
       if (row == nullptr) {
         problem(i, "needs ", need.id, " from '", name, "', which does not provide it");
       } else if (row->minor < need.minor) {
-        problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, '", name,
-                    "' provides minor ", row->minor);
+        problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, '", name, "' provides minor ",
+                row->minor);
       } else {
         return j;
       }
@@ -142,12 +141,12 @@ class Resolver {
       problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, ", too_old);
     } else if (best == kNone) {
       std::string offers = who_offers_ ? who_offers_(need.id) : std::string();
-      problem(i, "needs ", need.id, ", no enabled plugin provides it", offers.empty() ? "" : "; these do: ",
-              offers);
+      problem(i, "needs ", need.id, ", no enabled plugin provides it",
+              offers.empty() ? "" : "; these do: ", offers);
     } else if (tied != kNone) {
       problem(i, "needs ", need.id, ", '", nodes_[best].name, "' and '", nodes_[tied].name,
-                  "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
-                  nodes_[best].name, "\" }");
+              "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
+              nodes_[best].name, "\" }");
       return kNone;
     }
     return best;

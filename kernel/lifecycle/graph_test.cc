@@ -15,7 +15,12 @@ class GraphTest : public testing::Test {
             std::map<std::string, std::string> named = {}, uint32_t flags = 0) {
     provided.push_back(std::move(provides));
     needed.push_back(std::move(needs));
-    nodes.push_back({name, "test/" + name, flags, provided.back(), needed.back(), std::move(named),
+    nodes.push_back({name,
+                     "test/" + name,
+                     flags,
+                     provided.back(),
+                     needed.back(),
+                     std::move(named),
                      {"m", static_cast<uint32_t>(nodes.size() + 1), 1}});
   }
   /// The names in their order, or what is wrong.
@@ -103,12 +108,13 @@ TEST_F(GraphTest, AllProblemsAreSaidAtOnce) {
   nodes[0].flags = nodes[1].flags = ATOLL_PLUGIN_SINGLETON;
   nodes[1].use = nodes[0].use;
   offers = "p/q";
-  EXPECT_EQ(order(),
-            "m:1:1: plugin 'a' (test/a): the manifest binds z/1 to 'b', but the plugin does not need it\n"
-            "m:1:1: plugin 'a' (test/a): needs x/1, no enabled plugin provides it; these do: p/q\n"
-            "m:1:1: plugin 'a' (test/a): needs y/1, no enabled plugin provides it; these do: p/q\n"
-            "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already\n"
-            "m:2:1: plugin 'b' (test/a): needs x/1 from 'a', which does not provide it");
+  EXPECT_EQ(
+      order(),
+      "m:1:1: plugin 'a' (test/a): the manifest binds z/1 to 'b', but the plugin does not need it\n"
+      "m:1:1: plugin 'a' (test/a): needs x/1, no enabled plugin provides it; these do: p/q\n"
+      "m:1:1: plugin 'a' (test/a): needs y/1, no enabled plugin provides it; these do: p/q\n"
+      "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already\n"
+      "m:2:1: plugin 'b' (test/a): needs x/1 from 'a', which does not provide it");
 }
 
 TEST_F(GraphTest, SomeInterfacesHaveOneProvider) {
@@ -120,17 +126,19 @@ TEST_F(GraphTest, SomeInterfacesHaveOneProvider) {
             "(test/a) is one already");
   nodes[0].flags = nodes[1].flags = ATOLL_PLUGIN_SINGLETON;
   nodes[1].use = nodes[0].use;
-  EXPECT_EQ(order(),
-            "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already");
+  EXPECT_EQ(
+      order(),
+      "m:2:1: plugin 'b' (test/a): the server takes one instance of this plugin, and 'a' is one already");
 }
 
 TEST_F(GraphTest, AnOptionalNeedOfTwoThatAreAlikeIsAmbiguousToo) {
   node("a", {{"keys/1", 0, 0}}, {});
   node("b", {{"keys/1", 0, 0}}, {});
   node("user", {}, {{"keys/1", 0, ATOLL_NEED_OPTIONAL}});
-  EXPECT_EQ(order(),
-            "m:3:1: plugin 'user' (test/user): needs keys/1, 'a' and 'b' provide it with the same rank 0; name "
-            "one: needs = { \"keys/1\" = \"a\" }");
+  EXPECT_EQ(
+      order(),
+      "m:3:1: plugin 'user' (test/user): needs keys/1, 'a' and 'b' provide it with the same rank 0; name "
+      "one: needs = { \"keys/1\" = \"a\" }");
   nodes[2].named = {{"keys/1", "b"}};
   EXPECT_EQ(order(), "a b user");
 }

@@ -21,8 +21,8 @@ Result<LibraryUse> open_library(const InstanceConfig& config, const std::vector<
 }
 
 /// What keeps a plugin from being loaded, which may be several lines.
-void add_lines(const PlannedInstance& instance, const Status& failure, const std::vector<std::string>& folders,
-               runtime::Problems& problems) {
+void add_lines(const PlannedInstance& instance, const Status& failure,
+               const std::vector<std::string>& folders, runtime::Problems& problems) {
   const bool no_file = failure.code() == Code::kNotFound && instance.config.file.empty();
   const std::string hint = no_file ? runtime::plugin_suggestion(instance.config.use, folders) : std::string();
   const std::string text = cat(failure.text(), hint);
@@ -107,9 +107,8 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
   std::vector<GraphNode> nodes;
   for (const PlannedInstance& instance : instances) nodes.push_back(node_of(instance));
   runtime::Problems graph_problems;
-  Graph graph = resolve_graph(nodes, graph_problems, [&](std::string_view id) {
-    return runtime::providers_text(id, folders);
-  });
+  Graph graph = resolve_graph(nodes, graph_problems,
+                              [&](std::string_view id) { return runtime::providers_text(id, folders); });
   // A plugin that could not be mapped would only be reported again, as what others miss.
   if (all_mapped) problems.add_all(graph_problems);
   if (!problems.empty()) {

@@ -107,7 +107,9 @@ InstanceConfig read_instance(const RawValue::Member& member, Problems& problems)
   instance.needs = values->get_map("needs");
   const auto* use = member.value.find("use");
   const auto* file = member.value.find("file");
-  instance.plugin_where = file != nullptr ? file->value.where : use != nullptr ? use->value.where : member.where;
+  instance.plugin_where = file != nullptr  ? file->value.where
+                          : use != nullptr ? use->value.where
+                                           : member.where;
   instance.use = use == nullptr ? instance.name : values->get_string("use");
   if (use == nullptr ? instance.file.empty() : !is_role_and_name(instance.use)) {
     instance.use.clear();

@@ -67,10 +67,10 @@ TEST(CheckOptionsTest, DefaultsFillIn) {
 }
 
 TEST(CheckOptionsTest, ReadsEveryType) {
-  auto values =
-      check_or_problems(instance("flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
-                             "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b'}\n"),
-                    kTable);
+  auto values = check_or_problems(
+      instance("flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
+               "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b'}\n"),
+      kTable);
   ASSERT_TRUE(values.ok()) << values.status().text();
   const OptionValues& options = **values;
   EXPECT_FALSE(options.get_bool("flag"));
@@ -140,7 +140,8 @@ TEST(CheckOptionsTest, RequiredOptionsMustBeGiven) {
 
 TEST(CheckOptionsTest, EqualityIsOfValuesNotOfText) {
   auto plain = check_or_problems(instance(""), kTable);
-  auto same = check_or_problems(instance("timeout = '30000ms'\nmessage_bytes_max = 67108864\ncount = 3"), kTable);
+  auto same =
+      check_or_problems(instance("timeout = '30000ms'\nmessage_bytes_max = 67108864\ncount = 3"), kTable);
   auto other = check_or_problems(instance("count = 4"), kTable);
   ASSERT_TRUE(plain.ok() && same.ok() && other.ok());
   EXPECT_TRUE((*plain)->equals(**same));

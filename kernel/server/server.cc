@@ -43,8 +43,8 @@ class Server {
   int run() {
     int64_t begun_ns = kernel_.clock().now_ns();
     publish(ServerStateChanged::State::kStarting);
-    Result<GenerationPlan> plan = plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(),
-                                                  std::move(problems_));
+    Result<GenerationPlan> plan =
+        plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(), std::move(problems_));
     if (!plan.ok()) {
       report(arguments_, kernel_.log(), plan.status());
       return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;

@@ -54,7 +54,8 @@ class EntryCheck final : public OptionCheck {
 
  private:
   bool is_option(std::string_view key) const {
-    return std::any_of(rows(entry_).begin(), rows(entry_).end(), [&](const auto& row) { return key == row.key; });
+    return std::any_of(rows(entry_).begin(), rows(entry_).end(),
+                       [&](const auto& row) { return key == row.key; });
   }
 
   const ManifestEntry& entry_;
@@ -73,7 +74,8 @@ template <class Use>
 void each_address(const ManifestEntry& entry, Use use) {
   for (const atoll_option_v1& row : rows(entry)) {
     const bool is_address = (row.flags & ATOLL_OPTION_LISTENS) != 0 && row.type == ATOLL_OPTION_STRING;
-    if (is_address && !entry.values.refused(row.key)) use(std::string_view(row.key), entry.values.get_string(row.key));
+    if (is_address && !entry.values.refused(row.key))
+      use(std::string_view(row.key), entry.values.get_string(row.key));
   }
 }
 
@@ -103,7 +105,8 @@ void check_addresses(std::span<const ManifestEntry> entries, Problems& problems)
   for (const ManifestEntry& entry : entries) {
     auto has_bool = [&](uint32_t flag, bool value) {
       return std::any_of(rows(entry).begin(), rows(entry).end(), [&](const atoll_option_v1& row) {
-        return (row.flags & flag) != 0 && row.type == ATOLL_OPTION_BOOL && entry.values.get_bool(row.key) == value;
+        return (row.flags & flag) != 0 && row.type == ATOLL_OPTION_BOOL &&
+               entry.values.get_bool(row.key) == value;
       });
     };
     if (has_bool(ATOLL_OPTION_LISTENS, false)) continue;

@@ -56,7 +56,8 @@ class ManifestCheckTest : public testing::Test {
     instance.options = std::move(options);
     uint32_t line = instance.where.line;
     for (RawValue::Member& option : instance.options) place(option.value, ++line);
-    instance.values = read_options(instance.section, instance.where, instance.options, kOptions, {}, problems_);
+    instance.values =
+        read_options(instance.section, instance.where, instance.options, kOptions, {}, problems_);
     entries_.push_back({instance.section, instance.where, instance.options, *instance.values, plugin_});
   }
 

@@ -146,9 +146,9 @@ Result<std::vector<std::string>> provided_interfaces(const std::string& path) {
   if (!identity.ok()) return std::move(identity).status();
   const ElfImage image(path);
   const std::optional<uint64_t> descriptor = image.symbol(ATOLL_PLUGIN_SYMBOL);
-  const auto count = !descriptor ? std::nullopt
-                                 : image.value<uint32_t>(*descriptor +
-                                                         offsetof(atoll_plugin_v1_t, provides_count));
+  const auto count = !descriptor
+                         ? std::nullopt
+                         : image.value<uint32_t>(*descriptor + offsetof(atoll_plugin_v1_t, provides_count));
   if (!count || *count > kTableRowsMax ||
       image.value<uint64_t>(*descriptor) != std::optional<uint64_t>(ATOLL_PLUGIN_MAGIC)) {
     return make_status(Code::kFailedPrecondition, path, ": no descriptor of a plugin was found in it");

@@ -31,7 +31,8 @@ TEST(ProblemsTest, StandInTheOrderOfTheFile) {
   more.add({"m", 7, 1}, "a");
   more.add({"m", 3, 9}, "first");
   problems.add_all(more);
-  EXPECT_EQ(problems.status(Code::kFailedPrecondition).text(), "m:3:9: first\nm:7:1: a\nm:7:2: b\n--set x: last");
+  EXPECT_EQ(problems.status(Code::kFailedPrecondition).text(),
+            "m:3:9: first\nm:7:1: a\nm:7:2: b\n--set x: last");
   EXPECT_EQ(problems.status(Code::kFailedPrecondition).code(), Code::kFailedPrecondition);
 }
 

@@ -100,7 +100,8 @@ class EnsembleCheck {
     const int allowed = config.max_batch_size();
     if (allowed != 0 && allowed < config_.max_batch_size()) {
       tell("ensemble ", config_.name(), " allows maximum batch size ", config_.max_batch_size(),
-           ", but it contains model ", config.name(), " which only allows maximum batch size to be ", allowed);
+           ", but it contains model ", config.name(), " which only allows maximum batch size to be ",
+           allowed);
     }
     // Tensors that a backend completes from the model's files are not known here.
     for (const auto& [name, tensor] : Names(step.input_map().begin(), step.input_map().end())) {
@@ -108,8 +109,9 @@ class EnsembleCheck {
       if (input != config.input().end()) {
         compare(tensor, claim_of(config, *input, true));
       } else if (!member.may_be_completed) {
-        tell("in ensemble ", config_.name(), ", ensemble tensor ", tensor, " is mapping to non-existing input ",
-             name, " in model ", config.name(), meant(name, names_of(config.input())));
+        tell("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
+             " is mapping to non-existing input ", name, " in model ", config.name(),
+             meant(name, names_of(config.input())));
       }
     }
     for (const auto& input : config.input()) {

@@ -74,7 +74,8 @@ std::vector<ModelReport> steps_beside(const std::vector<ModelReport>& reports,
   for (size_t next = 0; next < wanted.size(); ++next) {
     if (!known.insert(wanted[next]).second) continue;
     auto model = repository.open(wanted[next]);
-    if (!model.ok()) continue;  // that it is not there is told of the ensemble, or it is in another repository
+    if (!model.ok())
+      continue;  // that it is not there is told of the ensemble, or it is in another repository
     steps.push_back(check_model(*model, options));
     add_steps(steps.back());
   }

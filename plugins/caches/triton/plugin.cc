@@ -64,7 +64,8 @@ class TritonCachePlugin final : public Plugin, public MetricSource {
 
 void check_options(OptionCheck& check) {
   const Options& options = check.options();
-  check.passes("name", ForeignCache::find({options.get_string("name"), options.get_strings("directories"), {}}));
+  check.passes("name",
+               ForeignCache::find({options.get_string("name"), options.get_strings("directories"), {}}));
 }
 
 }  // namespace

@@ -44,10 +44,9 @@ std::string unknown_field(const protobuf::Descriptor* type, const std::string& n
 
 /// What other programs call types of tensors.
 constexpr std::pair<std::string_view, std::string_view> kOtherTypeNames[] = {
-    {"FLOAT", "FP32"},    {"FLOAT32", "FP32"}, {"DOUBLE", "FP64"},   {"FLOAT64", "FP64"},
-    {"HALF", "FP16"},     {"FLOAT16", "FP16"}, {"BFLOAT16", "BF16"}, {"INT", "INT32"},
-    {"LONG", "INT64"},    {"BYTE", "UINT8"},   {"BYTES", "STRING"},  {"STR", "STRING"},
-    {"BOOLEAN", "BOOL"}};
+    {"FLOAT", "FP32"},   {"FLOAT32", "FP32"},  {"DOUBLE", "FP64"}, {"FLOAT64", "FP64"}, {"HALF", "FP16"},
+    {"FLOAT16", "FP16"}, {"BFLOAT16", "BF16"}, {"INT", "INT32"},   {"LONG", "INT64"},   {"BYTE", "UINT8"},
+    {"BYTES", "STRING"}, {"STR", "STRING"},    {"BOOLEAN", "BOOL"}};
 
 std::string unknown_value(const protobuf::EnumDescriptor* type, const std::string& name) {
   for (const auto& [other, ours] : kOtherTypeNames) {

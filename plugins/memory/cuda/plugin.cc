@@ -27,7 +27,7 @@ Result<BytesByDevice> bytes_by_device(const Options& options, std::string_view k
     const std::optional<int32_t> ordinal = parse_ordinal(device);
     const std::optional<uint64_t> parsed = parse_bytes(size);
     if (!ordinal || !parsed) {
-      return invalid_argument("option ", map_key, " has ", device, " = '", size,
+      return invalid_argument("option '", map_key, "' has ", device, " = '", size,
                               "', expected the number of a GPU and a size such as 4GiB");
     }
     bytes.some[*ordinal] = *parsed;
@@ -37,13 +37,12 @@ Result<BytesByDevice> bytes_by_device(const Options& options, std::string_view k
 
 Result<DeviceChoice> choice_from(const Options& options, const std::vector<std::string>& devices) {
   DeviceChoice choice;
-  choice.min_capability =
-      static_cast<int32_t>(std::lround(10 * options.get_float("min_compute_capability")));
+  choice.min_capability = static_cast<int32_t>(std::lround(10 * options.get_float("min_compute_capability")));
   if (devices.empty()) return choice;
   choice.ordinals.emplace();
   for (const std::string& text : devices) {
     const std::optional<int32_t> ordinal = parse_ordinal(text);
-    if (!ordinal) return invalid_argument("option devices has '", text, "', expected the number of a GPU");
+    if (!ordinal) return invalid_argument("option 'devices' has '", text, "', expected the number of a GPU");
     choice.ordinals->push_back(*ordinal);
   }
   std::sort(choice.ordinals->begin(), choice.ordinals->end());

@@ -115,7 +115,8 @@ void check_options(OptionCheck& check) {
     std::vector<std::pair<std::string, std::string>> resource;
     return read_resource(texts, &resource);
   });
-  if (options.get_string("mode") == "opentelemetry") check.passes("url", whole_url(options.get_string("url")));
+  if (options.get_string("mode") == "opentelemetry")
+    check.passes("url", whole_url(options.get_string("url")));
   check.whole(read_config(options));
 }
 

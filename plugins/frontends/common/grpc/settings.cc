@@ -46,7 +46,8 @@ Status read_checked(const Options& options, GrpcSettings* settings) {
 
 void check_grpc_options(OptionCheck& check) {
   const Options& options = check.options();
-  check.passes("header_forward_pattern", HeaderForward::compile(options.get_string("header_forward_pattern")));
+  check.passes("header_forward_pattern",
+               HeaderForward::compile(options.get_string("header_forward_pattern")));
   check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
   Result<TlsSettings> tls = TlsSettings::read(options);
   const bool are_named = check.passes({}, tls);
