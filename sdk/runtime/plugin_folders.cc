@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <optional>
 
@@ -103,9 +104,9 @@ class ElfImage {
   std::map<uint64_t, uint64_t> pointers_;  // address to what the linker will write there
 };
 
-}  // namespace
-
-std::vector<std::string> plugin_names(std::span<const std::string> folders) {
+/// "role/name" of every ROLE/NAME with one of the extensions; ordered, each once.
+std::vector<std::string> names_in(std::span<const std::string> folders,
+                                  std::initializer_list<std::string_view> extensions) {
   namespace fs = std::filesystem;
   std::vector<std::string> names;
   for (const std::string& folder : folders) {
@@ -113,7 +114,8 @@ std::vector<std::string> plugin_names(std::span<const std::string> folders) {
     for (fs::directory_iterator role(folder, error), end; !error && role != end; role.increment(error)) {
       std::error_code inner;
       for (fs::directory_iterator file(role->path(), inner); !inner && file != end; file.increment(inner)) {
-        if (file->path().extension() != ".so") continue;
+        const std::string extension = file->path().extension();
+        if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) continue;
         names.push_back(cat(role->path().filename().string(), "/", file->path().stem().string()));
       }
     }
@@ -123,8 +125,15 @@ std::vector<std::string> plugin_names(std::span<const std::string> folders) {
   return names;
 }
 
+}  // namespace
+
+std::vector<std::string> plugin_names(std::span<const std::string> folders) {
+  return names_in(folders, {".so"});
+}
+
 std::string plugin_suggestion(std::string_view name, std::span<const std::string> folders) {
-  const std::vector<std::string> all = plugin_names(folders);
+  // A text NAME.missing tells how to get a plugin that a build left out.
+  const std::vector<std::string> all = names_in(folders, {".so", ".missing"});
   const size_t slash = name.find('/');
   if (slash == std::string_view::npos) return "";
   const std::string_view role = name.substr(0, slash), own = name.substr(slash + 1);

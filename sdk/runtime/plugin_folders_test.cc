@@ -31,6 +31,7 @@ TEST(PluginFoldersTest, NamesAndProvidersOfFolders) {
   EXPECT_EQ(plugin_names(folders), (std::vector<std::string>{"role/empty", "role/good"}));
   EXPECT_EQ(plugin_suggestion("role/goods", folders), ", did you mean 'role/good'?");
   EXPECT_EQ(plugin_suggestion("roles/good", folders), ", did you mean 'role/good'?");
+  EXPECT_EQ(plugin_suggestion("role/texts", folders), ", did you mean 'role/text'?");
   EXPECT_EQ(plugin_suggestion("role/other", folders), "");
   EXPECT_EQ(plugin_suggestion("good", folders), "");
   EXPECT_EQ(providers_text("atoll.second/2", folders), "role/good");
