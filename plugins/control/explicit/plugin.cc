@@ -29,6 +29,7 @@ ATOLL_PLUGIN(
      .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,
      .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
-     .options = kOptions});
+     .options = kOptions,
+     .check = &ExplicitPlugin::check});
 
 }  // namespace atl::control

@@ -66,6 +66,7 @@ ATOLL_PLUGIN(
          "its own, and finds those that run again after a restart.",
      .flags = ATOLL_PLUGIN_UNTRIED,  // it starts and ends servers
      .provides = {provide<Launcher, &ProcessLauncherPlugin::launcher>()},
-     .options = kProcessOptions});
+     .options = kProcessOptions,
+     .check = &ProcessSettings::check});
 
 }  // namespace atl::launchers

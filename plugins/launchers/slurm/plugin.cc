@@ -44,6 +44,7 @@ ATOLL_PLUGIN(
          "them again after a restart.",
      .flags = ATOLL_PLUGIN_UNTRIED,  // it starts and ends servers
      .provides = {provide<Launcher, &SlurmLauncherPlugin::launcher>()},
-     .options = kSlurmOptions});
+     .options = kSlurmOptions,
+     .check = &SlurmSettings::check});
 
 }  // namespace atl::launchers

@@ -42,6 +42,7 @@ constexpr auto grpc_options(const More&... more) {
               "Responses of one decoupled request that may wait to be written; with one more the request is "
               "cancelled."),
       option_bool("reuse_port", false)
+          .shares_ports()
           .help(
               "Whether the port may be shared with other listeners (SO_REUSEPORT); without, a port in use is "
               "refused."),
