@@ -4,6 +4,7 @@ import enum
 import traceback
 
 CLIENT_TEXT_LIMIT = 4096
+FORKED = "A process that a model has forked can not talk to the server."
 
 
 class TritonModelException(Exception):

@@ -4,7 +4,7 @@ import logging
 import sys
 
 from . import layout, session
-from .errors import TritonModelException
+from .errors import TritonModelException, traceback_text
 
 INFO, WARNING, ERROR, VERBOSE = range(4)
 
@@ -19,6 +19,15 @@ def send(level, message, file, line):
         current.link.send_json(layout.LOG, {"level": level, "message": message, "file": file, "line": line})
     except TritonModelException:  # a destructor's, a forked process's, or there is no memory left
         print(message, file=sys.stderr)
+
+
+def log_failure(what, error):
+    """An exception that nobody else gets to see, with its traceback. Raises nothing."""
+    text = f"{what}:\n{traceback_text(error)}"
+    try:
+        send(ERROR, text, __file__, 0)
+    except Exception:
+        print(text, file=sys.stderr)
 
 
 def _send_from_caller(level, message):
