@@ -43,14 +43,14 @@ return [pb_utils.InferenceResponse(response.output_tensors())]
 def test_a_call_is_part_of_a_request_only_by_its_trace(serve):
     server = serve(model(f"""
 for request in requests:
-    for trace in (request.trace(), None, {infer(trace="request.trace()")}.trace(), {infer()}.trace()):
+    for trace in (request.trace(), {infer(trace="request.trace()")}.trace(), {infer()}.trace()):
         pb_utils.InferenceRequest(model_name='other', requested_output_names=['OUT'], inputs=request.inputs(), trace=trace).exec()
 return [ok(0) for request in requests]
 """))
     server.on_infer = lambda call: server.answer(call["call"], {"OUT": np.array([1.0])})
     one, two = server.execute([ONE, ONE])
     assert server.responses[one][0].error is None, server.responses[one][0].error
-    assert [call["request"] for call in server.infers] == [one, 0, one, 0, two, 0, two, 0]
+    assert [call["request"] for call in server.infers] == [one, one, 0, two, two, 0]
 
 
 def test_a_failure_of_the_other_model_is_a_response_with_its_code(serve):

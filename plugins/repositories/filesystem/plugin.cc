@@ -18,6 +18,7 @@ class FilesystemPlugin final : public Plugin {
         .allow_missing_paths = options.get_bool("allow_missing_paths"),
         .follow_links = options.get_bool("follow_links"),
         .linked_paths = options.get_strings("linked_paths"),
+        .linked_paths_option = cat("plugin.", host.instance_name(), ".linked_paths"),
         .namespacing = options.get_bool("namespacing"),
         .config_name = options.get_string("config_name"),
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),

@@ -31,6 +31,10 @@ def log_failure(what, error):
 
 
 def _send_from_caller(level, message):
+    if message is None:
+        raise TypeError("Logger expects its message as str, not NoneType")
+    if isinstance(message, (bytes, bytearray)):
+        message = str(message, "utf-8", "replace")
     frame = sys._getframe(2)
     send(level, str(message), frame.f_code.co_filename, frame.f_lineno)
 

@@ -103,12 +103,12 @@ class Worker:
         function = getattr(module.TritonPythonModel, "auto_complete_config", None)
         if function is None:
             return None
-        from .model_config import ModelConfig
+        from .model_config import ModelConfig, to_plain
         completed = function(ModelConfig(content["config"]))
         if not isinstance(completed, ModelConfig):
             raise _BareError(f"auto_complete_config function in model '{content['model_name']}' must return a valid pb.ModelConfig "
                              "object.")
-        return completed.as_dict()
+        return to_plain(completed.as_dict(), "")
 
     def _initialize(self, message):
         from . import outbox, runner
