@@ -202,6 +202,7 @@ for t in threads: t.join()
             server.answer(call["call"], {"OUT": np.array([1.0])})
     server.wait_for(lambda: server.returned)
     assert sorted(outcome(server, handles[0])) == ["False", "False", "interrupted"]
+    assert server.cancelled_calls == [call["call"] for call in server.infers if call["id"] == "never"]
 
 
 def test_a_worker_that_can_not_read_any_more_ends_with_the_reason(serve):

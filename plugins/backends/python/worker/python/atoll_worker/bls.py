@@ -18,7 +18,11 @@ def infer(session, request, decoupled):
     call = _start(session, request, decoupled, None, session.link)
     if decoupled:
         return ResponseIterator(session, call)
-    session.calls.wait(call, 0)
+    try:
+        session.calls.wait(call, 0)
+    except BaseException:  # of a handler of signals: nobody waits any more
+        _cancel(session, call)
+        raise
     return call.items[0]
 
 

@@ -2,18 +2,17 @@
 leave everybody waiting who waits for it."""
 
 import os
-import sys
 
 from .errors import traceback_text
+
+_STDERR = 2  # not sys.stderr, which the model may have closed or replaced
 
 
 def end_worker(what, error):
     """The server logs what is said here, answers all that is open, and starts another worker."""
     try:
-        sys.stdout.flush()
-        sys.stderr.write(f"the worker ends because {what}:\n{traceback_text(error)}")
-        sys.stderr.flush()
-    except Exception:
-        pass  # closed or replaced by the model
+        words = f"the worker ends because {what}:\n{traceback_text(error)}".encode("utf-8", "replace")
+        while words:
+            words = words[os.write(_STDERR, words):]
     finally:
         os._exit(1)
