@@ -1,6 +1,8 @@
 """The models of etc/examples/python_models, whole in one server, asked by the real clients over HTTP and gRPC."""
 
+import json
 import queue
+import re
 import shutil
 import subprocess
 import sys
@@ -17,20 +19,22 @@ from support.waiting import eventually
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 MODELS = ROOT / "etc/examples/python_models/models"
+WITH_PYTORCH = ROOT / "etc/examples/python_models/models_with_pytorch"
 A, B = np.array([1, 2, 3, 4], np.float32), np.array([10, 20, 30, 40], np.float32)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
-    shutil.copytree(MODELS, folder / "models")
+    for models in (MODELS, WITH_PYTORCH):
+        shutil.copytree(models, folder / "models", dirs_exist_ok=True)
     subprocess.run([sys.executable, ROOT / "etc/models/train_digits.py", "--output", folder / "models",
                     "--heldout", folder / "heldout.npz"], check=True)
     # Debian's PyTorch has Debian's Python.
     with open(folder / "models/pytorch_linear/config.pbtxt", "a") as config:
         config.write('parameters { key: "PYTHON_EXECUTABLE" value { string_value: "/usr/bin/python3" } }\n')
     with Server(folder / "models", python_models.INTERPRETER) as running:
-        for model in sorted(path.name for path in MODELS.iterdir()):
+        for model in sorted(path.name for models in (MODELS, WITH_PYTORCH) for path in models.iterdir()):
             running.wait_ready(model)
         yield running
 
@@ -250,3 +254,14 @@ def test_a_network_of_pytorch(ask):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     expected = np.stack([x @ [1, 2, 3, 4], x.sum(axis=1) / 2 + 1], axis=1).astype(np.float32)
     np.testing.assert_allclose(ask("pytorch_linear", {"X": x}).as_numpy("Y"), expected)
+
+
+def test_the_command_of_the_page_becomes_ready(tmp_path):
+    """With nothing but NumPy in its interpreter, as etc/dev/quickstart makes it."""
+    page = (ROOT / "etc/examples/python_models/README.md").read_text()
+    [repositories] = re.findall(r'plugin\.repository\.paths=(\[.*\])', page)
+    subprocess.run([sys.executable, ROOT / "etc/models/train_digits.py", "--output", tmp_path / "models"], check=True)
+    paths = [str(tmp_path / "models") if path == "build/models" else str(ROOT / path) for path in json.loads(repositories)]
+    assert str(MODELS) in paths and str(WITH_PYTORCH) not in paths
+    with Server(paths, python_models.INTERPRETER) as running:
+        running.wait_ready()

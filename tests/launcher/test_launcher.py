@@ -292,7 +292,7 @@ class Installation:
 SERVED = ["--id=x", "--exit-timeout-secs=9", "--log-verbose=1", "--log-info=true", "--log-warning=true", "--log-error=true",
           "--log-format=ISO8601", "--backend-directory=/b", "--log-file=", "--exit-on-error=false", "--disable-auto-complete-config",
           "--strict-readiness=false", "--model-config-name=c", "--model-load-thread-count=2",
-          "--model-load-retry-count=1", "--model-namespacing=false", "--allow-http=true", "--http-port=0",
+          "--model-load-retry-count=1", "--model-namespacing=false", "--follow-links=true", "--pass-environment=true", "--allow-http=true", "--http-port=0",
           "--http-address=::1", "--reuse-http-port=false", "--http-header-forward-pattern=a.*",
           "--http-thread-count=128", "--http-max-input-size=1024", "--http-restricted-api=health:k=v",
           "--allow-grpc=true", "--grpc-address=::1", "--grpc-port=0", "--reuse-grpc-port=true",

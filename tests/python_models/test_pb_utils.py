@@ -170,8 +170,10 @@ WHERE = "in auto-complete-config function for model 'm'"
 
 @pytest.mark.parametrize("call, argument, text", [
     ("set_max_batch_size", 2, f"configuration specified max_batch_size 4, but {WHERE} specified max_batch_size 2"),
-    ("add_input", {**FULL, "x": 1}, f"input 'I' {WHERE} contains property other than 'name', 'data_type', 'dims' and 'optional'."),
-    ("add_output", {**FULL, "optional": True}, f"output 'I' {WHERE} contains property other than 'name', 'data_type' and 'dims'."),
+    ("add_input", {**FULL, "x": 1}, f"input 'I' {WHERE} contains property other than 'name', 'data_type', 'dims' and 'optional'. "
+                                      "It has 'x'."),
+    ("add_output", {**FULL, "optional": True}, f"output 'I' {WHERE} contains property other than 'name', 'data_type' and 'dims'. "
+                                               "It has 'optional'."),
     ("add_input", {"data_type": "TYPE_FP32", "dims": [1]}, f"input {WHERE} is missing 'name' property."),
     ("add_input", {"name": "I", "dims": [1]}, f"input 'I' {WHERE} is missing 'data_type' property."),
     ("add_output", {"name": "I", "data_type": "TYPE_FP32"}, f"output 'I' {WHERE} is missing 'dims' property."),
@@ -182,7 +184,8 @@ WHERE = "in auto-complete-config function for model 'm'"
     ("add_output", {"name": "O", "data_type": "TYPE_INT8", "dims": [2]},
      "model 'm', tensor 'O': the model expects dims [2] but the model configuration specifies dims [1]"),
     ("set_model_transaction_policy", {"x": 1},
-     "model transaction property in auto-complete-config function for model 'm' contains property other than 'decoupled'."),
+     "model transaction property in auto-complete-config function for model 'm' contains property other than 'decoupled'. "
+     "It has 'x'."),
 ])
 def test_a_contradiction_is_an_error(call, argument, text):
     with pytest.raises(ValueError) as caught:
@@ -199,3 +202,79 @@ def test_a_configured_scheduler_and_policy_stay():
         config(model_transaction_policy={"decoupled": True}).set_model_transaction_policy({"decoupled": False})
     assert str(caught.value) == ("trying to change decoupled property in auto-complete-config for model 'm', which is already set to "
                                  "'True'.")
+
+
+ARRAY = np.zeros(1, np.float32)
+
+
+def request(**more):
+    return pb.InferenceRequest(**{"model_name": "m", "requested_output_names": ["O"], "inputs": [pb.Tensor("I", ARRAY)], **more})
+
+
+def test_texts_may_be_bytes():
+    made = request(model_name=b"m\xc3\xbc", request_id=b"id", requested_output_names=[b"O", "P"])
+    assert (made.model_name(), made.request_id(), made.requested_output_names()) == ("m\u00fc", "id", {"O", "P"})
+    assert pb.Tensor(b"T", ARRAY).name() == "T" and pb.Tensor.from_dlpack(b"D", ARRAY).name() == "D"
+    assert pb.TritonError(b"no").message() == "no"
+    for call in (lambda: pb.Tensor(b"\xff", ARRAY), lambda: request(model_name=b"\xff"), lambda: pb.TritonError(b"\xff")):
+        with pytest.raises(TypeError, match="bytes in UTF-8"):
+            call()
+    with pytest.raises(pb.TritonModelException, match="^Tensor name cannot be an empty string.$"):
+        pb.Tensor(b"", ARRAY)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8, np.uint32])
+def test_numbers_may_be_numpys(kind):
+    made = request(model_version=kind(2), flags=kind(1), timeout=kind(5))
+    assert [(type(value), value) for value in (made.model_version(), made.flags(), made.timeout())] == [(int, 2), (int, 1), (int, 5)]
+    made.set_flags(kind(3))
+    assert (type(made.flags()), made.flags()) == (int, 3)
+
+
+@pytest.mark.parametrize("name", ["model_version", "flags", "timeout"])
+@pytest.mark.parametrize("value", [1.0, np.float32(1), "1", None])
+def test_what_is_no_integer_is_refused(name, value):
+    with pytest.raises(TypeError, match=f"expects {name} as int, not {type(value).__name__}"):
+        request(**{name: value})
+
+
+@pytest.mark.parametrize("call", [
+    lambda: request(requested_output_names=[None]), lambda: request(requested_output_names=["O", None]), lambda: request(correlation_id=None),
+    lambda: request(preferred_memory=None), lambda: request(trace=None), lambda: request(model_name=None), lambda: request(inputs=None),
+    lambda: pb.InferenceResponse(None), lambda: pb.InferenceResponse(output_tensors=None, error=pb.TritonError("no")),
+    lambda: pb.Logger.log(None), lambda: pb.Logger.log_info(None), lambda: pb.Logger.log_warn(None), lambda: pb.Logger.log_error(None),
+    lambda: pb.Logger.log_verbose(None), lambda: pb.TritonError(None), lambda: pb.load_model(None), lambda: pb.load_model("m", None),
+    lambda: pb.unload_model(None), lambda: pb.is_model_ready(None)])
+def test_none_is_no_argument(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+def test_none_is_what_may_be_left_out():
+    assert request(parameters=None).parameters() == "{}"
+    assert pb.InferenceResponse(error=None, parameters=None).output_tensors() == []
+    assert pb.InferenceResponse(error=pb.TritonError("no")).output_tensors() == []
+
+
+@pytest.mark.parametrize("parameters", [[], [1], "x", 5])
+def test_parameters_are_a_dictionary(parameters):
+    for call in (lambda: request(parameters=parameters), lambda: pb.InferenceResponse(parameters=parameters)):
+        with pytest.raises(pb.TritonModelException, match=f"Expect parameters as dict, got <class '{type(parameters).__name__}'>"):
+            call()
+
+
+@pytest.mark.parametrize("dims", [[np.int64(4), -1], (4, -1), np.array([4, -1])])
+def test_dimensions_may_be_numpys(dims):
+    config = pb.ModelConfig({"name": "m"})
+    config.add_input({"name": "I", "data_type": "TYPE_FP32", "dims": dims})
+    config.set_max_batch_size(np.int64(8))
+    assert config.as_dict() == {"name": "m", "max_batch_size": 8, "input": [{"name": "I", "data_type": "TYPE_FP32", "dims": [4, -1]}]}
+    assert [type(dim) for dim in config.as_dict()["input"][0]["dims"]] == [int, int]
+
+
+@pytest.mark.parametrize("dims", [[1.5], ["4"], 4, None])
+def test_dimensions_that_are_none_are_named(dims):
+    with pytest.raises(ValueError) as raised:
+        pb.ModelConfig({"name": "m"}).add_output({"name": "O", "data_type": "TYPE_FP32", "dims": dims})
+    assert str(raised.value) == (f"output 'O' in auto-complete-config function for model 'm' has the property 'dims' as {dims!r}, where a list of "
+                                 "integers is expected.")

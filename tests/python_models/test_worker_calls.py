@@ -43,14 +43,14 @@ return [pb_utils.InferenceResponse(response.output_tensors())]
 def test_a_call_is_part_of_a_request_only_by_its_trace(serve):
     server = serve(model(f"""
 for request in requests:
-    for trace in (request.trace(), None, {infer(trace="request.trace()")}.trace(), {infer()}.trace()):
+    for trace in (request.trace(), {infer(trace="request.trace()")}.trace(), {infer()}.trace()):
         pb_utils.InferenceRequest(model_name='other', requested_output_names=['OUT'], inputs=request.inputs(), trace=trace).exec()
 return [ok(0) for request in requests]
 """))
     server.on_infer = lambda call: server.answer(call["call"], {"OUT": np.array([1.0])})
     one, two = server.execute([ONE, ONE])
     assert server.responses[one][0].error is None, server.responses[one][0].error
-    assert [call["request"] for call in server.infers] == [one, 0, one, 0, two, 0, two, 0]
+    assert [call["request"] for call in server.infers] == [one, one, 0, two, two, 0]
 
 
 def test_a_failure_of_the_other_model_is_a_response_with_its_code(serve):
@@ -380,3 +380,25 @@ def test_a_metric_that_the_server_refuses_fails_the_model(serve):
     server = serve(METRICS, initialize=False)
     server.on_call = lambda kind, number, payload, value: server.reply(number, error="Invalid metric name")
     assert server.initialize() == {"error": "TritonModelException: Error when creating MetricFamily: Invalid metric name"}
+
+
+def test_a_call_names_the_batch_that_it_is_made_for(serve):
+    """That of execute() in its thread and its coroutines; a thread of the model's own works for nobody in particular."""
+    server = serve(async_model(f"""
+async def later():
+    {infer()}.exec()
+{infer()}.exec()
+await {infer()}.async_exec()
+await asyncio.create_task(later())
+await asyncio.to_thread({infer()}.exec)
+thread = threading.Thread(target={infer()}.exec)
+thread.start()
+thread.join()
+return [ok()]
+"""))
+    server.on_infer = lambda call: server.answer(call["call"], {"OUT": np.array([1.0])})
+    for batch in (1, 2):
+        (handle,) = server.execute([ONE])
+        assert server.responses[handle][0].error is None, server.responses[handle][0].error
+        assert server.callers == [batch] * 4 + [0]
+        server.callers.clear()

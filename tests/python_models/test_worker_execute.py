@@ -352,3 +352,31 @@ def test_outputs_that_nobody_asked_for_stay_but_the_server_hears_of_unknown_ones
         (handle,) = server.execute([ONE])
         (response,) = server.responses[handle]
         assert list(response.outputs) == expected
+
+
+ITERATIVE = '{"sequence_batching": {"iterative_sequence": true}}'
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("steps", ["await asyncio.sleep(0.01)", "pass"])
+def test_a_coroutine_of_an_iterative_sequence_is_waited_for(serve, decoupled, steps):
+    """Whether the request comes again is told with the batch's end, and the coroutine says so when it has run."""
+    server = serve(async_model(f"""
+{steps}
+for request in requests:
+    if {decoupled}:
+        request.get_response_sender().send(ok())
+    request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+{steps}
+return None if {decoupled} else [None] * len(requests)
+"""), decoupled=decoupled, initialize=False)
+    assert "error" not in server.initialize(model_config=ITERATIVE)
+    handles = server.execute([ONE, ONE])
+    assert [server.responses[handle].is_rescheduled for handle in handles] == [True, True]
+    assert [len(server.responses[handle]) for handle in handles] == [decoupled, decoupled]
+
+
+def test_a_coroutine_of_a_decoupled_iterative_sequence_that_fails_is_answered(serve):
+    server = serve(async_model("await asyncio.sleep(0.01)\nraise ValueError('third')"), decoupled=True, initialize=False)
+    assert "error" not in server.initialize(model_config=ITERATIVE)
+    assert errors(server, [ONE]) == [PREFIX + "ValueError: third"]

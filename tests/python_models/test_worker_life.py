@@ -120,10 +120,26 @@ def test_auto_complete_gives_the_configuration_back(serve):
     ("config.set_max_batch_size(1)", "ValueError: configuration specified max_batch_size 4, but in auto-complete-config function "
                                      "for model 'm' specified max_batch_size 1"),
     ("import sys; sys.exit(1)", "SystemExit: 1"),
+    ("config.as_dict()['input'] = [{'dims': [4, object()]}]\n        return config",
+     "ValueError: the property 'input[0].dims[1]' is a object, which no configuration can have"),
 ])
 def test_auto_complete_that_fails_says_why(serve, body, text):
     server = serve(COMPLETE.format(body), initialize=False)
     assert server.auto_complete({"name": "m", "max_batch_size": 4}) == {"error": text}
+
+
+def test_a_completed_configuration_may_have_numpys_numbers(serve):
+    server = serve(COMPLETE.format("""
+        array = np.zeros((1, 4), np.float32)
+        config.add_input({"name": "IN", "data_type": "TYPE_FP32", "dims": [np.int64(array.shape[1])]})
+        config.as_dict()["output"] = ({"name": "OUT", "data_type": "TYPE_FP32", "dims": np.array(array.shape)},)
+        config.as_dict()["parameters"] = {"SCALE": {"string_value": b"x"}, 5: np.float64(0.5), "ON": np.bool_(True)}
+        return config"""), initialize=False)
+    assert server.auto_complete({"name": "m"}) == {"config": {
+        "name": "m", "input": [{"name": "IN", "data_type": "TYPE_FP32", "dims": [4]}],
+        "output": [{"name": "OUT", "data_type": "TYPE_FP32", "dims": [1, 4]}],
+        "parameters": {"SCALE": {"string_value": "x"}, "5": 0.5, "ON": True}}}
+    assert server.finalize() == 0
 
 
 def test_a_model_need_not_complete_anything(serve):

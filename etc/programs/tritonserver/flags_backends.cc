@@ -154,6 +154,13 @@ Status read_backend_directory(FlagUse& use) {
   return {};
 }
 
+Status read_pass_environment(FlagUse& use) {
+  auto on = parse_bool(use.value);
+  if (!on.ok()) return std::move(on).status();
+  use.options.passes_environment = *on;
+  return {};
+}
+
 Status read_agent_directory(FlagUse& use) {
   if (use.value.empty()) return invalid_argument("Invalid argument - --repoagent-directory can not be empty");
   use.options.agent_directory = use.value;
@@ -177,6 +184,10 @@ constexpr Flag kBackendFlags[] = {
      "default-max-batch-size=<integer> is the batch size of models that can batch and do not say how much. "
      "May be given more than once.",
      read_by(read_backend_config, "plugin.models.backend_settings")},
+    {Group::kBackend, "pass-environment", "<boolean>",
+     "Whether Python models see all variables of the server's environment; else only those by which programs find "
+     "their files. Atoll's own flag. Default: true.",
+     read_by(read_pass_environment, "plugin.python.environment")},
 
     {Group::kAgent, "repoagent-directory", "<string>",
      "Directory of repository agents made for Triton: a folder for each. Default: /opt/tritonserver/repoagents, if "

@@ -83,6 +83,13 @@ Status read_exit_on_error(FlagUse& use) {
   return {};
 }
 
+Status read_follow_links(FlagUse& use) {
+  auto on = parse_bool(use.value);
+  if (!on.ok()) return std::move(on).status();
+  use.options.follows_links = *on;
+  return {};
+}
+
 Status read_no_auto_complete(FlagUse& use) {
   use.options.keys.set("plugin.models.auto_complete_config", false);
   return {};
@@ -180,6 +187,9 @@ constexpr Flag kServerFlags[] = {
      "Whether a model that fails to load at start ends the server. Only false is served, which is what Atoll "
      "does without this flag; with it a repository that is missing does not end the server either.",
      read_by(read_exit_on_error, "plugin.repository.allow_missing_paths")},
+    {Group::kRepository, "follow-links", "<boolean>",
+     "Whether links in a repository may lead out of it. Atoll's own flag. Default: true.",
+     read_by(read_follow_links, "plugin.repository.follow_links")},
     {Group::kRepository, "disable-auto-complete-config", "",
      "config.pbtxt must be there and complete; backends do not fill it in from the model's files.",
      read_by(read_no_auto_complete, "plugin.models.auto_complete_config")},

@@ -172,6 +172,7 @@ void set_foreign(LaunchOptions& options, const LaunchContext& context) {
                     options.backend_directory);
   // Those that are Python programs.
   if (is_there(context.plugins / "backends/python.so")) {
+    if (options.passes_environment) options.keys.add("plugin.python.environment", "*");
     use_directory(options, context, {"--backend-directory", "python", "backends/python", "backends"},
                   options.backend_directory);
   }
@@ -327,6 +328,7 @@ void refuse_remote(LaunchOptions& options) {
 
 Status set_repositories(LaunchOptions& options) {
   if (options.repositories.empty()) return invalid_argument("--model-repository must be specified");
+  if (options.follows_links) options.keys.set("plugin.repository.follow_links", true);
   if (!options.exit_on_error) options.keys.set("plugin.repository.allow_missing_paths", true);
   for (const std::string& path : options.repositories) {
     options.keys.add("plugin.repository.paths", path);

@@ -50,6 +50,8 @@ struct LaunchOptions {
 
   std::vector<std::string> repositories;
   bool exit_on_error = true;
+  bool follows_links = true;
+  bool passes_environment = true;  ///< to Python models
   std::string control_mode = "none";
   int64_t poll_seconds = 15;
   std::vector<std::string> load_models;

@@ -27,7 +27,9 @@ std::vector<std::string> defaults(const LauncherFixture& fixture) {
           "plugin.metrics.address=\"127.0.0.1:8002\"",
           "plugin.metrics.enabled=true",
           "plugin.pinned.use=\"memory/pinned\"",
+          "plugin.python.environment=[\"*\"]",
           "plugin.pytorch.use=\"backends/pytorch\"",
+          "plugin.repository.follow_links=true",
           "plugin.repository.paths=[\"" + fixture.repository() + "\"]"};
 }
 
@@ -46,6 +48,14 @@ TEST(Launch, StartsTheAtollBesideItWithItsManifest) {
   EXPECT_EQ(fixture.serve({}).settings, defaults(fixture));
   EXPECT_THAT(fixture.program,
               ElementsAre(fixture.at("bin/atoll"), "--manifest", fixture.at("etc/atoll/atoll.toml")));
+}
+
+TEST(Launch, MayBeStricterThanTriton) {
+  LauncherFixture fixture;
+  auto expected = defaults(fixture);
+  std::erase(expected, "plugin.python.environment=[\"*\"]");
+  std::erase(expected, "plugin.repository.follow_links=true");
+  EXPECT_EQ(fixture.serve({"--follow-links=false", "--pass-environment=false"}).settings, expected);
 }
 
 using Texts = std::vector<std::string>;
@@ -186,7 +196,9 @@ TEST(Launch, UsesWhatAnInstalledTritonHas) {
   fixture.remove("lib/atoll/plugins/backends/python.so");
   fixture.remove("lib/atoll/plugins/backends/triton.so");
   fixture.remove("lib/atoll/plugins/agents/triton.so");
+  const Texts settings = fixture.serve({}).settings;
   EXPECT_THAT(beyond_defaults(fixture, fixture.serve({})), IsEmpty());
+  EXPECT_THAT(settings, testing::Not(Contains(testing::StartsWith("plugin.python."))));
 }
 
 TEST(Launch, FlagsOfGpusHaveNoEffectWithoutTheirPlugins) {

@@ -22,9 +22,13 @@ Status Executions::prepare(std::span<Request* const> requests, int64_t start_ns,
   execution.times.compute_start_ns = context_.clock->now_ns();
   execution.open = static_cast<uint32_t>(requests.size());
   execution.has_returned = false;
+  execution.cancelled.store(0, std::memory_order_relaxed);
   execution.entries.clear();
+  execution.entries.reserve(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     Entry& entry = execution.entries.emplace_back();
+    entry.execution = &execution;
+    entry.handle = next_handle_ + i;
     entry.request = requests[i];
     entry.sink = requests[i]->sink;
     entry.cancelled = batch_.cancel_words[i];
@@ -41,8 +45,8 @@ Status Executions::prepare(std::span<Request* const> requests, int64_t start_ns,
 
 void Executions::listen() noexcept {
   for (Entry& entry : prepared_->entries) {
-    entry.listens = entry.request->cancellation.listen(this, entry.cancelled);
-    if (!entry.listens) on_cancel(entry.cancelled);
+    entry.listens = entry.request->cancellation.listen(this, &entry);
+    if (!entry.listens) on_cancel(&entry);
   }
 }
 
@@ -60,8 +64,13 @@ void Executions::drop() noexcept {
   prepared_.reset();
 }
 
-void Executions::on_cancel(void* word) noexcept {
-  std::atomic_ref(*static_cast<uint32_t*>(word)).store(1, std::memory_order_release);
+void Executions::on_cancel(void* cancelled) noexcept {
+  const Entry& entry = *static_cast<const Entry*>(cancelled);
+  std::atomic_ref(*entry.cancelled).store(1, std::memory_order_release);
+  Execution& execution = *entry.execution;
+  const bool is_whole =
+      execution.cancelled.fetch_add(1, std::memory_order_acq_rel) + 1 == execution.entries.size();
+  if (cancellations_ != nullptr) cancellations_->on_cancelled(execution.first_handle, entry.handle, is_whole);
 }
 
 // --- out ---

@@ -35,6 +35,17 @@ struct ExecutionContext {
   OutputCheck* outputs = nullptr;             ///< null: answers may be any
 };
 
+/// Told that clients have left. [any] It must not block.
+class CancellationListener {
+ public:
+  /// \param batch  handle of its first request, which names it \param handle  of the request that is cancelled
+  /// \param is_whole  all requests of the batch are cancelled now
+  virtual void on_cancelled(uint64_t batch, uint64_t handle, bool is_whole) noexcept = 0;
+
+ protected:
+  ~CancellationListener() = default;
+};
+
 /// Answers every request that it is given once and releases it once, whatever the worker does.
 class Executions final : private CancelListener {
  public:
@@ -42,6 +53,8 @@ class Executions final : private CancelListener {
       : context_(context), blocks_(blocks), slabs_(slabs) {}
   Executions(const Executions&) = delete;
   Executions& operator=(const Executions&) = delete;
+  /// Before anything is prepared. \param listener  outlives this
+  void tell_cancellations(CancellationListener& listener) noexcept { cancellations_ = &listener; }
 
   // --- one thread at a time ---
   /// Copies the requests for the worker. \param message  kExecute, to be sent after begin()
@@ -81,7 +94,10 @@ class Executions final : private CancelListener {
   int64_t running_since_ns() const noexcept { return running_since_ns_.load(std::memory_order_relaxed); }
 
  private:
+  struct Execution;
   struct Entry {
+    Execution* execution = nullptr;
+    uint64_t handle = 0;
     Request* request = nullptr;
     ResponseSink* sink = nullptr;
     Response* response = nullptr;  ///< not sent yet
@@ -99,10 +115,11 @@ class Executions final : private CancelListener {
     const Block* block = nullptr;
     ExecutionTimes times;
     uint32_t open = 0;  ///< entries that are not final and released
+    std::atomic<uint32_t> cancelled{0};
     bool has_returned = false;
   };
 
-  void on_cancel(void* word) noexcept override;
+  void on_cancel(void* entry) noexcept override;
   void listen() noexcept;
   void keep() noexcept;
   void drop() noexcept;
@@ -121,6 +138,7 @@ class Executions final : private CancelListener {
   const ExecutionContext& context_;
   BlockAllocator& blocks_;
   const SlabTable& slabs_;
+  CancellationListener* cancellations_ = nullptr;
 
   // Of whoever prepares.
   WrittenBatch batch_;

@@ -219,6 +219,30 @@ TEST_F(ExecutionsTest, ACancellationIsSeenAtOnce) {
   EXPECT_EQ(cancelled(1), 0u) << "nobody listens any more";
 }
 
+TEST_F(ExecutionsTest, WhoMakesCallsForABatchIsToldWhenNobodyWaitsForIt) {
+  struct Told final : CancellationListener {
+    void on_cancelled(uint64_t batch, uint64_t handle, bool is_whole) noexcept override {
+      text += cat(batch, "/", handle, is_whole ? "! " : " ");
+    }
+    std::string text;
+  } told;
+  executions_.tell_cancellations(told);
+  const uint64_t first = begin(3);
+  requests_[1]->cancel();
+  requests_[0]->cancel();
+  EXPECT_EQ(told.text, cat(first, "/", first + 1, " ", first, "/", first, " "));
+  requests_[2]->cancel();
+  EXPECT_EQ(told.text, cat(first, "/", first + 1, " ", first, "/", first, " ", first, "/", first + 2, "! "));
+  EXPECT_TRUE(
+      say({{first, kData | kLast, 1}, {first + 1, kData | kLast, 1}, {first + 2, kData | kLast, 1}}, first)
+          .ok());
+  told.text.clear();
+  const uint64_t second = begin(1);  // counts anew
+  requests_[3]->cancel();
+  EXPECT_EQ(told.text, cat(second, "/", second, "! "));
+  EXPECT_TRUE(say({{second, kData | kLast, 1}}, second).ok());
+}
+
 TEST_F(ExecutionsTest, TheEndOfTheWorkerAnswersAll) {
   const uint64_t first = begin(2);
   EXPECT_TRUE(say({{first, kData | kLast, 1}}).ok());

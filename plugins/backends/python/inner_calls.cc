@@ -5,7 +5,6 @@
 
 #include "atoll/trace.h"
 #include "backends/python/batch_writer.h"
-#include "backends/python/executions.h"
 
 namespace atl::python {
 namespace {
@@ -57,6 +56,11 @@ class InnerCall final : public InnerRequest {
     request.timeout_us = record.timeout_us;
     ATOLL_RETURN_IF_ERROR(read_inputs(payload));
     return read_outputs(payload);
+  }
+  /// Whether nobody waits for its caller any more. A call that was given a request's trace is made for that one.
+  bool is_for(uint64_t batch, uint64_t handle, bool is_whole) const noexcept {
+    const uint64_t caller = header_.request.handle;
+    return caller != 0 ? caller == handle : is_whole && message_.value == batch;
   }
   void take_parent(const CallParent& parent) {
     request.call_flags |=
@@ -200,6 +204,22 @@ void InnerCalls::cancel(uint64_t id) {
     call = found->second;
   }
   call->request.cancellation.cancel();
+}
+
+void InnerCalls::on_cancelled(uint64_t batch, uint64_t handle, bool is_whole) noexcept {
+  uint64_t last = 0;
+  while (true) {
+    std::shared_ptr<InnerCall> call;
+    {
+      std::lock_guard lock(mutex_);
+      auto next = open_.upper_bound(last);
+      while (next != open_.end() && !next->second->is_for(batch, handle, is_whole)) ++next;
+      if (next == open_.end()) return;
+      last = next->first;
+      call = next->second;
+    }
+    call->request.cancellation.cancel();  // which may end it
+  }
 }
 
 void InnerCalls::close() {

@@ -12,6 +12,7 @@
 
 #include "atoll/inner_request.h"
 #include "backends/python/call_graph.h"
+#include "backends/python/executions.h"
 #include "backends/python/protocol.h"
 #include "backends/python/response_reader.h"
 #include "backends/python/server_link.h"
@@ -19,7 +20,6 @@
 
 namespace atl::python {
 
-class Executions;
 class InnerCall;
 
 /// On whose behalf a worker asks other models.
@@ -29,7 +29,7 @@ struct CallParent {
 };
 
 /// The calls of one worker that are open. They may outlive the worker: what comes then is dropped.
-class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
+class InnerCalls final : public std::enable_shared_from_this<InnerCalls>, public CancellationListener {
  public:
   /// \param graph  outlives the calls \param node  of the instance
   InnerCalls(Worker& worker, ServerLink& server, CallGraph& graph, std::shared_ptr<CallGraph::Node> node)
@@ -39,6 +39,8 @@ class InnerCalls final : public std::enable_shared_from_this<InnerCalls> {
 
   /// Of the batch that is executed from now on. [any]
   void set_parent(const Request& first);
+  /// Calls that are open on behalf of what is cancelled are cancelled with it. One that the model makes later is not: it may clean up.
+  void on_cancelled(uint64_t batch, uint64_t handle, bool is_whole) noexcept override;
 
   // --- on the worker's reader thread ---
   /// kInfer. \param executions  that the call may be part of. Errors: the worker does not keep to the protocol.

@@ -48,6 +48,7 @@ void ModelWorker::use(std::unique_ptr<Worker> worker) {
   const std::shared_ptr<WorkerMemory>& memory = worker->memory();
   executions_ = std::make_unique<Executions>(execution_, memory->blocks, memory->slabs);
   calls_ = std::make_shared<InnerCalls>(*worker, context_.server, context_.graph, node_);
+  executions_->tell_cancellations(*calls_);
   replies_ = std::make_shared<Replies>(*worker);
   worker_ = std::move(worker);
   context_.metrics.add_news(*this);
@@ -183,8 +184,12 @@ Status ModelWorker::take_probed(const Message& message) noexcept {
     release_payload(*worker_->memory(), message);
     if (!object.ok()) return std::move(object).status();
     is_ready = false;
-    execution_.log->warning(worker_->name(), ": is_ready(): ", error_in(*object).message());
+    // It is asked every second as long as anybody wants to know: what it fails with is said when it changes.
+    const std::string failure(error_in(*object).message());
+    if (std::exchange(probe_failure_, failure) != failure)
+      execution_.log->warning(worker_->name(), ": is_ready(): ", failure);
   }
+  if (is_ready) probe_failure_.clear();
   probe_.answer(is_ready, context_.clock.now_ns());
   return {};
 }

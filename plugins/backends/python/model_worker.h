@@ -93,6 +93,7 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   std::atomic<uint64_t> batches_{0};
   ShortWait short_wait_;
   ModelProbe probe_;
+  std::string probe_failure_;  // as the log has it; of the reader's thread
   std::unique_ptr<Executions> executions_;
   std::unique_ptr<Worker> worker_;  // last, so that its threads end first
 };

@@ -83,7 +83,9 @@ enum class MessageType : uint32_t {
   /// long it took from the message to here, ns; 0: it does not say
   kResponses = 34,
   kFinalized = 35,
-  kInfer = 36,  ///< InferHeader; `id` is the call: chosen by the worker, not 0, never again while it is open
+  /// InferHeader; `id` is the call: chosen by the worker, not 0, never again while it is open. `value`: the batch whose execute() makes it, and
+  /// with which it is cancelled; 0: none
+  kInfer = 36,
   kCancelInfer = 37,   ///< `id` is the call; its last response still follows
   kLog = 38,           ///< JSON
   kSlabWanted = 39,    ///< `value`: bytes it must have at least
@@ -179,7 +181,7 @@ struct TextRef {
   uint32_t size_bytes = 0;
 };
 
-/// A tensor's bytes.
+/// A tensor's bytes. Those of an empty one are nowhere, unless it has a block of its own: where `size_bytes` is 0 the rest says nothing.
 struct DataRef {
   enum Flags : uint32_t {
     /// From the server only: the bytes are the payload of a block of their own, which the worker releases apart from the message's.

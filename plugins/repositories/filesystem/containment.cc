@@ -19,6 +19,7 @@ bool is_within(std::string_view path, std::string_view root) {
 Result<Containment> Containment::open(const std::string& path, const LinkRules& links) {
   Containment repository;
   repository.follow_links_ = links.follow_links;
+  repository.option_ = links.option;
   repository.root_ = FileDescriptor(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!repository.root_.valid() || ::fstat(repository.root_.get(), &repository.info_) != 0) {
     return system_failure(path, errno);
@@ -52,10 +53,9 @@ Result<Found> Containment::find(int directory, const std::string& name, std::str
   auto real = real_path(found.path_fd.get());
   if (!real.ok()) return std::move(real).status();
   if (std::ranges::none_of(real_roots_, [&](const std::string& root) { return is_within(*real, root); })) {
-    // Where it leads is not said: messages name nothing outside the repository.
-    return invalid_argument(display_path,
-                            ": is reached by a link that leads out of the repository; the option "
-                            "'linked_paths' or 'follow_links' allows that");
+    return invalid_argument(display_path, ": is reached by a link that leads out of the repository, to ",
+                            *real, option_.empty() ? "" : "; ", option_,
+                            option_.empty() ? "" : " allows that for a directory, 'follow_links' for all");
   }
   return found;
 }

@@ -28,7 +28,8 @@ struct Found {
 struct LinkRules {
   bool follow_links = false;  ///< anywhere
   std::vector<std::string> linked_paths =
-      {};  ///< into these directories, besides the repository; those that are there
+      {};                   ///< into these directories, besides the repository; those that are there
+  std::string option = {};  ///< what messages call the option that allows more; empty: there is none
 };
 
 /// The root of one repository, open. [any thread; immutable]
@@ -51,6 +52,7 @@ class Containment {
   struct stat info_ = {};
   std::vector<std::string> real_roots_;  ///< the repository's own, and those that links may lead to
   bool follow_links_ = false;
+  std::string option_;
 };
 
 }  // namespace atl::filesystem

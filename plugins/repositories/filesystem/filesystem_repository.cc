@@ -65,7 +65,7 @@ void limit_warnings(std::string_view model, size_t count, std::vector<std::strin
 
 FilesystemRepository::FilesystemRepository(RepositorySettings settings)
     : settings_(std::move(settings)),
-      links_{settings_.follow_links, settings_.linked_paths},
+      links_{settings_.follow_links, settings_.linked_paths, settings_.linked_paths_option},
       list_(settings_.paths, settings_.namespacing, links_) {}
 
 Status check_config_name(const std::string& name) {
@@ -291,12 +291,14 @@ Status FilesystemRepository::read_versions(const Containment& containment, const
   auto reader = DirectoryReader::open(directory.path_fd.get(), model->entry.path);
   if (!reader.ok()) return std::move(reader).status();
   size_t ignored = 0;
+  std::vector<std::string> others;  // that do not look like versions; of interest where there is none
   DirectoryReader::Entry entry;
   while (true) {
     auto more = reader->next(&entry);
     if (!more.ok()) return std::move(more).status();
     if (!*more) break;
-    if (entry.type == DT_REG || is_layout_directory(entry.name)) continue;
+    const bool is_hidden = entry.name.starts_with('.');
+    if (entry.type == DT_REG || is_hidden || is_layout_directory(entry.name)) continue;
     std::string path = cat(model->entry.path, "/", entry.name);
     auto found = containment.find(reader->fd(), std::string(entry.name), path);
     if (!found.ok()) {
@@ -306,10 +308,18 @@ Status FilesystemRepository::read_versions(const Containment& containment, const
     if (!S_ISDIR(found->mode)) continue;
     if (auto version = parse_version(entry.name)) {
       model->versions.push_back({*version, std::move(path)});
-    } else if (++ignored <= kIgnoredMax) {
-      model->ignored.push_back(cat("version directory '", entry.name, "' of model '", model->entry.name,
-                                   "' is ignored: ", version_refusal(entry.name)));
+    } else {
+      std::string text = cat("version directory '", entry.name, "' of model '", model->entry.name,
+                             "' is ignored: ", version_refusal(entry.name));
+      const bool is_like_one = entry.name.find_first_of("0123456789") <= 1;  // "1a", "-1", "v1"
+      std::vector<std::string>& texts = is_like_one ? model->ignored : others;
+      ignored += is_like_one ? 1 : 0;
+      if (texts.size() < kIgnoredMax) texts.push_back(std::move(text));
     }
+  }
+  if (model->versions.empty()) {
+    ignored += others.size();
+    model->ignored.insert(model->ignored.end(), others.begin(), others.end());
   }
   limit_warnings(model->entry.name, ignored, &model->ignored);
   std::sort(model->versions.begin(), model->versions.end(),

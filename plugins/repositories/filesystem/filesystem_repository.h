@@ -26,7 +26,9 @@ struct RepositorySettings {
   bool allow_missing_paths = false;     ///< those that can not be listed yet are left out until they can
   bool follow_links = false;            ///< links may lead out of a repository
   std::vector<std::string> linked_paths = {};  ///< directories that links may lead into, else
-  bool namespacing = false;                    ///< models are known as "<repository>::<name>"
+  /// What messages call the option that `linked_paths` comes from.
+  std::string linked_paths_option = "plugin.repository.linked_paths";
+  bool namespacing = false;          ///< models are known as "<repository>::<name>"
   std::string config_name = {};      ///< not empty: configs/<name>.pbtxt is preferred to config.pbtxt
   uint64_t files_max = 1'000'000;    ///< most files and directories in one model directory
   std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory

@@ -13,6 +13,7 @@ namespace {
 RepositorySettings settings_from(const Options& options) {
   return {.paths = options.get_strings("paths"),
           .allow_missing_paths = options.get_bool("allow_missing_paths"),
+      .follow_links = options.get_bool("follow_links"),
           .follow_links = options.get_bool("follow_links"),
           .linked_paths = options.get_strings("linked_paths"),
           .namespacing = options.get_bool("namespacing"),
@@ -37,6 +38,7 @@ class FilesystemPlugin final : public Plugin {
  public:
   explicit FilesystemPlugin(Host& host) : log_(host.log()) {
     RepositorySettings settings = settings_from(host.options());
+    settings.linked_paths_option = cat("plugin.", host.instance_name(), ".linked_paths");
     settings.clock = &host.clock();
     repository_ = std::make_unique<FilesystemRepository>(std::move(settings));
   }

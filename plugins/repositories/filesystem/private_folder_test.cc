@@ -72,7 +72,7 @@ class OpenFilesTest : public ::testing::Test {
 };
 
 TEST_F(OpenFilesTest, AreReadAsAModelIs) {
-  auto made = repository_.open_files("m", {{"2/model.onnx", "b"}, {"10/model.onnx", "c"}, {"x/y", ""}});
+  auto made = repository_.open_files("m", {{"2/model.onnx", "b"}, {"10/model.onnx", "c"}, {"1x/y", ""}});
   ASSERT_TRUE(made.ok()) << made.status().text();
   EXPECT_EQ(made->model.entry.name, "m");
   EXPECT_EQ(made->model.config_path, "");

@@ -171,7 +171,7 @@ Tensor* read_input(const Source& source, uint64_t at) noexcept {
       if (region != nullptr) tensor->memory = new_block(region, record.data.offset, record.data.size_bytes);
       Py_XDECREF(region);
       if (tensor->memory != nullptr) return tensor;
-    } else if (tensor->offset = record.data.offset - source.block->offset;
+    } else if (tensor->offset = record.data.size_bytes == 0 ? 0 : record.data.offset - source.block->offset;
                fits(source.payload, tensor->offset, tensor->size_bytes)) {
       tensor->memory = reinterpret_cast<PyObject*>(source.block);
       Py_INCREF(tensor->memory);

@@ -41,8 +41,11 @@ int response_init(PyObject* object, PyObject* arguments, PyObject* keywords) {
     return 0;
   }
   if (PyErr_Occurred() != nullptr) return -1;
-  PyObject* done = PyObject_CallMethod(object, "_init_rarely", "OOO", given == nullptr ? Py_None : given,
-                                       error, parameters);
+  PyObject* tuple = given == nullptr ? PyTuple_New(0) : nullptr;
+  if (given == nullptr && tuple == nullptr) return -1;
+  PyObject* done =
+      PyObject_CallMethod(object, "_init_rarely", "OOO", given == nullptr ? tuple : given, error, parameters);
+  Py_XDECREF(tuple);
   Py_XDECREF(done);
   return done == nullptr ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 """Requests to other models: exec() and async_exec()."""
 
 import asyncio
+import contextvars
 
 from . import layout
 from .errors import TritonModelException
@@ -8,13 +9,20 @@ from .wire import Writer
 
 _TOO_EARLY = "BLS is only supported during the 'execute' function."
 
+#: Number of the batch that is executed, in the thread and the coroutines of its execute(); 0: none. Calls are cancelled with it.
+current_batch = contextvars.ContextVar("atoll_batch", default=0)
+
 
 def infer(session, request, decoupled):
     """The response, or an iterator over the responses."""
     call = _start(session, request, decoupled, None, session.link)
     if decoupled:
         return ResponseIterator(session, call)
-    session.calls.wait(call, 0)
+    try:
+        session.calls.wait(call, 0)
+    except BaseException:  # of a handler of signals: nobody waits any more
+        _cancel(session, call)
+        raise
     return call.items[0]
 
 
@@ -77,7 +85,7 @@ def _send(link, request, decoupled, number, shared):
                             *writer.text(parameters), *writer.text(trace), request._flags, 0, len(request._inputs),
                             writer.tensor_records_at(0), len(outputs), outputs_at),
         *(layout.TEXT.pack(*writer.text(output)) for output in outputs)]
-    writer.send(link, layout.INFER, 0, number, records)
+    writer.send(link, layout.INFER, 0, number, records, current_batch.get())
 
 
 def _cancel(session, call):

@@ -1,6 +1,7 @@
 """load_model(), unload_model(), is_model_ready(), get_model_dir()."""
 
 from . import layout, session
+from .arguments import text
 from .errors import TritonModelException
 from .link import to_json
 
@@ -20,11 +21,13 @@ def _prefixed(prefix, call, *arguments):
 
 
 def load_model(model_name, config="", files=None):
+    model_name = text(model_name, "load_model() expects model_name")
+    config = text(config, "load_model() expects config")
     if files is not None and not (isinstance(files, dict) and all(
-            isinstance(path, str) and isinstance(content, (bytes, bytearray, memoryview)) for path, content in files.items())):
+            isinstance(path, (str, bytes)) and isinstance(content, (bytes, bytearray, memoryview)) for path, content in files.items())):
         raise TritonModelException(f"failed to load model '{model_name}', files should be a dictionary of file paths and file "
                                    "contents")
-    _prefixed("Failed to load model: ", _load, model_name, config or "", files or {})
+    _prefixed("Failed to load model: ", _load, model_name, config, files or {})
 
 
 def _load(model_name, config, files):
@@ -32,7 +35,7 @@ def _load(model_name, config, files):
     contents = []
     size = 0
     for path, content in files.items():
-        places.append([path, size, len(content)])
+        places.append([text(path, "load_model() expects paths of files"), size, len(content)])
         contents.append(bytes(content))
         size += len(content)
     # Offsets count from the payload's start, and have as many digits as they have: the text is made with room for them.
@@ -40,18 +43,20 @@ def _load(model_name, config, files):
     room = len(to_json(about)) + 20 * len(places)
     for place in places:
         place[1] += room
-    text = to_json(about)
-    payload = b"".join([text, b" " * (room - len(text)), *contents])
+    head = to_json(about)
+    payload = b"".join([head, b" " * (room - len(head)), *contents])
     _calls().ask_with(layout.LOAD_MODEL, payload, room)
 
 
 def unload_model(model_name, unload_dependents=False):
-    about = {"name": model_name, "unload_dependents": bool(unload_dependents)}
+    about = {"name": text(model_name, "unload_model() expects model_name"), "unload_dependents": bool(unload_dependents)}
     _prefixed("Failed to unload model: ", lambda: _calls().ask(layout.UNLOAD_MODEL, about))
 
 
 def is_model_ready(model_name, model_version=""):
-    about = {"name": model_name, "version": str(model_version)}
+    version = model_version if isinstance(model_version, (str, bytes)) else str(model_version)  # a number too
+    about = {"name": text(model_name, "is_model_ready() expects model_name"),
+             "version": text(version, "is_model_ready() expects model_version")}
     return _prefixed("Failed to check model readiness: ", lambda: _calls().ask(layout.MODEL_READY, about)) != 0
 
 

@@ -3,7 +3,10 @@
 import enum
 import traceback
 
+from .arguments import text
+
 CLIENT_TEXT_LIMIT = 4096
+FORKED = "A process that a model has forked can not talk to the server."
 
 
 class TritonModelException(Exception):
@@ -24,8 +27,7 @@ class TritonError:
     __slots__ = ("_message", "_code")
 
     def __init__(self, message, code=INTERNAL):
-        if not isinstance(message, str):
-            raise TypeError(f"TritonError() expects its message as str, not {type(message).__name__}")
+        message = text(message, "TritonError() expects its message")
         if isinstance(code, bool) or not isinstance(code, int):
             raise TypeError(f"TritonError() expects its code as int, not {type(code).__name__}")
         self._message = message
@@ -41,12 +43,12 @@ class TritonError:
 def exception_text(error):
     """For the client: class and message, without the traceback, which may tell what it should not know."""
     try:
-        text = str(error)
+        words = str(error)
     except Exception:  # its __str__ is the model's code
-        text = "<its text cannot be had>"
-    if len(text) > CLIENT_TEXT_LIMIT:
-        text = text[:CLIENT_TEXT_LIMIT] + " ..."
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+        words = "<its text cannot be had>"
+    if len(words) > CLIENT_TEXT_LIMIT:
+        words = words[:CLIENT_TEXT_LIMIT] + " ..."
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 def traceback_text(error):

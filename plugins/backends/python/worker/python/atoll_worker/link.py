@@ -1,5 +1,6 @@
 """The connection to the server: control socket, rings and slabs."""
 
+import errno
 import json
 import os
 import select
@@ -10,7 +11,8 @@ import threading
 
 from . import layout
 from .arena import Arena
-from .errors import TritonModelException
+from .ending import end_worker
+from .errors import FORKED, TritonModelException
 from .native import Block, Region, Ring
 
 _PACKET_SIZE = 256
@@ -24,7 +26,7 @@ class _OfParent:
     """Stands for what a forked process must not touch."""
 
     def __getattr__(self, name):
-        raise TritonModelException("A process that a model has forked can not talk to the server.")
+        raise TritonModelException(FORKED)
 
 
 class Link:
@@ -91,7 +93,14 @@ class Link:
                 self._receive_slab()
             return self._answers.pop(0)
 
+    # A packet that is lost can not be had again, and whoever needs its slab would wait for ever.
     def _receive_slab(self):
+        try:
+            self._take_slab()
+        except BaseException as error:
+            end_worker("it can not take the memory that the server shares with it", error)
+
+    def _take_slab(self):
         data, descriptors = self._receive()
         magic, index, owner, _, size = _unpack(layout.SLAB, data, "SlabPacket")
         if magic != layout.MAGIC or len(descriptors) != (1 if size else 0):
@@ -107,13 +116,15 @@ class Link:
             self._answers.append((index, region, size))
 
     def _receive(self):
-        data, ancillary, _, _ = self._socket.recvmsg(_PACKET_SIZE, socket.CMSG_SPACE(4 * 4))
+        data, ancillary, flags, _ = self._socket.recvmsg(_PACKET_SIZE, socket.CMSG_SPACE(4 * 4))
         if not data:
             os._exit(1)  # the server is gone
         descriptors = []
         for level, kind, content in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 descriptors += [int.from_bytes(content[i:i + 4], sys.byteorder) for i in range(0, len(content) - 3, 4)]
+        if flags & socket.MSG_CTRUNC:
+            raise OSError(errno.EMFILE, "the server's memory needs a file descriptor, and " + os.strerror(errno.EMFILE).lower())
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
         return data, descriptors
@@ -121,10 +132,12 @@ class Link:
     def watch(self):
         """Ends the process when the server is gone, whatever the model is doing."""
         def wait():
-            poll = select.poll()
-            poll.register(self._socket.fileno(), 0)
-            poll.poll()
-            os._exit(1)
+            try:
+                poll = select.poll()
+                poll.register(self._socket.fileno(), 0)
+                poll.poll()
+            finally:
+                os._exit(1)
         threading.Thread(target=wait, name="atoll-watch", daemon=True).start()
 
     # --- messages ---

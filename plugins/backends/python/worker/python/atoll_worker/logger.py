@@ -4,7 +4,7 @@ import logging
 import sys
 
 from . import layout, session
-from .errors import TritonModelException
+from .errors import TritonModelException, traceback_text
 
 INFO, WARNING, ERROR, VERBOSE = range(4)
 
@@ -21,7 +21,20 @@ def send(level, message, file, line):
         print(message, file=sys.stderr)
 
 
+def log_failure(what, error):
+    """An exception that nobody else gets to see, with its traceback. Raises nothing."""
+    text = f"{what}:\n{traceback_text(error)}"
+    try:
+        send(ERROR, text, __file__, 0)
+    except Exception:
+        print(text, file=sys.stderr)
+
+
 def _send_from_caller(level, message):
+    if message is None:
+        raise TypeError("Logger expects its message as str, not NoneType")
+    if isinstance(message, (bytes, bytearray)):
+        message = str(message, "utf-8", "replace")
     frame = sys._getframe(2)
     send(level, str(message), frame.f_code.co_filename, frame.f_lineno)
 

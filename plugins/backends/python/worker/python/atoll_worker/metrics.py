@@ -4,6 +4,7 @@ import struct
 import weakref
 
 from . import layout, session
+from .arguments import text
 from .errors import TritonModelException
 
 COUNTER, GAUGE, HISTOGRAM = 0, 1, 2
@@ -20,6 +21,10 @@ def _calls():
     if not current.can_call:
         raise TritonModelException("custom metrics are only supported from 'initialize' to 'finalize'.")
     return current.calls
+
+
+def _label(value):
+    return str(value, "utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def _ask(prefix, kind, content):
@@ -86,7 +91,8 @@ class MetricFamily:
             raise TritonModelException(f"Failed to create metric family. Unknown kind {kind}.")
         self._kind = kind
         self._metrics = weakref.WeakSet()
-        about = {"name": name, "description": description, "kind": kind}
+        about = {"name": text(name, "MetricFamily() expects its name"),
+                 "description": text(description, "MetricFamily() expects its description"), "kind": int(kind)}
         self._number = _ask("Error when creating MetricFamily: ", layout.METRIC_FAMILY, about)
         self._link = session.get().link
 
@@ -99,7 +105,7 @@ class MetricFamily:
             raise TritonModelException("Failed to create metric. Missing required buckets.")
         if self._kind != HISTOGRAM and buckets is not None:
             raise TritonModelException("Failed to create metric. Unexpected buckets found.")
-        texts = {str(key): str(value) for key, value in (labels or {}).items()}
+        texts = {_label(key): _label(value) for key, value in (labels or {}).items()}
         metric = Metric(self, texts, None if buckets is None else [float(bound) for bound in buckets])
         self._metrics.add(metric)
         return metric

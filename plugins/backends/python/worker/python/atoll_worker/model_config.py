@@ -1,6 +1,9 @@
 """pb_utils.ModelConfig: what auto_complete_config() gets and gives back."""
 
 import json
+import operator
+
+from .arguments import integer
 
 _INPUT_KEYS = ("name", "data_type", "dims", "optional")
 _OUTPUT_KEYS = ("name", "data_type", "dims")
@@ -17,6 +20,7 @@ class ModelConfig:
         return self._model_config
 
     def set_max_batch_size(self, max_batch_size):
+        max_batch_size = integer(max_batch_size, "set_max_batch_size() expects max_batch_size")
         configured = self._model_config.get("max_batch_size", 0)
         if configured > max_batch_size:
             raise ValueError(f"configuration specified max_batch_size {configured}, but in auto-complete-config function for model "
@@ -40,7 +44,7 @@ class ModelConfig:
         for key in transaction_policy_dict:
             if key != "decoupled":
                 raise ValueError(f"model transaction property in auto-complete-config function for model '{self._name()}' contains "
-                                 "property other than 'decoupled'.")
+                                 f"property other than 'decoupled'. It has '{key}'.")
         policy = self._model_config.setdefault("model_transaction_policy", {})
         wanted = transaction_policy_dict.get("decoupled", False)
         if "decoupled" in policy and policy["decoupled"] != wanted:
@@ -55,18 +59,28 @@ class ModelConfig:
         where = f"in auto-complete-config function for model '{self._name()}'"
         for key in tensor:
             if key not in keys:
-                raise ValueError(f"{kind} '{tensor.get('name', '')}' {where} contains property other than {allowed}")
+                raise ValueError(f"{kind} '{tensor.get('name', '')}' {where} contains property other than {allowed} "
+                                 f"It has '{key}'.")
         if "name" not in tensor:
             raise ValueError(f"{kind} {where} is missing 'name' property.")
         for key in ("data_type", "dims"):
             if key not in tensor:
                 raise ValueError(f"{kind} '{tensor['name']}' {where} is missing '{key}' property.")
+        tensor["dims"] = self._dims(tensor["dims"], f"{kind} '{tensor['name']}' {where}")
         tensors = self._model_config.setdefault(kind, [])
         for configured in tensors:
             if configured.get("name") == tensor["name"]:
                 self._fill(kind, configured, tensor)
                 return
         tensors.append(tensor)
+
+    @staticmethod
+    def _dims(dims, where):
+        """NumPy's numbers too, as they come from the shapes of arrays."""
+        try:
+            return [operator.index(dim) for dim in dims]
+        except TypeError:
+            raise ValueError(f"{where} has the property 'dims' as {dims!r}, where a list of integers is expected.") from None
 
     def _fill(self, kind, configured, tensor):
         name = tensor["name"]
@@ -87,3 +101,18 @@ class ModelConfig:
         if configured.setdefault("optional", tensor["optional"]) != tensor["optional"]:
             raise ValueError(f"model '{self._name()}', tensor '{name}': the model expects optional {tensor['optional']} but the model "
                              f"configuration specifies optional {configured['optional']}")
+
+
+def to_plain(value, where):
+    """What a configuration is made of, wherever the model has put something else of the same value: arrays, NumPy's numbers, tuples."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): to_plain(entry, f"{where}.{key}" if where else str(key)) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(entry, f"{where}[{index}]") for index, entry in enumerate(value)]
+    if isinstance(value, bytes):
+        return str(value, "utf-8", "replace")
+    if hasattr(value, "tolist") and not isinstance(value.tolist(), type(value)):
+        return to_plain(value.tolist(), where)
+    raise ValueError(f"the property '{where}' is a {type(value).__name__}, which no configuration can have")

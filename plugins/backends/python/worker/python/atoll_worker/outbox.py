@@ -169,6 +169,7 @@ class Outbox:
 
     def _tell_abandoned(self):
         while self._abandoned and self._lock.try_enter():
+            handle = None
             try:
                 handle = self._abandoned.popleft()
                 response = InferenceResponse._of([], TritonError(
@@ -177,5 +178,8 @@ class Outbox:
                 writer.send(self._link, layout.RESPONSES, 0, 0, records)
             except IndexError:
                 pass  # another thread was quicker
+            except TritonModelException:  # there is no memory now: it is told with the next answer
+                self._abandoned.appendleft(handle)
+                return
             finally:
                 self._lock.leave()

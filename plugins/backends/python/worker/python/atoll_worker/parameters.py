@@ -11,7 +11,7 @@ def to_text(parameters):
         if parameters is None or isinstance(parameters, dict):
             return ""
     if not isinstance(parameters, dict):
-        raise TypeError(f"parameters are expected as dict, not {type(parameters).__name__}")
+        raise TritonModelException(f"Expect parameters as dict, got {type(parameters)}")
     for key, value in parameters.items():
         if not isinstance(key, str):
             raise TritonModelException(f"Expect parameters keys to have type str, found type {type(key)}")

@@ -150,7 +150,8 @@ def _read_tensor(link, block, start, parsed):
     name, datatype, shape, slab, flags, at, size = parsed
     if flags & layout.OWN_BLOCK:
         return _classes.tensor._of_memory(name, datatype, shape, Block(link.region(slab), at, size), 0, size)
-    return _classes.tensor._of_memory(name, datatype, shape, block, at - start, size)
+    # An empty one is nowhere: see DataRef.
+    return _classes.tensor._of_memory(name, datatype, shape, block, at - start if size else 0, size)
 
 
 class AnswerBlocks:

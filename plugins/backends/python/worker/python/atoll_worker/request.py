@@ -2,6 +2,7 @@
 
 from . import session
 from . import parameters as parameter_text
+from .arguments import integer, text
 from .errors import TritonModelException
 from .native import RequestBase, read_requests, set_request_class  # noqa: F401
 from .outbox import RELEASE_ALL, RELEASE_RESCHEDULE
@@ -51,21 +52,27 @@ class InferenceRequest(RequestBase):
     __slots__ = ()
 
     def __init__(self, request_id="", correlation_id=0, inputs=_MISSING, requested_output_names=_MISSING, model_name=_MISSING,
-                 model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None):
+                 model_version=-1, flags=0, timeout=0, preferred_memory=_MISSING, trace=_MISSING, parameters=None):
         for name, value in (("inputs", inputs), ("requested_output_names", requested_output_names), ("model_name", model_name)):
             if value is _MISSING or value is None:
                 raise TypeError(f"InferenceRequest() needs the argument '{name}'")
-        for name, value, kind in (("request_id", request_id, str), ("model_name", model_name, str),
-                                  ("model_version", model_version, int), ("flags", flags, int), ("timeout", timeout, int)):
-            if not isinstance(value, kind):
+        request_id = text(request_id, "InferenceRequest() expects request_id")
+        model_name = text(model_name, "InferenceRequest() expects model_name")
+        model_version = integer(model_version, "InferenceRequest() expects model_version")
+        flags = integer(flags, "InferenceRequest() expects flags")
+        timeout = integer(timeout, "InferenceRequest() expects timeout")
+        for name, value, kind in (("preferred_memory", preferred_memory, PreferredMemory), ("trace", trace, InferenceTrace)):
+            if value is not _MISSING and not isinstance(value, kind):
                 raise TypeError(f"InferenceRequest() expects {name} as {kind.__name__}, not {type(value).__name__}")
+        if correlation_id is None:
+            raise TypeError("InferenceRequest() expects correlation_id as int or str, not NoneType")
         if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
             raise TritonModelException("Correlation ID must be integer or string")
         for name, value, most in (("correlation_id", correlation_id, 64), ("flags", flags, 32), ("timeout", timeout, 64)):
             if not isinstance(value, str) and not 0 <= value < 1 << most:
                 raise TritonModelException(f"{name} must be from 0 to 2^{most} - 1, not {value}")
         self._inputs = list(inputs)
-        self._output_names = list(requested_output_names)
+        self._output_names = [text(name, "InferenceRequest() expects requested_output_names") for name in requested_output_names]
         about = f"for request with id '{request_id}' and model name '{model_name}' should not be empty."
         for tensor in self._inputs:
             if tensor is None:
@@ -81,8 +88,8 @@ class InferenceRequest(RequestBase):
         self._model_version = model_version
         self._flags = flags
         self._timeout = timeout
-        self._preferred_memory = preferred_memory
-        self._trace = trace
+        self._preferred_memory = None if preferred_memory is _MISSING else preferred_memory
+        self._trace = None if trace is _MISSING else trace
         self._parameters = parameter_text.to_text(parameters)
 
     def requested_output_names(self):
@@ -98,7 +105,7 @@ class InferenceRequest(RequestBase):
         return self._flags
 
     def set_flags(self, flags):
-        self._flags = flags
+        self._flags = integer(flags, "set_flags() expects flags")
 
     def timeout(self):
         return self._timeout
@@ -173,7 +180,7 @@ class ReceivedRequest(InferenceRequest):
     def set_release_flags(self, flags):
         if flags not in (RELEASE_ALL, RELEASE_RESCHEDULE):
             raise TritonModelException(f"Invalid release flags {flags}: 1 (all) or 2 (reschedule) are expected.")
-        self._state.release = flags
+        self._state.release = int(flags)
 
     def get_response_sender(self):
         return InferenceResponseSender(self._state)

@@ -15,7 +15,9 @@ class InferenceResponse(ResponseBase):
         """As InferenceResponse(..), where there is more than tensors."""
         if error is not None and not isinstance(error, TritonError):
             raise TypeError(f"InferenceResponse() expects its error as TritonError, not {type(error).__name__}")
-        tensors = list(output_tensors) if output_tensors else []
+        if output_tensors is None:
+            raise TypeError("InferenceResponse() expects output_tensors as a list of Tensor, not NoneType")
+        tensors = list(output_tensors)
         for tensor in tensors:
             if tensor is None:
                 raise TritonModelException("Output tensor for inference response should not be empty.")

@@ -5,7 +5,10 @@ import inspect
 import threading
 
 from . import layout, logger
+from .bls import current_batch
+from .ending import end_worker
 from .errors import exception_text, traceback_text
+from .logger import log_failure
 from .outbox import RELEASE_RESCHEDULE
 from .native import read_requests
 from .response import InferenceResponse
@@ -21,12 +24,14 @@ class Runner:
         self._missing = f"Python model {module_path} does not implement `execute` method."
         self._loop = None
         self._loop_lock = threading.Lock()
+        self._told_probe = None  # what is_ready() has failed with, as the log knows it
 
     def run(self, message):
         """One batch."""
         outbox = self._session.outbox
         requests, states = read_requests(self._session.link, outbox, self._session.link.block(message))
         batch = message[2]
+        current_batch.set(batch)
         try:
             if self._execute is None:
                 raise _Refused(self._missing)
@@ -35,7 +40,8 @@ class Runner:
                 if not self._session.is_decoupled and outbox.answer(batch, states, result):
                     return
             elif inspect.iscoroutine(result):
-                if self._session.is_decoupled:
+                # The release flags of iterative sequences go with the batch's end, and the coroutine has yet to set them.
+                if self._session.is_decoupled and not self._session.is_iterative:
                     self._leave_running(result, states)
                     result = None
                 else:
@@ -85,8 +91,9 @@ class Runner:
     def _event_loop(self):
         with self._loop_lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="atoll-asyncio", daemon=True).start()
+                loop = asyncio.new_event_loop()
+                threading.Thread(target=_run_always, args=(loop,), name="atoll-asyncio", daemon=True).start()
+                self._loop = loop
             return self._loop
 
     def _leave_running(self, coroutine, states):
@@ -98,7 +105,10 @@ class Runner:
             error = asyncio.CancelledError() if future.cancelled() else future.exception()
             if error is not None:
                 self._log(error)
-                self._session.outbox.fail_open(left, self._failure(exception_text(error)))
+                try:
+                    self._session.outbox.fail_open(left, self._failure(exception_text(error)))
+                except BaseException as failure:  # their clients would wait for ever
+                    end_worker("requests of a coroutine that failed can not be answered", failure)
             left.clear()
 
         future.add_done_callback(ended)
@@ -110,10 +120,12 @@ class Runner:
 
     def probe(self, number):
         """Answers kProbe from a thread of its own: the model may take its time."""
-        threading.Thread(target=self._answer_probe, args=(number,), name="atoll-is-ready", daemon=True).start()
+        try:
+            threading.Thread(target=self._answer_probe, args=(number,), name="atoll-is-ready", daemon=True).start()
+        except RuntimeError as error:  # there are too many
+            self._tell_probe(number, error)
 
     def _answer_probe(self, number):
-        link = self._session.link
         try:
             ready = self._model.is_ready()
             if inspect.isawaitable(ready):
@@ -121,10 +133,34 @@ class Runner:
             if not isinstance(ready, bool):
                 raise TypeError("is_ready() must return a boolean value")
         except BaseException as error:
-            logger.send(logger.ERROR, f"is_ready() of '{self._session.instance_name}' failed:\n{traceback_text(error)}", __file__, 0)
-            link.send_json(layout.PROBED, {"error": exception_text(error), "code": 1}, number)
+            self._tell_probe(number, error)
             return
-        link.send(layout.PROBED, 0, number, b"", int(ready))
+        self._told_probe = None
+        self._session.link.send(layout.PROBED, 0, number, b"", int(ready))
+
+    def _tell_probe(self, number, error):
+        """That it is not ready. It is asked every second: the log has each failure once."""
+        text = exception_text(error)
+        if text != self._told_probe:
+            self._told_probe = text
+            log_failure(f"is_ready() of '{self._session.instance_name}' failed, and the model is not ready until it does not", error)
+        try:
+            self._session.link.send_json(layout.PROBED, {"error": text, "code": 1}, number)
+        except Exception:  # there is no memory: without a text then, but a question that is never answered is the last one
+            self._session.link.send(layout.PROBED, 0, number, b"", 0)
+
+
+def _run_always(loop):
+    """The loop's thread. Without it nothing that is awaited would ever come."""
+    while True:
+        try:
+            loop.run_forever()  # returns where a coroutine has stopped it, which it had no right to
+        except (SystemExit, KeyboardInterrupt) as error:  # a coroutine's, which fails with it; asyncio lets them through
+            log_failure("a coroutine of the model has raised what ends programs; its event loop goes on", error)
+        except BaseException as error:
+            end_worker("the event loop of its coroutines has failed", error)
+        if loop.is_closed():
+            end_worker("the event loop of its coroutines is closed", RuntimeError("Event loop is closed"))
 
 
 async def _wait_for(awaitable):

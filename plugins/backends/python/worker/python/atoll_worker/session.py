@@ -14,6 +14,7 @@ class Session:
         self.instance_name = ""
         self.model_directory = ""
         self.is_decoupled = False
+        self.is_iterative = False  # its requests may come again, as set_release_flags() says
         self.output_names = frozenset()  # of the configuration
         self.can_infer = False  # between initialize and finalize
         self.can_call = False  # since before initialize, until finalize

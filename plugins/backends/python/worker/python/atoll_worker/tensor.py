@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import datatypes
+from .arguments import text
 from .datatypes import BF16, BYTES
 from .errors import TritonModelException
 from .native import DlpackTensor, TensorBase, configure_tensors, dlpack_capsule, measure_elements, split_elements, write_elements
@@ -19,8 +20,7 @@ class Tensor(TensorBase):
 
     def _init_rarely(self, name, numpy_array):
         """As Tensor(name, numpy_array), where that is not one of the frequent cases."""
-        if not isinstance(name, str):
-            raise TypeError(f"Tensor() expects its name as str, not {type(name).__name__}")
+        name = text(name, "Tensor() expects its name")
         if not isinstance(numpy_array, np.ndarray):
             raise TypeError(f"Tensor() expects a numpy.ndarray, not {type(numpy_array).__name__}")
         if not name:
@@ -134,8 +134,7 @@ class Tensor(TensorBase):
 
     @staticmethod
     def from_dlpack(name, tensor):
-        if not isinstance(name, str):
-            raise TypeError(f"from_dlpack() expects its name as str, not {type(name).__name__}")
+        name = text(name, "from_dlpack() expects its name")
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
         if hasattr(tensor, "__dlpack__"):

@@ -23,8 +23,8 @@ def read_tensors(link, block, start, parsed):
     for name, datatype, shape, slab, flags, at, size in parsed:
         if flags & layout.OWN_BLOCK:
             tensors.append(Tensor._of_memory(name, datatype, shape, Block(link.region(slab), at, size), 0, size))
-        else:
-            tensors.append(Tensor._of_memory(name, datatype, shape, block, at - start, size))
+        else:  # an empty one is nowhere: see DataRef
+            tensors.append(Tensor._of_memory(name, datatype, shape, block, at - start if size else 0, size))
     return tensors
 
 

@@ -8,6 +8,7 @@ import sys
 
 from . import cpus, layout, logger, session
 from .calls import Calls
+from .ending import end_worker
 from .errors import exception_text, traceback_text
 from .link import Link, ProtocolError
 from .native import WHY_NOT, die_with_parent
@@ -33,8 +34,11 @@ def main(fd, leaves_first_cpu=False):
     except (ProtocolError, OSError, ValueError) as error:
         print(f"the worker cannot start: {error}", file=sys.stderr, flush=True)
         return 3
-    link.watch()
-    Worker(link, leaves_first_cpu).run()
+    try:
+        link.watch()
+        Worker(link, leaves_first_cpu).run()
+    except BaseException as error:  # the interpreter would first wait for the model's threads, and nobody would learn of it
+        end_worker("of an exception", error)
     return 0
 
 
@@ -99,12 +103,12 @@ class Worker:
         function = getattr(module.TritonPythonModel, "auto_complete_config", None)
         if function is None:
             return None
-        from .model_config import ModelConfig
+        from .model_config import ModelConfig, to_plain
         completed = function(ModelConfig(content["config"]))
         if not isinstance(completed, ModelConfig):
             raise _BareError(f"auto_complete_config function in model '{content['model_name']}' must return a valid pb.ModelConfig "
                              "object.")
-        return completed.as_dict()
+        return to_plain(completed.as_dict(), "")
 
     def _initialize(self, message):
         from . import outbox, runner
@@ -112,6 +116,7 @@ class Worker:
         self._session.instance_name = content["instance_name"]
         self._session.is_decoupled = content["decoupled"]
         config = json.loads(content["args"].get("model_config", "{}"))
+        self._session.is_iterative = bool(config.get("sequence_batching", {}).get("iterative_sequence", False))
         self._session.output_names = frozenset(output["name"] for output in config.get("output", ()))
         self._session.outbox = outbox.Outbox(self._link, self._session)
         self._session.can_call = True
