@@ -13,7 +13,6 @@ namespace {
 RepositorySettings settings_from(const Options& options) {
   return {.paths = options.get_strings("paths"),
           .allow_missing_paths = options.get_bool("allow_missing_paths"),
-      .follow_links = options.get_bool("follow_links"),
           .follow_links = options.get_bool("follow_links"),
           .linked_paths = options.get_strings("linked_paths"),
           .namespacing = options.get_bool("namespacing"),
