@@ -40,8 +40,6 @@ class CommandLine {
 void check_runtimes(OptionCheck& check, PlaceNames known);
 Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
                                                          PlaceNames known);
-/// As a variable of the environment: links in an Atoll's repository may lead into these directories.
-std::string linked_paths_variable(const std::vector<std::string>& sources);
 /// Whether an id of a server can be the name of a folder or job: 1 to 128 letters, digits and '-'.
 bool is_server_id(std::string_view id);
 
