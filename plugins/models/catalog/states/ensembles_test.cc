@@ -83,8 +83,8 @@ TEST_F(EnsemblesTest, ADecoupledMemberAllowsNoResponseCache) {
   bench_.put("top", "response_cache { enable: true } " + ensemble_of({"leaf"}));
   EXPECT_EQ(
       bench_.load_one("top").message(),
-      "Response Cache does not currently support model top with 'decoupled' transaction policy. Please disable "
-      "the response cache.");
+      "version 1 is at UNAVAILABLE state: Invalid argument: Response Cache does not currently support model top "
+      "with 'decoupled' transaction policy. Please disable the response cache.;");
   bench_.put("leaf");
   EXPECT_TRUE(bench_.load_one("leaf").ok());
   EXPECT_TRUE(bench_.load_one("top").ok());
