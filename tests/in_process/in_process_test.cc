@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -252,17 +253,19 @@ class OneRequest {
   }
   ~OneRequest() { EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceRequestDelete, handle_)), ""); }
   std::string infer(std::string bytes) {
-    std::promise<std::string> answer;
+    auto* answer =
+        new std::promise<std::string>;  // the callback deletes it: it may be in there after the answer
+    std::future<std::string> coming = answer->get_future();
     for (TRITONSERVER_Error* error :
          {CALL(TRITONSERVER_InferenceRequestRemoveAllInputData, handle_, "INPUT0"),
           CALL(TRITONSERVER_InferenceRequestAppendInputData, handle_, "INPUT0", bytes.data(), bytes.size(),
                TRITONSERVER_MEMORY_CPU, 0),
           CALL(TRITONSERVER_InferenceRequestSetResponseCallback, handle_, allocator(), nullptr, answered,
-               &answer),
+               answer),
           CALL(TRITONSERVER_ServerInferAsync, server_.handle, handle_, nullptr)}) {
       EXPECT_EQ(text_of(error), "");
     }
-    return answer.get_future().get();
+    return coming.get();
   }
   static constexpr int64_t kSize = 4;
 
@@ -271,7 +274,8 @@ class OneRequest {
   static void answered(TRITONSERVER_InferenceResponse* response, const uint32_t, void* userp) {
     std::string answer = answer_of(response);
     EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceResponseDelete, response)), "");
-    static_cast<std::promise<std::string>*>(userp)->set_value(std::move(answer));
+    std::unique_ptr<std::promise<std::string>> to(static_cast<std::promise<std::string>*>(userp));
+    to->set_value(std::move(answer));
   }
 
   const Server& server_;
