@@ -40,8 +40,8 @@ TRITONSERVER_Error* read_labels(const TRITONSERVER_Parameter** from, uint64_t co
   for (uint64_t i = 0; i < count; ++i) {
     if (from[i] == nullptr) return invalid_argument("label ", i, " of a metric is null");
     if (from[i]->type != TRITONSERVER_PARAMETER_STRING) {
-      return invalid_argument("label '", from[i]->name, "' of a metric has a value of type ",
-                              TRITONSERVER_ParameterTypeString(from[i]->type), ", expected STRING");
+      return invalid_argument("Parameter [", from[i]->name,
+                              "] must have a type of TRITONSERVER_PARAMETER_STRING to be added as a label.");
     }
     labels->emplace_back(from[i]->name, from[i]->text);
   }
@@ -50,21 +50,22 @@ TRITONSERVER_Error* read_labels(const TRITONSERVER_Parameter** from, uint64_t co
 }
 
 TRITONSERVER_Error* check_args(MetricKind kind, const TRITONSERVER_MetricArgs* args) {
-  const bool has_buckets = args != nullptr && args->is_histogram;
-  if (kind == MetricKind::kHistogram && !has_buckets) {
-    return invalid_argument("a histogram needs arguments that tell its buckets");
+  if (kind != MetricKind::kHistogram) {
+    if (args == nullptr) return nullptr;
+    return invalid_argument("Unexpected args found in ", kind == MetricKind::kCounter ? "counter" : "gauge",
+                            " Metric constructor.");
   }
-  if (kind != MetricKind::kHistogram && args != nullptr) {
-    return invalid_argument("counters and gauges have no arguments");
-  }
-  return nullptr;
+  if (args == nullptr) return invalid_argument("Bucket boundaries not found in Metric args.");
+  return args->is_histogram ? nullptr : invalid_argument("Metric args not set to histogram kind.");
 }
 
-TRITONSERVER_Error* unsupported(const char* function, MetricKind kind) noexcept {
-  static constexpr const char* kNames[] = {"counter", "gauge", "histogram"};
+/// \param what  that metrics of the kind can not do, as the function's name says it
+TRITONSERVER_Error* unsupported(MetricKind kind, const char* what) noexcept {
+  static constexpr const char* kNames[] = {"COUNTER", "GAUGE", "HISTOGRAM"};
   return guarded([&] {
     return new_error(TRITONSERVER_ERROR_UNSUPPORTED,
-                     atl::cat(function, ": the metric is a ", kNames[static_cast<uint32_t>(kind)]));
+                     atl::cat("TRITONSERVER_METRIC_KIND_", kNames[static_cast<uint32_t>(kind)],
+                              " does not support ", what));
   });
 }
 
@@ -76,7 +77,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** fam
   if (any_null(family, name, description)) return null_argument(__func__);
   *family = nullptr;
   if (kind < TRITONSERVER_METRIC_KIND_COUNTER || kind > TRITONSERVER_METRIC_KIND_HISTOGRAM) {
-    return invalid_argument("metric kind ", static_cast<int>(kind), " is unknown");
+    return invalid_argument("Unsupported kind passed to MetricFamily constructor.");
   }
   return guarded([&]() -> TRITONSERVER_Error* {
     auto entry = MetricRegistry::instance().family(name, description, static_cast<MetricKind>(kind));
@@ -90,7 +91,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily* f
   if (family == nullptr) return null_argument(__func__);
   if (family->metrics.load(std::memory_order_acquire) != 0) {
     return new_error(TRITONSERVER_ERROR_INTERNAL,
-                     "TRITONSERVER_MetricFamilyDelete: metrics of the family have to be deleted first");
+                     "Must call MetricDelete on all dependent metrics before calling MetricFamilyDelete.");
   }
   delete family;
   return nullptr;
@@ -123,7 +124,6 @@ TRITONSERVER_Error* TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs*
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricArgsDelete(TRITONSERVER_MetricArgs* args) {
-  if (args == nullptr) return null_argument(__func__);
   delete args;
   return nullptr;
 }
@@ -165,16 +165,17 @@ TRITONSERVER_Error* TRITONSERVER_MetricDelete(TRITONSERVER_Metric* metric) {
 
 TRITONSERVER_Error* TRITONSERVER_MetricValue(TRITONSERVER_Metric* metric, double* value) {
   if (any_null(metric, value)) return null_argument(__func__);
-  if (metric->kind() == MetricKind::kHistogram) return unsupported(__func__, metric->kind());
+  if (metric->kind() == MetricKind::kHistogram) return unsupported(metric->kind(), "Value");
   *value = metric->series->value();
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricIncrement(TRITONSERVER_Metric* metric, double value) {
   if (metric == nullptr) return null_argument(__func__);
-  if (metric->kind() == MetricKind::kHistogram) return unsupported(__func__, metric->kind());
+  if (metric->kind() == MetricKind::kHistogram) return unsupported(metric->kind(), "Increment");
   if (metric->kind() == MetricKind::kCounter && !(value >= 0)) {
-    return invalid_argument("a counter can not be incremented by ", value);
+    return invalid_argument(
+        "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative values.");
   }
   metric->series->add(value);
   return nullptr;
@@ -182,14 +183,14 @@ TRITONSERVER_Error* TRITONSERVER_MetricIncrement(TRITONSERVER_Metric* metric, do
 
 TRITONSERVER_Error* TRITONSERVER_MetricSet(TRITONSERVER_Metric* metric, double value) {
   if (metric == nullptr) return null_argument(__func__);
-  if (metric->kind() != MetricKind::kGauge) return unsupported(__func__, metric->kind());
+  if (metric->kind() != MetricKind::kGauge) return unsupported(metric->kind(), "Set");
   metric->series->set(value);
   return nullptr;
 }
 
 TRITONSERVER_Error* TRITONSERVER_MetricObserve(TRITONSERVER_Metric* metric, double value) {
   if (metric == nullptr) return null_argument(__func__);
-  if (metric->kind() != MetricKind::kHistogram) return unsupported(__func__, metric->kind());
+  if (metric->kind() != MetricKind::kHistogram) return unsupported(metric->kind(), "Observe");
   if (std::isnan(value)) return invalid_argument("a histogram can not observe what is no number");
   metric->series->observe(value);
   return nullptr;

@@ -60,11 +60,14 @@ TEST(CustomMetrics, ACounterOnlyRises) {
   expect_ok(TRITONSERVER_MetricIncrement(one, 0));
   EXPECT_EQ(value_of(one), 2.5);
   EXPECT_EQ(shown()["c_total{model=m}"], 2.5);
-  expect_invalid(TRITONSERVER_MetricIncrement(one, -1), "a counter can not be incremented by -1");
+  expect_invalid(
+      TRITONSERVER_MetricIncrement(one, -1),
+      "TRITONSERVER_METRIC_KIND_COUNTER can only be incremented monotonically by non-negative values.");
   expect_invalid(TRITONSERVER_MetricIncrement(one, std::numeric_limits<double>::quiet_NaN()));
   expect_error(TRITONSERVER_MetricSet(one, 1), TRITONSERVER_ERROR_UNSUPPORTED,
-               "TRITONSERVER_MetricSet: the metric is a counter");
-  expect_error(TRITONSERVER_MetricObserve(one, 1), TRITONSERVER_ERROR_UNSUPPORTED);
+               "TRITONSERVER_METRIC_KIND_COUNTER does not support Set");
+  expect_error(TRITONSERVER_MetricObserve(one, 1), TRITONSERVER_ERROR_UNSUPPORTED,
+               "TRITONSERVER_METRIC_KIND_COUNTER does not support Observe");
   EXPECT_EQ(value_of(one), 2.5);
   auto kind = TRITONSERVER_METRIC_KIND_GAUGE;
   expect_ok(TRITONSERVER_GetMetricKind(one, &kind));
@@ -91,7 +94,7 @@ TEST(CustomMetrics, AHistogramSortsIntoBuckets) {
   expect_ok(TRITONSERVER_MetricArgsNew(&args));
   TRITONSERVER_Metric* one = nullptr;
   expect_invalid(TRITONSERVER_MetricNewWithArgs(&one, of, nullptr, 0, args),
-                 "a histogram needs arguments that tell its buckets");
+                 "Metric args not set to histogram kind.");
   const double bounds[] = {0.1, 1, std::numeric_limits<double>::infinity()};
   expect_ok(TRITONSERVER_MetricArgsSetHistogram(args, bounds, 3));
   Labels labels{{"model", "m"}};
@@ -128,7 +131,8 @@ TEST(CustomMetrics, TheSameLabelsInAnyOrderAreOneSeries) {
   ASSERT_EQ(scrape.families().size(), 1u);
   EXPECT_EQ(scrape.families()[0].help, "first");
   EXPECT_EQ(scrape.families()[0].samples.size(), 2u);
-  expect_error(TRITONSERVER_MetricFamilyDelete(of), TRITONSERVER_ERROR_INTERNAL);
+  expect_error(TRITONSERVER_MetricFamilyDelete(of), TRITONSERVER_ERROR_INTERNAL,
+               "Must call MetricDelete on all dependent metrics before calling MetricFamilyDelete.");
   expect_ok(TRITONSERVER_MetricDelete(one));
   expect_ok(TRITONSERVER_MetricFamilyDelete(of));
   EXPECT_EQ(value_of(two), 3) << "it is still in use";
@@ -142,7 +146,7 @@ TEST(CustomMetrics, TheSameLabelsInAnyOrderAreOneSeries) {
 TEST(CustomMetrics, MisuseIsAnError) {
   TRITONSERVER_MetricFamily* of = nullptr;
   expect_invalid(TRITONSERVER_MetricFamilyNew(&of, static_cast<TRITONSERVER_MetricKind>(3), "k", "help"),
-                 "metric kind 3 is unknown");
+                 "Unsupported kind passed to MetricFamily constructor.");
   for (const char* name : {"", "1a", "a-b", "a b"}) {
     expect_invalid(TRITONSERVER_MetricFamilyNew(&of, TRITONSERVER_METRIC_KIND_GAUGE, name, "help"));
     EXPECT_EQ(of, nullptr);
@@ -162,13 +166,13 @@ TEST(CustomMetrics, MisuseIsAnError) {
   TRITONSERVER_Parameter* wrong = TRITONSERVER_ParameterNew("n", TRITONSERVER_PARAMETER_INT, &number);
   const TRITONSERVER_Parameter* labels[] = {wrong, nullptr};
   expect_invalid(TRITONSERVER_MetricNew(&made, of, labels, 1),
-                 "label 'n' of a metric has a value of type INT, expected STRING");
+                 "Parameter [n] must have a type of TRITONSERVER_PARAMETER_STRING to be added as a label.");
   expect_invalid(TRITONSERVER_MetricNew(&made, of, labels + 1, 1), "label 0 of a metric is null");
   TRITONSERVER_ParameterDelete(wrong);
   TRITONSERVER_MetricArgs* args = nullptr;
   expect_ok(TRITONSERVER_MetricArgsNew(&args));
   expect_invalid(TRITONSERVER_MetricNewWithArgs(&made, of, nullptr, 0, args),
-                 "counters and gauges have no arguments");
+                 "Unexpected args found in gauge Metric constructor.");
   TRITONSERVER_MetricFamily* histograms = family(TRITONSERVER_METRIC_KIND_HISTOGRAM, "misused_histogram");
   for (auto bounds : {std::array{2.0, 1.0}, std::array{1.0, 1.0}, std::array{std::nan(""), 1.0}}) {
     expect_ok(TRITONSERVER_MetricArgsSetHistogram(args, bounds.data(), 2));
@@ -178,8 +182,10 @@ TEST(CustomMetrics, MisuseIsAnError) {
   expect_ok(TRITONSERVER_MetricArgsSetHistogram(args, &bound, 1));
   Labels le{{"le", "x"}};
   expect_invalid(TRITONSERVER_MetricNewWithArgs(&made, histograms, le.data(), 1, args));
-  expect_invalid(TRITONSERVER_MetricNew(&made, histograms, nullptr, 0));
+  expect_invalid(TRITONSERVER_MetricNew(&made, histograms, nullptr, 0),
+                 "Bucket boundaries not found in Metric args.");
   expect_ok(TRITONSERVER_MetricArgsDelete(args));
+  expect_ok(TRITONSERVER_MetricArgsDelete(nullptr));
   expect_ok(TRITONSERVER_MetricFamilyDelete(of));
   expect_ok(TRITONSERVER_MetricFamilyDelete(histograms));
   EXPECT_EQ(made, nullptr);

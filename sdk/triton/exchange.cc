@@ -47,6 +47,14 @@ TRITONSERVER_Error* refuse_change(const char* function, const TRITONBACKEND_Requ
   return invalid_argument(function, ": the request is only to be read");
 }
 
+bool was_given_back(TRITONBACKEND_Request& request) noexcept {
+  if (request.read_only) return false;
+  const std::lock_guard lock(request.mutex);
+  const bool is_gone = request.request.load(std::memory_order_acquire) == nullptr;
+  return is_gone && (request.is_given_back || request.channel == Channel::kRescheduled) &&
+         !std::exchange(request.is_reported, true);
+}
+
 TRITONSERVER_Error* closed(const TRITONBACKEND_Request& exchange) noexcept {
   switch (exchange.channel) {
     case Channel::kOpen:
@@ -162,6 +170,9 @@ void answer_forgotten(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexc
 
 void drop_reference(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   if (!lock.owns_lock()) lock.lock();
+  const SinkCalls& calls = exchange.sink_calls;
+  const bool is_all_sent = exchange.responses == nullptr && !calls.is_calling && calls.first == nullptr;
+  if (exchange.is_given_back && is_all_sent) reschedule(exchange, lock);
   if (exchange.references == 1 && exchange.channel == Channel::kOpen) answer_forgotten(exchange, lock);
   if (--exchange.references != 0) return;
   lock.unlock();

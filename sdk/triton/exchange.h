@@ -88,6 +88,10 @@ HandlePools& pools() noexcept;
 /// Why a call that does more than read is refused: no request, one that is only to be read, or no longer the caller's.
 TRITONSERVER_Error* refuse_change(const char* function, const TRITONBACKEND_Request* request) noexcept;
 
+/// Whether the caller released the request to be executed again, and had not reported it: asked of a handle that is no
+/// longer the caller's.
+bool was_given_back(TRITONBACKEND_Request& request) noexcept;
+
 /// What a call needs of the sink.
 enum class SinkUse : uint8_t {
   kResponses,  ///< a response, or memory for one
@@ -196,6 +200,10 @@ void discard(TRITONBACKEND_Request& exchange, ExchangeLock& lock, TRITONBACKEND_
 void send_end(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept;
 /// A final response that only says what failed.
 void send_failure(TRITONBACKEND_Request& exchange, ExchangeLock& lock, Status failure) noexcept;
+
+/// Lets a request that was given back be executed again. Only if no response is left to send, and nobody calls the
+/// sink.
+void reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept;
 
 /// To the reporter that the backend named, if it did and that was not done.
 void report_execution(TRITONBACKEND_Request& exchange) noexcept;

@@ -78,8 +78,12 @@ inline constexpr uint32_t kMadeInProcess = 1u << 31;
 /// Pooled.
 struct TRITONSERVER_InferenceRequest {
   std::atomic<bool> is_live{false};  ///< not deleted
-  std::atomic<bool> is_in_flight{
-      false};  ///< from InferAsync to the release callback: the definition must stay
+  /// From InferAsync to the final response or the release callback, whichever comes first; null: nothing is in flight.
+  /// The other one is still to come afterwards, and then of an earlier use than the one that is in flight.
+  std::atomic<const void*> flight{nullptr};
+  /// 1 until it is deleted, and 1 for each release callback to come: after the last of them another program's request
+  /// may be made of it.
+  std::atomic<uint32_t> holders{0};
 
   atl::ModelRef model;
   atl::triton::Text id;
@@ -106,6 +110,7 @@ struct TRITONSERVER_InferenceRequest {
   atl::triton::RequestUse* hold_latest_use() noexcept;
   /// Takes over a reference.
   void replace_latest_use(atl::triton::RequestUse& use) noexcept;
+  void drop_holder() noexcept;
 };
 
 namespace atl::triton {
@@ -144,10 +149,11 @@ class RequestUse final : public Request, public ResponseSink {
   void fill() noexcept;
   void fill_tensors() noexcept;
   void trace_outputs(const Response& response) noexcept;
+  void end_flight() noexcept;
   void done_with_trace(uint32_t parts) noexcept;
   void done(uint32_t parts) noexcept;
 
-  TRITONSERVER_InferenceRequest* handle_ = nullptr;  ///< until the release
+  TRITONSERVER_InferenceRequest* handle_ = nullptr;  ///< held until the release
   Model* model_ = nullptr;                           ///< held until it is over
   Pass pass_;
   RequestCallbacks callbacks_;
@@ -155,6 +161,7 @@ class RequestUse final : public Request, public ResponseSink {
   OpenParts parts_;
   OpenParts trace_parts_;                ///< final response and release: nobody traces any more
   std::atomic<uint32_t> references_{0};  ///< the handle's, the trip's, and of who cancels
+  bool is_released_ = false;
   bool final_seen_ = false;
   bool responded_ = false;
 };

@@ -304,6 +304,42 @@ TEST_F(InferAsync, InFlightNothingCanBeChanged) {
   EXPECT_EQ(request.responses()[0].outputs.at(0).bytes, "abc");
 }
 
+// A program may use its request again when it has the answer; the release callback comes when it comes.
+TEST_F(InferAsync, AfterTheFinalResponseItIsTheProgramsAgain) {
+  std::vector<Request*> held;
+  model.respond = [&](Request& request) { held.push_back(&request); };
+  ProgramRequest request(server, allocator);
+  TRITONSERVER_InferenceRequest* handle = request.handle();
+  request.add_input("INPUT0", "abc");
+  expect_ok(request.infer());
+  atl::test::answer_identity(*held[0]);
+  ASSERT_EQ(request.responses().size(), 1u);
+  EXPECT_EQ(request.releases(), 0);
+  expect_ok(TRITONSERVER_InferenceRequestSetId(handle, "second"));
+  expect_ok(TRITONSERVER_InferenceRequestRemoveAllInputs(handle));
+  request.add_input("INPUT0", "xyz");
+  expect_ok(request.infer());
+  EXPECT_TRUE(held[0]->release().ok());
+  EXPECT_EQ(request.releases(), 1);
+  expect_invalid(TRITONSERVER_InferenceRequestSetId(handle, "x"),
+                 "TRITONSERVER_InferenceRequestSetId: the request is in flight");
+  atl::test::answer_identity(*held[1]);
+  EXPECT_EQ(request.responses()[1].outputs.at(0).bytes, "xyz");
+
+  request.forget();
+  expect_ok(TRITONSERVER_InferenceRequestDelete(handle));
+  ProgramRequest another(server, allocator);
+  EXPECT_NE(another.handle(), handle) << "not before the release callback, which may delete its request";
+  request.on_release = [](TRITONSERVER_InferenceRequest* released) {
+    expect_invalid(TRITONSERVER_InferenceRequestDelete(released));
+  };
+  EXPECT_TRUE(held[1]->release().ok());
+  EXPECT_EQ(request.releases(), 2);
+  ProgramRequest next(server, allocator);
+  EXPECT_EQ(next.handle(), handle);
+  EXPECT_EQ(model.references(), 2) << "of the two that are not sent";
+}
+
 TEST_F(InferAsync, CancellationIsOfTheLatestTime) {
   Request* held = nullptr;
   model.respond = [&](Request& request) { held = &request; };

@@ -26,9 +26,11 @@ RequestUse* latest_use(TRITONSERVER_InferenceRequest* request, const char* funct
 /// Null: the flight begins.
 TRITONSERVER_Error* claim(TRITONSERVER_InferenceRequest* request, const char* function) noexcept {
   if (TRITONSERVER_Error* error = check_request(request, function)) return error;
-  if (request->is_in_flight.exchange(true, std::memory_order_acq_rel)) return in_flight(function);
+  const void* none = nullptr;
+  if (!request->flight.compare_exchange_strong(none, request, std::memory_order_acq_rel))
+    return in_flight(function);
   if (request->callbacks.release != nullptr && request->callbacks.respond != nullptr) return nullptr;
-  request->is_in_flight.store(false, std::memory_order_release);
+  request->flight.store(nullptr, std::memory_order_release);
   return invalid_argument(function, ": the request has no release callback, or no response callback");
 }
 
@@ -46,6 +48,10 @@ void TRITONSERVER_InferenceRequest::clear() noexcept {
   parameters.clear();
   callbacks = {};
   if (RequestUse* use = std::exchange(latest_use, nullptr); use != nullptr) use->drop_reference();
+}
+
+void TRITONSERVER_InferenceRequest::drop_holder() noexcept {
+  if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) request_pool.give_back(*this);
 }
 
 RequestUse* TRITONSERVER_InferenceRequest::hold_latest_use() noexcept {
@@ -74,6 +80,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestNew(TRITONSERVER_InferenceReque
     if (!model.ok()) return to_error(model.status());
     TRITONSERVER_InferenceRequest& made = request_pool.take();
     made.model = std::move(model).value();
+    made.holders.store(1, std::memory_order_relaxed);
     made.is_live.store(true, std::memory_order_release);
     *inference_request = &made;
     return nullptr;
@@ -86,7 +93,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestDelete(TRITONSERVER_InferenceRe
     return check_request(inference_request, __func__);
   }
   inference_request->clear();
-  request_pool.give_back(*inference_request);
+  inference_request->drop_holder();
   return nullptr;
 }
 
@@ -109,7 +116,6 @@ TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(TRITONSERVER_Server* server,
   atl::Status status = use.infer(in_flight == nullptr ? atl::Pass() : atl::Pass(*in_flight), trace);
   // After success the request may be deleted, or sent again, already.
   if (status.ok()) return nullptr;
-  inference_request->is_in_flight.store(false, std::memory_order_release);
   return guarded([&] { return to_error(status); });
 }
 

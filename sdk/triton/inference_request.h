@@ -22,7 +22,7 @@ inline TRITONSERVER_Error* in_flight(const char* function) noexcept {
 inline TRITONSERVER_Error* check_idle(const TRITONSERVER_InferenceRequest* request,
                                       const char* function) noexcept {
   if (TRITONSERVER_Error* error = check_request(request, function)) return error;
-  return request->is_in_flight.load(std::memory_order_acquire) ? in_flight(function) : nullptr;
+  return request->flight.load(std::memory_order_acquire) != nullptr ? in_flight(function) : nullptr;
 }
 
 }  // namespace atl::triton

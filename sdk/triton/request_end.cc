@@ -13,6 +13,8 @@ OpenRequest open_request(Request& request) noexcept {
   handle.was_cancelled = handle.is_reported = false;
   handle.answer = Code::kOk;
   handle.responses_sent = 0;
+  handle.responses_reported = 0;
+  handle.is_given_back = false;
   handle.references = 1;
   handle.origin = &request;
   handle.sink = request.sink;
@@ -57,16 +59,10 @@ void release_all(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   drop_reference(exchange, lock);
 }
 
-TRITONSERVER_Error* reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+/// The caller keeps what is not taken back.
+TRITONSERVER_Error* reschedule_now(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   Request& request = *exchange.origin;
-  if (request.rescheduler == nullptr) {
-    return invalid_argument(
-        "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to "
-        "handle such a flag.");
-  }
-  if (TRITONSERVER_Error* error = closed(exchange); error != nullptr) return error;
   close(exchange, Channel::kRescheduled);
-  call_sink(exchange, lock);
   end_hold(exchange);
   lock.unlock();
   // From here on the request may be executed, and answered, by another thread.
@@ -83,7 +79,42 @@ TRITONSERVER_Error* reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lo
   return new_error(status);
 }
 
+TRITONSERVER_Error* give_back(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+  if (exchange.origin->rescheduler == nullptr) {
+    return invalid_argument(
+        "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the model is not configured to "
+        "handle such a flag.");
+  }
+  if (TRITONSERVER_Error* error = closed(exchange); error != nullptr) return error;
+  if (exchange.responses == nullptr) return reschedule_now(exchange, lock);
+  // What was made is sent first: another execution could answer in between, or end the request.
+  end_hold(exchange);
+  exchange.is_given_back = true;
+  return nullptr;
+}
+
 }  // namespace
+
+void reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
+  Request& request = *exchange.origin;
+  exchange.is_given_back = false;
+  --exchange.references;
+  Status status;
+  if (exchange.channel == Channel::kOpen) {
+    exchange.execution.reporter = nullptr;
+    close(exchange, Channel::kRescheduled);
+    lock.unlock();
+    status = request.release(kReleaseReschedule);
+    lock.lock();
+    if (status.ok()) return;
+    exchange.channel = Channel::kOpen;
+    send_failure(exchange, lock, std::move(status));
+  }
+  report_execution(exchange);
+  lock.unlock();
+  (void)request.release(kReleaseAll).ok();
+  lock.lock();
+}
 
 bool is_held(const OpenRequest& open) noexcept {
   const Locked exchange(open.handle);
@@ -117,7 +148,7 @@ TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
   const bool is_rescheduled = release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
   if (is_rescheduled) (void)exchange.wait_for_sink(request, SinkUse::kNobody);
   if (!exchange) return exchange.refusal(__func__, request);
-  if (is_rescheduled) return reschedule(*exchange, exchange.lock());
+  if (is_rescheduled) return give_back(*exchange, exchange.lock());
   release_all(*exchange, exchange.lock());
   return nullptr;
 }

@@ -163,14 +163,12 @@ TEST_F(CRequestEnd, ARescheduledRequestIsExecutedAgain) {
   Taker taker;
   request->rescheduler = &taker;
   TRITONBACKEND_ResponseFactory* factory = new_factory();
-  TRITONBACKEND_Response* forgotten = new_response();
   EXPECT_DONE(TRITONBACKEND_ResponseSend(new_response(), 0, nullptr));
   EXPECT_DONE(TRITONBACKEND_ModelInstanceReportStatistics(&instance, handle(), true, 1, 2, 3, 4));
   EXPECT_DONE(TRITONBACKEND_RequestRelease(handle(), TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
   EXPECT_EQ(taker.taken, &*request);
   EXPECT_FALSE(request.got_release());
   EXPECT_EQ(reporter.all().total(), 0u) << "it is reported with its last execution";
-  EXPECT_REFUSED(TRITONBACKEND_ResponseDelete(forgotten));
   EXPECT_EQ(text_of(TRITONBACKEND_ResponseFactorySendFlags(factory, kFinal)),
             "the request was given back to its scheduler, nothing can be sent for it any more");
   EXPECT_DONE(TRITONBACKEND_ResponseFactoryDelete(factory));
@@ -184,6 +182,54 @@ TEST_F(CRequestEnd, ARescheduledRequestIsExecutedAgain) {
       << "it is answered";
   release();
   EXPECT_EQ(reporter.all().succeeded, 1u);
+}
+
+// A backend may release first, and send and report afterwards.
+TEST_F(CRequestEnd, AResponseMadeBeforeTheReschedulingIsSent) {
+  Taker taker;
+  request->rescheduler = &taker;
+  TRITONBACKEND_Response* first = new_response();
+  TRITONBACKEND_Response* dropped = new_response();
+  EXPECT_DONE(TRITONBACKEND_RequestRelease(handle(), TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+  EXPECT_EQ(taker.taken, nullptr) << "not executed again before that";
+  EXPECT_REFUSED(TRITONBACKEND_RequestRelease(handle(), TRITONSERVER_REQUEST_RELEASE_ALL));
+  write(add_output(first, "A"), "a");
+  EXPECT_DONE(TRITONBACKEND_ResponseSend(first, 0, nullptr));
+  ASSERT_EQ(request.responses().size(), 1u);
+  EXPECT_EQ(request.responses()[0].find("A")->bytes, "a");
+  EXPECT_EQ(taker.taken, nullptr) << "there is another one";
+  EXPECT_DONE(TRITONBACKEND_ResponseDelete(dropped));
+  EXPECT_EQ(taker.taken, &*request);
+  EXPECT_DONE(TRITONBACKEND_ModelInstanceReportStatistics(&instance, handle(), true, 1, 2, 3, 4));
+  EXPECT_REFUSED(TRITONBACKEND_ModelInstanceReportStatistics(&instance, handle(), true, 1, 2, 3, 4))
+      << "once";
+  EXPECT_EQ(reporter.all().total(), 0u);
+
+  opened = open_request(*request);
+  finish();
+  EXPECT_EQ(request.responses().size(), 2u);
+}
+
+TEST_F(CRequestEnd, WhatIsNotTakenBackAfterItsResponseIsAnswered) {
+  Taker taker;
+  taker.refusal = "draining";
+  request->rescheduler = &taker;
+  TRITONBACKEND_Response* response = new_response();
+  EXPECT_DONE(TRITONBACKEND_RequestRelease(handle(), TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+  EXPECT_FALSE(request.got_release());
+  EXPECT_DONE(TRITONBACKEND_ResponseSend(response, 0, nullptr));
+  ASSERT_EQ(request.responses().size(), 2u);
+  EXPECT_EQ(request.responses()[1].message, "draining") << "nobody else could answer it";
+}
+
+TEST_F(CRequestEnd, AFinalResponseAfterTheReschedulingEndsTheRequest) {
+  Taker taker;
+  request->rescheduler = &taker;
+  TRITONBACKEND_Response* response = new_response();
+  EXPECT_DONE(TRITONBACKEND_RequestRelease(handle(), TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+  EXPECT_DONE(TRITONBACKEND_ResponseSend(response, kFinal, nullptr));
+  EXPECT_EQ(taker.taken, nullptr);
+  EXPECT_TRUE(request.got_release());
 }
 
 TEST_F(CRequestEnd, ARequestThatIsNotTakenBackIsStillTheCallers) {

@@ -21,11 +21,13 @@ TRITONSERVER_InferenceResponse& object(Response& response) noexcept {
 RequestUse& RequestUse::make(TRITONSERVER_InferenceRequest& of) noexcept {
   RequestUse& use = use_pool.take();
   use.handle_ = &of;
+  of.holders.fetch_add(1, std::memory_order_relaxed);
+  of.flight.store(&use, std::memory_order_relaxed);
   use.model_ = of.model.get();
   use.model_->add_reference();
   use.callbacks_ = of.callbacks;
   use.program_trace_ = nullptr;
-  use.final_seen_ = use.responded_ = false;
+  use.is_released_ = use.final_seen_ = use.responded_ = false;
   use.parts_.open(kFinalPart | kReleasePart | kSubmitPart);
   use.references_.store(2, std::memory_order_relaxed);
   use.fill();
@@ -78,6 +80,8 @@ Status RequestUse::infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept
   }
   Status status = model_->infer(*this);
   if (!status.ok()) {
+    end_flight();
+    handle_->drop_holder();  // the caller has the request
     done_with_trace(kFinalPart | kReleasePart);
     done(kFinalPart | kReleasePart);
   }
@@ -123,10 +127,20 @@ void RequestUse::send(Response* response, uint32_t flags) noexcept {
     object(*response).hand_over(*this);
     trace_outputs(*response);
   }
-  if (final_seen_) done_with_trace(kFinalPart);
+  if (final_seen_) {
+    done_with_trace(kFinalPart);
+    end_flight();
+  }
   const bool is_final = final_seen_;
   callbacks_.respond(response == nullptr ? nullptr : &object(*response), flags, callbacks_.respond_userp);
   if (is_final) done(kFinalPart);
+}
+
+/// Programs change, send or delete a request when they have its final response: what it says was copied. What comes
+/// second, of this and the release, may find the handle in another flight, or be another program's.
+void RequestUse::end_flight() noexcept {
+  const void* mine = this;
+  handle_->flight.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel);
 }
 
 void RequestUse::trace_outputs(const Response& response) noexcept {
@@ -140,12 +154,13 @@ void RequestUse::trace_outputs(const Response& response) noexcept {
 void RequestUse::discard(Response* response) noexcept { object(*response).end(); }
 
 void RequestUse::released(Request&) noexcept {
-  TRITONSERVER_InferenceRequest* handle = std::exchange(handle_, nullptr);
-  if (handle == nullptr) return;
+  if (std::exchange(is_released_, true)) return;
+  TRITONSERVER_InferenceRequest* handle = handle_;
+  end_flight();
   if (trace != nullptr) trace->report(TraceActivity::kRequestEnd, 0);
   done_with_trace(kReleasePart);
-  handle->is_in_flight.store(false, std::memory_order_release);
   callbacks_.release(handle, TRITONSERVER_REQUEST_RELEASE_ALL, callbacks_.release_userp);
+  handle->drop_holder();
   done(kReleasePart);
 }
 

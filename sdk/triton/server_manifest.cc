@@ -53,6 +53,10 @@ void use_what_is_there(ManifestKeys& keys, const Options& options, const WhatIsT
   if (use_if_there("triton", "backends/triton")) {
     keys.add("plugin.triton.directories", options.backend_directory);
   }
+  if (use_if_there("python", "backends/python")) {
+    keys.add("plugin.python.directories", options.backend_directory);
+    keys.add("plugin.python.environment", "*");  // models read what the program was started with
+  }
   if (use_if_there("agents", "agents/triton")) {
     keys.add("plugin.agents.directories", options.agent_directory);
   }
@@ -84,6 +88,7 @@ void set_repository(ManifestKeys& keys, const Options& options) {
   use(keys, "repository", "repositories/filesystem");
   for (const std::string& path : options.repositories) keys.add("plugin.repository.paths", path);
   keys.set("plugin.repository.allow_missing_paths", !options.exit_on_error);
+  keys.set("plugin.repository.missing_paths_fail_health", !options.exit_on_error);
   keys.set("plugin.repository.config_name", options.config_name);
   keys.set("plugin.repository.namespacing", options.namespacing);
 }

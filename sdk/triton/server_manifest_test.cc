@@ -52,6 +52,7 @@ TEST_F(ServerManifest, OfTheDefaults) {
                          {"plugin.models.use", "\"models/catalog\""},
                          {"plugin.repository.allow_missing_paths", "false"},
                          {"plugin.repository.config_name", "\"\""},
+                         {"plugin.repository.missing_paths_fail_health", "false"},
                          {"plugin.repository.namespacing", "false"},
                          {"plugin.repository.paths", "[\"/models\"]"},
                          {"plugin.repository.use", "\"repositories/filesystem\""}};
@@ -59,8 +60,8 @@ TEST_F(ServerManifest, OfTheDefaults) {
 }
 
 TEST_F(ServerManifest, UsesTheBackendsAndSchedulersThatAreThere) {
-  for (const char* file :
-       {"backends/triton.so", "backends/identity.so", "schedulers/dynamic.so", "agents/triton.so"}) {
+  for (const char* file : {"backends/triton.so", "backends/identity.so", "backends/python.so",
+                           "schedulers/dynamic.so", "agents/triton.so"}) {
     fs::create_directories((plugins_ / file).parent_path());
     std::ofstream(plugins_ / file) << "x";
   }
@@ -68,6 +69,9 @@ TEST_F(ServerManifest, UsesTheBackendsAndSchedulersThatAreThere) {
   Keys made = keys();
   EXPECT_EQ(made["plugin.triton.directories"], "[\"/b\"]");
   EXPECT_EQ(made["plugin.dynamic.backend_directory"], "\"/b\"");
+  EXPECT_EQ(made["plugin.python.use"], "\"backends/python\"");
+  EXPECT_EQ(made["plugin.python.directories"], "[\"/b\"]");
+  EXPECT_EQ(made["plugin.python.environment"], "[\"*\"]");
   EXPECT_EQ(made["plugin.agents.directories"], "[\"/opt/tritonserver/repoagents\"]");
   EXPECT_EQ(made["plugin.identity.use"], "\"backends/identity\"");
   EXPECT_FALSE(made.contains("plugin.onnxruntime.use"));

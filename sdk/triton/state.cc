@@ -19,6 +19,8 @@ TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state, TRITONBA
     return invalid_argument("state '", name, "' is not known: request '", exchange->origin->id,
                             "' has no implicit state, which models with sequence batching and states have");
   }
+  const atl::Status known = exchange->origin->state->check_name(name);
+  if (!known.ok()) return new_error(known);
   return guarded([&]() -> TRITONSERVER_Error* {
     TRITONBACKEND_State& made = pools().states.take();
     made.name = name;

@@ -64,10 +64,10 @@ TEST_F(CState, LivesAsLongAsTheRequest) {
 }
 
 TEST_F(CState, WhatTheSchedulerRefusesIsAnError) {
-  TRITONBACKEND_State* unknown = new_state("?");
-  EXPECT_REFUSED(ask(unknown, 3));
-  EXPECT_EQ(buffer, nullptr);
-  EXPECT_REFUSED(TRITONBACKEND_StateUpdate(unknown));
+  TRITONBACKEND_State* unknown = nullptr;
+  EXPECT_EQ(text_of(TRITONBACKEND_StateNew(&unknown, handle(), "S2", TRITONSERVER_TYPE_INT8, &shape, 1)),
+            "state 'S2' is not a valid state name.");
+  EXPECT_EQ(unknown, nullptr);
   kept.fail_outputs(Status(Code::kResourceExhausted, "full"));
   EXPECT_EQ(failure_of(ask(new_state(), 3)), Code::kUnavailable);
   finish();

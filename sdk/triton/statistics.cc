@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "atoll/triton/backend.h"
+#include "atoll/triton/status.h"
 #include "exchange.h"
 
 using atl::ExecutionTimes;
+using atl::InferenceReporter;
 using namespace atl::triton;
 
 struct TRITONBACKEND_ModelInstanceResponseStatistics {
@@ -16,6 +18,7 @@ struct TRITONBACKEND_ModelInstanceResponseStatistics {
   uint64_t start_ns = 0;
   uint64_t output_start_ns = 0;  ///< 0: it has no outputs
   uint64_t end_ns = 0;
+  atl::Code outcome = atl::Code::kOk;
 
   TRITONBACKEND_ModelInstanceResponseStatistics* next_free = nullptr;
   uint32_t shard = 0;
@@ -27,12 +30,13 @@ using ResponseStatistics = TRITONBACKEND_ModelInstanceResponseStatistics;
 
 constinit CellPool<ResponseStatistics> statistics_pool;
 
+int64_t ns(uint64_t number) noexcept {
+  return static_cast<int64_t>(std::min<uint64_t>(number, std::numeric_limits<int64_t>::max()));
+}
+
 /// Never descending, whatever the four are.
 ExecutionTimes times_of(uint64_t execute_start, uint64_t compute_start, uint64_t compute_end,
                         uint64_t execute_end) noexcept {
-  auto ns = [](uint64_t number) {
-    return static_cast<int64_t>(std::min<uint64_t>(number, std::numeric_limits<int64_t>::max()));
-  };
   ExecutionTimes times;
   times.execute_start_ns = ns(execute_start);
   times.compute_start_ns = std::max(times.execute_start_ns, ns(compute_start));
@@ -62,6 +66,8 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
     const uint64_t exec_end_ns) {
   if (any_null(instance, request)) return null_argument(__func__);
   const Locked exchange(request);
+  // Of a request that is executed again its last execution counts.
+  if (!exchange && was_given_back(*request)) return nullptr;
   if (!exchange) return refuse_change(__func__, request);
   if (std::exchange(exchange->is_reported, true))
     return invalid_argument("request '", exchange->origin->id, "' was reported already");
@@ -95,6 +101,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsNew(
   made.instance = nullptr;
   made.factory = nullptr;
   made.start_ns = made.output_start_ns = made.end_ns = 0;
+  made.outcome = atl::Code::kOk;
   made.is_live.store(true, std::memory_order_release);
   *response_statistics = &made;
   return nullptr;
@@ -138,10 +145,11 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(
   return set_member(__func__, response_statistics, &ResponseStatistics::end_ns, response_end);
 }
 
-// Nobody would read the error.
+// Only what came of it counts: the error stays the caller's.
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
-    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, TRITONSERVER_Error*) {
-  return is_live(response_statistics) ? nullptr : refuse(__func__, "object", response_statistics, false);
+    TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, TRITONSERVER_Error* error) {
+  const atl::Code outcome = error == nullptr ? atl::Code::kOk : code_of(TRITONSERVER_ErrorCode(error));
+  return set_member(__func__, response_statistics, &ResponseStatistics::outcome, outcome);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
@@ -149,12 +157,19 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
   if (!is_live(response_statistics)) return refuse(__func__, "object", response_statistics, false);
   const ResponseStatistics& reported = *response_statistics;
   if (reported.instance == nullptr) return invalid_argument(__func__, ": no model instance was set");
-  if (!Locked(reported.factory))
-    return invalid_argument(__func__, ": no response factory was set, or it was deleted");
-  if (reported.start_ns == 0 || reported.end_ns == 0)
-    return invalid_argument(__func__, ": the start or the end of the response was not set");
-  const uint64_t middle_ns = reported.output_start_ns == 0 ? reported.start_ns : reported.output_start_ns;
-  if (middle_ns < reported.start_ns || reported.end_ns < middle_ns)
-    return invalid_argument(__func__, ": the moments of the response are not in their order");
+  const Locked exchange(reported.factory);
+  if (!exchange) return invalid_argument(__func__, ": no response factory was set, or it was deleted");
+  const bool has_outputs = reported.output_start_ns != 0;
+  if (has_outputs && reported.start_ns > reported.output_start_ns)
+    return invalid_argument("Response start cannot happen after compute output start");
+  if (has_outputs && reported.output_start_ns > reported.end_ns)
+    return invalid_argument("Compute output start cannot happen after response end");
+  if (reported.start_ns > reported.end_ns)
+    return invalid_argument("Response start cannot happen after response end");
+  const uint64_t index = exchange->responses_reported++;
+  if (InferenceReporter* reporter = reported.instance->reporter; reporter != nullptr) {
+    reporter->report_response(index, reported.outcome,
+                              {ns(reported.start_ns), ns(reported.output_start_ns), ns(reported.end_ns)});
+  }
   return nullptr;
 }

@@ -81,7 +81,7 @@ TEST_F(CStatistics, NobodyNeedsToListen) {
   finish();
 }
 
-TEST_F(CStatistics, OfAResponseAreChecked) {
+TEST_F(CStatistics, OfAResponseAreReported) {
   TRITONBACKEND_ResponseFactory* factory = new_factory();
   TRITONBACKEND_ModelInstanceResponseStatistics* statistics = nullptr;
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsNew(&statistics));
@@ -90,7 +90,7 @@ TEST_F(CStatistics, OfAResponseAreChecked) {
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetModelInstance(statistics, &instance));
   EXPECT_REFUSED(report_it()) << "there is no factory";
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFactory(statistics, factory));
-  EXPECT_REFUSED(report_it()) << "there are no moments";
+  EXPECT_DONE(report_it()) << "moments may be 0";
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseStart(statistics, 10));
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseEnd(statistics, 30));
   EXPECT_DONE(report_it()) << "an empty response";
@@ -98,10 +98,24 @@ TEST_F(CStatistics, OfAResponseAreChecked) {
   TRITONSERVER_Error* error = TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_CANCELLED, "");
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetError(statistics, error));
   TRITONSERVER_ErrorDelete(error);
+  EXPECT_DONE(report_it());
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetError(statistics, nullptr));
   EXPECT_DONE(report_it());
+  const auto reported = reporter.responses();
+  ASSERT_EQ(reported.size(), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(reported[i].index, i);
+  EXPECT_EQ(reported[0].times.end_ns, 0);
+  EXPECT_EQ(reported[1].times.output_start_ns, 0);
+  EXPECT_EQ(reported[2].outcome, Code::kCancelled);
+  EXPECT_EQ(reported[3].outcome, Code::kOk);
+  EXPECT_EQ(reported[3].times.start_ns, 10);
+  EXPECT_EQ(reported[3].times.output_start_ns, 20);
+  EXPECT_EQ(reported[3].times.end_ns, 30);
+
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(statistics, 31));
-  EXPECT_REFUSED(report_it()) << "not in order";
+  EXPECT_EQ(text_of(report_it()), "Compute output start cannot happen after response end");
+  EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(statistics, 9));
+  EXPECT_EQ(text_of(report_it()), "Response start cannot happen after compute output start");
   EXPECT_DONE(TRITONBACKEND_ModelInstanceResponseStatisticsSetComputeOutputStart(statistics, 0));
   EXPECT_DONE(TRITONBACKEND_ResponseFactoryDelete(factory));
   EXPECT_REFUSED(report_it()) << "the factory is gone";

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -224,6 +225,76 @@ TEST(InProcess, ModelsAreLoadedAndUnloaded) {
   EXPECT_EQ(server.infer("m", "x"), "x");
   EXPECT_EQ(text_of(CALL(TRITONSERVER_ServerUnloadModel, server.handle, "m")), "");
   EXPECT_NE(server.infer("m", "x"), "x");
+}
+
+#ifdef ATOLL_WORKER_DOUBLE
+TEST(InProcess, PythonModelsAreServed) {
+  ::setenv("ATOLL__PLUGIN__PYTHON__INTERPRETER", ATOLL_WORKER_DOUBLE, 1);
+  ModelFolder models;
+  models.add("m", "python");
+  models.add_file("m", "model.py", "copies\n");
+  Options options(models.path());
+  Server server;
+  EXPECT_EQ(server.start(options.handle), "");
+  EXPECT_EQ(server.infer("m", "hello"), "hello");
+  ::unsetenv("ATOLL__PLUGIN__PYTHON__INTERPRETER");
+}
+#endif
+
+/// A program that has one request, and sends it again when it has the answer.
+class OneRequest {
+ public:
+  explicit OneRequest(const Server& server) : server_(server) {
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceRequestNew, &handle_, server.handle, "m", -1)), "");
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceRequestAddInput, handle_, "INPUT0", TRITONSERVER_TYPE_UINT8,
+                           &kSize, 1)),
+              "");
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceRequestSetReleaseCallback, handle_, ignore, nullptr)), "");
+  }
+  ~OneRequest() { EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceRequestDelete, handle_)), ""); }
+  std::string infer(std::string bytes) {
+    auto* answer =
+        new std::promise<std::string>;  // the callback deletes it: it may be in there after the answer
+    std::future<std::string> coming = answer->get_future();
+    for (TRITONSERVER_Error* error :
+         {CALL(TRITONSERVER_InferenceRequestRemoveAllInputData, handle_, "INPUT0"),
+          CALL(TRITONSERVER_InferenceRequestAppendInputData, handle_, "INPUT0", bytes.data(), bytes.size(),
+               TRITONSERVER_MEMORY_CPU, 0),
+          CALL(TRITONSERVER_InferenceRequestSetResponseCallback, handle_, allocator(), nullptr, answered,
+               answer),
+          CALL(TRITONSERVER_ServerInferAsync, server_.handle, handle_, nullptr)}) {
+      EXPECT_EQ(text_of(error), "");
+    }
+    return coming.get();
+  }
+  static constexpr int64_t kSize = 4;
+
+ private:
+  static void ignore(TRITONSERVER_InferenceRequest*, const uint32_t, void*) {}
+  static void answered(TRITONSERVER_InferenceResponse* response, const uint32_t, void* userp) {
+    std::string answer = answer_of(response);
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceResponseDelete, response)), "");
+    std::unique_ptr<std::promise<std::string>> to(static_cast<std::promise<std::string>*>(userp));
+    to->set_value(std::move(answer));
+  }
+
+  const Server& server_;
+  TRITONSERVER_InferenceRequest* handle_ = nullptr;
+};
+
+TEST(InProcess, ARequestIsSentAgainWithoutWaitingForItsRelease) {
+  ModelFolder models;
+  models.add_identity("m");
+  Options options(models.path());
+  Server server;
+  ASSERT_EQ(server.start(options.handle), "");
+  for (int program = 0; program < 100; ++program) {
+    OneRequest request(server);
+    for (int round = 0; round < 20; ++round) {
+      const std::string bytes = std::to_string(1000 + program + round);
+      EXPECT_EQ(request.infer(bytes), bytes);
+    }
+  }
 }
 
 TEST(InProcess, NothingElseIsVisible) {

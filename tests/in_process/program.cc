@@ -26,6 +26,20 @@ void released(TRITONSERVER_InferenceRequest* request, const uint32_t, void* user
   static_cast<Call*>(userp)->finish();
 }
 
+void completed(TRITONSERVER_InferenceResponse* response, const uint32_t flags, void* userp) {
+  std::string answer = "error: no response";
+  if (response != nullptr) {
+    answer = answer_of(response);
+    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceResponseDelete, response)), "");
+  }
+  EXPECT_EQ(flags, uint32_t{TRITONSERVER_RESPONSE_COMPLETE_FINAL});
+  auto* call = static_cast<Call*>(userp);
+  call->answer.set_value(std::move(answer));
+  call->finish();
+}
+
+}  // namespace
+
 std::string answer_of(TRITONSERVER_InferenceResponse* response) {
   std::string failure = text_of(CALL(TRITONSERVER_InferenceResponseError, response));
   if (!failure.empty()) return "error: " + failure;
@@ -44,19 +58,6 @@ std::string answer_of(TRITONSERVER_InferenceResponse* response) {
   return {static_cast<const char*>(base), size};
 }
 
-void completed(TRITONSERVER_InferenceResponse* response, const uint32_t flags, void* userp) {
-  std::string answer = "error: no response";
-  if (response != nullptr) {
-    answer = answer_of(response);
-    EXPECT_EQ(text_of(CALL(TRITONSERVER_InferenceResponseDelete, response)), "");
-  }
-  EXPECT_EQ(flags, uint32_t{TRITONSERVER_RESPONSE_COMPLETE_FINAL});
-  auto* call = static_cast<Call*>(userp);
-  call->answer.set_value(std::move(answer));
-  call->finish();
-}
-
-/// Lives as long as the program.
 TRITONSERVER_ResponseAllocator* allocator() {
   static TRITONSERVER_ResponseAllocator* made = [] {
     TRITONSERVER_ResponseAllocator* allocator = nullptr;
@@ -65,8 +66,6 @@ TRITONSERVER_ResponseAllocator* allocator() {
   }();
   return made;
 }
-
-}  // namespace
 
 void* find(const char* name) {
   static void* library = ::dlopen(ATOLL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -107,6 +106,10 @@ void ModelFolder::add(const std::string& name, const std::string& backend, const
       << "output { name: \"OUTPUT0\" data_type: TYPE_UINT8 dims: -1 }\n"
       << "instance_group { kind: KIND_CPU }\n"
       << more;
+}
+
+void ModelFolder::add_file(const std::string& model, const std::string& file, const std::string& text) {
+  std::ofstream(folder_ / model / "1" / file) << text;
 }
 
 Options::Options(const std::string& repository) {

@@ -32,6 +32,8 @@ class ModelFolder {
   /// A model that copies INPUT0, bytes of any number, to OUTPUT0.
   void add_identity(const std::string& name, int delay_ms = 0);
   void add(const std::string& name, const std::string& backend, const std::string& more = {});
+  /// In its version folder.
+  void add_file(const std::string& model, const std::string& file, const std::string& text);
 
  private:
   std::filesystem::path folder_;
@@ -67,6 +69,11 @@ class Server {
   std::string infer(const std::string& model, const std::string& bytes) { return send(model, bytes).get(); }
   TRITONSERVER_Server* handle = nullptr;
 };
+
+/// Of one that comes back: OUTPUT0, or the failure after "error: ".
+std::string answer_of(TRITONSERVER_InferenceResponse* response);
+/// Of memory of the heap; lives as long as the program.
+TRITONSERVER_ResponseAllocator* allocator();
 
 /// Threads of this process, counted when there are no more than so many, or after a while: one that has ended is there for
 /// another moment.

@@ -130,7 +130,14 @@ def test_a_repository_that_is_not_there_ends_no_server_that_goes_on_after_errors
             assert f"failed to stat file {later}: No such file or directory; the repository is left out" in server.log
             with server.http_client() as client:
                 assert {entry["name"] for entry in client.get_model_repository_index()} == served
-                assert client.is_server_ready()
+                assert not client.is_server_live() and not client.is_server_ready()
+
+
+def test_a_cache_may_be_small(repository):
+    with Launched(repository, "--cache-config=local,size=8192") as server:
+        server.wait_for_startup()
+        with server.http_client() as client:
+            assert echo(client)
 
 
 def test_configurations_must_be_complete_on_demand(repository):

@@ -46,7 +46,11 @@ Status read_old_cache_size(FlagUse& use) {
           .status()
           .clone());
   use.options.old_cache_size = use.value;
-  use.options.warn("--response-cache-byte-size is deprecated, use --cache-config local,size=<value> instead");
+  use.options.warn(
+      "'--response-cache-byte-size' has been deprecated! This will default to the 'local' cache implementation with "
+      "the provided byte size for its config. Please use '--cache-config' instead. The equivalent --cache-config CLI "
+      "args would be: '--cache-config=local,size=",
+      use.value, "'");
   return {};
 }
 

@@ -329,7 +329,10 @@ void refuse_remote(LaunchOptions& options) {
 Status set_repositories(LaunchOptions& options) {
   if (options.repositories.empty()) return invalid_argument("--model-repository must be specified");
   if (options.follows_links) options.keys.set("plugin.repository.follow_links", true);
-  if (!options.exit_on_error) options.keys.set("plugin.repository.allow_missing_paths", true);
+  if (!options.exit_on_error) {
+    options.keys.set("plugin.repository.allow_missing_paths", true);
+    options.keys.set("plugin.repository.missing_paths_fail_health", true);
+  }
   for (const std::string& path : options.repositories) {
     options.keys.add("plugin.repository.paths", path);
     if (!options.exit_on_error) continue;

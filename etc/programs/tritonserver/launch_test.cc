@@ -79,7 +79,8 @@ const MappedCase kMapped[] = {
     {{"--grpc-port=70000", "--grpc-address=", "--allow-grpc=0"}, {"plugin.grpc.enabled=false"}},
     {{"--allow-metrics=0", "--metrics-address=", "--metrics-port=-1"}, {"plugin.metrics.enabled=false"}},
     {{"--log-file=/var/log/x"}, {"log.file=\"/var/log/x\""}},
-    {{"--exit-on-error=false"}, {"plugin.repository.allow_missing_paths=true"}},
+    {{"--exit-on-error=false"},
+     {"plugin.repository.allow_missing_paths=true", "plugin.repository.missing_paths_fail_health=true"}},
     {{"--host-policy=cpu,cpu-cores=0-3,8", "--host-policy=gpu_0,numa-node=1"},
      {R"(plugin.models.host_policies={"cpu.cpu-cores" = "0-3,8", "gpu_0.numa-node" = "1"})"}},
     {{"--model-namespacing=true"}, {"plugin.models.namespacing=true", "plugin.repository.namespacing=true"}},
@@ -282,6 +283,10 @@ TEST(Launch, WarnsOfWhatHasNoEffectAndWhatIsDeprecated) {
        "--rate-limit-resource has no effect without --rate-limit=execution_count"},
       {"--strict-model-config=true",
        "'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead."},
+      {"--response-cache-byte-size=0",
+       "'--response-cache-byte-size' has been deprecated! This will default to the 'local' cache implementation with "
+       "the provided byte size for its config. Please use '--cache-config' instead. The equivalent --cache-config CLI "
+       "args would be: '--cache-config=local,size=0'"},
       {"--trace-rate=5",
        "'--trace-rate' has been deprecated and will be removed in future releases. Please "
        "use '--trace-config rate=<rate value> instead."},

@@ -47,7 +47,12 @@ Result<IdentityConfig> read_identity_config(const ModelDescription& model) {
   for (const TensorSpec& output : model.outputs) ATOLL_RETURN_IF_ERROR(check_output(model, output));
   Result<int64_t> delay = backends::int_parameter(model, "execute_delay_ms", 0, 0, kDelayMaxMs);
   if (!delay.ok()) return std::move(delay).status();
-  return IdentityConfig{.execute_delay_ms = delay.value(), .decoupled = model.decoupled};
+  IdentityConfig config{
+      .execute_delay_ms = delay.value(), .decoupled = model.decoupled, .optional_inputs = {}};
+  for (const TensorSpec& input : model.inputs) {
+    if (input.optional) config.optional_inputs.push_back(input);
+  }
+  return config;
 }
 
 }  // namespace atl::identity

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "atoll/model_description.h"
 #include "atoll/status.h"
@@ -15,6 +16,7 @@ inline constexpr std::string_view kOutputPrefix = "OUTPUT";
 struct IdentityConfig {
   int64_t execute_delay_ms = 0;
   bool decoupled = false;
+  std::vector<TensorSpec> optional_inputs;
 };
 
 /// Every output must be named OUTPUT<x>, with an input INPUT<x> of the same type and of dimensions that are

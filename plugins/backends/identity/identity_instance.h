@@ -21,6 +21,9 @@ class IdentityInstance final : public BackendInstance {
   void copy_outputs(uint32_t i) noexcept;
   Status copy_output(uint32_t i, const RequestedOutput& wanted) noexcept;
 
+  /// Of an optional input that was not sent.
+  Status write_zeros(uint32_t i, const RequestedOutput& wanted) noexcept;
+
   IdentityConfig config_;
   const Clock& clock_;
   backends::BatchResponder responder_;

@@ -93,7 +93,44 @@ TEST_F(IdentityTest, OnlyRequestedOutputsAreWritten) {
   EXPECT_EQ(test::values_of<float>(response.find("OUTPUT0")->bytes), std::vector{0.0f});
 }
 
-TEST_F(IdentityTest, EmptyTensorsAndMissingOptionalInputs) {
+TEST_F(IdentityTest, TheOutputOfAMissingOptionalInputIsZeros) {
+  ModelDescription model = model_of("m", DataType::kInt16, {-1, 3}, 2, 8);
+  model.inputs[1].optional = true;
+  ASSERT_TRUE(load(model).ok());
+  TestRequest request("r");
+  request.add_raw_input("INPUT0", DataType::kInt16, {2, 1, 3}, std::string(12, 'x'));
+  request->batch_size = 2;
+  request.add_output("OUTPUT0");
+  request.add_output("OUTPUT1");
+  execute({&request});
+  auto response = request.response();
+  ASSERT_EQ(response.outputs.size(), 2u);
+  EXPECT_EQ(response.outputs[1].datatype, DataType::kInt16);
+  EXPECT_EQ(response.outputs[1].shape, (std::vector<int64_t>{2, 1, 3}));
+  EXPECT_EQ(response.outputs[1].bytes, std::string(12, '\0'));
+}
+
+TEST_F(IdentityTest, ZerosOfTextsAreEmptyOnes) {
+  ModelDescription model = model_of("m", DataType::kBytes, {2});
+  model.inputs[0].optional = true;
+  ASSERT_TRUE(load(model).ok());
+  TestRequest request("r");
+  request.add_output("OUTPUT0");
+  execute({&request});
+  EXPECT_EQ(request.response().outputs.at(0).bytes, std::string(8, '\0'));
+}
+
+TEST_F(IdentityTest, ZerosThatAreTooManyFailTheRequest) {
+  ModelDescription model = model_of("m", DataType::kFp32, {int64_t{1} << 40, int64_t{1} << 22});
+  model.inputs[0].optional = true;
+  ASSERT_TRUE(load(model).ok());
+  TestRequest request("r");
+  request.add_output("OUTPUT0");
+  execute({&request});
+  EXPECT_EQ(request.response().message, "output 'OUTPUT0' of zeros is too large");
+}
+
+TEST_F(IdentityTest, EmptyTensorsAndMissingInputs) {
   ASSERT_TRUE(load(model_of("m", DataType::kFp32, {-1}, 2)).ok());
   TestRequest request("r");
   request.add_raw_input("INPUT0", DataType::kFp32, {0}, "");

@@ -88,6 +88,16 @@ TEST(AutofillTest, AWrittenSchedulerStays) {
               HasSubstr("dynamic_batching { max_queue_delay_microseconds: 5 }"));
 }
 
+TEST(AutofillTest, WhatTheSchedulerGivesIsNoInputOfClients) {
+  const std::string sequences =
+      "sequence_batching { control_input { name: \"flag\" } state { input_name: \"s\" output_name: \"t\" } }";
+  Signature model = batching();
+  model.inputs.push_back(tensor("s", DataType::kFp32, {-1, 2}));
+  model.required_inputs = model.inputs.size();
+  const std::string text = completed("max_batch_size: 4 " + sequences, model);
+  EXPECT_THAT(text, HasSubstr("input { name: \"x\" data_type: TYPE_FP32 dims: 3 dims: -1 } output {"));
+}
+
 TEST(AutofillTest, WrittenListsStay) {
   std::string written = "input { name: \"only\" data_type: TYPE_INT8 dims: 9 }";
   EXPECT_EQ(completed(written, batching()),

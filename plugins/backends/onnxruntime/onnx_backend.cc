@@ -95,6 +95,16 @@ BackendTraits OnnxBackend::traits() const noexcept {
   return traits;
 }
 
+namespace {
+
+/// Some failures name the model themselves.
+Status not_loadable(const inference::ModelConfig& config, Status failure) {
+  if (failure.message().starts_with("unable to load model '")) return failure;
+  return make_status(failure.code(), "unable to load model '", config.name(), "', ", failure.message());
+}
+
+}  // namespace
+
 Result<std::string> OnnxBackend::complete_config(const ModelSource& source) noexcept {
   auto view = backends::ConfigView::parse(source.config);
   if (!view.ok()) return std::move(view).status();
@@ -128,10 +138,7 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   if (!signature.ok()) return std::move(signature).status();
   Status fits = check_against_model(config, *signature);
   auto plan = fits.ok() ? make_plan(config, *signature) : Result<ModelPlan>(std::move(fits));
-  if (!plan.ok()) {
-    return make_status(plan.status().code(), "unable to load model '", config.name(), "', ",
-                       plan.status().message());
-  }
+  if (!plan.ok()) return not_loadable(config, std::move(plan).status());
   return std::unique_ptr<BackendModel>(new OnnxModel(
       context_, std::move(plan).value(), std::move(settings).value(), std::move(gpu_settings).value(),
       std::move(file->path), file->size_bytes, std::move(first).value()));

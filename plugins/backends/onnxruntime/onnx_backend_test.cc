@@ -121,6 +121,14 @@ TEST_F(OnnxBackendTest, AMismatchNamesModelTensorFoundAndExpected) {
             "unable to load model 'm', unexpected datatype INT8 for input 'INPUT0', expecting FP32");
 }
 
+TEST_F(OnnxBackendTest, TheModelIsNamedOnce) {
+  write(fp32_identity());
+  EXPECT_EQ(load("max_batch_size: 8 input { name: 'INPUT0' data_type: TYPE_FP32 dims: 2 } "
+                 "input { name: 'INPUT1' data_type: TYPE_FP32 dims: 2 }")
+                .text(),
+            "unable to load model 'm', configuration expects 2 inputs, model provides 1");
+}
+
 TEST_F(OnnxBackendTest, CompletingReadsTheFile) {
   write(fp32_identity());
   auto completed = backend_.complete_config(source(""));

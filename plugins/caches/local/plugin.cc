@@ -8,7 +8,7 @@ namespace {
 
 constexpr OptionTable kOptions{
     option_bytes("size", "64MiB")
-        .range("64KiB", "1024TiB")
+        .range("1KiB", "1024TiB")
         .help(
             "Memory for all answers together, with what it takes to find them. The one that nobody has asked for "
             "for longest makes way."),

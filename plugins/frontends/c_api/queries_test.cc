@@ -199,6 +199,19 @@ TEST_F(QueriesTest, StatisticsOfAllOrOne) {
             "INVALID_ARGUMENT: requested model version is not available for model 'b'");
 }
 
+TEST_F(QueriesTest, StatisticsOfResponses) {
+  ResponseStatistics first;
+  first.compute_infer = {2, 30};
+  first.empty = {1, 10};
+  catalog_.add_identity("a").response_statistics = {first, {}};
+  start();
+  const std::string text = server_->statistics("a", 1).value();
+  EXPECT_NE(text.find(R"("response_stats":{"0":{"compute_infer":{"count":2,"ns":30},)"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"("empty_response":{"count":1,"ns":10},)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("1":{"compute_infer":{"count":0,"ns":0},)"), std::string::npos) << text;
+}
+
 TEST_F(QueriesTest, Index) {
   catalog_.add_identity("a");
   catalog_.add_identity("b");

@@ -92,11 +92,13 @@ Result<ModelRef> Catalog::acquire(std::string_view name, int64_t version) noexce
 
 bool Catalog::live() const noexcept {
   ServerPhase phase = phase_.load(std::memory_order_acquire);
-  return phase == ServerPhase::kServing || phase == ServerPhase::kExiting;
+  if (phase == ServerPhase::kServing) return repository_->is_complete();
+  return phase == ServerPhase::kExiting;
 }
 
 bool Catalog::ready() const noexcept {
-  if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing) return false;
+  if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing || !repository_->is_complete())
+    return false;
   if (!complete()) return false;
   if (!options_.strict_readiness) return true;
   return unready().models == 0;

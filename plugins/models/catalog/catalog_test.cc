@@ -340,6 +340,17 @@ TEST(Catalog, ExitsWhenTheServerDrains) {
   bench.end();
 }
 
+TEST(Catalog, NeitherLiveNorReadyWithoutARepositoryThatHealthNeeds) {
+  CatalogBench bench;
+  bench.catalog().set_startup_complete();
+  EXPECT_TRUE(bench.catalog().live() && bench.catalog().ready());
+  bench.repository.set_complete(false);
+  EXPECT_FALSE(bench.catalog().live());
+  EXPECT_FALSE(bench.catalog().ready());
+  bench.repository.set_complete(true);
+  EXPECT_TRUE(bench.catalog().live() && bench.catalog().ready());
+}
+
 TEST(Catalog, NotReadyBeforeItStarted) {
   test::FakeHost host;
   Catalog catalog(host, {});

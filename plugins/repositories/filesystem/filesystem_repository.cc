@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <tuple>
 
@@ -29,8 +30,9 @@ int64_t system_wall_ns() {
 /// A listing names no missing file: whatever keeps a repository from being read makes it unavailable.
 Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::string(status.message())); }
 
+/// \param given  names that registered mappings give, which are no directory's by itself
 Status list_root(const Containment& containment, const ListedRepository& repository, const std::string& path,
-                 std::vector<RepositoryEntry>* entries) {
+                 const std::set<std::string_view>& given, std::vector<RepositoryEntry>* entries) {
   auto reader = DirectoryReader::open(containment.root(), path);
   if (!reader.ok()) return as_unavailable(std::move(reader).status());
   DirectoryReader::Entry entry;
@@ -48,8 +50,11 @@ Status list_root(const Containment& containment, const ListedRepository& reposit
     } else if (entry.type != DT_DIR) {
       continue;
     }
-    std::string model_path = cat(path == "/" ? "" : path, "/", name);
-    entries->push_back({repository.model_in(name), path, std::move(model_path)});
+    const std::string model_path = cat(path == "/" ? "" : path, "/", name);
+    for (std::string& model : repository.models_in(name)) {
+      if (!repository.gives_name(model) && given.contains(model)) continue;
+      entries->push_back({std::move(model), path, model_path});
+    }
   }
 }
 
@@ -77,7 +82,9 @@ Status check_config_name(const std::string& name) {
 Status FilesystemRepository::check(std::vector<Status>* missing) {
   ATOLL_RETURN_IF_ERROR(check_config_name(settings_.config_name));
   if (settings_.paths.empty()) return invalid_argument("option 'paths' is empty, expected at least one path");
-  for (const std::string& path : settings_.paths) {
+  const auto listed = list_.all();
+  for (size_t i = 0; i < settings_.paths.size(); ++i) {
+    const std::string& path = settings_.paths[i];
     if (path.empty()) return invalid_argument("option 'paths' holds an empty path");
     if (settings_.namespacing && path.find(kNamespaceEnd) != std::string::npos) {
       return invalid_argument("option 'paths' holds '", path,
@@ -87,6 +94,7 @@ Status FilesystemRepository::check(std::vector<Status>* missing) {
       return invalid_argument("option 'paths' holds '", path, "', expected a directory of this machine");
     }
     Status status = check_directory(path, links_);
+    if (status.ok()) listed[i]->was_seen.store(true, std::memory_order_relaxed);
     if (status.ok()) continue;
     if (!settings_.allow_missing_paths) return status;
     missing->push_back(std::move(status));
@@ -119,9 +127,14 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
   return guarded("listing the repositories", [&]() -> Result<Entries> {
     auto roots = open_roots();
     if (!roots.ok()) return std::move(roots).status();
+    std::set<std::string_view> given;
+    for (const Root& root : *roots) {
+      if (settings_.namespacing) break;  // of each repository for itself
+      for (const auto& [model, directory] : root.listed->directories) given.insert(model);
+    }
     Entries entries;
     for (const Root& root : *roots) {
-      ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, &entries));
+      ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, given, &entries));
     }
     std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
       return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
@@ -151,6 +164,11 @@ Result<RepositoryModel> FilesystemRepository::open_at(std::string_view name,
   return guarded("opening a model", [&] { return read_elsewhere(name, path); });
 }
 
+bool FilesystemRepository::is_complete() const noexcept {
+  if (!settings_.missing_paths_fail_health) return true;
+  return list_.were_all_seen();
+}
+
 /// Whether an identifier's repository is another one. Of its own, the name is left.
 bool FilesystemRepository::is_elsewhere(const Root& root, std::string_view* name) const {
   const size_t end = name->find(kNamespaceEnd);
@@ -166,10 +184,15 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
       end == std::string_view::npos ? identifier : identifier.substr(end + kNamespaceEnd.size())));
   auto roots = open_roots();
   if (!roots.ok()) return std::move(roots).status();
+  // A name that a mapping gives is no other model's.
+  const bool is_given = std::ranges::any_of(*roots, [&](const Root& root) {
+    std::string_view name = identifier;
+    return !is_elsewhere(root, &name) && root.listed->gives_name(name);
+  });
   std::optional<Home> home;
   for (Root& root : *roots) {
     std::string_view name = identifier;
-    if (is_elsewhere(root, &name)) continue;
+    if (is_elsewhere(root, &name) || (is_given && !root.listed->gives_name(name))) continue;
     const std::optional<std::string> directory = root.listed->directory_of(name);
     if (!directory) continue;
     std::string path = cat(root.path == "/" ? "" : root.path, "/", *directory);

@@ -22,9 +22,10 @@ inline constexpr uint64_t kConfigBytesMax = 16 * 1024 * 1024;
 inline constexpr size_t kIgnoredMax = 64;
 
 struct RepositorySettings {
-  std::vector<std::string> paths = {};  ///< at least one, local directories
-  bool allow_missing_paths = false;     ///< those that can not be listed yet are left out until they can
-  bool follow_links = false;            ///< links may lead out of a repository
+  std::vector<std::string> paths = {};     ///< at least one, local directories
+  bool allow_missing_paths = false;        ///< those that can not be listed yet are left out until they can
+  bool missing_paths_fail_health = false;  ///< until those have been there
+  bool follow_links = false;               ///< links may lead out of a repository
   std::vector<std::string> linked_paths = {};  ///< directories that links may lead into, else
   /// What messages call the option that `linked_paths` comes from.
   std::string linked_paths_option = "plugin.repository.linked_paths";
@@ -58,6 +59,7 @@ class FilesystemRepository final : public Repository {
   Result<std::vector<RepositoryStamp>> stamps(std::string_view name) noexcept override;
   Result<PrivateModel> open_files(std::string_view name,
                                   const std::vector<RepositoryFile>& files) noexcept override;
+  bool is_complete() const noexcept override;
   Result<RepositoryModel> open_at(std::string_view name, const std::string& path) noexcept override;
 
  private:

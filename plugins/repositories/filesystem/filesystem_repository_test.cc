@@ -121,6 +121,25 @@ TEST(List, PathsThatMayBeMissingAreLeftOutUntilTheyAreThere) {
   EXPECT_EQ(repository.list().status().code(), Code::kUnavailable) << "it has been there";
 }
 
+TEST(List, AMissingPathFailsTheHealthWhereItShall) {
+  RepositoryFolder disk;
+  disk.directory("r/m");
+  RepositorySettings settings{.paths = {disk.at("later"), disk.at("r")}, .allow_missing_paths = true};
+  std::vector<Status> missing;
+  FilesystemRepository lenient(settings);
+  ASSERT_TRUE(lenient.check(&missing).ok());
+  EXPECT_TRUE(lenient.is_complete());
+  settings.missing_paths_fail_health = true;
+  FilesystemRepository repository(settings);
+  ASSERT_TRUE(repository.check(&missing).ok());
+  EXPECT_FALSE(repository.is_complete());
+  EXPECT_EQ(names(repository), std::vector<std::string>{"m"}) << "and yet it serves";
+  EXPECT_FALSE(repository.is_complete());
+  disk.directory("later/n");
+  EXPECT_EQ(names(repository), (std::vector<std::string>{"m", "n"}));
+  EXPECT_TRUE(repository.is_complete());
+}
+
 /// Puts temporary folders into memory, where there is such a place, while it lives.
 class FoldersInMemory {
  public:

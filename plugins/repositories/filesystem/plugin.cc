@@ -13,6 +13,7 @@ namespace {
 RepositorySettings settings_from(const Options& options) {
   return {.paths = options.get_strings("paths"),
           .allow_missing_paths = options.get_bool("allow_missing_paths"),
+          .missing_paths_fail_health = options.get_bool("missing_paths_fail_health"),
           .follow_links = options.get_bool("follow_links"),
           .linked_paths = options.get_strings("linked_paths"),
           .namespacing = options.get_bool("namespacing"),
@@ -45,8 +46,10 @@ class FilesystemPlugin final : public Plugin {
   Status start() override {
     std::vector<Status> missing;
     ATOLL_RETURN_IF_ERROR(repository_->check(&missing));
+    const std::string_view health =
+        repository_->is_complete() ? "" : ", and until then the server is neither live nor ready";
     for (const Status& failure : missing) {
-      log_.warning(failure.text(), "; the repository is left out until it can be listed");
+      log_.warning(failure.text(), "; the repository is left out until it can be listed", health);
     }
     return {};
   }
@@ -64,6 +67,10 @@ constexpr OptionTable kOptions{
     option_bool("allow_missing_paths", false)
         .help("Whether the server starts while some or all of the paths can not be listed: they are left "
               "out, with a warning, until they can."),
+    option_bool("missing_paths_fail_health", false)
+        .help(
+            "Whether the server is neither live nor ready as long as a path that may be missing has never been there, "
+            "as Triton with --exit-on-error=false."),
     option_bool("follow_links", false).help("Whether links in a repository may lead out of it."),
     option_string_list("linked_paths")
         .help("Directories that links in a repository may lead into, while they may not lead elsewhere."),
@@ -86,7 +93,7 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .version = "1.0.0",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
-                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(2),
+                                .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(3),
                                              provide<RepositoryPaths, &FilesystemPlugin::paths>()},
                                 .options = kOptions,
                                 .check = &check_options});

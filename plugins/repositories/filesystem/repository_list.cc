@@ -31,18 +31,21 @@ Status check_directory(const std::string& path, const LinkRules& links) {
   return reader.ok() ? Status() : Status(Code::kUnavailable, std::string(reader.status().message()));
 }
 
-const std::string& ListedRepository::model_in(const std::string& directory) const {
-  auto named = names.find(directory);
-  return named == names.end() ? directory : named->second;
+std::vector<std::string> ListedRepository::models_in(const std::string& directory) const {
+  std::vector<std::string> models;
+  for (const auto& [model, named] : directories) {
+    if (named == directory) models.push_back(model);
+  }
+  if (models.empty() && !gives_name(directory)) models.push_back(directory);
+  return models;
 }
 
 std::optional<std::string> ListedRepository::directory_of(std::string_view model) const {
-  for (const auto& [directory, name] : names) {
-    if (name == model) return directory;
-  }
-  std::string directory(model);
-  if (names.contains(directory)) return std::nullopt;
-  return directory;
+  if (auto given = directories.find(model); given != directories.end()) return given->second;
+  const bool is_called_otherwise =
+      std::ranges::any_of(directories, [&](const auto& one) { return one.second == model; });
+  if (is_called_otherwise) return std::nullopt;
+  return std::string(model);
 }
 
 RepositoryList::RepositoryList(const std::vector<std::string>& paths, bool namespacing, LinkRules links)
@@ -58,21 +61,31 @@ std::vector<std::shared_ptr<ListedRepository>> RepositoryList::all() const {
   return all_;
 }
 
+bool RepositoryList::were_all_seen() const noexcept {
+  std::lock_guard lock(mutex_);
+  return std::ranges::all_of(all_,
+                             [](const auto& one) { return one->was_seen.load(std::memory_order_relaxed); });
+}
+
 Status RepositoryList::check_new(const ListedRepository& repository,
                                  std::span<const NamedDirectory> names) const {
-  std::set<std::string, std::less<>> taken;
   for (const auto& other : all_) {
     if (without_trailing_slashes(other->path) == repository.path) {
       return make_status(Code::kAlreadyExists, "model repository '", repository.path,
                          "' has already been registered");
     }
-    for (const auto& [directory, model] : other->names) taken.insert(model);
   }
-  std::set<std::string_view> directories;
+  std::set<std::string_view> own;
   for (const NamedDirectory& named : names) {
     ATOLL_RETURN_IF_ERROR(check_model_name(named.directory));
     ATOLL_RETURN_IF_ERROR(check_model_name(named.model));
-    if (!taken.insert(named.model).second || !directories.insert(named.directory).second) {
+    if (!own.insert(named.model).second) {
+      return invalid_argument("failed to register '", repository.path,
+                              "', there is a conflicting mapping for '", named.model, "'");
+    }
+    const bool is_taken =
+        std::ranges::any_of(all_, [&](const auto& other) { return other->gives_name(named.model); });
+    if (is_taken) {
       return make_status(Code::kAlreadyExists, "failed to register '", named.model,
                          "', there is a conflicting mapping for '", named.model, "'");
     }
@@ -93,7 +106,7 @@ Status RepositoryList::add(std::string_view path, std::span<const NamedDirectory
     }
     std::lock_guard lock(mutex_);
     ATOLL_RETURN_IF_ERROR(check_new(*added, names));
-    for (const NamedDirectory& named : names) added->names.emplace(named.directory, named.model);
+    for (const NamedDirectory& named : names) added->directories.emplace(named.model, named.directory);
     added->was_seen.store(true, std::memory_order_relaxed);
     all_.push_back(std::move(added));
     return {};

@@ -28,12 +28,14 @@ std::string without_trailing_slashes(std::string path);
 Status check_directory(const std::string& path, const LinkRules& links);
 
 struct ListedRepository {
-  std::string path;                            ///< as it was named
-  std::map<std::string, std::string> names{};  ///< by directory, of models that are called otherwise
-  mutable std::atomic<bool> was_seen{false};   ///< it has been there
+  std::string path;  ///< as it was named
+  /// Directories of models that are called otherwise, by those names. One may have several.
+  std::map<std::string, std::string, std::less<>> directories{};
+  mutable std::atomic<bool> was_seen{false};  ///< it has been there
 
-  /// What the model in a directory is called.
-  const std::string& model_in(const std::string& directory) const;
+  bool gives_name(std::string_view model) const { return directories.find(model) != directories.end(); }
+  /// What the model in a directory is called: nothing if another directory was given its name.
+  std::vector<std::string> models_in(const std::string& directory) const;
   /// Where the model is, if it is here; nothing: that name is a directory's whose model is called otherwise.
   std::optional<std::string> directory_of(std::string_view model) const;
 };
@@ -45,6 +47,7 @@ class RepositoryList final : public RepositoryPaths {
   virtual ~RepositoryList() = default;
 
   std::vector<std::shared_ptr<ListedRepository>> all() const;
+  bool were_all_seen() const noexcept;
 
   Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept override;
   Status remove(std::string_view path) noexcept override;

@@ -65,6 +65,27 @@ TEST_F(RepositoryListTest, TwoDirectoriesMayChangeTheirNames) {
   EXPECT_EQ(opened("c"), disk_.at("second/b"));
 }
 
+TEST_F(RepositoryListTest, ADirectoryMayHaveSeveralNames) {
+  EXPECT_EQ(add(disk_.at("second"), {{"b", "x"}, {"b", "y"}}), "OK");
+  EXPECT_EQ(models(), (Names{"a", "c", "x", "y"}));
+  EXPECT_EQ(opened("x"), disk_.at("second/b"));
+  EXPECT_EQ(opened("y"), disk_.at("second/b"));
+  EXPECT_EQ(opened("b"), "NOT_FOUND");
+}
+
+TEST_F(RepositoryListTest, ANameThatIsGivenIsNoOtherDirectorys) {
+  EXPECT_EQ(add(disk_.at("second"), {{"b", "c"}}), "OK");
+  EXPECT_EQ(models(), (Names{"a", "c"})) << "not that of its own repository";
+  EXPECT_EQ(opened("c"), disk_.at("second/b"));
+  disk_.file("third/c/1/model");
+  EXPECT_EQ(add(disk_.at("third")), "OK");
+  EXPECT_EQ(models(), (Names{"a", "c"})) << "nor that of another one";
+  EXPECT_EQ(opened("c"), disk_.at("second/b"));
+  EXPECT_EQ(remove(disk_.at("second")), "OK");
+  EXPECT_EQ(models(), (Names{"a", "c"}));
+  EXPECT_EQ(opened("c"), disk_.at("third/c"));
+}
+
 TEST_F(RepositoryListTest, WhatCanNotBeRegisteredSaysWhy) {
   const std::string none = disk_.at("none"), file = disk_.at("second/b/1/model");
   for (const std::string& path : {none, file, std::string()}) {
@@ -73,7 +94,7 @@ TEST_F(RepositoryListTest, WhatCanNotBeRegisteredSaysWhy) {
   EXPECT_EQ(add(disk_.at("first/")),
             "model repository '" + disk_.at("first") + "' has already been registered");
   EXPECT_EQ(add(disk_.at("second"), {{"b", "x"}, {"c", "x"}}),
-            "failed to register 'x', there is a conflicting mapping for 'x'");
+            "failed to register '" + disk_.at("second") + "', there is a conflicting mapping for 'x'");
   EXPECT_EQ(repository_.paths().add(disk_.at("second"), std::vector<NamedDirectory>{{"../b", "x"}}).code(),
             Code::kInvalidArgument);
   EXPECT_EQ(add(disk_.at("second"), {{"b", "x"}}), "OK") << "what failed left nothing";

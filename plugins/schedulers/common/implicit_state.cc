@@ -211,6 +211,10 @@ void ImplicitState::attach(Request& request) noexcept {
   request.state = this;
 }
 
+Status ImplicitState::check_name(std::string_view name) const noexcept {
+  return owner_.layout_.find(name).status();
+}
+
 Status ImplicitState::output(std::string_view name, DataType datatype, std::span<const int64_t> shape,
                              uint64_t size_bytes, MemoryKind preferred_kind, int64_t preferred_device_id,
                              Buffer* buffer) noexcept {

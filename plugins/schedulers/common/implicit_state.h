@@ -60,6 +60,7 @@ class ImplicitState final : public SequenceState {
   /// See SequenceState; and: the input of the request is not read any more when another buffer is asked for
   /// after commit(). It may be the same memory.
   /// Errors: also those of StateLayout::find(), StateLayout::Entry::check(); INTERNAL a device failed.
+  Status check_name(std::string_view name) const noexcept override;
   Status output(std::string_view name, DataType datatype, std::span<const int64_t> shape, uint64_t size_bytes,
                 MemoryKind preferred_kind, int64_t preferred_device_id, Buffer* buffer) noexcept override;
   Status commit(std::string_view name) noexcept override;

@@ -9,7 +9,7 @@
 namespace atl::schedulers {
 
 /// One request, and the sink that drops what it is answered.
-class NullRows::Row final : public ResponseSink {
+class NullRows::Row final : public ResponseSink, public Rescheduler {
  public:
   virtual ~Row() = default;
 
@@ -37,6 +37,10 @@ class NullRows::Row final : public ResponseSink {
   void send(Response* response, uint32_t) noexcept override { delete response; }
   void discard(Response* response) noexcept override { delete response; }
   void released(Request&) noexcept override {}
+  Status reschedule(Request& request) noexcept override {
+    request.sink->send(nullptr, kFinal);
+    return request.release(kReleaseAll);
+  }
 
  private:
   std::atomic<bool> in_use_{false};
@@ -47,6 +51,8 @@ NullRows::NullRows(const BatchCompatibility& compatibility) : compatibility_(com
 NullRows::~NullRows() = default;
 
 void NullRows::take_back(Request& row) noexcept { Row::of(row).end_use(); }
+
+void NullRows::allow_reschedule(Request& row) noexcept { row.rescheduler = &Row::of(row); }
 
 NullRows::Row& NullRows::unused_row() {
   for (const auto& row : rows_) {

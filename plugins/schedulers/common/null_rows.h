@@ -29,6 +29,9 @@ class NullRows {
   Request& give(const Request& reference);
   /// A row that is released and has its final response. [any]
   static void take_back(Request& row) noexcept;
+  /// A row may be released with kReleaseReschedule: it has ended then. For models that are executed several times a
+  /// request, and can not tell a row from one.
+  static void allow_reschedule(Request& row) noexcept;
 
  private:
   class Row;

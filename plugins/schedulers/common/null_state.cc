@@ -64,6 +64,10 @@ Status NullState::attach_like(Request& request, const Request& reference) noexce
   return {};
 }
 
+Status NullState::check_name(std::string_view name) const noexcept {
+  return states_.layout().find(name).status();
+}
+
 Status NullState::output(std::string_view name, DataType datatype, std::span<const int64_t> shape,
                          uint64_t size_bytes, MemoryKind preferred_kind, int64_t preferred_device_id,
                          Buffer* buffer) noexcept {

@@ -31,6 +31,7 @@ class NullState final : public SequenceState {
   Status attach_like(Request& request, const Request& reference) noexcept;
 
   /// As of ImplicitState. [any]
+  Status check_name(std::string_view name) const noexcept override;
   Status output(std::string_view name, DataType datatype, std::span<const int64_t> shape, uint64_t size_bytes,
                 MemoryKind preferred_kind, int64_t preferred_device_id, Buffer* buffer) noexcept override;
   Status commit(std::string_view name) noexcept override;

@@ -306,6 +306,7 @@ void SequenceScheduler::drop(Request& request, const Status& failure, FailureRea
 Request& SequenceScheduler::null_row(uint32_t index, const Request& reference) {
   Instance& instance = *instances_[index];
   Request& row = instance.null_rows.give(reference);
+  if (settings_.iterative) NullRows::allow_reschedule(row);
   settings_.controls.set(row, {0, false, {}});
   // Without memory for it the backend finds that the row has no state.
   if (!states_.empty()) (void)instance.null_state.attach_like(row, reference).ok();

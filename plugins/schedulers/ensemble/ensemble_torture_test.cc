@@ -105,12 +105,10 @@ class Torture {
     calls_.push_back(std::move(call));
   }
 
-  /// All of one branch, in any order.
+  /// In any order.
   void choose_outputs(Call& call) {
-    const std::vector<uint32_t> all = what_.outputs();
-    const uint32_t branch = what_.tensors[all[random_.below(all.size())]].branch;
-    for (uint32_t tensor : all) {
-      if (what_.tensors[tensor].branch == branch && (call.requested.empty() || random_.chance(70))) {
+    for (uint32_t tensor : what_.outputs()) {
+      if (call.requested.empty() || random_.chance(70)) {
         call.requested.insert(
             call.requested.begin() + static_cast<long>(random_.below(call.requested.size() + 1)), tensor);
       }

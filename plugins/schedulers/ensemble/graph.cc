@@ -100,7 +100,21 @@ class GraphBuilder {
         }
       }
     }
+    return check_outputs();
+  }
+
+  /// A response of the ensemble has all of its outputs, so what they are made of belongs together as a step's inputs do.
+  Status check_outputs() const {
+    for (uint32_t output : graph_.outputs) {
+      if (graph_.tensors[output].branch != graph_.tensors[graph_.outputs.front()].branch)
+        return different_branches(graph_.ensemble);
+    }
     return {};
+  }
+
+  Status different_branches(std::string_view receiver) const {
+    return invalid_argument("in ensemble ", graph_.ensemble, ", step of model '", receiver,
+                            "' receives inputs originated from different decoupled models");
   }
 
   /// Which of the values of two branches, or of a branch and of none, belong together, nobody could say.
@@ -108,8 +122,7 @@ class GraphBuilder {
     *branch = graph_.tensors[step.inputs.front().tensor].branch;
     for (const Graph::StepInput& input : step.inputs) {
       if (graph_.tensors[input.tensor].branch == *branch) continue;
-      return invalid_argument("in ensemble ", graph_.ensemble, ", step of model '", step.model->info().name,
-                              "' receives inputs originated from different decoupled models");
+      return different_branches(step.model->info().name);
     }
     step.iterates = *branch != 0;
     return {};

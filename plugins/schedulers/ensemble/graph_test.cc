@@ -80,6 +80,16 @@ TEST_F(GraphTest, ShapesThatContradictEachOther) {
             "inferred from model n");
 }
 
+TEST_F(GraphTest, ShapesThatContradictAreToldWithTheirBatchDimension) {
+  bench_.add_member("m",
+                    "max_batch_size: 8 input { name: \"IN\" data_type: TYPE_INT64 dims: [ 2, 3 ] } "
+                    "output { name: \"OUT\" data_type: TYPE_INT64 dims: -1 }");
+  EXPECT_EQ(
+      refusal("max_batch_size: 8 " + ensemble_of(step("m", "X", "Y"))),
+      "in ensemble e, ensemble tensor X: inconsistent shape: [-1,-1] is inferred from model e while [-1,2,3] is "
+      "inferred from model m");
+}
+
 TEST_F(GraphTest, ABatchDimensionMayBeWhatAnotherModelHasFirst) {
   bench_.add_member("m",
                     "input { name: \"IN\" data_type: TYPE_INT64 dims: [ -1, 3 ] } "
@@ -124,6 +134,21 @@ TEST_F(GraphTest, ValuesOfTwoBranchesDoNotMeet) {
   EXPECT_TRUE(graph().decoupled);
   EXPECT_TRUE(graph().steps[1].iterates);
   EXPECT_FALSE(graph().steps[0].iterates);
+}
+
+TEST_F(GraphTest, OutputsOfTwoBranchesDoNotMeet) {
+  bench_.add_simple("d", "model_transaction_policy { decoupled: true }");
+  bench_.add_simple("m");
+  const std::string ends = std::string(kEnds) + "output { name: \"Z\" data_type: TYPE_INT64 dims: -1 } ";
+  const auto of = [&](const std::string& steps) {
+    return refusal(ends + "ensemble_scheduling { " + steps + "}");
+  };
+  constexpr char kRefusal[] =
+      "in ensemble e, step of model 'e' receives inputs originated from different decoupled models";
+  EXPECT_EQ(of(step("d", "X", "Y") + step("d", "X", "Z")), kRefusal);
+  EXPECT_EQ(of(step("d", "X", "Y") + step("m", "X", "Z")), kRefusal) << "a branch and none";
+  EXPECT_EQ(of(step("d", "X", "Y") + step("d", "Y", "Z")), kRefusal) << "a branch of a branch";
+  EXPECT_EQ(of(step("d", "X", "Y") + step("m", "Y", "Z")), "accepted");
 }
 
 TEST_F(GraphTest, StepsThatNobodyNeedsAreLeftOut) {

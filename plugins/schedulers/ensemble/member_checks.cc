@@ -108,8 +108,8 @@ class MemberCheck {
                            type_text(claim.datatype), claim.model);
     }
     if (agree(first.dims, claim.dims) || agree(first.full_dims(), claim.full_dims())) return {};
-    return contradiction(tensor, "shape", shape_text(first.dims), first.model, shape_text(claim.dims),
-                         claim.model);
+    return contradiction(tensor, "shape", shape_text(first.full_dims()), first.model,
+                         shape_text(claim.full_dims()), claim.model);
   }
 
   static std::string type_text(DataType type) {

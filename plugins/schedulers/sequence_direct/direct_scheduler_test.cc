@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "schedulers/common/testing/sequence_behavior.h"
 #include "schedulers/sequence_direct/direct_provider.h"
 
@@ -122,6 +124,25 @@ TEST(DirectScheduler, ARowWithoutARequestHasZerosForEverything) {
   bench.send("B1", 2, kSequenceStart | kSequenceEnd);
   bench.run();
   EXPECT_TRUE(seen);
+  bench.expect_all_done();
+}
+
+// Without a READY control a model can not tell such a row from a request.
+TEST(DirectScheduler, ARowWithoutARequestMayBeRescheduledByAnIterativeModel) {
+  DirectBench bench(settings("direct { } iterative_sequence: true"));
+  int steps = 0, refused = 0;
+  bench.behavior.reschedules = [&](Request& request) {
+    return (request.call_flags & kShadow) != 0 || (request.id == "B" && ++steps < 3);
+  };
+  bench.behavior.respond = [&](Request& request) {
+    refused += (request.call_flags & kShadow) != 0;
+    test::answer_identity(request);
+  };
+  bench.send("A", 1, kSequenceStart);
+  bench.send("B", 2, kSequenceStart);
+  bench.run();
+  EXPECT_THAT(bench.timeline(), ::testing::Contains("- B"));
+  EXPECT_EQ(refused, 0);
   bench.expect_all_done();
 }
 

@@ -99,6 +99,11 @@ class Repository {
     return unimplemented("model '", name, "': this repository reads no other directories");
   }
 
+  // --- since minor 3 ---
+  /// [any], without touching the disk. False: a repository has never been there without which the server is to be neither
+  /// live nor ready, though it serves the models of the others.
+  virtual bool is_complete() const noexcept { return true; }
+
  protected:
   ~Repository() = default;
 };

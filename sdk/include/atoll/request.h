@@ -77,6 +77,8 @@ static_assert(sizeof(RequestedOutput) == 56);  // see ATOLL_SDK_LAYOUT
 /// Implicit state of a sequence; null in requests of models without it. [instance]
 class SequenceState {
  public:
+  /// Whether the model has a state `name`, by the name that it has as an output. Errors: INVALID_ARGUMENT it has none.
+  virtual Status check_name(std::string_view name) const noexcept = 0;
   /// Gives a buffer for the new value of state `name`, valid until it is committed. The shape is copied.
   /// \param buffer  of at least size_bytes, of the preferred kind if there is such memory
   /// Errors: INVALID_ARGUMENT the model has no such state, or another type or shape; RESOURCE_EXHAUSTED.

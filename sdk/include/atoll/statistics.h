@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "atoll/latency_histogram.h"
+#include "atoll/status.h"
 #include "atoll/tensor.h"
 
 namespace atl {
@@ -27,6 +28,14 @@ struct ExecutionTimes {
   int64_t request_end_ns = 0;  ///< when the request ended, if that is later; 0: with its execution
 };
 
+/// Steady-clock moments of one of a request's responses, ns: when work on it began, when its outputs were begun, and
+/// when it was sent.
+struct ResponseTimes {
+  int64_t start_ns = 0;
+  int64_t output_start_ns = 0;  ///< 0: it has no outputs
+  int64_t end_ns = 0;
+};
+
 /// Why a request failed; labels of nv_inference_request_failure.
 enum class FailureReason : uint32_t { kRejected = 0, kCanceled = 1, kBackend = 2, kOther = 3 };
 
@@ -46,6 +55,11 @@ class InferenceReporter {
   /// A request whose answer had to be computed, and was kept if it could be.
   /// \param duration_ns  that looking for the answer and keeping it took
   virtual void report_cache_miss(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
+  /// One of a request's responses, by a backend that counts them one by one.
+  /// \param index    of the response among those to its request, from 0 on
+  /// \param outcome  kOk: it was sent, and is empty if it has no outputs; kCancelled; another: it failed
+  virtual void report_response(uint64_t /*index*/, Code /*outcome*/,
+                               const ResponseTimes& /*times*/) noexcept {}
 
  protected:
   ~InferenceReporter() = default;
@@ -54,6 +68,11 @@ class InferenceReporter {
 struct BatchStatistics {
   uint64_t batch_size = 0;
   StatisticDuration compute_input, compute_infer, compute_output;
+};
+
+/// Of the responses that came at one place among those to their requests.
+struct ResponseStatistics {
+  StatisticDuration compute_infer, compute_output, success, fail, empty, cancelled;
 };
 
 /// Latencies of successful requests by phase.
@@ -77,9 +96,10 @@ struct ModelStatistics {
   uint64_t inference_count = 0;
   uint64_t execution_count = 0;
   StatisticDuration success, fail, queue, compute_input, compute_infer, compute_output, cache_hit, cache_miss;
-  uint64_t failures[4] = {};             ///< by FailureReason
-  uint64_t pending = 0;                  ///< requests accepted and not yet executing
-  std::vector<BatchStatistics> batches;  ///< ascending by batch size
+  uint64_t failures[4] = {};                  ///< by FailureReason
+  uint64_t pending = 0;                       ///< requests accepted and not yet executing
+  std::vector<BatchStatistics> batches;       ///< ascending by batch size
+  std::vector<ResponseStatistics> responses;  ///< by their place, as far as the backend reports them
   std::vector<MemoryUsage> memory;
   LatencyHistograms latencies;
   uint64_t load_duration_ns = 0;  ///< from the start of the load to READY

@@ -42,6 +42,17 @@ void copy(const ModelStatistics& from, inference::ModelStatistics* to) {
     copy(batch.compute_infer, added->mutable_compute_infer());
     copy(batch.compute_output, added->mutable_compute_output());
   }
+  for (size_t i = 0; i < from.responses.size(); ++i) {
+    const ResponseStatistics& responses = from.responses[i];
+    const std::string place = std::to_string(i);
+    inference::InferResponseStatistics& added = (*to->mutable_response_stats())[place];
+    copy(responses.compute_infer, added.mutable_compute_infer());
+    copy(responses.compute_output, added.mutable_compute_output());
+    copy(responses.success, added.mutable_success());
+    copy(responses.fail, added.mutable_fail());
+    copy(responses.empty, added.mutable_empty_response());
+    copy(responses.cancelled, added.mutable_cancel());
+  }
   for (const MemoryUsage& usage : from.memory) {
     inference::MemoryUsage* added = to->add_memory_usage();
     added->set_type(memory_kind_name(usage.kind));

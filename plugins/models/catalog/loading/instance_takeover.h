@@ -27,6 +27,9 @@ class QuietReporter final : public InferenceReporter {
   void report_failure(const Request& request, FailureReason reason) noexcept override {
     if (is_open()) reporter_->report_failure(request, reason);
   }
+  void report_response(uint64_t index, Code outcome, const ResponseTimes& times) noexcept override {
+    if (is_open()) reporter_->report_response(index, outcome, times);
+  }
 
  private:
   bool is_open() const noexcept { return open_.load(std::memory_order_relaxed); }

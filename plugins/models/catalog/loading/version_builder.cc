@@ -99,6 +99,10 @@ Status VersionBuilder::configure_ensemble() {
   Result<EnsembleMembers> members = EnsembleMembers::hold(context_.catalog, model_.members);
   if (!members.ok()) return std::move(members).status();
   parts_.members = std::move(members).value();
+  if (parts_.members.any_decoupled() && config_.message.response_cache().enable()) {
+    return invalid_argument("Response Cache does not currently support model ", config_.message.name(),
+                            " with 'decoupled' transaction policy. Please disable the response cache.");
+  }
   // What was written does not count.
   config_.message.mutable_model_transaction_policy()->set_decoupled(parts_.members.any_decoupled());
   config_.bytes = config_.message.SerializeAsString();

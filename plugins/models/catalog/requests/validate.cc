@@ -1,5 +1,6 @@
 #include "models/catalog/requests/validate.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -55,8 +56,22 @@ class SeenSet {
   uint64_t* words_ = &inline_word_;
 };
 
-/// The wire text about missing and surplus inputs. Nothing missing is printed as a lone bracket: clients know
-/// it so.
+/// Names in brackets, as many as one may want to read.
+class NameList {
+ public:
+  void add(std::string_view name) {
+    if (count_ < kNamesListedMax) text_ += cat(count_ == 0 ? "" : ",", "'", name, "'");
+    if (count_++ == kNamesListedMax) text_ += ",...";
+  }
+  bool empty() const noexcept { return count_ == 0; }
+  std::string text() const { return cat("[", text_, "]"); }
+
+ private:
+  std::string text_;
+  uint32_t count_ = 0;
+};
+
+/// The wire text about missing and surplus inputs.
 Status wrong_inputs(const Request& request, const ModelInfo& info, const SeenSet& seen, uint32_t given) {
   std::string text = request_prefix(request);
   if (info.required_inputs == info.inputs.size()) {
@@ -64,26 +79,24 @@ Status wrong_inputs(const Request& request, const ModelInfo& info, const SeenSet
   } else {
     text += cat("expected number of inputs between ", info.required_inputs, " and ", info.inputs.size());
   }
-  text += cat(" but got ", given, " inputs for model '", info.name, "'. Got input(s) [");
-  const char* separator = "";
-  uint32_t listed = 0;
+  NameList got, unknown, missing;
   for (const InputTensor& input : request.inputs) {
     if (!from_client(input)) continue;
-    if (listed++ == kNamesListedMax) {
-      text += ",...";
-      break;
-    }
-    text += cat(separator, "'", input.name, "'");
-    separator = ",";
+    got.add(input.name);
+    const bool is_known =
+        std::ranges::any_of(info.inputs, [&](const auto& one) { return one.name == input.name; });
+    if (!is_known) unknown.add(input.name);
   }
-  text += "], but missing required input(s) ";
-  separator = "[";
   for (size_t i = 0; i < info.inputs.size(); ++i) {
-    if (info.inputs[i].optional || seen.has(i)) continue;
-    text += cat(separator, "'", info.inputs[i].name, "'");
-    separator = ",";
+    if (!info.inputs[i].optional && !seen.has(i)) missing.add(info.inputs[i].name);
   }
-  text += "]. Please provide all required input(s).";
+  text += cat(" but got ", given, " inputs for model '", info.name, "'. Got input(s) ", got.text());
+  if (missing.empty()) {
+    text += cat(", but the model has no input(s) ", unknown.text(), ".");
+  } else {
+    text +=
+        cat(", but missing required input(s) ", missing.text(), ". Please provide all required input(s).");
+  }
   return Status(Code::kInvalidArgument, std::move(text));
 }
 

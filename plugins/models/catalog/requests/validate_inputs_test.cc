@@ -95,8 +95,7 @@ TEST(AllOptional, ARequestWithoutInputsIsOneItem) {
   EXPECT_EQ(checked(info, Sent({{"A", {1, 2}}, {"B", {1, 2}}})),
             kNoId +
                 "expected number of inputs between 0 and 1 but got 2 inputs for model 'm'. Got "
-                "input(s) ['A','B'], but missing required input(s) ]. Please provide all required "
-                "input(s).");
+                "input(s) ['A','B'], but the model has no input(s) ['B'].");
 }
 
 TEST(RaggedInputs, HaveTheShapeTheirConfigurationSays) {

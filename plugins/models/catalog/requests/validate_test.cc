@@ -98,8 +98,8 @@ std::vector<Refusal> refused_names() {
          add_floats(r, "Q", {2}, 2);
        },
        kUnknown +
-           "expected 1 inputs but got 2 inputs for model 'm'. Got input(s) ['A','Q'], but missing required "
-           "input(s) ]. Please provide all required input(s)."},
+           "expected 1 inputs but got 2 inputs for model 'm'. Got input(s) ['A','Q'], but the model has "
+           "no input(s) ['Q']."},
       {"OptionalRange", with_optional, [](TestRequest& r) { add_floats(r, "A", {2}, 2); },
        kUnknown +
            "expected number of inputs between 2 and 3 but got 1 inputs for model 'm'. Got input(s) ['A'], "

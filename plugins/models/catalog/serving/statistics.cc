@@ -51,6 +51,30 @@ void merge(BatchStatistics& to, const BatchStatistics& from) noexcept {
   merge(to.compute_output, from.compute_output);
 }
 
+void merge(std::vector<ResponseStatistics>& to, const std::vector<ResponseStatistics>& from) {
+  if (to.size() < from.size()) to.resize(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    merge(to[i].compute_infer, from[i].compute_infer);
+    merge(to[i].compute_output, from[i].compute_output);
+    merge(to[i].success, from[i].success);
+    merge(to[i].fail, from[i].fail);
+    merge(to[i].empty, from[i].empty);
+    merge(to[i].cancelled, from[i].cancelled);
+  }
+}
+
+/// Which phases count depends on how the response came out.
+void add(ResponseStatistics& to, Code outcome, const ResponseTimes& times) noexcept {
+  const uint64_t all_ns = elapsed_ns(times.start_ns, times.end_ns);
+  if (outcome == Code::kCancelled) return add(to.cancelled, all_ns);
+  const bool has_outputs = times.output_start_ns != 0;
+  const bool failed = outcome != Code::kOk;
+  add(to.compute_infer, has_outputs ? elapsed_ns(times.start_ns, times.output_start_ns) : all_ns);
+  const uint64_t output_ns = has_outputs ? elapsed_ns(times.output_start_ns, times.end_ns) : 0;
+  if (has_outputs && (!failed || output_ns != 0)) add(to.compute_output, output_ns);
+  add(failed ? to.fail : has_outputs ? to.success : to.empty, all_ns);
+}
+
 }  // namespace
 
 class StatisticsRecorder::CellLock {
@@ -136,6 +160,14 @@ void StatisticsRecorder::report_cache_miss(const Request&, uint64_t duration_ns)
   add(mine.cache_miss, duration_ns);
 }
 
+void StatisticsRecorder::report_response(uint64_t index, Code outcome, const ResponseTimes& times) noexcept {
+  if (index >= kResponsesMax) return;
+  Cell& mine = cell();
+  CellLock lock(mine);
+  if (mine.responses.size() <= index) mine.responses.resize(index + 1);
+  add(mine.responses[index], outcome, times);
+}
+
 void StatisticsRecorder::count_failure(const Request& request, FailureReason reason) noexcept {
   auto index = std::min(static_cast<uint32_t>(reason), static_cast<uint32_t>(FailureReason::kOther));
   int64_t now_ns = clock_.now_ns();
@@ -194,6 +226,7 @@ ModelStatistics StatisticsRecorder::snapshot() const {
     merge(sum.compute_output, cell.compute_output);
     merge(sum.cache_hit, cell.cache_hit);
     merge(sum.cache_miss, cell.cache_miss);
+    merge(sum.responses, cell.responses);
     for (size_t i = 0; i < std::size(sum.failures); ++i) sum.failures[i] += cell.failures[i];
     if (cell.latencies != nullptr) merge(sum.latencies, *cell.latencies);
     for (const BatchStatistics& batch : cell.batches) {

@@ -21,6 +21,8 @@ class StatisticsRecorder final : public InferenceReporter {
  public:
   /// Batch sizes told apart; executions of further sizes count everywhere but in the per-size list.
   static constexpr uint32_t kBatchSizesMax = 1024;
+  /// Responses to one request that are told apart; later ones are not counted one by one.
+  static constexpr uint32_t kResponsesMax = 1024;
 
   /// \param max_batch_size  of the model; 0: it does not batch
   StatisticsRecorder(const Clock& clock, uint32_t max_batch_size) noexcept;
@@ -34,6 +36,7 @@ class StatisticsRecorder final : public InferenceReporter {
   /// Also a success, which no execution and no inference is counted for.
   void report_cache_hit(const Request& request, uint64_t duration_ns) noexcept override;
   void report_cache_miss(const Request& request, uint64_t duration_ns) noexcept override;
+  void report_response(uint64_t index, Code outcome, const ResponseTimes& times) noexcept override;
 
   /// Once for each request: its first response has reached the sink.
   void report_first_response(const Request& request) noexcept;
@@ -52,6 +55,7 @@ class StatisticsRecorder final : public InferenceReporter {
         cache_miss;
     uint64_t failures[4] = {};
     std::vector<BatchStatistics> batches;          ///< ascending by size
+    std::vector<ResponseStatistics> responses;     ///< by their place
     std::unique_ptr<LatencyHistograms> latencies;  ///< null: there are none
     LatencyHistograms& histograms() {
       if (latencies == nullptr) latencies = std::make_unique<LatencyHistograms>();

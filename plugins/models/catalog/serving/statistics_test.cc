@@ -46,6 +46,37 @@ TEST_F(StatisticsTest, CountsTheIntervalsOfSuccesses) {
   EXPECT_EQ(sum.batches[0].compute_infer.ns, 30U);
 }
 
+void expect(const StatisticDuration& duration, uint64_t count, uint64_t ns) {
+  EXPECT_EQ(duration.count, count);
+  EXPECT_EQ(duration.ns, ns);
+}
+
+TEST_F(StatisticsTest, CountsResponsesByTheirPlaceAndOutcome) {
+  recorder_.report_response(0, Code::kOk, {10, 15, 30});
+  recorder_.report_response(0, Code::kOk, {10, 15, 30});
+  recorder_.report_response(2, Code::kOk, {10, 0, 40});
+  recorder_.report_response(2, Code::kInternal, {10, 0, 40});
+  recorder_.report_response(2, Code::kInternal, {10, 20, 20});
+  recorder_.report_response(2, Code::kCancelled, {10, 20, 50});
+  recorder_.report_response(StatisticsRecorder::kResponsesMax, Code::kOk, {10, 15, 30});
+  const ModelStatistics sum = recorder_.snapshot();
+  ASSERT_EQ(sum.responses.size(), 3U) << "and no more than are told apart";
+  const ResponseStatistics& first = sum.responses[0];
+  expect(first.compute_infer, 2, 10);
+  expect(first.compute_output, 2, 30);
+  expect(first.success, 2, 40);
+  expect(first.fail, 0, 0);
+  expect(sum.responses[1].success, 0, 0);
+  const ResponseStatistics& third = sum.responses[2];
+  expect(third.empty, 1, 30);
+  expect(third.fail, 2, 40);
+  expect(third.cancelled, 1, 40);
+  expect(third.compute_infer, 3, 70);
+  expect(third.compute_output, 0, 0);
+  recorder_.reset();
+  EXPECT_TRUE(recorder_.snapshot().responses.empty());
+}
+
 TEST_F(StatisticsTest, CountsUnbatchedRequestsAsOne) {
   Request request;
   recorder_.report_request(request, true, {});

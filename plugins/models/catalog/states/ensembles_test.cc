@@ -78,6 +78,18 @@ TEST_F(EnsemblesTest, RefusesWhatItCanNotBeMadeOf) {
             "ensemble 'top' depends on 'leaf' whose required version 4 is not loaded.");
 }
 
+TEST_F(EnsemblesTest, ADecoupledMemberAllowsNoResponseCache) {
+  bench_.put("leaf", cat(kSimpleConfig, " model_transaction_policy { decoupled: true }"));
+  bench_.put("top", "response_cache { enable: true } " + ensemble_of({"leaf"}));
+  EXPECT_EQ(
+      bench_.load_one("top").message(),
+      "version 1 is at UNAVAILABLE state: Invalid argument: Response Cache does not currently support model top "
+      "with 'decoupled' transaction policy. Please disable the response cache.;");
+  bench_.put("leaf");
+  EXPECT_TRUE(bench_.load_one("leaf").ok());
+  EXPECT_TRUE(bench_.load_one("top").ok());
+}
+
 TEST_F(EnsemblesTest, RefusesCycles) {
   bench_.put("a", ensemble_of({"b"}));
   bench_.put("b", ensemble_of({"c"}));

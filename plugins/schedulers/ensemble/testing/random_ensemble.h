@@ -68,12 +68,15 @@ inline RandomEnsemble::RandomEnsemble(uint64_t seed) {
   for (uint32_t i = 0; i < inputs; ++i) tensors.push_back({true, 0, false});
   const uint64_t count = 1 + random.below(random.chance(20) ? 30 : 8);
   for (uint64_t i = 0; i < count; ++i) add_step(random);
-  // What nobody reads is an output, and some of the others are; all of one branch, so that one order is right.
+  // What nobody reads is an output, and some of the others are; all of one branch, as others are refused at load.
   std::vector<bool> is_read(tensors.size());
   for (const Step& step : steps) {
     for (uint32_t tensor : step.reads) is_read[tensor] = true;
   }
-  for (size_t i = inputs; i < tensors.size(); ++i) tensors[i].is_output = !is_read[i] || random.chance(20);
+  for (size_t i = inputs; i < tensors.size(); ++i) {
+    const bool may_be = tensors[i].branch == tensors.back().branch;
+    tensors[i].is_output = may_be && (!is_read[i] || random.chance(20));
+  }
 }
 
 inline void RandomEnsemble::add_step(test::Random& random) {

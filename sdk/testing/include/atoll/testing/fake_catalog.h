@@ -49,6 +49,7 @@ class FakeServedModel final : public Model {
     statistics.version = info_.version;
     statistics.inference_count = statistics.execution_count = inferences_;
     statistics.success.count = inferences_;
+    statistics.responses = response_statistics;
     return statistics;
   }
   bool ready() const noexcept override { return is_ready; }
@@ -68,6 +69,7 @@ class FakeServedModel final : public Model {
   /// Takes over the request: answers, or keeps it and answers later; releases it. Set before requests come.
   std::function<void(Request&)> respond;
   /// Refuses the request if it returns a failure.
+  std::vector<ResponseStatistics> response_statistics;
   std::function<Status(Request&)> refuse;
   /// Says which sequences are open; empty: the model knows none.
   std::function<bool(const SequenceId&)> keeps_sequence;

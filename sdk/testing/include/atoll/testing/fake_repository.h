@@ -35,6 +35,8 @@ class FakeRepository final : public Repository {
     if (!config_text.empty()) model.config_path = model.entry.path + "/config.pbtxt";
     model.config_text = std::move(config_text);
   }
+  void set_complete(bool complete) noexcept { complete_.store(complete); }
+  bool is_complete() const noexcept override { return complete_.load(); }
   /// Where a model's directory really is, for what looks into it.
   void set_path(const std::string& name, std::string path) {
     std::lock_guard lock(mutex_);
@@ -149,6 +151,7 @@ class FakeRepository final : public Repository {
     return stamp;
   }
 
+  std::atomic<bool> complete_{true};
   std::mutex mutex_;
   uint64_t last_value_ = 0;
   std::map<std::string, std::vector<RepositoryStamp>, std::less<>> stamps_;

@@ -1,6 +1,7 @@
 /// The implicit state of a sequence, for tests of backends.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -90,6 +91,11 @@ class FakeSequenceState final : public SequenceState {
   }
 
   // --- SequenceState ---
+  Status check_name(std::string_view name) const noexcept override {
+    const bool is_known =
+        std::ranges::any_of(states_, [&](const State& state) { return state.output_name == name; });
+    return is_known ? Status() : invalid_argument("state '", name, "' is not a valid state name.");
+  }
   Status output(std::string_view name, DataType datatype, std::span<const int64_t> shape, uint64_t size_bytes,
                 MemoryKind preferred_kind, int64_t preferred_device_id, Buffer* buffer) noexcept override {
     State* state = find(name);

@@ -22,6 +22,11 @@ class RecordingReporter final : public InferenceReporter {
       return succeeded + failed + not_executed[0] + not_executed[1] + not_executed[2] + not_executed[3];
     }
   };
+  struct Response {
+    uint64_t index;
+    Code outcome;
+    ResponseTimes times;
+  };
   virtual ~RecordingReporter() = default;
 
   void report_request(const Request& request, bool success, const ExecutionTimes& times) noexcept override {
@@ -46,6 +51,10 @@ class RecordingReporter final : public InferenceReporter {
     ++by_id_[std::string(request.id)].not_executed[index];
     ++all_.not_executed[index];
   }
+  void report_response(uint64_t index, Code outcome, const ResponseTimes& times) noexcept override {
+    std::lock_guard lock(mutex_);
+    responses_.push_back({index, outcome, times});
+  }
 
   /// Forgets everything.
   void clear() {
@@ -53,6 +62,7 @@ class RecordingReporter final : public InferenceReporter {
     all_ = {};
     by_id_.clear();
     batches_.clear();
+    responses_.clear();
     disordered_times_ = 0;
   }
   Counts all() const {
@@ -68,6 +78,10 @@ class RecordingReporter final : public InferenceReporter {
     std::lock_guard lock(mutex_);
     return batches_;
   }
+  std::vector<Response> responses() const {
+    std::lock_guard lock(mutex_);
+    return responses_;
+  }
   /// Successes whose four times were not ascending.
   uint64_t disordered_times() const {
     std::lock_guard lock(mutex_);
@@ -79,6 +93,7 @@ class RecordingReporter final : public InferenceReporter {
   Counts all_;
   std::map<std::string, Counts> by_id_;
   std::vector<uint32_t> batches_;
+  std::vector<Response> responses_;
   uint64_t disordered_times_ = 0;
 };
 

@@ -79,7 +79,12 @@ struct TRITONBACKEND_Request {
   bool is_reported = false;           ///< by TRITONBACKEND_ModelInstanceReportStatistics
   atl::Code answer = atl::Code::kOk;  ///< of the last response that was sent
   uint32_t responses_sent = 0;
-  uint32_t references = 0;  ///< factories and unsent responses; and 1 while the request is the caller's
+  uint64_t responses_reported = 0;  ///< by TRITONBACKEND_ModelInstanceReportResponseStatistics
+  /// Released to be executed again, which it is when its unsent responses were sent or deleted.
+  bool is_given_back = false;
+  /// Factories and unsent responses; and 1 while the request is the caller's, or was given back but is not executed
+  /// again yet.
+  uint32_t references = 0;
   atl::Request* origin = nullptr;         ///< valid while the channel is open, or the request is the caller's
   atl::ResponseSink* sink = nullptr;      ///< valid while the channel is open
   const atl::ModelInfo* model = nullptr;  ///< null: not known

@@ -165,8 +165,8 @@ TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseSt
 /// What ResponseSend got; null: it succeeded.
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
     TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics, TRITONSERVER_Error* error);
-/// Checked (INVALID_ARG: an instance, a factory or a moment is missing, or the end is before the start) and dropped:
-/// the server keeps statistics of requests and of batches, none of single responses.
+/// Counts the response in `response_stats` of the model's statistics, under its place among those of its request that
+/// were reported. INVALID_ARG: an instance or a factory is missing, or the moments are not in their order.
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportResponseStatistics(
     TRITONBACKEND_ModelInstanceResponseStatistics* response_statistics);
 

@@ -97,8 +97,8 @@ TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_RequestTrace(TRITONBACK
 /// caller's. Responses that were not sent and factories stay; once there are none, a request that has no final
 /// response is answered with an error.
 /// \param release_flags  REQUEST_RELEASE_ALL; or REQUEST_RELEASE_RESCHEDULE, for iterative sequences only: the
-///        request is to be executed again. Responses that were not sent are dropped then, and factories of this
-///        execution can send nothing any more. INVALID_ARG for another model, and after the final response.
+///        request is to be executed again, which it is when the responses that were made were sent or deleted; factories
+///        of this execution can send nothing any more from then on. Statistics may still be reported. INVALID_ARG for another model, and after the final response.
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_RequestRelease(TRITONBACKEND_Request* request,
                                                                         uint32_t release_flags);
 

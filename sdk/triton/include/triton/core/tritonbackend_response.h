@@ -81,7 +81,7 @@ TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancel
 // --- implicit state of a sequence; it lives as long as the request ---
 
 /// The next value of a state of the model's, for the sequence's next request. INVALID_ARG: the request has no implicit
-/// state. A name, type or shape that the configuration does not have is found by StateBuffer.
+/// state, or the configuration no state of that name. A type or shape that it does not have is found by StateBuffer.
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error* TRITONBACKEND_StateNew(
     TRITONBACKEND_State** state, TRITONBACKEND_Request* request, const char* name,
     const TRITONSERVER_DataType datatype, const int64_t* shape, const uint32_t dims_count);

@@ -29,7 +29,8 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ResponseAllocatorDelete(
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_InferenceRequestNew(
     TRITONSERVER_InferenceRequest** inference_request, TRITONSERVER_Server* server, const char* model_name,
     const int64_t model_version);
-/// Not while it is in flight: before it is sent, from inside its release callback on.
+/// Not while it is in flight: before it is sent, from inside the callback of its final response or its release on. The
+/// release callback comes all the same.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_InferenceRequestDelete(
     TRITONSERVER_InferenceRequest* inference_request);
 /// Empty: none. Borrowed until it is set.
@@ -130,7 +131,8 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_InferenceRequestSetRespon
     TRITONSERVER_InferenceRequest* inference_request, TRITONSERVER_ResponseAllocator* response_allocator,
     void* response_allocator_userp, TRITONSERVER_InferenceResponseCompleteFn_t response_fn,
     void* response_userp);
-/// Success: the request is the server's until its release callback. Failure: it stays the caller's, and nobody is
+/// Success: the request is the server's until its final response or its release callback, whichever comes first. Input
+/// bytes have to stay until the release callback. Failure: it stays the caller's, and nobody is
 /// called back. The trace, which may be null, is the server's in both cases.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(
     TRITONSERVER_Server* server, TRITONSERVER_InferenceRequest* inference_request,
