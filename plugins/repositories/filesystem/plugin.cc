@@ -23,6 +23,7 @@ class FilesystemPlugin final : public Plugin {
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),
         .files_directory = options.get_string("files_directory"),
         .clock = &host.clock(),
+        .log = &host.log(),
     });
   }
 
