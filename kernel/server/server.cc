@@ -173,13 +173,18 @@ class Server {
   bool wait_logged_ = false;
 };
 
-void raise_descriptors(Log& log) {
+/// Errors: RESOURCE_EXHAUSTED there are too few to take a connection.
+Status raise_descriptors(Log& log) {
+  constexpr uint64_t kFewest = 128;
   Result<runtime::DescriptorLimit> limit = runtime::raise_descriptor_limit();
   if (!limit.ok()) {
     log.warning(limit.status().text());
-  } else {
-    log.debug("open files: limit ", limit->soft, ", was ", limit->soft_before);
+    return {};
   }
+  log.debug("open files: limit ", limit->soft, ", was ", limit->soft_before);
+  if (limit->soft >= kFewest) return {};
+  return make_status(Code::kResourceExhausted, "the process may have ", limit->soft, " files open, at least ",
+                     kFewest, " are needed: raise the hard limit (ulimit -Hn)");
 }
 
 }  // namespace
@@ -206,7 +211,12 @@ int run_server(const ServerArguments& arguments, LogSink& sink) {
     report(arguments, *log, status);
     return kExitManifest;
   }
-  if (arguments.program == nullptr) raise_descriptors(*log);
+  if (arguments.program == nullptr) {
+    if (Status enough = raise_descriptors(*log); !enough.ok()) {
+      report(arguments, *log, enough);
+      return kExitFailed;
+    }
+  }
   auto server = std::make_unique<Server>(arguments, sink, std::move(manifest).value(), std::move(problems));
   int code = server->run();
   if (code == kExitOverrun) (void)server.release();

@@ -1,5 +1,4 @@
-#include <mutex>
-#include <set>
+#include <string>
 
 #include "error.h"
 #include "in_process_request.h"
@@ -9,17 +8,6 @@
 namespace atl::triton {
 namespace {
 
-/// The text for good: a trace keeps where it is. Of more different ones than anybody reads, one that says so.
-const char* literal_of(const char* name) {
-  constexpr size_t kMost = 4096;
-  static constinit std::mutex mutex;
-  static auto* const names = new std::set<std::string, std::less<>>;
-  std::lock_guard lock(mutex);
-  const auto found = names->find(std::string_view(name));
-  if (found != names->end()) return found->c_str();
-  return names->size() < kMost ? names->emplace(name).first->c_str() : "OTHER";
-}
-
 /// What both have in common: they are not known to their maker under their own names.
 struct ServerTrace : TRITONSERVER_InferenceTrace {
   explicit ServerTrace(Trace& of) noexcept : trace(of) {}
@@ -28,7 +16,7 @@ struct ServerTrace : TRITONSERVER_InferenceTrace {
     return new_error(TRITONSERVER_ERROR_UNSUPPORTED, "the context of a trace of the server's can not be set");
   }
   void report_custom(uint64_t timestamp_ns, const char* name) override {
-    trace.report_named(literal_of(name), static_cast<int64_t>(timestamp_ns));
+    trace.report_named(name, static_cast<int64_t>(timestamp_ns));
   }
 
   Trace& trace;

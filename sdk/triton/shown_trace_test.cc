@@ -20,7 +20,7 @@ class NotedTrace final : public Trace {
                      std::span<const Buffer>) noexcept override {}
   void report_named(const char* name, int64_t time) noexcept override {
     notes_.push_back(cat(id_, " ", name, " at ", time));
-    names.push_back(name);
+    names.emplace_back(name);
   }
   std::string_view traceparent() const noexcept override { return "00-ab"; }
   Trace* spawn_child(std::string_view model, int64_t version, std::string_view request) noexcept override {
@@ -32,7 +32,7 @@ class NotedTrace final : public Trace {
     delete this;
   }
   bool wants_tensors() const noexcept override { return false; }
-  std::vector<const char*> names;
+  std::vector<std::string> names;
 
  private:
   std::vector<std::string>& notes_;
@@ -95,7 +95,7 @@ TEST_F(ShownTrace, NamesOfActivitiesAreKept) {
   }
   EXPECT_EQ(notes, (std::vector<std::string>{"5 MY_START at 7", "5 MY_START at 7"}));
   ASSERT_EQ(trace->names.size(), 2u);
-  EXPECT_STREQ(trace->names[0], "MY_START");
+  EXPECT_EQ(trace->names[0], "MY_START");
   EXPECT_EQ(trace->names[0], trace->names[1]);
   end();
 }

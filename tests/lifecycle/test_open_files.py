@@ -4,12 +4,13 @@ import contextlib
 import http.client
 import resource
 import socket
+import subprocess
 
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from support import models
-from support.server import Server, usage
+from support.server import ATOLL, DEFAULT_MANIFEST, Server, usage
 from support.waiting import eventually
 
 TIMEOUT_S = 60
@@ -87,6 +88,37 @@ def test_no_frontend_takes_what_the_others_need(repository, grpc_frontend):
         eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
         assert_serves(server)
         assert "max_connections is 10000, but the process's limit of open files allows" in server.log
+
+
+def test_too_few_open_files_are_an_error_at_start(repository):
+    """None would be left for connections."""
+    for limit, starts in ((64, False), (127, False), (128, True)):
+        command = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", str(ATOLL), "--manifest", str(DEFAULT_MANIFEST),
+                   "--set", f'plugin.repository.paths=["{repository}"]']
+        for name in ("grpc", "http", "metrics"):
+            command += ["--set", f'plugin.{name}.address="127.0.0.1:0"']
+        if starts:
+            with Server(repository, open_files=limit) as server:
+                server.wait_active().wait_ready()
+                assert_serves(server)
+            continue
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert ended.returncode == 1
+        assert f"the process may have {limit} files open, at least 128 are needed: raise the hard limit (ulimit -Hn)" in ended.stderr
+
+
+def test_refused_connections_are_told(repository):
+    with Server(repository, "plugin.http.max_connections=2", "plugin.grpc.max_connections=2") as server:
+        server.wait_active().wait_ready()
+        with contextlib.ExitStack() as stack:
+            # Those that have begun a request are not idle, and make no room.
+            host, port = server.http_address.rsplit(":", 1)
+            for _ in range(3):
+                begun = stack.enter_context(socket.create_connection((host, int(port)), timeout=TIMEOUT_S))
+                begun.sendall(b"GET /v2/health/live HTTP/1.1\r\n")
+            server.wait_for_line("HTTP has as many connections as it may have")
+            crowd(stack, server.address, 8)
+            server.wait_for_line("gRPC has as many connections as it may have")
 
 
 def test_after_a_time_without_descriptors_everything_serves_again(repository, grpc_frontend):

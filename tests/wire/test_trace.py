@@ -21,10 +21,15 @@ SETTINGS = {"trace_level": ["OFF"], "trace_rate": ["1"], "trace_count": ["-1"], 
 
 @pytest.fixture()
 def traced(tmp_path):
-    """A server with two models that traces nothing yet, and the path of its trace file."""
+    """A server with two models, and an ensemble of the first one twice, that traces nothing yet, and the path of its trace file."""
     repository, path = tmp_path / "models", tmp_path / "traces" / "trace.json"
     path.parent.mkdir()
     models.write_model(repository, "numbers", models.identity_config("numbers", dims=(3,)))
+    steps = [f'{{ model_name: "numbers" model_version: -1 input_map {{ key: "INPUT0" value: "{given}" }} '
+             f'output_map {{ key: "OUTPUT0" value: "{made}" }} }}' for given, made in (("INPUT0", "between"), ("between", "OUTPUT0"))]
+    models.write_model(repository, "both", models.tensor_config("input", "INPUT0", "TYPE_FP32", (3,))
+                       + models.tensor_config("output", "OUTPUT0", "TYPE_FP32", (3,))
+                       + f'name: "both" platform: "ensemble" ensemble_scheduling {{ step [ {", ".join(steps)} ] }}')
     models.write_model(repository, "texts", models.identity_config("texts", "TYPE_STRING", dims=(-1,)))
     with Server(repository, 'plugin.trace.use="telemetry/trace"', f'plugin.trace.trace_file="{path}"',
                 "plugin.trace.rate=1") as server:
@@ -105,8 +110,20 @@ def test_a_request_in_the_file(traced):
     tensors = {entry["activity"]: entry["tensor"] for entry in trace if "activity" in entry}
     values = {"data": "1,2.5,-3", "shape": "3", "dtype": "FP32"}
     assert tensors == {"TENSOR_QUEUE_INPUT": {"name": "INPUT0", **values},
-                       "TENSOR_BACKEND_INPUT": {"name": "INPUT0", **values},
                        "TENSOR_BACKEND_OUTPUT": {"name": "OUTPUT0", **values}}
+
+
+def test_tensors_of_an_ensemble(traced):
+    """Each step has its own, as the ensemble has."""
+    client, path = traced
+    client.update_trace_settings(settings={"trace_level": ["TIMESTAMPS", "TENSORS"]})
+    infer(client, "both")
+    traces = wait_for_traces(path, 3)
+    assert sorted(trace[0]["model_name"] for trace in traces.values()) == ["both", "numbers", "numbers"]
+    for trace in traces.values():
+        values = {"data": "1,2.5,-3", "shape": "3", "dtype": "FP32"}
+        assert [(entry["activity"], entry["tensor"]) for entry in trace if "activity" in entry] == [
+            ("TENSOR_QUEUE_INPUT", {"name": "INPUT0", **values}), ("TENSOR_BACKEND_OUTPUT", {"name": "OUTPUT0", **values})]
 
 
 def test_bytes_can_not_break_the_file(traced):
@@ -116,7 +133,7 @@ def test_bytes_can_not_break_the_file(traced):
     (trace,) = wait_for_traces(path, 1).values()
     assert trace[0]["request_id"] == '"},{\n'
     texts = [entry["tensor"]["data"] for entry in trace if "activity" in entry]
-    assert [json.loads(f"[{text}]") for text in texts] == [['say "hi"\n', "\ufffd\x00z"]] * 3
+    assert [json.loads(f"[{text}]") for text in texts] == [['say "hi"\n', "\ufffd\x00z"]] * 2
     assert moments(trace) == []
 
 

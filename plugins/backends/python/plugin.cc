@@ -51,6 +51,8 @@ ATOLL_PLUGIN(
      .version = "1.0.0",
      .license = "Apache-2.0",
      .help = "Runs models that are Python programs in processes of their own.",
+     // The catalog may still be returning from what it was given to call when a model was saved.
+     .flags = ATOLL_PLUGIN_RESIDENT,
      // Before backends made for Triton, which run backends that are Python programs by Triton's own.
      .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor).rank(1),
                   provide<MetricSource>()},

@@ -1,5 +1,6 @@
 #include "frontends/common/buffer_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace atl::frontends {
@@ -9,7 +10,14 @@ BodyBuffer BufferPool::take() noexcept {
   BodyBuffer buffer = std::move(kept_.back());
   kept_.pop_back();
   kept_bytes_ -= buffer.capacity();
+  unused_ = std::min(unused_, kept_.size());
   return buffer;
+}
+
+void BufferPool::free_unused() noexcept {
+  for (size_t i = 0; i < unused_; ++i) kept_bytes_ -= kept_[i].capacity();
+  kept_.erase(kept_.begin(), kept_.begin() + static_cast<ptrdiff_t>(unused_));
+  unused_ = kept_.size();
 }
 
 void BufferPool::give(BodyBuffer buffer) noexcept {

@@ -17,6 +17,10 @@ class BufferPool {
   /// Keeps the buffer, unless it is large or enough are kept.
   void give(BodyBuffer buffer) noexcept;
 
+  /// Frees what nobody has taken since the last call: of a burst nothing stays. To be called now and then.
+  void free_unused() noexcept;
+  uint64_t kept_bytes() const noexcept { return kept_bytes_; }
+
   /// While one of them is there, what is given holds still: it is neither given out again nor freed.
   class Hold {
    public:
@@ -41,6 +45,7 @@ class BufferPool {
   uint32_t holds_ = 0;
   std::vector<BodyBuffer> held_;
   size_t kept_bytes_ = 0;
+  size_t unused_ = 0;  ///< of kept_, from the front: not taken since free_unused()
 };
 
 }  // namespace atl::frontends

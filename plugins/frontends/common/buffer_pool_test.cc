@@ -13,6 +13,22 @@ BodyBuffer buffer_of(size_t bytes) {
   return buffer;
 }
 
+TEST(BufferPoolTest, WhatNobodyTakesIsFreedInTheEnd) {
+  BufferPool pool;
+  for (int i = 0; i < 4; ++i) pool.give(buffer_of(1000));
+  const uint64_t bytes = pool.kept_bytes();
+  pool.free_unused();
+  EXPECT_EQ(pool.kept_bytes(), bytes) << "they were given a moment ago";
+  BodyBuffer one = pool.take(), two = pool.take();
+  pool.give(std::move(one));
+  pool.give(std::move(two));
+  pool.free_unused();
+  EXPECT_EQ(pool.kept_bytes(), bytes / 2) << "two were in use";
+  pool.free_unused();
+  EXPECT_EQ(pool.kept_bytes(), 0u);
+  EXPECT_EQ(pool.take().capacity(), 0u);
+}
+
 TEST(BufferPoolTest, TheLastOneComesFirst) {
   BufferPool pool;
   EXPECT_EQ(pool.take().capacity(), 0u);

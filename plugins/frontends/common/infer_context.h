@@ -129,7 +129,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   void reclaim(Response* response) noexcept;
   /// Empties request, model, regions and trace, for recycle().
   void reset_request() noexcept;
-  /// A moment of the transport's own, if the request is traced. \param name  a literal
+  /// A moment of the transport's own, if the request is traced. \param name  copied
   /// \param timestamp_ns  0: now
   void trace(const char* name, int64_t timestamp_ns = 0) noexcept {
     if (request.trace != nullptr) request.trace->report_named(name, timestamp_ns);

@@ -37,8 +37,8 @@ inline constexpr OptionTable kOptions = grpc_options(
     option_int("reset_rate", 100)
         .range(1, 1000000)
         .help(
-            "Calls without an answer that the client of one connection may reset in a second, after as many as "
-            "it may have open; with more the connection is closed."),
+            "Calls without an answer that the client of one connection may reset in a second before they were "
+            "read whole, after as many as it may have open; with more the connection is closed."),
     option_int("overhead_rate", 1000)
         .range(10, 1000000)
         .help(

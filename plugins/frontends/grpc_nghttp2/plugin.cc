@@ -25,6 +25,8 @@ ATOLL_PLUGIN(Nghttp2Frontend,
               .version = "0.1.0",
               .license = "Apache-2.0",
               .help = "Serves the KServe V2 protocol over gRPC, with nghttp2 in place of the gRPC library.",
+              // Who was given something to call when a load ends may still be returning from it.
+              .flags = ATOLL_PLUGIN_RESIDENT,
               .provides = {provide<MetricSource>()},
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),

@@ -1,5 +1,7 @@
 #include "frontends/metrics/exposition.h"
 
+#include <utility>
+
 #include "frontends/metrics/model_families.h"
 #include "frontends/metrics/source_sink.h"
 
@@ -10,16 +12,37 @@ Exposition::Exposition(Host& host, const MetricsSettings& settings)
 
 Status Exposition::open() noexcept {
   ATOLL_RETURN_IF_ERROR(catalog_.open());
+  if (settings_.histogram_latencies) ATOLL_RETURN_IF_ERROR(models_news_.open(host_.events()));
   return states_.follow(host_.events());
 }
 
 void Exposition::close() noexcept {
   states_.unfollow();
+  models_news_.reset();
   catalog_.close();
+}
+
+void Exposition::look_at(const ModelStateChanged& event) {
+  if (event.state != ModelStateChanged::State::kReady) return;
+  std::lock_guard lock(loaded_mutex_);
+  loaded_.emplace_back(event.model.view(), event.version);
+}
+
+void Exposition::read_loaded() {
+  std::vector<std::pair<std::string, int64_t>> loaded;
+  {
+    std::lock_guard lock(loaded_mutex_);
+    loaded.swap(loaded_);
+  }
+  auto catalog = catalog_.hold();
+  if (loaded.empty() || !catalog) return;
+  std::lock_guard lock(mutex_);
+  for (const auto& [name, version] : loaded) (void)facts_.find(*catalog, name, version);
 }
 
 void Exposition::poll() {
   if (settings_.cpu_metrics) load_.sample();
+  read_loaded();
   auto catalog = catalog_.hold();
   if (!settings_.summary_latencies || !catalog) return;
   Result<std::vector<ModelStatistics>> models = catalog->statistics("", ModelCatalog::kLatest);

@@ -4,7 +4,11 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "atoll/event_bus.h"
+#include "atoll/events.h"
 #include "atoll/followed_service.h"
 #include "atoll/host.h"
 #include "atoll/model.h"
@@ -26,7 +30,9 @@ class Exposition {
   void close() noexcept;
 
   /// Whether poll() has anything to do.
-  bool needs_samples() const noexcept { return settings_.cpu_metrics || settings_.summary_latencies; }
+  bool needs_samples() const noexcept {
+    return settings_.cpu_metrics || settings_.summary_latencies || settings_.histogram_latencies;
+  }
   /// What must be sampled between scrapes. One thread, which may be another than those of text().
   void poll();
   /// The page as of now. Calls wait for each other. [worker] \param refused_connections  by the server, so far
@@ -39,6 +45,9 @@ class Exposition {
 
  private:
   void write_models(Page& page);
+  /// What a model's configuration asks for in vain is told soon after its load.
+  void look_at(const ModelStateChanged& event);
+  void read_loaded();
   void write_event_bus(Page& page);
   void write_self(Page& page, int64_t begun_ns, uint64_t refused_connections);
 
@@ -50,6 +59,13 @@ class Exposition {
   HostLoad load_;
   LatencyWindows windows_;
   PluginStates states_;
+  struct OnModel {
+    Exposition* self;
+    void operator()(const ModelStateChanged& event) const { self->look_at(event); }
+  };
+  Subscription<ModelStateChanged, OnModel> models_news_{OnModel{this}};
+  std::mutex loaded_mutex_;
+  std::vector<std::pair<std::string, int64_t>> loaded_;  ///< since the last poll
   uint64_t scrapes_ = 0;
 };
 

@@ -76,14 +76,14 @@ TEST_F(FrontendTest, WhatIsOnThePage) {
   for (const char* line :
        {"nv_cpu_memory_total_bytes ", "nv_cpu_memory_used_bytes ", "process_open_fds ",
         "atoll_event_bus_published_total 1", "atoll_event_bus_delivered_total 1",
-        "atoll_event_bus_dropped_total 0", "atoll_event_bus_queued 0", "atoll_event_bus_subscriptions 4",
+        "atoll_event_bus_dropped_total 0", "atoll_event_bus_queued 0", "atoll_event_bus_subscriptions 5",
         "atoll_manifest_generation 3", "atoll_server_info{version=\"0.0.0-test\"} 1",
         "atoll_metrics_left_out_samples 0", "atoll_metrics_refused_connections_total 0",
         "# TYPE nv_inference_queue_summary_us summary",
-        "# TYPE nv_inference_first_response_histogram_ms histogram",
         "# TYPE atoll_inference_queue_duration_seconds histogram"}) {
     EXPECT_EQ(lines_with(text, line), 1u) << line;
   }
+  EXPECT_EQ(text.find("nv_inference_first_response"), std::string::npos) << "of decoupled models only";
   EXPECT_EQ(text.find("nv_pinned"), std::string::npos);
   EXPECT_EQ(text.find("nv_gpu"), std::string::npos);
 }

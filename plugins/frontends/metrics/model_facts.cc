@@ -20,7 +20,7 @@ std::vector<double> first_response_bounds(const inference::ModelConfig& config, 
   for (const auto& control : config.model_metrics().metric_control()) {
     if (control.metric_identifier().family() != kFirstResponse) {
       log.warning("model '", model, "': metric family '", control.metric_identifier().family(),
-                  "' in model_metrics can not be customized; expected ", kFirstResponse);
+                  "' in model_metrics is not customizable; expected ", kFirstResponse);
       continue;
     }
     if (control.histogram_options().buckets().empty()) continue;
@@ -61,6 +61,7 @@ ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_
     facts.labels.push_back({std::move(label), utf8_text(value)});
   }
   std::sort(facts.labels.begin(), facts.labels.end());
+  facts.decoupled = config.model_transaction_policy().decoupled();
   facts.response_cache = config.response_cache().enable();
   facts.first_response_bounds_ms = first_response_bounds(config, model, log);
   return facts;

@@ -19,6 +19,7 @@ struct ModelFacts {
   /// model, version, namespace if the name is an identifier, and _<tag> for each of metric_tags; by name.
   Labels labels;
   bool response_cache = false;
+  bool decoupled = false;
   std::vector<double> first_response_bounds_ms;  ///< strictly ascending
 };
 

@@ -91,6 +91,19 @@ constexpr Phase kSummaries[] = {
      &LatencyHistograms::compute_output},
 };
 
+/// Of these there are no distributions: counts and sums, without quantiles.
+struct CacheSummary {
+  std::string_view name, help;
+  StatisticDuration ModelStatistics::*duration;
+};
+
+constexpr CacheSummary kCacheSummaries[] = {
+    {"nv_cache_hit_summary_per_model", "Summary of cache hit duration per model, in microseconds",
+     &ModelStatistics::cache_hit},
+    {"nv_cache_miss_summary_per_model", "Summary of cache miss duration per model, in microseconds",
+     &ModelStatistics::cache_miss},
+};
+
 constexpr Phase kHistograms[] = {
     {"atoll_inference_queue_duration_seconds", "Time of requests in the queue.", &LatencyHistograms::queue},
     {"atoll_inference_compute_input_duration_seconds", "Time of requests in which inputs are prepared.",
@@ -142,6 +155,9 @@ ModelFamilies::ModelFamilies(Page& page, const MetricsSettings& settings) : page
     for (const Phase& one : kSummaries) {
       summaries_.push_back(page.family(one.name, one.help, MetricType::Summary));
     }
+    for (const CacheSummary& one : kCacheSummaries) {
+      cache_summaries_.push_back(page.family(one.name, one.help, MetricType::Summary));
+    }
   }
   if (settings.histogram_latencies) {
     first_response_ =
@@ -168,14 +184,15 @@ void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
   for (size_t i = 0; facts.response_cache && i < caches_.size(); ++i) {
     page_.line(caches_[i], label_text, kCaches[i].read(model));
   }
-  // A version that nobody has used yet has only zeros to show, and there may be thousands.
-  if (is_unused(model.latencies)) return announce_distributions(facts);
   if (recent != nullptr) add_summaries(model, facts, *recent);
-  if (settings_.histogram_latencies) {
+  // Requests of other models have one response, which comes when they end.
+  if (settings_.histogram_latencies && facts.decoupled) {
     page_.histogram(
         first_response_, labels,
         histogram_view(model.latencies.first_response, facts.first_response_bounds_ms, kMs, true));
   }
+  // A version that nobody has used yet has only zeros to show, and there may be thousands.
+  if (is_unused(model.latencies)) return announce_histograms();
   for (size_t i = 0; i < histograms_.size(); ++i) {
     const LatencyHistogram& latency = model.latencies.*kHistograms[i].latency;
     page_.histogram(histograms_[i], labels,
@@ -183,9 +200,7 @@ void ModelFamilies::add(const ModelStatistics& model, const ModelFacts& facts,
   }
 }
 
-void ModelFamilies::announce_distributions(const ModelFacts& facts) {
-  for (size_t i = first_summary(facts); i < summaries_.size(); ++i) page_.keep(summaries_[i]);
-  if (settings_.histogram_latencies) page_.keep(first_response_);
+void ModelFamilies::announce_histograms() {
   for (Page::FamilyId family : histograms_) page_.keep(family);
 }
 
@@ -200,6 +215,13 @@ void ModelFamilies::add_summaries(const ModelStatistics& model, const ModelFacts
       summary.quantile.push_back({quantile, quantile_ns(recent.*kSummaries[i].latency, quantile) / kUs});
     }
     page_.summary(summaries_[i], facts.labels, std::move(summary));
+  }
+  for (size_t i = 0; facts.response_cache && i < cache_summaries_.size(); ++i) {
+    const StatisticDuration& all = model.*kCacheSummaries[i].duration;
+    prometheus::ClientMetric::Summary summary;
+    summary.sample_count = all.count;
+    summary.sample_sum = whole_us(all.ns);
+    page_.summary(cache_summaries_[i], facts.labels, std::move(summary));
   }
 }
 

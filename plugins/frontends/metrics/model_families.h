@@ -21,12 +21,12 @@ class ModelFamilies {
 
  private:
   /// HELP and TYPE of the histograms and summaries that the version will have.
-  void announce_distributions(const ModelFacts& facts);
+  void announce_histograms();
   void add_summaries(const ModelStatistics& model, const ModelFacts& facts, const LatencyHistograms& recent);
 
   Page& page_;
   const MetricsSettings& settings_;
-  std::vector<Page::FamilyId> numbers_, durations_, caches_, summaries_, histograms_;
+  std::vector<Page::FamilyId> numbers_, durations_, caches_, summaries_, cache_summaries_, histograms_;
   Page::FamilyId failures_ = Page::kNone, first_response_ = Page::kNone;
 };
 

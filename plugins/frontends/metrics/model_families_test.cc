@@ -137,6 +137,9 @@ TEST_F(ModelFamiliesTest, AConfigurationThatCanNotBeReadHasNoTags) {
 
 TEST_F(ModelFamiliesTest, FirstResponseHistogram) {
   settings_.histogram_latencies = true;
+  EXPECT_EQ(text().find("nv_inference_first_response_histogram_ms"), std::string::npos)
+      << "of decoupled models only";
+  config_.mutable_model_transaction_policy()->set_decoupled(true);
   model_.latencies.first_response.add(50 * kMs);
   model_.latencies.first_response.add(300 * kMs);
   model_.latencies.first_response.add(9'000 * kMs + 1);
@@ -167,7 +170,7 @@ TEST_F(ModelFamiliesTest, TheConfigurationSetsTheBucketsOfTheFirstResponse) {
   EXPECT_EQ(log_.records().size(), 0u);
   EXPECT_EQ(buckets({1, 2}, "another"), defaults);
   EXPECT_EQ(log_.count(LogLevel::kWarning,
-                       "model 'm': metric family 'another' in model_metrics can not be customized; expected "
+                       "model 'm': metric family 'another' in model_metrics is not customizable; expected "
                        "nv_inference_first_response_histogram_ms"),
             1u);
   EXPECT_EQ(buckets({2, 1}, kFamily), defaults);
@@ -200,18 +203,41 @@ TEST_F(ModelFamiliesTest, SummariesCountEverythingAndTakeTheQuantilesFromTheWind
   }
 }
 
-TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedHasCountersOnly) {
+TEST_F(ModelFamiliesTest, TritonsDistributionsAreThereBeforeTheFirstRequest) {
   settings_.summary_latencies = true;
   settings_.histogram_latencies = true;
+  config_.mutable_model_transaction_policy()->set_decoupled(true);
+  const std::string page = text(&model_.latencies);
+  for (const char* phase : {"request", "queue", "compute_input", "compute_infer", "compute_output"}) {
+    const std::string name = cat("nv_inference_", phase, "_summary_us");
+    EXPECT_TRUE(has_line(page, cat(name, R"(_count{model="m",version="3"} 0)"))) << name;
+    EXPECT_TRUE(has_line(page, cat(name, R"({model="m",version="3",quantile="0.5"} Nan)"))) << name;
+  }
+  EXPECT_TRUE(has_line(page, R"(nv_inference_first_response_histogram_ms_count{model="m",version="3"} 0)"));
+  EXPECT_EQ(page.find("nv_cache_"), std::string::npos) << "without a response cache";
+}
+
+TEST_F(ModelFamiliesTest, SummariesOfTheCacheAreCountsAndSums) {
+  settings_.summary_latencies = true;
+  config_.mutable_response_cache()->set_enable(true);
+  const std::string page = text(&model_.latencies);
+  EXPECT_TRUE(has_line(page, "# TYPE nv_cache_hit_summary_per_model summary"));
+  EXPECT_TRUE(has_line(page, R"(nv_cache_hit_summary_per_model_count{model="m",version="3"} 2)"));
+  EXPECT_TRUE(has_line(page, R"(nv_cache_hit_summary_per_model_sum{model="m",version="3"} 5)"));
+  EXPECT_TRUE(has_line(page, R"(nv_cache_miss_summary_per_model_count{model="m",version="3"} 1)"));
+  EXPECT_TRUE(has_line(page, R"(nv_cache_miss_summary_per_model_sum{model="m",version="3"} 6)"));
+  EXPECT_EQ(page.find("nv_inference_request_summary_us_count"), std::string::npos) << "as Triton has it";
+}
+
+TEST_F(ModelFamiliesTest, AVersionThatWasNeverUsedHasNoDurations) {
+  settings_.summary_latencies = true;
   settings_.duration_bounds_sec = {0.0001, 0.001, 0.25, 60};
   const std::string page = text(&model_.latencies);
-  for (const char* family : {"nv_inference_queue_summary_us", "nv_inference_first_response_histogram_ms",
-                             "atoll_inference_queue_duration_seconds"}) {
-    EXPECT_EQ(lines_with(page, std::string("# TYPE ") + family), 1u) << family;
-    EXPECT_EQ(lines_with(page, std::string("# HELP ") + family), 1u) << family;
-    EXPECT_EQ(page.find(cat("\n", family, "{")), std::string::npos);
-    EXPECT_EQ(page.find(cat("\n", family, "_")), std::string::npos);
-  }
+  const char* family = "atoll_inference_queue_duration_seconds";
+  EXPECT_EQ(lines_with(page, std::string("# TYPE ") + family), 1u) << family;
+  EXPECT_EQ(lines_with(page, std::string("# HELP ") + family), 1u) << family;
+  EXPECT_EQ(page.find(cat("\n", family, "{")), std::string::npos);
+  EXPECT_EQ(page.find(cat("\n", family, "_")), std::string::npos);
   EXPECT_TRUE(has_line(page, R"(nv_inference_compute_output_duration_us{model="m",version="3"} 0)"));
   // Requests that failed before they were answered are no latencies, an answer that came early is one.
   model_.latencies.first_response.add(kMs);

@@ -6,6 +6,7 @@
 #include "atoll/resident_memory.h"
 #include "memory/host/budget_option.h"
 #include "memory/host/host_memory.h"
+#include "memory/host/memory_trim.h"
 #include "memory/host/usable_memory.h"
 
 namespace atl::memory {
@@ -13,7 +14,8 @@ namespace {
 
 class HostMemoryPlugin final : public Plugin, public MetricSource, public RequestMemory {
  public:
-  explicit HostMemoryPlugin(Host& host) : host_(host), memory_(host.options().get_bytes("limit")) {}
+  explicit HostMemoryPlugin(Host& host)
+      : host_(host), memory_(host.options().get_bytes("limit")), trim_(host) {}
   Memory& memory() noexcept { return memory_; }
   RequestBudgetRef budget() noexcept override { return budget_; }
 
@@ -30,6 +32,14 @@ class HostMemoryPlugin final : public Plugin, public MetricSource, public Reques
     }
     return {};
   }
+  Status start() override {
+    if (!host_.options().get_bool("give_back")) return {};
+    if (Status started = trim_.start(); !started.ok()) {
+      host_.log().warning("memory that is not used is not given back: ", started.text());
+    }
+    return {};
+  }
+  void stop() override { trim_.stop(); }
   std::string holding() override {
     return memory_.used_bytes() == 0 ? std::string() : cat(memory_.used_bytes(), " bytes in use");
   }
@@ -53,6 +63,7 @@ class HostMemoryPlugin final : public Plugin, public MetricSource, public Reques
  private:
   Host& host_;
   HostMemory memory_;
+  MemoryTrim trim_;
   const RequestBudgetRef budget_{0, "option request_budget of memory/host"};
 };
 
@@ -61,6 +72,11 @@ constexpr OptionTable kOptions{
     option_string("request_budget", "50%")
         .help("Memory that all requests together may take: bytes as a size (4GiB), or a share of what the "
               "process may use (50%); 0: no limit. Further requests are refused."),
+    option_bool("give_back", true)
+        .help(
+            "Memory that requests have left behind in the process's allocator is given back to the system when it "
+            "is 24 MiB or more, has stopped growing, and the process is quiet; at most every 20 s to 600 s while "
+            "it is busy."),
 };
 
 void check_options(OptionCheck& check) {

@@ -32,7 +32,8 @@ Status as_unavailable(Status status) { return Status(Code::kUnavailable, std::st
 
 /// \param given  names that registered mappings give, which are no directory's by itself
 Status list_root(const Containment& containment, const ListedRepository& repository, const std::string& path,
-                 const std::set<std::string_view>& given, std::vector<RepositoryEntry>* entries) {
+                 const std::set<std::string_view>& given, std::vector<RepositoryEntry>* entries,
+                 std::vector<std::string>* unnamed) {
   auto reader = DirectoryReader::open(containment.root(), path);
   if (!reader.ok()) return as_unavailable(std::move(reader).status());
   DirectoryReader::Entry entry;
@@ -41,7 +42,11 @@ Status list_root(const Containment& containment, const ListedRepository& reposit
     if (!more.ok()) return as_unavailable(std::move(more).status());
     if (!*more) return {};
     std::string name(entry.name);
-    if (name.starts_with('.') || !is_utf8(name)) continue;
+    if (name.starts_with('.')) continue;
+    if (!is_utf8(name)) {
+      if (entry.type == DT_DIR) unnamed->push_back(cat(path, "/", replace_invalid_utf8(name)));
+      continue;
+    }
     if (entry.type == DT_LNK) {
       // A link that can not be followed is listed, so that open() says what is wrong with it.
       struct stat info;
@@ -133,9 +138,11 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
       for (const auto& [model, directory] : root.listed->directories) given.insert(model);
     }
     Entries entries;
+    std::vector<std::string> unnamed;
     for (const Root& root : *roots) {
-      ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, given, &entries));
+      ATOLL_RETURN_IF_ERROR(list_root(root.containment, *root.listed, root.path, given, &entries, &unnamed));
     }
+    tell_unnamed(unnamed);
     std::sort(entries.begin(), entries.end(), [](const RepositoryEntry& a, const RepositoryEntry& b) {
       return std::tie(a.name, a.repository) < std::tie(b.name, b.repository);
     });
@@ -144,6 +151,16 @@ Result<std::vector<RepositoryEntry>> FilesystemRepository::list() noexcept {
     }
     return entries;
   });
+}
+
+void FilesystemRepository::tell_unnamed(const std::vector<std::string>& unnamed) {
+  constexpr size_t kMostTold = 1000;
+  if (settings_.log == nullptr) return;
+  std::scoped_lock lock(mutex_);
+  for (const std::string& path : unnamed) {
+    if (told_.size() >= kMostTold || !told_.insert(path).second) continue;
+    settings_.log->warning("directory '", path, "' is no model: its name is not valid UTF-8");
+  }
 }
 
 Result<RepositoryModel> FilesystemRepository::open(std::string_view name) noexcept {

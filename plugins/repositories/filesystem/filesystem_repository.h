@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "atoll/clock.h"
+#include "atoll/log.h"
 #include "atoll/repository.h"
 #include "repositories/filesystem/containment.h"
 #include "repositories/filesystem/private_folder.h"
@@ -34,6 +36,7 @@ struct RepositorySettings {
   uint64_t files_max = 1'000'000;    ///< most files and directories in one model directory
   std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
+  Log* log = nullptr;  ///< told once of each directory whose name can not be a model's; may be null
 };
 
 /// Errors: INVALID_ARGUMENT it is no name of a file.
@@ -87,10 +90,14 @@ class FilesystemRepository final : public Repository {
   Status read_config(const Home& home, RepositoryModel* model) const;
   Status read_versions(const Containment& containment, const Found& directory, RepositoryModel* model) const;
 
+  /// Of directories that list() left out.
+  void tell_unnamed(const std::vector<std::string>& unnamed);
+
   const RepositorySettings settings_;
   const LinkRules links_;
   RepositoryList list_;
   std::mutex mutex_;
+  std::set<std::string> told_;                     ///< some of them; bounded
   std::shared_ptr<PrivateFolder> private_folder_;  ///< made when it is first needed
 };
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "atoll/testing/fake_log.h"
 #include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
@@ -42,6 +43,19 @@ TEST(List, NamesDirectoriesInOrderAndLeavesTheRestOut) {
   EXPECT_EQ(names(repository), (std::vector<std::string>{"ant", "cat", "loop", "zebra"}));
   EXPECT_EQ(repository.list()->front().path, disk.at("ant"));
   EXPECT_EQ(repository.list()->front().repository, disk.path());
+}
+
+TEST(List, ANameThatIsNoTextIsToldOnce) {
+  RepositoryFolder disk;
+  disk.directory("bad\xff");
+  disk.file("also\xff");
+  test::RecordingLog log;
+  FilesystemRepository repository({.paths = {disk.path()}, .log = &log});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(names(repository), std::vector<std::string>());
+  EXPECT_EQ(log.count(LogLevel::kWarning, cat("directory '", disk.path(),
+                                              "/bad\xef\xbf\xbd' is no model: its name is not valid UTF-8")),
+            1u);
+  EXPECT_EQ(log.records().size(), 1u);
 }
 
 TEST(List, SeveralRepositoriesOneTwiceOneNameTwice) {

@@ -39,6 +39,7 @@ class FilesystemPlugin final : public Plugin {
   explicit FilesystemPlugin(Host& host) : log_(host.log()) {
     RepositorySettings settings = settings_from(host.options());
     settings.linked_paths_option = cat("plugin.", host.instance_name(), ".linked_paths");
+    settings.log = &host.log();
     settings.clock = &host.clock();
     repository_ = std::make_unique<FilesystemRepository>(std::move(settings));
   }

@@ -23,6 +23,18 @@ void NullState::begin_batch() noexcept {
   }
 }
 
+std::vector<StateBlock> NullState::end_batch() noexcept {
+  constexpr uint64_t kMostKeptBytes = uint64_t{1} << 20;
+  const std::lock_guard lock(mutex_);
+  std::vector<StateBlock> large = std::exchange(outgrown_, {});
+  for (Cell& cell : cells_) {
+    for (Room* room : {&cell.zeros, &cell.next}) {
+      if (room->block.buffer().size_bytes > kMostKeptBytes) large.push_back(std::exchange(room->block, {}));
+    }
+  }
+  return large;
+}
+
 /// Room for zeros is zeros.
 Status NullState::make_room(Room& room, uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept {
   room.needed_bytes = std::max(room.needed_bytes, size_bytes);

@@ -13,8 +13,8 @@
 namespace atl::schedulers {
 
 /// One for all such rows of one instance. Their states are zeros, and what is given as the next one is thrown
-/// away: all rows write it into the same memory, which is never read. Memory is kept from batch to batch, as
-/// long as not much less of it is needed.
+/// away: all rows write it into the same memory, which is never read. Memory up to a size is kept from batch to
+/// batch, as long as not much less of it is needed.
 class NullState final : public SequenceState {
  public:
   /// \param states  of the model; outlives it
@@ -25,6 +25,10 @@ class NullState final : public SequenceState {
 
   /// Before the first row of a batch is attached, and after the batch before has ended.
   void begin_batch() noexcept;
+  /// After the last row of a batch was released, and before the next one begins: a sequence may have grown to
+  /// any size, and the next batch may be long in coming. \returns what is too large to be kept, to be ended
+  /// where no lock is held
+  [[nodiscard]] std::vector<StateBlock> end_batch() noexcept;
   /// Gives a request zeros in the shapes of the states of `reference`, a request of the batch that has its own
   /// (ImplicitState::attach), and Request::state. Where that has none the shape is the initial one.
   /// Errors: RESOURCE_EXHAUSTED; some inputs may be there already.

@@ -107,6 +107,29 @@ TEST_F(NullStateTest, MemoryIsKeptAndBounded) {
   EXPECT_EQ(null.attach_like(row, reference).code(), Code::kResourceExhausted);
 }
 
+TEST_F(NullStateTest, WhatIsLargeIsNotKeptUntilTheNextBatch) {
+  make_one({-1}, {1});
+  provide("cpu", cpu);
+  sequence = states->make();
+  ASSERT_TRUE(sequence->begin().ok());
+  NullState null(*states);
+  auto batch = [&](size_t size) {
+    step(*sequence, std::vector<int32_t>(size, 1));
+    Request reference, row;
+    sequence->attach(reference);
+    null.begin_batch();
+    ASSERT_TRUE(null.attach_like(row, reference).ok());
+    write(null, std::vector<int32_t>(size, 2));
+  };
+  batch(1 << 20);
+  EXPECT_EQ(null.bytes_held(), uint64_t{8} << 20);
+  EXPECT_THAT(null.end_batch(), SizeIs(2));
+  EXPECT_EQ(null.bytes_held(), 0u);
+  batch(1000);
+  EXPECT_THAT(null.end_batch(), SizeIs(0)) << "what is small is kept";
+  EXPECT_EQ(null.bytes_held(), 8000u);
+}
+
 TEST_F(NullStateTest, ARowThatIsLargerThanTheOneBeforeLeavesThatItsMemory) {
   make_one({-1}, {1});
   NullState null(*states);

@@ -347,13 +347,16 @@ void SequenceScheduler::on_released(RequestEnd& end) noexcept {
   Inside inside = waiting_.stay();
   auto& entry = static_cast<Entry&>(end);
   InstanceSlot* due = nullptr;
+  std::vector<StateBlock> unused;
   {
     std::lock_guard lock(mutex_);
     Sequence* sequence = std::exchange(entry.sequence, nullptr);
     if (sequence == nullptr && entry.null_row == nullptr) return;  // it had left before
     const uint32_t instance = sequence != nullptr ? sequence->slot().instance : entry.instance;
     const int64_t now_ns = clock_.now_ns();
-    --instances_[instance]->unreleased;
+    if (--instances_[instance]->unreleased == 0 && settings_.strategy->keeps_rows()) {
+      unused = instances_[instance]->null_state.end_batch();
+    }
     if (sequence != nullptr) {
       expire_backlog(now_ns);  // none of them is to get the slot
       RequestQueue none;

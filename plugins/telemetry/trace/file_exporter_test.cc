@@ -2,6 +2,7 @@
 #include "telemetry/trace/file_exporter.h"
 
 #include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/passing_text.h"
 #include "atoll/testing/tensor_bytes.h"
 #include "telemetry/trace/testing/trace_bench.h"
 
@@ -149,7 +150,7 @@ TEST_F(TraceBench, WhatARequestReports) {
   EXPECT_EQ(trace->id(), 1u);
   EXPECT_TRUE(trace->wants_tensors());
   EXPECT_EQ(trace->traceparent(), "");
-  trace->report_named("HTTP_RECV_START", 5);
+  trace->report_named(test::PassingText("HTTP_RECV_START").c_str(), 5);
   trace->report(TraceActivity::kRequestStart, 6);
   std::string values = test::bytes_of(std::vector<int32_t>{1, -2, 3});
   Buffer pieces[2];

@@ -30,7 +30,7 @@ void write_moment(JsonWriter& json, const RecordedEvent& event) {
   json.StartArray();
   json.StartObject();
   write_key(json, "name");
-  write_text(json, event.name);
+  write_text(json, event.name());
   write_key(json, "ns");
   json.Int64(event.timestamp_ns);
   json.EndObject();

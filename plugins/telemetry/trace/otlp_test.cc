@@ -1,4 +1,5 @@
 /// Mode opentelemetry: what is sent, when, and what happens if it can not be.
+#include "atoll/testing/passing_text.h"
 #include "telemetry/trace/otlp_exporter.h"
 #include "telemetry/trace/otlp_text.h"
 #include "telemetry/trace/testing/collector.h"
@@ -92,7 +93,7 @@ TEST_F(OtlpTest, OneRequestIsThreeSpans) {
   EXPECT_EQ(trace->traceparent().substr(0, 36), kParent.substr(0, 36));
   EXPECT_NE(trace->traceparent(), kParent);
   EXPECT_FALSE(trace->wants_tensors());
-  trace->report_named("HTTP_RECV_START", 900'000'000);
+  trace->report_named(test::PassingText("HTTP_RECV_START").c_str(), 900'000'000);
   trace->report(TraceActivity::kRequestStart, 0);
   trace->report(TraceActivity::kQueueStart, 0);
   host_.fake_clock().advance(100);

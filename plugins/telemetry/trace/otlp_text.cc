@@ -147,7 +147,7 @@ void write_span(JsonWriter& json, const Span& span, const Record& record) {
     json.StartObject();
     write_time(json, "timeUnixNano", event->timestamp_ns, record);
     write_key(json, "name");
-    write_text(json, event->name);
+    write_text(json, event->name());
     json.EndObject();
   }
   json.EndArray();

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "atoll/tensor.h"
@@ -29,9 +30,15 @@ struct RecordedTensor {
 /// A moment or a tensor.
 struct RecordedEvent {
   TraceActivity activity = TraceActivity::kCustomActivity;
-  const char* name = nullptr;  ///< a literal; of a moment
   int64_t timestamp_ns = 0;
+  /// Of a moment that has one; a copy, because whoever gave it may be unloaded before the export.
+  std::string own_name;
   std::unique_ptr<RecordedTensor> tensor;
+
+  /// What a moment is called.
+  std::string_view name() const noexcept {
+    return own_name.empty() ? std::string_view(activity_name(activity)) : own_name;
+  }
 };
 
 /// One request of the trace: the client's, or a step of an ensemble.

@@ -39,7 +39,7 @@ class Recorder::RequestTrace final : public Trace {
 
   uint64_t id() const noexcept override { return id_; }
   void report(TraceActivity activity, int64_t timestamp_ns) noexcept override {
-    recorder_.add_moment(request_, activity, activity_name(activity), timestamp_ns);
+    recorder_.add_moment(request_, activity, {}, timestamp_ns);
   }
   void report_named(const char* name, int64_t timestamp_ns) noexcept override {
     recorder_.add_moment(request_, TraceActivity::kCustomActivity, name, timestamp_ns);
@@ -123,7 +123,7 @@ bool Recorder::admit_event() noexcept {
   return false;
 }
 
-void Recorder::add_moment(RecordedRequest& request, TraceActivity activity, const char* name,
+void Recorder::add_moment(RecordedRequest& request, TraceActivity activity, std::string_view own_name,
                           int64_t timestamp_ns) noexcept {
   if (!wants(kTimestamps)) return;
   if (timestamp_ns == 0) timestamp_ns = context_.clock.now_ns();
@@ -131,7 +131,8 @@ void Recorder::add_moment(RecordedRequest& request, TraceActivity activity, cons
   if (!admit_event()) return;
   RecordedEvent& event = request.events.emplace_back();
   event.activity = activity;
-  event.name = name;
+  event.own_name = own_name.substr(0, kNameMax);
+  record_->size_bytes += event.own_name.size();
   event.timestamp_ns = timestamp_ns;
 }
 

@@ -42,6 +42,8 @@ class Recorder {
  public:
   /// Most moments and tensors that one trace keeps: a stream of a million responses is one trace too.
   static constexpr uint64_t kEventsMax = 4096;
+  /// Bytes of a moment's own name; what is longer is cut.
+  static constexpr uint64_t kNameMax = 256;
   /// Most requests (ensemble steps) that one trace keeps.
   static constexpr uint64_t kRequestsMax = 1024;
 
@@ -58,7 +60,8 @@ class Recorder {
   Recorder(const RecorderContext& context, Pass pass) noexcept;
   RequestTrace* add_request(uint64_t parent_id, std::string_view model, int64_t version,
                             std::string_view request_id) noexcept;
-  void add_moment(RecordedRequest& request, TraceActivity activity, const char* name,
+  /// \param own_name  copied; empty: the activity's
+  void add_moment(RecordedRequest& request, TraceActivity activity, std::string_view own_name,
                   int64_t timestamp_ns) noexcept;
   void add_tensor(RecordedRequest& request, TraceActivity activity, std::string_view name, DataType datatype,
                   std::span<const int64_t> shape, std::span<const Buffer> buffers) noexcept;

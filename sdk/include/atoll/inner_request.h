@@ -99,6 +99,7 @@ class InnerRequest : public ResponseSink {
       if (!reports_at_end_) report_first_response();
     }
     kept_ = false;
+    if (response != nullptr) trace_outputs(*response);
     on_response(response, flags);
     if (response != nullptr && !kept_) discard(response);
     if ((flags & kFinal) != 0) done(kFinalPart);
@@ -193,6 +194,14 @@ class InnerRequest : public ResponseSink {
     target_ = nullptr;
     model_.reset();
     return true;
+  }
+
+  void trace_outputs(const Response& response) const noexcept {
+    if (request.trace == nullptr || !request.trace->wants_tensors()) return;
+    for (const OutputTensor& output : response.outputs) {
+      request.trace->report_tensor(TraceActivity::kTensorBackendOutput, output.name, output.datatype,
+                                   output.shape, {&output.buffer, 1});
+    }
   }
 
   void report_first_response() noexcept {

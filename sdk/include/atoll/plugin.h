@@ -23,6 +23,11 @@
 /// All functions run on the control thread, one at a time, and should return within milliseconds; long work
 /// goes to host.workers(). A constructor or function that throws is reported as a failure of that step,
 /// naming the exception.
+///
+/// What another plugin gives you in a call lies in its file, and is gone when that is unloaded: texts (literals
+/// too), functions, whatever has virtual functions or a deleter (`std::function`, `std::unique_ptr`,
+/// `std::shared_ptr`). To keep it beyond the call, copy plain data out of it, or hold what keeps the giver
+/// there: the Service that it came from, or a Pass of its gate. docs/plugin-guide.md has the rule whole.
 #pragma once
 
 #include <cstdint>

@@ -58,8 +58,10 @@ struct RepositoryFile {
 
 /// A model directory made of files that a client brought.
 struct PrivateModel {
-  RepositoryModel model;                  ///< without configuration
-  std::shared_ptr<const void> directory;  ///< the directory is removed with its last holder
+  RepositoryModel model;  ///< without configuration
+  /// The directory is removed with its last holder. That is code of the repository's: a holder keeps the
+  /// Service<Repository> that gave it for as long.
+  std::shared_ptr<const void> directory;
 };
 
 /// [worker] May touch the disk; never from a request thread.

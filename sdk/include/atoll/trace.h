@@ -32,7 +32,7 @@ class Trace {
   /// A tensor's values, in as many buffers as it has. Ask wants_tensors() first.
   virtual void report_tensor(TraceActivity activity, std::string_view name, DataType datatype,
                              std::span<const int64_t> shape, std::span<const Buffer> buffers) noexcept = 0;
-  /// A moment with a name of its own, such as a frontend's "HTTP_RECV_START". The name must be a literal.
+  /// A moment with a name of its own, such as a frontend's "HTTP_RECV_START". The name is copied during the call.
   virtual void report_named(const char* name, int64_t timestamp_ns) noexcept = 0;
   /// W3C trace context for whoever continues this trace elsewhere; empty: none.
   virtual std::string_view traceparent() const noexcept = 0;

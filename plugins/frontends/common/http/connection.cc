@@ -304,7 +304,7 @@ void Connection::begin_answer(const ReplyHead& head, Framing framing) {
   expect_nothing();  // until the socket takes no more
   parts_.clear();
   part_ = 0;
-  parts_.push_back(to_iovec(reply_head_));
+  parts_.push_back(to_iovec(std::string_view(reply_head_).substr(std::exchange(sent_ahead_, 0))));
 }
 
 void Connection::answer(const ReplyHead& head, std::span<const iovec> body) noexcept {

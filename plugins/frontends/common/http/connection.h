@@ -127,6 +127,7 @@ class Connection final : public Channel,
   bool waiting_to_write_ = false;
   bool input_ended_ = false;  ///< the client sends nothing more
   bool probed_ = false;       ///< during the present call
+  size_t sent_ahead_ = 0;     ///< bytes of the answer's head that the probe was
   bool head_begun_ = false;   ///< the first byte of a request is there
   bool keep_alive_ = true;    ///< after the present answer
   int version_ = 11;          ///< of the present request; it may be asked for after the head has gone

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "frontends/common/http/connection.h"
 #include "frontends/common/http/worker.h"
@@ -68,10 +69,15 @@ bool Connection::send_continue() noexcept {
 
 void Connection::probe() noexcept {
   deadline_ns_ = kNever;
-  if (probed_ || version_ != 11) return;
-  probed_ = true;
+  if (std::exchange(probed_, true)) return;
   // Whoever closed the whole connection answers this with a reset, which on_ready() sees.
-  if (!send_continue()) close();
+  if (version_ == 11) {
+    if (!send_continue()) close();
+    return;
+  }
+  // HTTP/1.0 has no such answer. But each of its answers begins alike, and may begin early.
+  sent_ahead_ = 1;
+  if (::send(fd_, "H", sent_ahead_, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) close();
 }
 
 }  // namespace atl::frontends::http

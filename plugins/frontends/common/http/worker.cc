@@ -96,9 +96,21 @@ void Worker::adopt_over_limit(int fd, std::function<void()> decided) {
       refuse(server.application, fd);
       ::close(fd);
       count_.refuse();
+      tell_refusal();
     }
     decided();
   });
+}
+
+void Worker::tell_refusal() {
+  constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
+  const int64_t now = loop.now_ns();
+  if (told_full_ns_ != 0 && now - told_full_ns_ <= kIntervalNs) return;
+  told_full_ns_ = now;
+  server.host.log().warning(
+      server.options.name,
+      " has as many connections as it may have, or the process as many descriptors: further "
+      "ones get 503");
 }
 
 void Worker::take(int fd) {
@@ -145,7 +157,12 @@ void Worker::start_tick() {
 }
 
 void Worker::on_time() noexcept {
+  constexpr int64_t kUnusedNs = 10 * kNsPerSecond;
   const int64_t now = server.host.clock().now_ns();
+  if (now - unused_since_ns_ >= kUnusedNs) {
+    unused_since_ns_ = now;
+    buffers.free_unused();
+  }
   const bool over = stage() != Stage::kServing && now >= drain_deadline_ns_;
   for_each_connection([&](Connection& connection) {
     if (over) {

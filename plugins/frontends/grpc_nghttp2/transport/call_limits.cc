@@ -25,6 +25,7 @@ void CallStream::count_messages(std::span<const uint8_t> bytes) noexcept {
 }
 
 void CallStream::on_whole_message() noexcept {
+  has_message_ = true;
   received_bytes_ += StallWatch::kProgressBytes;
   if (held_bytes_ > kOwnBytes + headers_.list_bytes) (void)hold_partial_message();
 }

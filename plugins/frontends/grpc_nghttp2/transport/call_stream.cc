@@ -149,16 +149,32 @@ bool CallStream::is_refused() noexcept {
 
 void CallStream::on_headers() noexcept {
   began_ns_ = loop().now_ns();
+  held_metadata_bytes_ = headers_.metadata.bytes();
+  const bool fits = session_->hold_metadata(static_cast<int64_t>(held_metadata_bytes_));
   if (const Status held = hold(kOwnBytes + headers_.list_bytes); !held.ok()) {
     refuse_header(kResourceExhausted, std::string(held.message()));
+  } else if (!fits) {
+    session_->count(RefusedFor::kMetadata);
+    refuse_header(kResourceExhausted,
+                  "received initial metadata of all calls of the connection exceeds limit");
   }
-  if (is_refused()) return finish(refusal_code_, refusal_);
+  if (is_refused()) {
+    drop_metadata();
+    return finish(refusal_code_, refusal_);
+  }
   if (headers_.timeout_ns > 0 && headers_.timeout_ns < std::numeric_limits<int64_t>::max() - began_ns_) {
     deadline_ns_ = began_ns_ + headers_.timeout_ns;
     loop().set(*this, deadline_ns_);
   }
   ticket_ = session_->ticket();
   if (method_->reads_several) begin_method({});
+}
+
+/// The client may leave the stream open for as long as it likes.
+void CallStream::drop_metadata() noexcept {
+  session_->hold_metadata(-static_cast<int64_t>(std::exchange(held_metadata_bytes_, 0)));
+  headers_.metadata.clear();
+  (void)hold(kOwnBytes);
 }
 
 void CallStream::begin_method(Message message) noexcept {
@@ -406,13 +422,14 @@ void CallStream::on_closed() noexcept {
   unread_charge_.release();
   ticket_.release();
   arrived_ = LengthScanner<5, 1, 4>();
+  if (held_metadata_bytes_ != 0) drop_metadata();
   if (held_bytes_ != 0) (void)hold(0);
   received_bytes_ = 0;
   receiving_.reset();
   sending_.reset();
   headers_.clear();
   method_ = nullptr;
-  begun_ = remote_ended_ = false;
+  begun_ = remote_ended_ = has_message_ = false;
   answer_encoding_ = MessageEncoding::kIdentity;
   deadline_ns_ = 0;
   refusal_code_ = 0;

@@ -137,6 +137,10 @@ class CallStream final
   void on_remote_end() noexcept;
   bool remote_ended() const noexcept { return remote_ended_; }
   bool is_answered() const noexcept { return ended_; }
+  /// A message of it has come whole, and was taken.
+  bool has_whole_message() const noexcept { return has_message_; }
+  /// It is reset for what its client did before; that the client resets it, too, is no further news.
+  void refuse() noexcept { has_message_ = true; }
   /// Part of a message waits to be sent.
   bool has_unsent() const noexcept { return !messages_.empty(); }
   /// \param most  calls of this without progress that a transfer survives
@@ -161,6 +165,7 @@ class CallStream final
   void refuse_header(int code, std::string text) noexcept;
   /// Why the headers alone end the call.
   bool is_refused() noexcept;
+  void drop_metadata() noexcept;
   void begin_method(Message message) noexcept;
   MessageLimits limits() const noexcept;
   void count_messages(std::span<const uint8_t> bytes) noexcept;
@@ -192,12 +197,14 @@ class CallStream final
   CallHeaders headers_;
   bool begun_ = false;  ///< the method was told
   bool remote_ended_ = false;
+  bool has_message_ = false;  ///< a whole one was taken
   int64_t deadline_ns_ = 0;
   int64_t began_ns_ = 0;
   int refusal_code_ = 0;  ///< of the headers; 0: none
   std::string refusal_;
   MessageReader reader_;
-  uint64_t held_bytes_ = 0;      ///< of the connection's HeldBytes
+  uint64_t held_bytes_ = 0;  ///< of the connection's HeldBytes
+  uint64_t held_metadata_bytes_ = 0;
   uint64_t received_bytes_ = 0;  ///< of data, about
   StallWatch receiving_;
 

@@ -206,6 +206,44 @@ TEST_F(ConnectionTest, RapidResetsEndTheConnection) {
   EXPECT_EQ(connection_, nullptr);
 }
 
+TEST_F(ConnectionTest, ResetsOfWholeRequestsThatAreLetGoAreNone) {
+  session_settings_.max_streams = 10;
+  session_settings_.resets_a_second = 5;
+  open();
+  held_.act = [this](CallStream& stream, Message) { stream.attach(call_); };
+  for (int32_t stream = 1; stream < 40'000; stream += 2) {
+    client_->headers(stream, RawClient::call("/s/held"));
+    client_->data(stream, prefixed("x"), true);
+    client_->reset(stream, NGHTTP2_CANCEL);
+    if (stream % 100 == 1) turn();
+    ASSERT_NE(connection_, nullptr) << stream;
+  }
+  turn();
+  EXPECT_EQ(client_->goaway, -1);
+  EXPECT_EQ(call(40'001, "/s/echo", "x").field("grpc-status"), "0");
+}
+
+TEST_F(ConnectionTest, WorkThatResetsPileUpEndsTheConnection) {
+  session_settings_.max_streams = 10;
+  session_settings_.resets_a_second = 5;
+  std::vector<CallTicket> running;
+  held_.act = [&](CallStream& stream, Message) {
+    stream.attach(call_);
+    running.push_back(stream.take_ticket());
+  };
+  open();
+  int32_t stream = 1;
+  for (; connection_ != nullptr && stream < 1000; stream += 2) {
+    client_->headers(stream, RawClient::call("/s/held"));
+    client_->data(stream, prefixed("x"), true);
+    client_->reset(stream, NGHTTP2_CANCEL);
+    turn();
+  }
+  EXPECT_EQ(running.size(), 10u) << "no more work than a client may have";
+  EXPECT_EQ(stream, 1 + 2 * (10 + 16));
+  EXPECT_EQ(client_->goaway_text, "too_many_resets");
+}
+
 TEST_F(ConnectionTest, ResetsOfAnsweredCallsAreNone) {
   session_settings_.max_streams = 10;
   session_settings_.resets_a_second = 5;

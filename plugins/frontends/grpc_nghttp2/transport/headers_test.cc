@@ -54,6 +54,52 @@ TEST_F(HeadersTest, AnyContentTypeIsTaken) {
   EXPECT_EQ(answer(3).field("content-type"), "application/grpc");
 }
 
+TEST_F(HeadersTest, BlanksAroundAValueAreNoPartOfIt) {
+  std::vector<std::string> seen;
+  echo_.act = [&](CallStream& stream, Message) {
+    for (size_t i = 0; i < stream.metadata().size(); ++i) {
+      seen.push_back(cat(stream.metadata()[i].name, "=[", stream.metadata()[i].value, "]"));
+    }
+    stream.finish(0, {});
+  };
+  open();
+  // Twice: the second list is the same bytes, and is not read again.
+  for (int32_t stream : {1, 3}) {
+    Fields fields = RawClient::call("/s/echo");
+    fields.insert(fields.end(),
+                  {{"a", " front"}, {"b", "back "}, {"c", "\t both \t"}, {"d", " "}, {"e", "in side"}});
+    call_with(stream, fields);
+    EXPECT_EQ(seen, (std::vector<std::string>{"a=[front]", "b=[back]", "c=[both]", "d=[]", "e=[in side]"}));
+    seen.clear();
+  }
+}
+
+TEST_F(HeadersTest, MetadataOfAllOpenCallsOfAConnectionAreBounded) {
+  session_settings_.max_held_metadata_bytes = 100'000;
+  session_settings_.max_streams = 100;
+  held_.act = [this](CallStream& stream, Message) { stream.attach(call_); };
+  open();
+  Fields fields = RawClient::call("/s/held");
+  fields.emplace_back("large", std::string(30'000, 'v'));
+  for (int32_t stream = 1; stream < 20; stream += 2) {
+    client_->headers(stream, fields);
+    turn();
+  }
+  for (int32_t stream = 1; stream < 7; stream += 2) EXPECT_FALSE(answer(stream).ended) << stream;
+  for (int32_t stream = 7; stream < 20; stream += 2) {
+    expect_status(stream, "8", "received initial metadata of all calls of the connection exceeds limit");
+  }
+  EXPECT_NE(connection_, nullptr);
+  // Those that are refused hold nothing, and what has ended makes room.
+  client_->reset(1, NGHTTP2_CANCEL);
+  for (int32_t stream : {21, 23}) {
+    client_->headers(stream, fields);
+    turn();
+  }
+  EXPECT_FALSE(answer(21).ended);
+  expect_status(23, "8", "received initial metadata of all calls of the connection exceeds limit");
+}
+
 TEST_F(HeadersTest, MalformedOnesAreReset) {
   open();
   call_with(1, with("te", "gzip"));

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
+
+#include "atoll/entry_name.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -102,10 +105,12 @@ Status SessionRules::open() noexcept {
   nghttp2_session_callbacks_set_on_frame_send_callback(callbacks_, &On::frame_sent);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks_, &On::stream_closed);
   nghttp2_option_set_no_auto_window_update(options_, 1);
-  // Clients rightly reset streams that were answered early, by the thousand.
-  constexpr uint64_t kBurst = 10'000;
-  constexpr uint64_t kASecond = 1'000;
-  nghttp2_option_set_stream_reset_rate_limit(options_, kBurst, kASecond);
+  // Blanks around a value are no part of it: they are taken off, and the value is not.
+  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(options_, 1);
+  // Clients with short deadlines rightly reset calls by the thousand. nghttp2 counts frames; Session::on_reset()
+  // counts what was done for nothing.
+  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  nghttp2_option_set_stream_reset_rate_limit(options_, kAny, kAny);
   return {};
 }
 
@@ -193,6 +198,7 @@ int Session::on_begin_headers(const nghttp2_frame& frame) {
 
 int Session::on_header(const nghttp2_frame& frame, std::string_view name, std::string_view value) {
   if (reading_ == Reading::kRepeated) return 0;
+  value = without_blanks(value);
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) {
     return on_ignored_header(frame, name, value);
   }
@@ -235,6 +241,10 @@ int Session::on_request(const nghttp2_frame& frame) {
   if (frame.headers.cat == NGHTTP2_HCAT_REQUEST) {
     if (running_->count >= context_.settings.max_streams) {
       count(RefusedFor::kRunningCalls);
+      // Where most of what runs was reset, the client makes work pile up.
+      const bool piles_up = running_->count >= streams_.size() + context_.settings.max_streams / 2;
+      if (piles_up && !bear_reset()) return terminate(ClosedFor::kResets);
+      stream->refuse();
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
       return 0;
     }

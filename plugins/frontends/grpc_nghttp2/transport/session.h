@@ -32,8 +32,11 @@ struct SessionSettings {
   uint32_t max_frame_bytes = 1u << 20;
   uint32_t max_metadata_bytes = 64u << 10;
   uint32_t max_metadata_fields = 100;
+  /// Of all open calls of a connection together; HPACK lets a few bytes stand for many.
+  uint64_t max_held_metadata_bytes = uint64_t{8} << 20;
   uint32_t max_protocol_errors = 100;  ///< streams that we had to reset
-  uint32_t resets_a_second = 100;  ///< by the client, of calls that have no answer, after max_streams of them
+  /// By the client, of calls that have no answer and were not read whole, after max_streams of them.
+  uint32_t resets_a_second = 100;
   int64_t ping_interval_ns = 300 * kNsPerSecond;  ///< a PING sooner after the last one is a strike
   bool pings_without_calls = false;               ///< else the interval is two hours then
   uint32_t max_ping_strikes = 2;                  ///< 0: any number
@@ -172,6 +175,11 @@ class Session {
   void count_consumed(size_t bytes) noexcept { consumed_ += bytes; }
   void count(RefusedFor reason) noexcept { context_.counters.count(reason); }
   HeldBytes& held() noexcept { return held_; }
+  /// A call keeps so many bytes of metadata, or no longer. \returns whether all of them are not too many
+  bool hold_metadata(int64_t bytes) noexcept {
+    metadata_bytes_ += bytes;
+    return metadata_bytes_ <= static_cast<int64_t>(context_.settings.max_held_metadata_bytes);
+  }
   FloodGuard& guard() noexcept { return guard_; }
 
  private:
@@ -210,6 +218,8 @@ class Session {
   int on_request(const nghttp2_frame& frame);
   int on_ping();
   int on_reset(const nghttp2_frame& frame);
+  /// One more reset that has cost the client nothing. False: those are too many.
+  bool bear_reset() noexcept;
   int on_data(int32_t id, std::span<const uint8_t> bytes);
   int on_frame_sent(const nghttp2_frame& frame);
   void on_data_sent(const nghttp2_frame& frame);
@@ -230,6 +240,7 @@ class Session {
   boost::intrusive::list<CallStream> streams_;
   const boost::intrusive_ptr<RunningCalls> running_;
   HeldBytes held_;
+  int64_t metadata_bytes_ = 0;  ///< of open calls
   FloodGuard guard_;
   FrameScanner scanner_;
   uint32_t frames_ = 0;  ///< that came, those aside that go on with a list of headers

@@ -84,14 +84,19 @@ int Session::on_ping() {
 
 int Session::on_reset(const nghttp2_frame& frame) {
   const CallStream* stream = find(frame.hd.stream_id);
-  if (stream == nullptr || stream->is_answered()) return 0;
+  // A call that was read whole has cost its client what any call does. What it still makes the server do counts
+  // among those that run, so resetting such calls brings a client no more work than making them.
+  if (stream == nullptr || stream->is_answered() || stream->has_whole_message()) return 0;
+  return bear_reset() ? 0 : terminate(ClosedFor::kResets);
+}
+
+bool Session::bear_reset() noexcept {
   const SessionSettings& settings = context_.settings;
   const int64_t now = context_.loop.now_ns();
   const double forgotten = static_cast<double>(now - std::exchange(reset_ns_, now)) / kNsPerSecond;
   resets_ = std::max(0.0, resets_ - forgotten * settings.resets_a_second) + 1;
   // All calls that there can be may time out at once.
-  if (resets_ <= settings.max_streams + settings.resets_a_second) return 0;
-  return terminate(ClosedFor::kResets);
+  return resets_ <= settings.max_streams + settings.resets_a_second;
 }
 
 void Session::on_data_sent(const nghttp2_frame& frame) {

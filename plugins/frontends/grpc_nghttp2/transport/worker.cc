@@ -28,7 +28,10 @@ Status Worker::open() noexcept {
 }
 
 void Worker::start(const std::string& thread_name) {
-  thread_ = std::thread([this] { loop_.run(); });
+  thread_ = std::thread([this] {
+    free_unused_later();
+    loop_.run();
+  });
   pthread_setname_np(thread_.native_handle(), thread_name.c_str());
 }
 
@@ -40,6 +43,18 @@ void Worker::stop() noexcept {
     loop_.turn(0);  // it was never started: what was posted is run here, or it would be lost with its memory
   }
   while (!connections_.empty()) on_closed(connections_.front());
+}
+
+/// Buffers that a burst has left.
+void Worker::free_unused_later() noexcept {
+  constexpr int64_t kUnusedNs = 10 * kNsPerSecond;
+  loop_.set(*this, loop_.now_ns() + kUnusedNs);
+}
+
+void Worker::on_time() noexcept {
+  buffers_.free_unused();
+  context_.frames.free_unused();
+  free_unused_later();
 }
 
 void Worker::run(std::function<void()> function) noexcept {

@@ -24,7 +24,7 @@ struct TransportContext {
   TlsListener* tls = nullptr;  ///< null: connections have none
 };
 
-class Worker final : private ConnectionHome {
+class Worker final : private ConnectionHome, private Timer {
  public:
   explicit Worker(const TransportContext& transport);
   ~Worker();
@@ -56,6 +56,8 @@ class Worker final : private ConnectionHome {
 
  private:
   void on_closed(Connection& connection) noexcept override;
+  void on_time() noexcept override;
+  void free_unused_later() noexcept;
   void on_tls_failure(const Connection& connection, std::string_view why) noexcept override;
   void take(int fd) noexcept;
 

@@ -14,7 +14,6 @@
 #include "atoll/backend.h"
 #include "atoll/fault_notes.h"
 #include "models/catalog/requests/device_inputs.h"
-#include "models/catalog/requests/trace_inputs.h"
 
 namespace atl::models {
 
@@ -41,7 +40,6 @@ class CountedInstance final : public BackendInstance {
 
   Status execute(const Batch& batch) noexcept override {
     Turn turn(*this);
-    for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
     executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     FaultNote note(notes_, doing_.c_str());
     if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);

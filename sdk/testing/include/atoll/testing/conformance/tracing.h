@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "atoll/testing/conformance/conformance.h"
+#include "atoll/testing/passing_text.h"
 #include "atoll/tracing.h"
 
 namespace atl::test {
@@ -173,7 +174,8 @@ TEST_P(TracingConformance, ATraceTakesWhateverIsReportedUntilItsRelease) {
     for (uint32_t i = 0; i <= static_cast<uint32_t>(TraceActivity::kCustomActivity); ++i) {
       trace->report(static_cast<TraceActivity>(i), i % 2 == 0 ? 0 : 1'000'000'000 + i);
     }
-    trace->report_named("HTTP_RECV_START", 0);
+    // Whoever named the moment may be unloaded before it is exported.
+    trace->report_named(PassingText("HTTP_RECV_START").c_str(), 0);
     float values[] = {1, 2, 3};
     Buffer buffers[] = {{values, 4}, {values + 1, 8}, {}};
     const int64_t shape[] = {3};
