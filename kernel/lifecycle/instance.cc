@@ -74,8 +74,8 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
       registry_(kernel.services),
       events_(kernel.events),
       executors_(kernel.clock, report_throw(kernel.log_sink, planned_.config.name)),
-      tasks_(std::make_shared<InstanceTasks>(kernel.loop, kernel.workers, kernel.poke,
-                                             report_throw(kernel.log_sink, planned_.config.name))),
+      tasks_(std::make_shared<runtime::InstanceTasks>(kernel.loop, kernel.workers, kernel.poke,
+                                                      report_throw(kernel.log_sink, planned_.config.name))),
       gate_([](void* context) { static_cast<Instance*>(context)->kernel_.poke(); }, this),
       owns_name_(predecessor == nullptr) {
   tasks_->watch(kernel.watch, text());

@@ -9,8 +9,8 @@
 
 #include "atoll/events.h"
 #include "atoll/host.h"
+#include "atoll/runtime/instance_tasks.h"
 #include "atoll/runtime/thread_executor.h"
-#include "kernel/lifecycle/instance_tasks.h"
 #include "kernel/lifecycle/kernel_context.h"
 #include "kernel/lifecycle/plan.h"
 
@@ -108,7 +108,7 @@ class Instance final : private Host {
   InstanceRegistry registry_;
   runtime::InstanceEvents events_;
   runtime::ThreadExecutorFactory executors_;
-  std::shared_ptr<InstanceTasks> tasks_;
+  std::shared_ptr<runtime::InstanceTasks> tasks_;
   Gate gate_;
   std::vector<Publication> services_;
   void* self_ = nullptr;

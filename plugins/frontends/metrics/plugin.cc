@@ -9,14 +9,14 @@
 
 namespace atl::frontends::metrics {
 
-ATOLL_PLUGIN(MetricsFrontend,
-             {.name = "frontends/metrics",
-              .version = "0.1.0",
-              .license = "Apache-2.0",
-              .help = "Serves metrics in Prometheus' text format over HTTP.",
-              .provides = {provide<MetricsPage>()},
-              .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Listeners>(), many<MetricSource>(), many<Memory>()},
-              .options = kOptions,
-              .check = &check_options});
+ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
+                               .version = "0.1.0",
+                               .license = "Apache-2.0",
+                               .help = "Serves metrics in Prometheus' text format over HTTP.",
+                               .provides = {provide<MetricsPage>()},
+                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Listeners>(),
+                                         many<MetricSource>(), many<Memory>()},
+                               .options = kOptions,
+                               .check = &check_options});
 
 }  // namespace atl::frontends::metrics

@@ -210,8 +210,7 @@ class OptionDraft {
   }
   /// The instance listens at this TCP address, "host:port": its form is checked, and that no other instance of
   /// the manifest listens at the same. Of a bool: where it is false, the instance listens at none.
-  constexpr OptionDraft listens() const
-      requires(kType == ATOLL_OPTION_STRING || kType == ATOLL_OPTION_BOOL) {
+  constexpr OptionDraft listens() const requires(kType == ATOLL_OPTION_STRING || kType == ATOLL_OPTION_BOOL) {
     return flagged(ATOLL_OPTION_LISTENS);
   }
   /// Where it is true, the ports of listens() may be those of other instances that say so too.

@@ -1,9 +1,9 @@
-#include "kernel/lifecycle/instance_tasks.h"
+#include "atoll/runtime/instance_tasks.h"
 
 #include "atoll/runtime/task_queue.h"
 #include "atoll/text.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 bool InstanceTasks::add(Queue& queue, const Task& task) noexcept {
   {
@@ -37,7 +37,8 @@ void InstanceTasks::run_next(Queue& queue) noexcept {
     ++running_;
   }
   {
-    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr, cat("a control task of ", whose_));
+    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr,
+                                     cat("a control task of ", whose_));
     if (!runtime::run_task(task) && on_throw_) on_throw_();
   }
   bool idle = false;
@@ -71,4 +72,4 @@ int64_t InstanceTasks::pending() const noexcept {
   return running_ + static_cast<int64_t>(control_.size() + worker_.size());
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

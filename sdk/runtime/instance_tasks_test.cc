@@ -1,4 +1,4 @@
-#include "kernel/lifecycle/instance_tasks.h"
+#include "atoll/runtime/instance_tasks.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "atoll/runtime/system_clock.h"
 #include "atoll/runtime/worker_threads.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 class InstanceTasksTest : public testing::Test {
@@ -71,4 +71,4 @@ TEST_F(InstanceTasksTest, ReportsTasksThatThrow) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -12,7 +12,7 @@
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// Keeps the tasks itself and gives the threads only tokens, so that what is queued can be dropped on the
 /// spot, while the code it belongs to is still mapped. An instance is not stopped while one is queued or
@@ -57,4 +57,4 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
   bool closed_ = false;
 };
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime
