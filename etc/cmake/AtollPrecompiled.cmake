@@ -21,7 +21,8 @@ function(atoll_precompiled name)
   add_library(${name} OBJECT EXCLUDE_FROM_ALL ${source})
   target_link_libraries(${name} PRIVATE atoll_warnings ${arg_LIBRARIES})
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF
+    CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/etc/cmake/new-precompiled-header;${CMAKE_CXX_COMPILER_LAUNCHER}")
 endfunction()
 
 # atoll_links_proto(TARGET VARIABLE): whether the target links the generated messages, by itself or by what it links.

@@ -84,7 +84,8 @@ void PluginTrial::poll() {
 
 void try_plugins(const ServerArguments& arguments, LogSink& sink, std::span<const std::string> trial) {
   runtime::ChildRun::begin("atoll-trial");
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  runtime::Problems told;  // by the server
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, told);
   if (!manifest.ok()) ::_exit(kExitTried);
   Kernel kernel(sink, arguments.version, manifest->server.worker_threads);
   const std::set<std::string> tried(trial.begin() + 1, trial.end());
