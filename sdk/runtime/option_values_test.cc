@@ -64,8 +64,9 @@ TEST(OptionValuesTest, ATrialListensOnNoFixedPortAndWritesElsewhere) {
       option_string("redis", "127.0.0.1:6379").help("b"), option_string("six").listens().help("c"),
       option_string("folder").state().help("d"), option_string("none").state().help("e")};
   Problems problems;
-  auto values = read_options("plugin.a", {}, {member("six", "'[::1]:9'"), member("folder", "'/var/lib/a'")},
-                             kPlaces, {}, problems);
+  const RawValue::Table given = {{"six", {}, {std::string("[::1]:9"), {}}},
+                                 {"folder", {}, {std::string("/var/lib/a"), {}}}};
+  auto values = read_options("plugin.a", {}, given, kPlaces, {}, problems);
   values->set_for_trial(kPlaces, "/tmp/trial", "a");
   EXPECT_EQ(values->get_string("address"), "127.0.0.1:0");
   EXPECT_EQ(values->get_string("redis"), "127.0.0.1:6379");

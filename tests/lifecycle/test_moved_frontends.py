@@ -60,6 +60,13 @@ def nothing_changed(server):
         assert answers(server.places[name], path) == {200}
 
 
+def settles(is_so):
+    """Until the former ones have begun to drain, connections go to either; those without a request are closed then."""
+    deadline = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+
+
 def refused(line, address):
     return line.startswith("reload refused: ") and address in line and line.endswith("; generation 1 goes on")
 
@@ -93,10 +100,7 @@ def test_a_port_of_another_process_is_refused(server, shares):
 def test_two_swap_their_ports(server):
     http, metrics = server.places["http"], server.places["metrics"]
     assert server.move(http=metrics, metrics=http).startswith("reloaded: generation 2")
-    # Until the former ones have begun to drain, connections go to either.
-    deadline = time.monotonic() + WAIT_S
-    while not answers(metrics, PATHS["http"]) == answers(http, PATHS["metrics"]) == {200}:
-        assert time.monotonic() < deadline
+    settles(lambda: answers(metrics, PATHS["http"]) == answers(http, PATHS["metrics"]) == {200})
     assert server.move(http=metrics, metrics=http).startswith("reloaded: generation 3"), "nothing to move"
     assert answers(metrics, PATHS["http"]) == answers(http, PATHS["metrics"]) == {200}
 
@@ -107,4 +111,4 @@ def test_a_port_of_one_that_is_removed_goes_to_one_that_comes(server):
     instances["page"] = instances.pop("metrics")
     server.reload(instances)
     assert server.expect("^reload(ed:| refused:)").startswith("reloaded: generation 2")
-    assert answers(address, PATHS["metrics"]) == {200}
+    settles(lambda: answers(address, PATHS["metrics"]) == {200})
