@@ -43,6 +43,8 @@ std::optional<CommandLine> parse_command_line(int argc, const char* const* argv,
       "--list", [&line] { line.action = Action::kList; },
       "Show what the kernel and every plugin provide, need and take");
   check->excludes(list);
+  // What a reload runs; in no group, it is not in the help.
+  app.add_option("--trial", line.trial)->group("");
   auto format = [&line](const std::string& name) {
     if (name != "text" && name != "markdown")
       throw CLI::ValidationError("--format", cat("found '", name, "', expected text or markdown"));

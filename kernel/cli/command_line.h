@@ -24,6 +24,7 @@ struct CommandLine {
   Action action = Action::kServe;
   std::string manifest_path;        ///< empty only for kList
   std::vector<Override> overrides;  ///< of --set, in order
+  std::vector<std::string> trial;   ///< not empty: what try_plugins() takes
   ReferenceFormat list_format = ReferenceFormat::kText;
 };
 

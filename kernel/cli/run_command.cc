@@ -6,6 +6,7 @@
 #include "kernel/cli/command_line.h"
 #include "kernel/cli/plugin_list.h"
 #include "kernel/log/log_sink.h"
+#include "kernel/server/plugin_trial.h"
 #include "kernel/server/server.h"
 
 namespace atl::kernel {
@@ -60,6 +61,7 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
   LogSink sink;
   runtime::SignalStack signal_stack;
   runtime::install_fault_report(&sink.pending_records());
+  if (!line->trial.empty()) try_plugins(arguments, sink, line->trial);
   switch (line->action) {
     case Action::kCheck:
       return check(arguments, sink, out, err);

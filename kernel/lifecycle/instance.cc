@@ -86,10 +86,11 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
   move_to(kLoaded);
 }
 
-bool Instance::same_as(const PlannedInstance& planned) const {
-  return planned_.config.use == planned.config.use && planned_.library.get() == planned.library.get() &&
-         planned_.config.needs == planned.config.needs && planned_.bindings == planned.bindings &&
-         planned_.options->equals(*planned.options);
+std::string_view Instance::difference_from(const PlannedInstance& planned) const {
+  if (planned_.config.use != planned.config.use) return "plugin";
+  if (planned_.library.get() != planned.library.get()) return "file";
+  if (planned_.config.needs != planned.config.needs || planned_.bindings != planned.bindings) return "needs";
+  return planned_.options->equals(*planned.options) ? "" : "options";
 }
 
 void Instance::own_name() {
@@ -198,6 +199,7 @@ Status Instance::start() {
 
 void Instance::begin_drain(int64_t deadline_ns) {
   draining_ = true;
+  retires_.store(true);
   tasks_->watch_idle();
   if (started_) move_to(kDraining);
   publish_changes(kernel_, kernel_.services.withdraw(owner()));

@@ -35,8 +35,9 @@ class Instance final : private Host {
   std::string text() const { return planned_.text(); }
   InstanceState state() const { return state_; }
   OwnerId owner() const { return registry_.owner(); }
-  /// Nothing that shapes this instance is different in the plan: plugin, file, options, bindings.
-  bool same_as(const PlannedInstance& planned) const;
+  /// Which of what shapes this instance is different in the plan: "plugin", "file", "needs", "options"; empty:
+  /// nothing.
+  std::string_view difference_from(const PlannedInstance& planned) const;
 
   /// On failure the instance is failed and its status names it and the step.
   Status create();
@@ -60,6 +61,8 @@ class Instance final : private Host {
   /// It is undone because the generation that it was made for failed: what it logs of its end is a
   /// consequence of that failure, and would hide it.
   void undo_quietly() { log_->demote(); }
+  /// No part of the generation that is being built, or of the running one.
+  void set_retires(bool retires) { retires_.store(retires); }
   /// Its present state is forgotten when it is gone.
   void leave_manifest() { leaving_ = true; }
   std::vector<Holding> holders() const { return kernel_.services.holders_of(owner()); }
@@ -81,6 +84,7 @@ class Instance final : private Host {
   bool replaces_running_instance() const noexcept override {
     return predecessor_runs_ && predecessor_runs_->load();
   }
+  bool retires() const noexcept override { return retires_.load(); }
 
   void move_to(InstanceState state, std::string_view reason = {});
   void publish_state(std::string_view reason);
@@ -107,6 +111,7 @@ class Instance final : private Host {
   std::vector<Publication> services_;
   void* self_ = nullptr;
   InstanceState state_ = InstanceState::kDeclared;
+  std::atomic<bool> retires_{false};
   bool started_ = false;
   bool draining_ = false;
   bool finished_ = false;

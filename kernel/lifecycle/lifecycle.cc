@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "atoll/runtime/reload_counts.h"
 #include "atoll/runtime/system_clock.h"
 
 namespace atl::kernel {
@@ -15,6 +16,7 @@ struct Lifecycle::Build {
   std::vector<std::shared_ptr<Instance>> fresh;              // of those, the new ones
   std::vector<std::shared_ptr<Instance>> leaving;            // of the running ones, in start order
   std::map<std::string, std::shared_ptr<Instance>> running;  // all of the running generation, by name
+  runtime::ReloadChanges changes;
 };
 
 void Lifecycle::match(Build& build, GenerationPlan plan) {
@@ -23,16 +25,21 @@ void Lifecycle::match(Build& build, GenerationPlan plan) {
   // Providers come first in the plan, so whether a required provider is carried over is known when its holder
   // is asked.
   for (const PlannedInstance& planned : plan) {
-    auto old = build.running.find(planned.config.name);
-    bool same = old != build.running.end() && old->second->same_as(planned);
-    bool providers_stay = std::all_of(planned.required.begin(), planned.required.end(),
-                                      [&](const std::string& name) { return carried.contains(name); });
-    if (same && providers_stay) carried.insert(planned.config.name);
+    const std::string& name = planned.config.name;
+    auto old = build.running.find(name);
+    std::string why(old == build.running.end() ? runtime::ReloadChanges::kNew
+                                               : old->second->difference_from(planned));
+    for (const std::string& provider : planned.required) {
+      if (why.empty() && !carried.contains(provider)) why = cat("it needs ", provider);
+    }
+    if (why.empty()) carried.insert(name);
+    build.changes.planned(name, why);
   }
   std::set<OwnerId> leaving;
   for (const auto& instance : current_) {
     if (carried.contains(instance->name())) continue;
     leaving.insert(instance->owner());
+    instance->set_retires(true);
     build.leaving.push_back(instance);
   }
   kernel_.services.open_next(leaving);
@@ -69,6 +76,7 @@ Status Lifecycle::apply(GenerationPlan plan, int64_t drain_timeout_ns,
   match(build, std::move(plan));
   if (Status status = bring_up(build, interrupted); !status.ok()) {
     kernel_.services.abandon_next();
+    for (const auto& instance : build.leaving) instance->set_retires(false);
     for (const auto& instance : build.fresh) {
       instance->leave_manifest();
       instance->undo_quietly();
@@ -92,8 +100,10 @@ void Lifecycle::swap(Build& build) {
       instance->disown_name();
     } else {
       instance->leave_manifest();
+      build.changes.removed(instance->name());
     }
   }
+  changes_ = build.changes.text();
   for (const auto& instance : build.fresh) {
     if (build.running.contains(instance->name())) instance->own_name();
   }

@@ -38,6 +38,9 @@ class Lifecycle {
 
   const std::vector<std::shared_ptr<Instance>>& instances() const { return current_; }
   uint64_t generation() const { return generation_; }
+  /// What the running generation has that the one before had not, for operators: "added a; replaced b
+  /// (options), c (file); removed d".
+  const std::string& changes() const { return changes_; }
 
  private:
   struct Build;
@@ -55,6 +58,7 @@ class Lifecycle {
   static constexpr size_t kRetiringMost = 4;  // generations within their deadlines
   std::deque<std::shared_ptr<Instance>> ended_;
   uint64_t generation_ = 0;
+  std::string changes_;
   bool stepping_ = false;
 };
 

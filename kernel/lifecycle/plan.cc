@@ -40,14 +40,16 @@ std::vector<std::string> search_path(const Manifest& manifest,
   return folders;
 }
 
-bool has_new_files(const Manifest& manifest, const std::vector<std::string>& default_plugin_path,
-                   const PluginLoader& loader) {
-  std::vector<std::string> folders = search_path(manifest, default_plugin_path);
-  return std::any_of(manifest.instances.begin(), manifest.instances.end(), [&](const InstanceConfig& config) {
-    if (!config.enabled) return false;
+std::vector<std::string> new_instances(const Manifest& manifest,
+                                       const std::vector<std::string>& default_plugin_path,
+                                       const PluginLoader& loader) {
+  std::vector<std::string> folders = search_path(manifest, default_plugin_path), names;
+  for (const InstanceConfig& config : manifest.instances) {
+    if (!config.enabled) continue;
     Result<std::string> path = find_plugin_file(config.use, config.file, folders);
-    return path.ok() && !loader.has_open(path.value());
-  });
+    if (path.ok() && !loader.has_open(path.value())) names.push_back(config.name);
+  }
+  return names;
 }
 
 Result<GenerationPlan> plan_generation(const Manifest& manifest,

@@ -33,9 +33,10 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
                                        const std::vector<std::string>& default_plugin_path,
                                        PluginLoader& loader);
 
-/// Whether planning would map a file that is not open yet, and so run code of it.
-bool has_new_files(const Manifest& manifest, const std::vector<std::string>& default_plugin_path,
-                   const PluginLoader& loader);
+/// The enabled instances whose files are not open yet, so that no code of them has run.
+std::vector<std::string> new_instances(const Manifest& manifest,
+                                       const std::vector<std::string>& default_plugin_path,
+                                       const PluginLoader& loader);
 
 /// Where plugins are searched: the manifest's folders, then the default ones.
 std::vector<std::string> search_path(const Manifest& manifest,

@@ -26,6 +26,9 @@ constexpr OptionTable kServerOptions{
     option_duration("drain_timeout", "30s")
         .range("0s", "24h")
         .help("How long an instance that is stopped or replaced may take to finish what it holds."),
+    option_duration("trial_timeout", "60s")
+        .range("100ms", "1h")
+        .help("How long a reload's trial of new plugin files may take; after that the reload is refused."),
     option_string_list("plugin_path")
         .help("Folders searched for ROLE/NAME.so, before the folder of the installed plugins."),
     option_int("worker_threads", 4)
@@ -148,6 +151,7 @@ Manifest read_tables(const RawValue& root, Problems& problems) {
   Manifest manifest;
   auto server = read_section(root, manifest_sections()[0], problems);
   manifest.server.drain_timeout_ns = server->get_duration_ns("drain_timeout");
+  manifest.server.trial_timeout_ns = server->get_duration_ns("trial_timeout");
   manifest.server.plugin_path = server->get_strings("plugin_path");
   manifest.server.worker_threads = static_cast<uint32_t>(server->get_int("worker_threads"));
   auto log = read_section(root, manifest_sections()[1], problems);

@@ -32,6 +32,7 @@ struct InstanceConfig {
 
 struct ServerConfig {
   int64_t drain_timeout_ns = 30'000'000'000;  ///< [atoll] drain_timeout
+  int64_t trial_timeout_ns = 60'000'000'000;  ///< [atoll] trial_timeout
   std::vector<std::string> plugin_path;       ///< [atoll] plugin_path: folders searched for ROLE/NAME.so
   uint32_t worker_threads = 4;                ///< [atoll] worker_threads, 1..64
 };

@@ -24,14 +24,14 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
                [this] { poke(); }},
       lifecycle_(context_) {
   OwnerId self = services_.add_owner("kernel", {}, {});
-  services_.publish({self,
-                     {std::string(LogControl::kInterfaceId), "kernel", "kernel", 0, 0},
-                     static_cast<LogControl*>(&sink)});
-  services_.publish({self,
-                     {std::string(MetricSource::kInterfaceId), "kernel", "kernel", 0, 0},
-                     static_cast<MetricSource*>(&sink)});
-  services_.publish(
-      {self, {std::string(FaultNotes::kInterfaceId), "kernel", "kernel", 0, 0}, &runtime::fault_notes()});
+  auto publish = [&]<class Interface>(Interface* service, const char* name = "kernel") {
+    services_.publish({self, {std::string(Interface::kInterfaceId), name, "kernel", 0, 0}, service});
+  };
+  publish.operator()<LogControl>(&sink);
+  publish.operator()<MetricSource>(&sink);
+  publish.operator()<MetricSource>(&reloads_, "kernel.reloads");
+  publish.operator()<FaultNotes>(&runtime::fault_notes());
+  publish.operator()<Listeners>(&listeners_);
 }
 
 void Kernel::poke() noexcept {

@@ -8,6 +8,8 @@
 
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
+#include "atoll/runtime/listener_list.h"
+#include "atoll/runtime/reload_counts.h"
 #include "atoll/runtime/system_clock.h"
 #include "atoll/runtime/worker_threads.h"
 #include "kernel/lifecycle/lifecycle.h"
@@ -33,6 +35,7 @@ class Kernel {
   Lifecycle& lifecycle() { return lifecycle_; }
   Clock& clock() { return clock_; }
   Log& log() { return *log_; }
+  runtime::ReloadCounts& reloads() { return reloads_; }
 
  private:
   void poke() noexcept;  // [any]
@@ -42,9 +45,11 @@ class Kernel {
   LogSink& sink_;
   std::unique_ptr<InstanceLog> log_;
   std::atomic<bool> poked_{false};
+  runtime::ReloadCounts reloads_;
   runtime::ControlLoop loop_;
   runtime::EventQueue events_;
   ServiceRegistry services_;
+  runtime::ListenerList listeners_;
   PluginLoader loader_;
   runtime::WorkerThreads workers_;
   KernelContext context_;

@@ -1,9 +1,11 @@
-/// A reload's new plugin files, tried before the server maps them itself.
+/// A reload's new plugin files, tried before the server runs code of them itself.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "atoll/runtime/child_run.h"
 #include "atoll/status.h"
@@ -11,14 +13,15 @@
 
 namespace atl::kernel {
 
-/// Files that were not mapped yet run code while they are: it may end the process. So a process of its own
-/// maps the whole new generation first. [control]
+/// Code that has not yet run here may end the process, or never return. So a process of its own first maps the
+/// whole new generation, then makes, starts and stops the instances whose files are new, with what they
+/// require (try_plugins()). [control]
 class PluginTrial {
  public:
   /// \param kernel  outlives this; its loop does not run any more once this is gone
   /// \param end_requested  once true, a trial ends without an outcome
-  /// \param done  after each trial that began. OK: it did not crash, and of whatever else is wrong the reload
-  ///              itself tells; FAILED_PRECONDITION it crashed; UNAVAILABLE it takes too long
+  /// \param done  after each trial that began. OK: it came to its end, and of whatever else is wrong the reload
+  ///              itself tells; FAILED_PRECONDITION the process ended; UNAVAILABLE it takes too long
   PluginTrial(Kernel& kernel, std::function<bool()> end_requested, std::function<void(Status)> done);
   PluginTrial(const PluginTrial&) = delete;
   PluginTrial& operator=(const PluginTrial&) = delete;
@@ -34,7 +37,13 @@ class PluginTrial {
   std::function<bool()> end_requested_;
   std::function<void(Status)> done_;
   std::optional<runtime::ChildRun> child_;
+  int64_t timeout_ns_ = 0;
   int64_t ends_ns_ = 0;
 };
+
+/// The other side, in the trial's process. \param trial  a folder for what instances write, then the names of
+/// the instances. Ends the process.
+[[noreturn]] void try_plugins(const ServerArguments& arguments, LogSink& sink,
+                              std::span<const std::string> trial);
 
 }  // namespace atl::kernel

@@ -33,7 +33,11 @@ class Server {
         kernel_(sink, arguments.version, manifest_.server.worker_threads),
         trial_(
             kernel_, [this] { return end_requested(); },
-            [this](Status tried) { finish_reload(tried.ok() ? reload() : std::move(tried)); }) {
+            [this](Status tried) {
+              // The manifest may be another one by now: then that one is tried.
+              if (tried.ok() && signals_->reload_requested()) return;
+              finish_reload(tried.ok() ? reload() : std::move(tried));
+            }) {
     if (program() == nullptr) signals_.emplace(kernel_.loop().wake_descriptor());
     kernel_.loop().on_throw(
         [this] { kernel_.log().error("a task on the control thread let an exception out"); });
@@ -92,6 +96,7 @@ class Server {
   }
 
   void finish_reload(const Status& status) {
+    kernel_.reloads().add(status.ok());
     if (status.ok()) return;
     kernel_.log().error("reload refused: ", runtime::on_one_line(status.text()), "; generation ",
                         kernel_.lifecycle().generation(), " goes on");
@@ -123,7 +128,8 @@ class Server {
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("reloaded: generation ", kernel_.lifecycle().generation(), ", ",
                        kernel_.lifecycle().instances().size(), " plugin instances in ",
-                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
+                       (kernel_.clock().now_ns() - begun_ns) / kNsPerMs,
+                       " ms: ", kernel_.lifecycle().changes());
     return {};
   }
 

@@ -116,7 +116,7 @@ Status check_descriptor(const atoll_plugin_v1_t* descriptor, size_t size_bytes, 
     return refuse(
         "its descriptor lacks a function; create, start, drain, stop, destroy, query and holding are needed");
   }
-  constexpr uint32_t kKnown = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_SINGLETON;
+  constexpr uint32_t kKnown = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_SINGLETON | ATOLL_PLUGIN_UNTRIED;
   if ((d.flags & ~kKnown) != 0) return refuse("its descriptor has unknown flags ", d.flags & ~kKnown);
   return check_tables(d);
 }

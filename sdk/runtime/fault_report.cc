@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +46,8 @@ constinit Object objects[256];
 constinit std::atomic<const std::atomic<uint64_t>*> pending{nullptr};
 constinit std::atomic<int> log_descriptor{-1};
 constinit thread_local const char* note = nullptr;
+std::atomic<int> told{-1};
+constexpr std::string_view kToldPrefix = "atoll-note: ";
 enum class Stage { kNone, kReporting, kReported };
 constinit thread_local Stage stage = Stage::kNone;
 
@@ -257,8 +260,20 @@ FaultNotes& fault_notes() noexcept {
   return notes;
 }
 
-ThreadNote::ThreadNote(const char* text) noexcept : outer_(set(text)) {}
+ThreadNote::ThreadNote(const char* text) noexcept : outer_(set(text)) {
+  const int fd = told.load(std::memory_order_relaxed);
+  if (fd < 0 || text == nullptr) return;
+  const std::string line = cat(kToldPrefix, text, "\n");
+  [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+}
 ThreadNote::~ThreadNote() { set(outer_); }
+void ThreadNote::tell(int descriptor) noexcept { told.store(descriptor); }
+std::string ThreadNote::last_told(std::string_view output) {
+  const size_t at = output.rfind(kToldPrefix);
+  if (at == std::string_view::npos) return {};
+  output.remove_prefix(at + kToldPrefix.size());
+  return std::string(output.substr(0, output.find('\n')));
+}
 const char* ThreadNote::set(const char* text) noexcept { return std::exchange(note, text); }
 
 SignalStack::SignalStack() noexcept {

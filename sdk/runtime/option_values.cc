@@ -85,6 +85,18 @@ std::string OptionValues::take_defect() const noexcept {
   return std::exchange(defect_, {});
 }
 
+void OptionValues::set_for_trial(std::span<const atoll_option_v1> table, std::string_view folder,
+                                 std::string_view name) {
+  for (const atoll_option_v1& row : table) {
+    auto* text = std::get_if<std::string>(&values_.find(row.key)->second.data);
+    if (text == nullptr || text->empty()) continue;
+    const size_t colon = text->rfind(':');
+    if ((row.flags & ATOLL_OPTION_LISTENS) != 0 && colon != std::string::npos)
+      text->replace(colon, std::string::npos, ":0");
+    if ((row.flags & ATOLL_OPTION_STATE) != 0) *text = cat(folder, "/", name, ".", row.key);
+  }
+}
+
 bool OptionValues::get_bool(std::string_view key) const noexcept { return get<bool>(key, ATOLL_OPTION_BOOL); }
 int64_t OptionValues::get_int(std::string_view key) const noexcept {
   return get<int64_t>(key, ATOLL_OPTION_INT);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/moved_option.h"
+#include "atoll/option_table.h"
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {
@@ -55,6 +56,23 @@ TEST(ReadOptionsTest, SaysWhatIsWrong) {
             "m:1:1: unknown key 'rate' in [plugin.a], it is an option of role/other now");
   EXPECT_EQ(problems_of({paths, member("rate2", "7")}), "m:1:1: unknown key 'rate2' in [plugin.a]")
       << "what is not to be had is not suggested";
+}
+
+TEST(OptionValuesTest, ATrialListensOnNoFixedPortAndWritesElsewhere) {
+  constexpr OptionTable kPlaces{
+      option_string("address", "127.0.0.1:8000").listens().help("a"),
+      option_string("redis", "127.0.0.1:6379").help("b"), option_string("six").listens().help("c"),
+      option_string("folder").state().help("d"), option_string("none").state().help("e")};
+  Problems problems;
+  const RawValue::Table given = {{"six", {}, {std::string("[::1]:9"), {}}},
+                                 {"folder", {}, {std::string("/var/lib/a"), {}}}};
+  auto values = read_options("plugin.a", {}, given, kPlaces, {}, problems);
+  values->set_for_trial(kPlaces, "/tmp/trial", "a");
+  EXPECT_EQ(values->get_string("address"), "127.0.0.1:0");
+  EXPECT_EQ(values->get_string("redis"), "127.0.0.1:6379");
+  EXPECT_EQ(values->get_string("six"), "[::1]:0");
+  EXPECT_EQ(values->get_string("folder"), "/tmp/trial/a.folder");
+  EXPECT_EQ(values->get_string("none"), "");
 }
 
 TEST(ReadOptionsTest, WrongValuesKeepTheirDefault) {

@@ -49,6 +49,7 @@ std::string flags_text(uint32_t flags) {
   std::vector<std::string> parts;
   if ((flags & ATOLL_PLUGIN_RESIDENT) != 0) parts.push_back("resident");
   if ((flags & ATOLL_PLUGIN_SINGLETON) != 0) parts.push_back("singleton");
+  if ((flags & ATOLL_PLUGIN_UNTRIED) != 0) parts.push_back("untried");
   return parts.empty() ? "" : join(parts);
 }
 

@@ -20,7 +20,7 @@ constexpr atoll_option_v1 kOptions[] = {
 
 atoll_plugin_v1_t plugin() {
   atoll_plugin_v1_t plugin{};
-  plugin.flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_SINGLETON;
+  plugin.flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_SINGLETON | ATOLL_PLUGIN_UNTRIED;
   plugin.name = "frontends/grpc";
   plugin.version = "1.0.0";
   plugin.help = "Speaks gRPC.";
@@ -47,7 +47,7 @@ TEST(ReferenceTest, Markdown) {
             "Speaks gRPC.\n\n"
             "- provides: atoll.frontend/1.2 (rank 5), atoll.other/1.0\n"
             "- needs: atoll.models/1.2, atoll.trace/1.0 (optional), atoll.config/1.0 (any number)\n"
-            "- flags: resident, singleton\n"
+            "- flags: resident, singleton, untried\n"
             "\n"
             "| key | type | default | range | meaning |\n"
             "| --- | --- | --- | --- | --- |\n"
@@ -61,7 +61,7 @@ TEST(ReferenceTest, Text) {
             "  Speaks gRPC.\n"
             "  provides: atoll.frontend/1.2 (rank 5), atoll.other/1.0\n"
             "  needs: atoll.models/1.2, atoll.trace/1.0 (optional), atoll.config/1.0 (any number)\n"
-            "  flags: resident, singleton\n"
+            "  flags: resident, singleton, untried\n"
             "    key        type    default   range       meaning\n"
             "    address    string  required              Where | to listen.\n"
             "    bytes_max  bytes   64MiB     4KiB..2GiB  Largest\\nmessage.\n");

@@ -1,10 +1,13 @@
-// A plugin that does what no plugin should, as its option says.
+// A plugin that does what no plugin should, as its options say.
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -49,15 +52,14 @@ class Crasher final : public atl::Plugin {
   explicit Crasher(atl::Host& host) : host_(host) {}
 
   atl::Status init() override {
+    leave_a_mark();
+    harm("create");
     if (does("ask_create")) (void)host_.options().get_int("nosuch");
     return {};
   }
   atl::Status start() override {
     if (does("ask_start")) (void)host_.options().get_string("nosuch");
-    volatile uintptr_t nowhere = 16;
-    if (does("segv")) *reinterpret_cast<volatile int*>(nowhere) = 1;
-    if (does("abort")) ::abort();
-    if (does("terminate")) []() noexcept { refuse(); }();
+    harm("start");
     if (does("thread")) {
       std::thread([] { throw std::runtime_error("from a thread"); }).join();
     }
@@ -71,11 +73,34 @@ class Crasher final : public atl::Plugin {
     return {};
   }
   void drain(int64_t) override {
+    harm("drain");
     if (does("complain")) host_.log().error("what I was doing has failed, for I am draining");
   }
-  void stop() override { executor_.reset(); }
+  void stop() override {
+    harm("stop");
+    executor_.reset();
+  }
+  ~Crasher() override { harm("destroy"); }
 
  private:
+  void harm(std::string_view step) const {
+    if (host_.options().get_string("step") != step) return;
+    volatile uintptr_t nowhere = 16;
+    if (does("segv")) *reinterpret_cast<volatile int*>(nowhere) = 1;
+    if (does("abort")) ::abort();
+    if (does("terminate")) []() noexcept { refuse(); }();
+    if (does("throw")) refuse();
+    if (does("exit")) ::exit(3);
+    if (does("exit_at_once")) ::_exit(0);
+    if (does("hang")) std::promise<void>().get_future().wait();
+  }
+  /// A line for each instance that is made, with what a trial changes.
+  void leave_a_mark() const {
+    const atl::Options& options = host_.options();
+    if (options.get_string("mark").empty()) return;
+    std::ofstream(options.get_string("mark"), std::ios::app)
+        << options.get_string("address") << ' ' << options.get_string("state") << '\n';
+  }
   bool does(std::string_view what) const { return host_.options().get_string("crash") == what; }
 
   atl::Host& host_;
@@ -84,13 +109,25 @@ class Crasher final : public atl::Plugin {
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("crash", "")
-        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|looks|stack")
-        .help("what it does")};
+        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|looks|stack|throw|exit|"
+                 "exit_at_once|hang")
+        .help("what it does"),
+    atl::option_string("step", "start")
+        .choices("create|start|drain|stop|destroy")
+        .help("in which step it does what ends or holds a process"),
+    atl::option_string("mark", "").help("a file to which each instance adds a line"),
+    atl::option_string("address", "127.0.0.1:8000").listens().help("where it would listen"),
+    atl::option_string("state", "/nowhere/state").state().help("where it would keep something")};
 
 }  // namespace
 
-ATOLL_PLUGIN(Crasher, {.name = "fixtures/crasher",
+#ifndef CRASHER_NAME
+#define CRASHER_NAME "fixtures/crasher"
+#define CRASHER_FLAGS 0
+#endif
+ATOLL_PLUGIN(Crasher, {.name = CRASHER_NAME,
                        .version = "1.0.0",
                        .license = "Apache-2.0",
                        .help = "A fixture of the lifecycle tests that crashes.",
+                       .flags = CRASHER_FLAGS,
                        .options = kOptions});

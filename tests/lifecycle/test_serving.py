@@ -95,6 +95,24 @@ def test_overrun_at_the_end_exits_1(tmp_path):
         assert server.wait() == 1
 
 
+def test_the_line_of_a_reload_says_what_changed(tmp_path):
+    with Server(tmp_path, BOTH) as server:
+        server.expect("active")
+        for instances, said in [
+            (BOTH, "nothing changed"),
+            (BOTH | {"a": PROVIDER, "c": CONSUMER + '\nneeds = { "atoll.fixture/1" = "p" }'}, "added a; replaced c (needs)"),
+            ({"p": PROVIDER + "\nsize = 2", "c": CONSUMER}, "replaced p (options), c (needs); removed a"),
+            ({"p": PROVIDER + "\nsize = 3", "c": CONSUMER}, "replaced p (options), c (it needs p)"),
+            ({"p": 'use = "fixtures/singleton"'}, "replaced p (plugin); removed c"),
+            ({}, "removed p"),
+        ]:
+            server.reload(instances)
+            assert re.fullmatch(rf"reloaded: generation \d+, {len(instances)} plugin instances in \d+ ms: {re.escape(said)}",
+                                server.expect("^reloaded"))
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+
+
 def test_reload_adds_removes_and_reconfigures(tmp_path):
     with Server(tmp_path, {"p": PROVIDER}, log='level = "debug"') as server:
         server.expect("active: 1 plugin")

@@ -25,7 +25,8 @@ ATOLL_PLUGIN(
      .version = "1.0.0",
      .license = "Apache-2.0",
      .help = "Loads the models that are named at start; after that clients load and unload.",
-     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     // The catalog may still be returning from what it was given to call; a trial would load the models again.
+     .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,
      .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
      .options = kOptions});

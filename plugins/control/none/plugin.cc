@@ -11,7 +11,8 @@ ATOLL_PLUGIN(
      .version = "1.0.0",
      .license = "Apache-2.0",
      .help = "Loads every model of the repository at start; clients may not load or unload.",
-     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     // The catalog may still be returning from what it was given to call; a trial would load the models again.
+     .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,
      .provides = {provide<ModelControl, &NonePlugin::control>()},
      .needs = {need<ModelCatalog>(), need<Repository>()}});
 

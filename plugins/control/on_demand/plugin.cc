@@ -38,7 +38,8 @@ ATOLL_PLUGIN(
      .version = "1.0.0",
      .license = "Apache-2.0",
      .help = "Loads a model when the first request asks for it, and unloads it when nobody does.",
-     .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
+     // The catalog may still be returning from what it was given to call; a trial would load the models again.
+     .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,
      .provides = {provide<ModelControl, &OnDemandPlugin::control>(),
                   provide<ModelDemand, &OnDemandPlugin::demand>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},

@@ -1,36 +1,9 @@
 #include "frontends/common/listen_address.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 namespace atl::frontends {
 namespace {
-
-/// A socket that listens on a free port of the loopback for as long as it lives.
-class Listener {
- public:
-  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    int on = 1;
-    EXPECT_EQ(setsockopt(fd_, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on), 0);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(fd_, 1), 0);
-    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
-  ~Listener() { close(fd_); }
-  uint16_t port() const { return port_; }
-
- private:
-  int fd_;
-  uint16_t port_ = 0;
-};
 
 TEST(ListenAddress, IsReadAndWritten) {
   struct Case {
@@ -60,33 +33,6 @@ TEST(ListenAddress, RefusesWhatIsNoAddress) {
               cat("option 'address' is '", text,
                   "', expected host:port with a port of 0 to 65535, such as 127.0.0.1:8001"));
   }
-}
-
-TEST(ListenAddress, AFreePortIsFreeAlsoAfterwards) {
-  ListenAddress address{"127.0.0.1", 0};
-  EXPECT_TRUE(check_address_is_free(address).ok());
-  {
-    Listener listener;
-    address.port = listener.port();
-    EXPECT_FALSE(check_address_is_free(address).ok());
-  }
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(check_address_is_free(address).ok());
-}
-
-TEST(ListenAddress, APortInUseIsRefusedAlsoIfItsOwnerShares) {
-  Listener listener;
-  Status status = check_address_is_free({"127.0.0.1", listener.port()});
-  EXPECT_EQ(status.code(), Code::kUnavailable);
-  EXPECT_EQ(status.message(), cat("Socket '127.0.0.1:", listener.port(), "' already in use "));
-}
-
-TEST(ListenAddress, HostsThatAreNotOfThisMachineAreRefused) {
-  Status other = check_address_is_free({"192.0.2.1", 0});
-  EXPECT_EQ(other.code(), Code::kInvalidArgument);
-  EXPECT_EQ(other.message(), "can not listen on '192.0.2.1:0': Cannot assign requested address");
-  Status unknown = check_address_is_free({"no such host", 0});
-  EXPECT_EQ(unknown.code(), Code::kInvalidArgument);
-  EXPECT_TRUE(unknown.message().starts_with("can not listen on 'no such host': ")) << unknown.message();
 }
 
 }  // namespace

@@ -1,78 +1,109 @@
 #include "frontends/common/listening_socket.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {
 
-bool same_address(const sockaddr_storage& left, const sockaddr& right) noexcept {
-  if (left.ss_family != right.sa_family) return false;
-  if (right.sa_family == AF_INET) {
-    const auto& a = reinterpret_cast<const sockaddr_in&>(left);
-    const auto& b = reinterpret_cast<const sockaddr_in&>(right);
-    return a.sin_port == b.sin_port && a.sin_addr.s_addr == b.sin_addr.s_addr;
+struct Place {
+  sockaddr_storage address{};
+  bool is_v4 = false;
+  bool is_any = false;
+  uint16_t port = 0;  // in the network's order
+
+  explicit Place(const sockaddr_storage& of) noexcept : address(of), is_v4(of.ss_family == AF_INET) {
+    if (is_v4) {
+      const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+      is_any = v4.sin_addr.s_addr == INADDR_ANY;
+      port = v4.sin_port;
+    } else if (address.ss_family == AF_INET6) {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+      is_any = IN6_IS_ADDR_UNSPECIFIED(&v6.sin6_addr);
+      port = v6.sin6_port;
+    }
   }
-  if (right.sa_family != AF_INET6) return false;
-  const auto& a = reinterpret_cast<const sockaddr_in6&>(left);
-  const auto& b = reinterpret_cast<const sockaddr_in6&>(right);
-  return a.sin6_port == b.sin6_port && a.sin6_scope_id == b.sin6_scope_id &&
-         std::memcmp(&a.sin6_addr, &b.sin6_addr, sizeof a.sin6_addr) == 0;
-}
 
-bool listens_on(int fd, const sockaddr& address) noexcept {
-  int listens = 0;
-  socklen_t size = sizeof listens;
-  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) return false;
-  sockaddr_storage bound{};
-  size = sizeof bound;
-  return getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) == 0 && same_address(bound, address);
-}
-
-struct CloseFolder {
-  void operator()(DIR* folder) const noexcept { closedir(folder); }
+  bool is(const Place& other) const noexcept {
+    if (address.ss_family != other.address.ss_family || port != other.port) return false;
+    if (is_v4) {
+      return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr ==
+             reinterpret_cast<const sockaddr_in&>(other.address).sin_addr.s_addr;
+    }
+    const auto& a = reinterpret_cast<const sockaddr_in6&>(address);
+    const auto& b = reinterpret_cast<const sockaddr_in6&>(other.address);
+    return a.sin6_scope_id == b.sin6_scope_id &&
+           std::memcmp(&a.sin6_addr, &b.sin6_addr, sizeof a.sin6_addr) == 0;
+  }
+  /// The any-address of IPv6 is that of IPv4 too.
+  bool overlaps(const Place& other) const noexcept {
+    if (is(other)) return true;
+    if (port != other.port) return false;
+    return (is_any && (!is_v4 || other.is_v4)) || (other.is_any && (!other.is_v4 || is_v4));
+  }
 };
 
-/// A new descriptor for the socket with which this process listens on the address; -1: there is none. The
-/// process's own table of descriptors is asked, as it is the one place that instances share whose files
-/// differ.
-int duplicate_listening_socket(const sockaddr& address) noexcept {
-  std::unique_ptr<DIR, CloseFolder> folder(opendir("/proc/self/fd"));
-  if (folder == nullptr) return -1;
-  while (const dirent* entry = readdir(folder.get())) {
-    int fd = -1;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, fd).ptr != end || fd < 0) continue;
-    struct stat info {};
-    if (fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode) || !listens_on(fd, address)) continue;
-    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    // The number may have come to mean something else meanwhile.
-    if (copy >= 0 && listens_on(copy, address)) return copy;
-    if (copy >= 0) close(copy);
-  }
-  return -1;
+sockaddr_storage bound_address(int fd) noexcept {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) bound.ss_family = AF_UNSPEC;
+  return bound;
+}
+
+bool shares_port(int fd) noexcept {
+  int on = 0;
+  socklen_t size = sizeof on;
+  return getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, &size) == 0 && on != 0;
+}
+
+void set_share_port(int fd, bool shares) noexcept {
+  const int on = shares ? 1 : 0;
+  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+}
+
+/// Who of this server listens where it overlaps with a wanted address.
+struct Neighbours {
+  bool in_use = false;      ///< somebody who does not retire, and the two do not share
+  int taken_over = -1;      ///< a new descriptor for the very socket of somebody who retires
+  std::vector<int> beside;  ///< sockets of those who retire that overlap, but are other ones; they share now
+};
+
+Neighbours look_around(const Listeners& listeners, const Place& wanted, bool share_port) {
+  Neighbours found;
+  listeners.visit([&](const Host& owner, int fd) {
+    const Place place(bound_address(fd));
+    if (!place.overlaps(wanted)) return;
+    if (!owner.retires()) {
+      found.in_use |= !share_port || !shares_port(fd);
+    } else if (place.is(wanted)) {
+      if (found.taken_over < 0) found.taken_over = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    } else if (!shares_port(fd)) {
+      set_share_port(fd, true);
+      found.beside.push_back(fd);
+    }
+  });
+  return found;
 }
 
 /// -1: errno says why.
-int listen_anew(const addrinfo& address, int backlog) noexcept {
+int listen_anew(const addrinfo& address, bool share_port, int backlog) noexcept {
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, address.ai_protocol);
   if (fd < 0) return -1;
   const int on = 1;
-  // The port is shared, so that it can be had beside the instance that is replaced if its socket can not;
-  // that nobody else has it is checked before.
+  if (share_port) set_share_port(fd, true);
   if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-      setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0 &&
       bind(fd, address.ai_addr, address.ai_addrlen) == 0 && listen(fd, backlog) == 0) {
     return fd;
   }
@@ -82,19 +113,37 @@ int listen_anew(const addrinfo& address, int backlog) noexcept {
   return -1;
 }
 
-int port_of(int fd) noexcept {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
-  return ntohs(bound.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
-                                          : reinterpret_cast<sockaddr_in6&>(bound).sin6_port);
+/// As listen_anew(), or with the socket of an instance that retires. EADDRINUSE: whoever listens there stays.
+int listen_beside(const addrinfo& address, const Listeners& listeners, const ListenOptions& options) {
+  sockaddr_storage storage{};
+  std::memcpy(&storage, address.ai_addr, address.ai_addrlen);
+  Neighbours found = look_around(listeners, Place(storage), options.share_port);
+  int fd = -1;
+  if (found.in_use) {
+    if (found.taken_over >= 0) close(found.taken_over);
+    errno = EADDRINUSE;
+  } else if (found.taken_over >= 0) {
+    fd = found.taken_over;
+    if (options.share_port) set_share_port(fd, true);
+  } else {
+    fd = listen_anew(address, options.share_port || !found.beside.empty(), options.backlog);
+    if (fd >= 0 && !options.share_port) set_share_port(fd, false);
+  }
+  const int error = errno;
+  listeners.visit([&](const Host&, int other) {
+    if (std::find(found.beside.begin(), found.beside.end(), other) != found.beside.end())
+      set_share_port(other, false);
+  });
+  errno = error;
+  return fd;
 }
+
+int port_of(int fd) noexcept { return ntohs(Place(bound_address(fd)).port); }
 
 }  // namespace
 
 Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOptions& options,
                                   std::string_view who) noexcept {
-  if (!options.take_over && !options.share_port) ATOLL_RETURN_IF_ERROR(check_address_is_free(address));
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -105,17 +154,27 @@ Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOpti
     return invalid_argument("can not listen on '", address.host, "': ", gai_strerror(error));
   }
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
+  Service<Listeners> listeners;
+  if (options.host != nullptr) {
+    if (auto found = options.host->registry().find<Listeners>(); found.ok())
+      listeners = std::move(found).value();
+  }
   int error = 0;
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     ListeningSocket socket{.family = entry->ai_family};
-    if (options.take_over && address.port != 0) socket.fd = duplicate_listening_socket(*entry->ai_addr);
-    if (socket.fd < 0) socket.fd = listen_anew(*entry, options.backlog);
+    socket.fd = listeners && address.port != 0 ? listen_beside(*entry, *listeners, options)
+                                               : listen_anew(*entry, options.share_port, options.backlog);
     if (socket.fd < 0) {
       error = errno;
+      if (error == EADDRINUSE) return unavailable(messages::address_in_use(address.text(address.port)));
       continue;
     }
     socket.port = port_of(socket.fd);
+    if (listeners) socket.note = ListenerNote(std::move(listeners), *options.host, socket.fd);
     return socket;
+  }
+  if (error == EADDRNOTAVAIL || error == EACCES) {
+    return invalid_argument("can not listen on '", address.text(address.port), "': ", std::strerror(error));
   }
   return internal_error(who, " can not listen on '", address.text(address.port), "': ", std::strerror(error));
 }

@@ -9,9 +9,10 @@
 
 namespace atl::frontends {
 
+/// \param note  goes before the acceptor is closed
 /// Opens the acceptor with listen_on(), whose parameters and errors it has. The acceptor stays closed then.
 inline Status open_listener(const ListenAddress& address, const ListenOptions& options, std::string_view who,
-                            boost::asio::ip::tcp::acceptor* acceptor, int* bound_port) {
+                            boost::asio::ip::tcp::acceptor* acceptor, ListenerNote* note, int* bound_port) {
   using boost::asio::ip::tcp;
   Result<ListeningSocket> socket = listen_on(address, options, who);
   if (!socket.ok()) return std::move(socket).status();
@@ -23,6 +24,7 @@ inline Status open_listener(const ListenAddress& address, const ListenOptions& o
     ::close(socket->fd);
     return internal_error(who, " can not listen on '", address.text(address.port), "': ", error.message());
   }
+  *note = std::move(socket->note);
   *bound_port = socket->port;
   return {};
 }

@@ -44,7 +44,7 @@ ino_t inode_of(int fd) noexcept {
 
 Result<int> ConnectionAcceptor::listen(const ListenAddress& address, const ListenOptions& options) {
   int port = 0;
-  ATOLL_RETURN_IF_ERROR(open_listener(address, options, "gRPC", &acceptor_, &port));
+  ATOLL_RETURN_IF_ERROR(open_listener(address, options, "gRPC", &acceptor_, &note_, &port));
   return port;
 }
 
@@ -59,6 +59,7 @@ void ConnectionAcceptor::close() {
   std::promise<void> closed;
   auto close_now = [&] {
     boost::system::error_code ignored;
+    note_.reset();
     acceptor_.close(ignored);
     timer_.cancel(ignored);
     closed.set_value();

@@ -59,6 +59,7 @@ class ConnectionAcceptor {
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io_.get_executor()};
   boost::asio::ip::tcp::acceptor acceptor_{io_};
+  ListenerNote note_;
   boost::asio::steady_timer timer_{io_};
   std::unique_ptr<Target> target_;
   std::thread thread_;

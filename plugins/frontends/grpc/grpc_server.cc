@@ -91,9 +91,8 @@ Status GrpcServer::build(int* bound_port) {
   Log& log = frontend_.host.log();
   acceptor_ = std::make_unique<ConnectionAcceptor>(
       log, ConnectionLimit::make(settings.max_connections, kRequestShare, log));
-  Result<int> port = acceptor_->listen(
-      settings.address,
-      {.take_over = frontend_.host.replaces_running_instance(), .share_port = settings.reuse_port});
+  Result<int> port =
+      acceptor_->listen(settings.address, {.host = &frontend_.host, .share_port = settings.reuse_port});
   if (!port.ok()) return std::move(port).status();
   *bound_port = port.value();
   Result<std::shared_ptr<grpc::ServerCredentials>> credentials = make_credentials(settings.tls);

@@ -26,7 +26,7 @@ namespace atl::frontends::grpc_frontend {
 class GrpcServer {
  public:
   /// Binds the address and starts the threads. \returns the server and, through bound_port, its port.
-  /// Errors: as check_address_is_free(); INTERNAL gRPC refused to start; RESOURCE_EXHAUSTED no thread.
+  /// Errors: as listen_on(); INTERNAL gRPC refused to start; RESOURCE_EXHAUSTED no thread.
   static Result<std::unique_ptr<GrpcServer>> start(GrpcCallContext& frontend, int* bound_port) noexcept;
   ~GrpcServer();
 

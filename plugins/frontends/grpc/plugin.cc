@@ -2,6 +2,7 @@
 
 #include "atoll/access.h"
 #include "atoll/grpc_calls.h"
+#include "atoll/listeners.h"
 #include "atoll/model_demand.h"
 #include "frontends/grpc/frontend.h"
 #include "frontends/grpc/option_table.h"
@@ -17,7 +18,7 @@ ATOLL_PLUGIN(GrpcFrontend,
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
-                        optional<Access>(), many<Memory>(), many<GrpcCalls>()},
+                        optional<Access>(), optional<Listeners>(), many<Memory>(), many<GrpcCalls>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::grpc_frontend

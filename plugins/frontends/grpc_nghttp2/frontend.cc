@@ -84,7 +84,7 @@ Status Nghttp2Frontend::start_server() {
                                       certificates_ == nullptr ? nullptr : &certificates_->listener()});
   ServerSettings settings;
   settings.address = settings_.address;
-  settings.listen = {.take_over = host_.replaces_running_instance(), .share_port = settings_.reuse_port};
+  settings.listen = {.host = &host_, .share_port = settings_.reuse_port};
   settings.threads = settings_.threads;
   settings.limit = ConnectionLimit::make(settings_.max_connections, kRequestShare, host_.log());
   server_ = std::make_unique<Server>(*transport_, std::move(settings), host_.log());

@@ -2,6 +2,7 @@
 
 #include "atoll/access.h"
 #include "atoll/http_routes.h"
+#include "atoll/listeners.h"
 #include "atoll/model_demand.h"
 #include "frontends/http/frontend.h"
 #include "frontends/http/option_table.h"
@@ -19,7 +20,7 @@ ATOLL_PLUGIN(HttpFrontend,
               .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
-                        optional<Access>(), many<Memory>(), many<HttpRoutes>()},
+                        optional<Access>(), optional<Listeners>(), many<Memory>(), many<HttpRoutes>()},
               .options = kOptions});
 
 }  // namespace atl::frontends::http

@@ -211,7 +211,8 @@ TEST_F(ServerTest, TheNextGenerationTakesOverThePort) {
   set_default_options(next_host.options());
   next_host.options().set_string("address", target());
   next_host.registry().publish<ModelCatalog>("models", catalog_);
-  next_host.set_replaces_running_instance(true);
+  host_.set_retires(true);
+  next_host.registry().publish<Listeners>("kernel", listeners_);
   HttpFrontend next(next_host);
   ASSERT_TRUE(next.init().ok());
   Status status = next.start();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "atoll/metrics.h"
+#include "atoll/runtime/listener_list.h"
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
@@ -21,6 +22,7 @@ class FrontendTest : public ::testing::Test {
     set_default_options(host_.options());
     host_.options().set_duration_ns("interval", 2 * kNsPerMs);
     host_.registry().publish<ModelCatalog>("models", catalog_);
+    host_.registry().publish<Listeners>("kernel", listeners_);
   }
   ~FrontendTest() override {
     frontend_.reset();
@@ -40,6 +42,7 @@ class FrontendTest : public ::testing::Test {
   void expect_alive() { EXPECT_EQ(status_of(ask(get("/metrics"))), "HTTP/1.1 200 OK"); }
 
   test::FakeModelCatalog catalog_;
+  runtime::ListenerList listeners_;
   test::FakeHost host_;
   std::unique_ptr<MetricsFrontend> frontend_;
 };
@@ -242,6 +245,7 @@ TEST_F(FrontendTest, ATakenPortIsRefused) {
   start();
   const std::string address = "127.0.0.1:" + std::to_string(frontend_->bound_port());
   test::FakeHost other("metrics2", test::FakeHost::Threads::kReal);
+  other.registry().publish<Listeners>("kernel", listeners_);
   set_default_options(other.options());
   other.options().set_string("address", address);
   MetricsFrontend second(other);
@@ -250,8 +254,8 @@ TEST_F(FrontendTest, ATakenPortIsRefused) {
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_EQ(status.message(), "Socket '" + address + "' already in use ");
   EXPECT_EQ(other.events().subscriptions(), 0u) << "a start that failed leaves nothing";
-  // The next generation of the same instance shares the port for the change-over.
-  other.set_replaces_running_instance(true);
+  // The next generation goes on with the socket of an instance that retires.
+  host_.set_retires(true);
   status = second.start();
   EXPECT_TRUE(status.ok()) << status.text();
   host_.gate().close();

@@ -1,6 +1,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/access.h"
+#include "atoll/listeners.h"
 #include "atoll/memory.h"
 #include "atoll/metrics.h"
 #include "frontends/metrics/frontend.h"
@@ -8,13 +9,13 @@
 
 namespace atl::frontends::metrics {
 
-ATOLL_PLUGIN(MetricsFrontend,
-             {.name = "frontends/metrics",
-              .version = "0.1.0",
-              .license = "Apache-2.0",
-              .help = "Serves metrics in Prometheus' text format over HTTP.",
-              .provides = {provide<MetricsPage>()},
-              .needs = {optional<ModelCatalog>(), optional<Access>(), many<MetricSource>(), many<Memory>()},
-              .options = kOptions});
+ATOLL_PLUGIN(MetricsFrontend, {.name = "frontends/metrics",
+                               .version = "0.1.0",
+                               .license = "Apache-2.0",
+                               .help = "Serves metrics in Prometheus' text format over HTTP.",
+                               .provides = {provide<MetricsPage>()},
+                               .needs = {optional<ModelCatalog>(), optional<Access>(), optional<Listeners>(),
+                                         many<MetricSource>(), many<Memory>()},
+                               .options = kOptions});
 
 }  // namespace atl::frontends::metrics

@@ -64,6 +64,7 @@ ATOLL_PLUGIN(
      .help =
          "Starts the servers of pools as processes of this machine, each with CPU cores, GPUs and memory of "
          "its own, and finds those that run again after a restart.",
+     .flags = ATOLL_PLUGIN_UNTRIED,  // it starts and ends servers
      .provides = {provide<Launcher, &ProcessLauncherPlugin::launcher>()},
      .options = kProcessOptions});
 

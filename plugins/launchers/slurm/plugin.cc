@@ -42,6 +42,7 @@ ATOLL_PLUGIN(
      .help =
          "Starts the servers of pools as jobs of a Slurm cluster, with CPU cores, GPUs and memory, and finds "
          "them again after a restart.",
+     .flags = ATOLL_PLUGIN_UNTRIED,  // it starts and ends servers
      .provides = {provide<Launcher, &SlurmLauncherPlugin::launcher>()},
      .options = kSlurmOptions});
 

@@ -96,7 +96,7 @@ ATOLL_PLUGIN(CudaMemoryPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Gives out memory of GPUs, and the GPUs to plugins that compute on them.",
-              .flags = ATOLL_PLUGIN_RESIDENT,
+              .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,  // it takes memory of each GPU
               .provides = {provide<Memory, &CudaMemoryPlugin::memory>().minor(Memory::kEventsMinor),
                            provide<Cuda, &CudaMemoryPlugin::cuda>()},
               .options = kOptions});

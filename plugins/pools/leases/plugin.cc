@@ -53,6 +53,7 @@ ATOLL_PLUGIN(PoolsPlugin,
               .version = "1.0.0",
               .license = "Apache-2.0",
               .help = "Keeps pools of servers and leases parts of them out by quota, over the frontends.",
+              .flags = ATOLL_PLUGIN_UNTRIED,  // one instance has the state, and starts and ends servers
               .provides = {provide<HttpRoutes, &PoolsPlugin::calls>(),
                            provide<GrpcCalls, &PoolsPlugin::calls>(),
                            provide<RemoteModels, &PoolsPlugin::leased_models>(),

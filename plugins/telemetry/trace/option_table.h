@@ -17,7 +17,9 @@ inline constexpr OptionTable kOptions{
     option_string("mode", "triton")
         .choices("triton|opentelemetry")
         .help("Where traces go: a JSON file, or an OpenTelemetry collector."),
-    option_string("trace_file", "").help("Path of the trace file; mode triton takes no traces without one."),
+    option_string("trace_file", "")
+        .state()
+        .help("Path of the trace file; mode triton takes no traces without one."),
     option_int("log_frequency", 0)
         .range(0, 4294967295)
         .help("Traces in each numbered file <trace_file>.<n>; 0: all of them in one file."),

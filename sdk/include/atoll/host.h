@@ -33,9 +33,12 @@ class Host {
   /// Runs a task on the control thread. Tasks of an instance that is destroyed first are dropped.
   virtual void post_control(Task task) noexcept = 0;
   /// True while an instance of the same name and plugin of the previous generation still runs, that is, while
-  /// this one is being brought up to replace it. A frontend then shares its listening address for the
-  /// change-over instead of refusing it as taken.
+  /// this one is being brought up to replace it. It then finds what its predecessor still uses: a state
+  /// folder, a file.
   virtual bool replaces_running_instance() const noexcept = 0;
+  /// True from when a reload begins to build a generation without this instance; false again if that reload
+  /// fails. What it alone may have, such as an address (listeners.h), then goes to whoever asks first.
+  virtual bool retires() const noexcept = 0;
 
  protected:
   ~Host() = default;

@@ -211,9 +211,15 @@ class OptionDraft {
   /// A manifest without it is refused.
   constexpr OptionDraft required() const {
     if (has_default_) option_error::a_required_option_has_no_default();
-    OptionDraft draft = *this;
-    draft.row_.flags |= ATOLL_OPTION_REQUIRED;
-    return draft;
+    return flagged(ATOLL_OPTION_REQUIRED);
+  }
+  /// "host:port" on which the instance listens: a trial has port 0 instead (ATOLL_PLUGIN_UNTRIED).
+  constexpr OptionDraft listens() const requires(kType == ATOLL_OPTION_STRING) {
+    return flagged(ATOLL_OPTION_LISTENS);
+  }
+  /// The path of a file or folder that the instance writes to: a trial has another one instead.
+  constexpr OptionDraft state() const requires(kType == ATOLL_OPTION_STRING) {
+    return flagged(ATOLL_OPTION_STATE);
   }
   /// One sentence, with the unit; it is the option's documentation.
   constexpr Option help(const char* sentence) const {
@@ -227,6 +233,12 @@ class OptionDraft {
   }
 
  private:
+  constexpr OptionDraft flagged(uint32_t flag) const {
+    OptionDraft draft = *this;
+    draft.row_.flags |= flag;
+    return draft;
+  }
+
   Option row_;
   std::conditional_t<kMany, std::nullptr_t, Value> default_{};
   bool has_default_ = false;

@@ -10,6 +10,7 @@ template <class... More>
 constexpr auto grpc_options(const More&... more) {
   return OptionTable{
       option_string("address", "127.0.0.1:8001")
+          .listens()
           .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
       option_int("threads", 0)
           .range(0, 128)

@@ -41,14 +41,13 @@ Result<int> HttpServer::start() noexcept {
 
 Status HttpServer::listen(int* bound_port) {
   const ServerOptions& options = context_.options;
-  Result<ListeningSocket> socket =
-      listen_on(options.address, {.take_over = context_.host.replaces_running_instance()}, options.name);
+  Result<ListeningSocket> socket = listen_on(options.address, {.host = &context_.host}, options.name);
   if (!socket.ok()) return std::move(socket).status();
   auto acceptor = std::make_unique<Acceptor>(workers_.front()->loop, context_.host.log(), options.name,
                                              [this](int fd) { take(fd); });
-  ATOLL_RETURN_IF_ERROR(acceptor->open(socket.value()));
-  acceptor_ = std::move(acceptor);
   *bound_port = socket->port;
+  ATOLL_RETURN_IF_ERROR(acceptor->open(std::move(socket).value()));
+  acceptor_ = std::move(acceptor);
   return {};
 }
 

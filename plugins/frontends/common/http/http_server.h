@@ -20,7 +20,7 @@ class HttpServer {
   ~HttpServer();
 
   /// Binds the address and starts the threads. Once. \returns the bound port.
-  /// Errors: as check_address_is_free(); RESOURCE_EXHAUSTED no thread or descriptor.
+  /// Errors: as listen_on(); RESOURCE_EXHAUSTED no thread or descriptor.
   Result<int> start() noexcept;
 
   /// Calls in flight may go on until the deadline (the host's clock), then their connections are closed.

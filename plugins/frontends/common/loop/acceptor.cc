@@ -23,6 +23,7 @@ int Acceptor::accept_one(int listening) {
 
 Status Acceptor::open(ListeningSocket socket) noexcept {
   fd_ = socket.fd;
+  note_ = std::move(socket.note);
   Status status = loop_.watch(fd_, EPOLLIN, *this);
   watched_ = status.ok();
   if (!status.ok()) close();
@@ -32,6 +33,7 @@ Status Acceptor::open(ListeningSocket socket) noexcept {
 void Acceptor::close() noexcept {
   Timer::unset();
   if (fd_ < 0) return;
+  note_.reset();
   // Another instance may have a descriptor of the same socket, so closing this one would leave it watched.
   if (std::exchange(watched_, false)) loop_.forget(fd_, *this);
   ::close(std::exchange(fd_, -1));

@@ -46,6 +46,7 @@ class Acceptor final : private Watcher, private Timer {
   const std::string who_;
   const std::function<void(int fd)> take_;
   AcceptFunction accept_ = &accept_one;
+  ListenerNote note_;
   int fd_ = -1;
   bool watched_ = false;
   bool told_ = false;  ///< that there are no descriptors

@@ -29,10 +29,11 @@ Result<int> Server::start() noexcept {
     if (!socket.ok()) return std::move(socket).status();
     acceptor_ = std::make_unique<Acceptor>(workers_.front()->loop(), log_, settings_.name,
                                            [this](int fd) { take(fd); });
-    ATOLL_RETURN_IF_ERROR(acceptor_->open(socket.value()));
+    const int port = socket->port;
+    ATOLL_RETURN_IF_ERROR(acceptor_->open(std::move(socket).value()));
     for (size_t i = 0; i < workers_.size(); ++i) workers_[i]->start(cat("grpc-", i));
     started_ = true;
-    return socket->port;
+    return port;
   } catch (const std::system_error& error) {
     return make_status(Code::kResourceExhausted, "can not start ", settings_.name, ": ", error.what());
   } catch (const std::exception& error) {

@@ -29,7 +29,7 @@ class Server {
   ~Server();
 
   /// Binds the address and starts the threads. Once. \returns the bound port.
-  /// Errors: as check_address_is_free(); RESOURCE_EXHAUSTED no thread or descriptor.
+  /// Errors: as listen_on(); RESOURCE_EXHAUSTED no thread or descriptor.
   Result<int> start() noexcept;
 
   /// Takes no more connections; the socket is closed when this returns.

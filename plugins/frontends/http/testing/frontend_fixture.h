@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "atoll/runtime/listener_list.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
@@ -83,6 +84,7 @@ class HttpFrontendTest : public ::testing::Test {
   HttpFrontendTest() : host_("http", test::FakeHost::Threads::kReal) {
     set_default_options(host_.options());
     host_.registry().publish<ModelCatalog>("models", catalog_);
+    host_.registry().publish<Listeners>("kernel", listeners_);
   }
   ~HttpFrontendTest() override {
     stop();
@@ -137,6 +139,7 @@ class HttpFrontendTest : public ::testing::Test {
 
   test::FakeModelCatalog catalog_;
   test::FakeModelControl control_;
+  runtime::ListenerList listeners_;
   test::FakeHost host_;
   std::unique_ptr<HttpFrontend> frontend_;
 };

@@ -67,6 +67,11 @@ extern "C" {
 /* Stopped and destroyed, never unmapped (it links a library that cannot be). */
 #define ATOLL_PLUGIN_RESIDENT 1u
 #define ATOLL_PLUGIN_SINGLETON 2u /* at most one enabled instance a server */
+/* Never created in a trial. Before a reload runs a file's code for the first time, a process of its own makes
+   the instance, starts and stops it, so that code that ends its process harms nothing. Set this where a
+   second instance beside the one that serves would do harm that ATOLL_OPTION_LISTENS and ATOLL_OPTION_STATE
+   do not keep off: it takes a device, loads the models again, or starts or ends other servers. */
+#define ATOLL_PLUGIN_UNTRIED 4u
 
 /* One interface that a plugin provides: "atoll.backend/1". The number after the slash is the major. */
 typedef struct atoll_provided_v1 {
@@ -99,7 +104,14 @@ enum atoll_option_type {
   ATOLL_OPTION_STRING_MAP = 7   /* { key = "value" } */
 };
 
+/* Flags of an option. */
 #define ATOLL_OPTION_REQUIRED 1u
+/* 2u: see atoll/moved_option.h */
+/* STRING only: "host:port" on which the instance listens. In a trial the port is 0. */
+#define ATOLL_OPTION_LISTENS 4u
+/* STRING only: the path of a file or folder in which the instance keeps or writes something. In a trial it
+   leads to a place of the trial's own, where nothing is yet; an empty text stays empty. */
+#define ATOLL_OPTION_STATE 16u
 
 /* One row of a plugin's option table. Keys that are not in the table are errors in a manifest. Default,
  * minimum and maximum are written as they would be in the manifest ("30s", "0", "true", "[]"); NULL: none. */

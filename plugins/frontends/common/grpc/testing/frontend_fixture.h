@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "atoll/runtime/listener_list.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_model_control.h"
@@ -78,6 +79,7 @@ class GrpcFrontendTest : public ::testing::Test {
   GrpcFrontendTest() : host_("grpc", test::FakeHost::Threads::kReal) {
     set_default_options(host_.options());
     host_.registry().publish<ModelCatalog>("models", catalog_);
+    host_.registry().publish<Listeners>("kernel", listeners_);
   }
   ~GrpcFrontendTest() override {
     stop();
@@ -159,6 +161,7 @@ class GrpcFrontendTest : public ::testing::Test {
 
   test::FakeModelCatalog catalog_;
   test::FakeModelControl control_;
+  runtime::ListenerList listeners_;
   test::FakeHost host_;
   std::unique_ptr<GrpcFrontend> frontend_;
   bool client_window_stays_ = false;

@@ -156,7 +156,8 @@ TEST_F(ServerTest, TheNextGenerationTakesOverThePort) {
   set_default_options(next_host.options());
   next_host.options().set_string("address", target());
   next_host.registry().publish<ModelCatalog>("models", catalog_);
-  next_host.set_replaces_running_instance(true);
+  host_.set_retires(true);
+  next_host.registry().publish<Listeners>("kernel", listeners_);
   GrpcFrontend next(next_host);
   ASSERT_TRUE(next.init().ok());
   Status status = next.start();
@@ -195,7 +196,8 @@ TEST_F(ServerTest, WhileAnotherTakesOverCallsAreAnsweredAndClientsMove) {
   set_default_options(next_host.options());
   next_host.options().set_string("address", target());
   next_host.registry().publish<ModelCatalog>("models", catalog_);
-  next_host.set_replaces_running_instance(true);
+  host_.set_retires(true);
+  next_host.registry().publish<Listeners>("kernel", listeners_);
   GrpcFrontend next(next_host);
   ASSERT_TRUE(next.init().ok());
   ASSERT_TRUE(next.start().ok());

@@ -39,6 +39,12 @@ class ThreadNote {
   /// The same without an object to end it; null: none. \returns what it was.
   static const char* set(const char* text) noexcept;
 
+  /// [any] From here on each note that begins, on any thread, is written to the descriptor as a line, so that
+  /// another process knows what this one was at when it ended or hung.
+  static void tell(int descriptor) noexcept;
+  /// The last note that was told in what was written there; empty: none.
+  static std::string last_told(std::string_view output);
+
  private:
   const char* const outer_;
 };

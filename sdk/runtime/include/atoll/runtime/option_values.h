@@ -38,6 +38,10 @@ class OptionValues final : public Options {
   std::string take_defect() const noexcept;
   void seal() noexcept { sealed_.store(true); }
 
+  /// What an instance in a trial gets instead: port 0 where it listens (ATOLL_OPTION_LISTENS), and for what it
+  /// writes to (ATOLL_OPTION_STATE) the path `folder`/`name`.KEY, where nothing is. Before it has read them.
+  void set_for_trial(std::span<const atoll_option_v1> table, std::string_view folder, std::string_view name);
+
   /// Same keys, same values: an instance whose options are equal to its predecessor's is carried over by a
   /// reload.
   bool equals(const OptionValues& other) const noexcept { return values_ == other.values_; }

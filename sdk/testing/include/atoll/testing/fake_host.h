@@ -66,11 +66,13 @@ class FakeHost final : public Host {
     control_.push_back(task);
   }
   bool replaces_running_instance() const noexcept override { return replaces_running_instance_; }
+  bool retires() const noexcept override { return retires_; }
 
   /// The clock and the executors of a simulation.
   FakeClock& fake_clock() noexcept { return fake_clock_; }
   DeterministicExecutors& simulation() noexcept { return simulated_; }
   void set_replaces_running_instance(bool value) noexcept { replaces_running_instance_ = value; }
+  void set_retires(bool value) noexcept { retires_ = value; }
 
   /// Runs the control tasks posted so far and those they post. \returns their number.
   uint64_t run_control() {
@@ -112,6 +114,7 @@ class FakeHost final : public Host {
   std::string instance_name_;
   bool real_;
   bool replaces_running_instance_ = false;
+  bool retires_ = false;
   FakeClock fake_clock_;
   DeterministicExecutors simulated_;
   std::unique_ptr<ThreadExecutors> threads_;
