@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "advice.h"
 #include "atoll/text.h"
-#include "configs/pbtxt/nearest.h"
 
 namespace atl::config {
 namespace {
@@ -61,11 +61,6 @@ std::vector<std::string> names_of(const Tensors& tensors) {
 template <class Tensors>
 auto find_tensor(const Tensors& tensors, const std::string& name) {
   return std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name() == name; });
-}
-
-std::string meant(const std::string& name, const std::vector<std::string>& known) {
-  auto near = pbtxt::nearest(name, known);
-  return near ? cat(", did you mean '", *near, "'?") : std::string();
 }
 
 class EnsembleCheck {
