@@ -11,9 +11,16 @@ namespace {
 /// Builds nodes; the tables live as long as the builder.
 class GraphTest : public testing::Test {
  protected:
-  void node(std::string name, std::vector<atoll_provided_v1> provides, std::vector<atoll_need_v1> needs,
+  struct Provided {
+    const char* id;
+    uint32_t minor;
+    int32_t rank;
+    uint32_t flags = 0;
+  };
+  void node(std::string name, std::vector<Provided> provides, std::vector<atoll_need_v1> needs,
             std::map<std::string, std::string> named = {}, uint32_t flags = 0) {
-    provided.push_back(std::move(provides));
+    provided.emplace_back();
+    for (const Provided& row : provides) provided.back().push_back({row.id, row.minor, row.rank, row.flags});
     needed.push_back(std::move(needs));
     nodes.push_back({name,
                      "test/" + name,

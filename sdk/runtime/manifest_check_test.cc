@@ -91,7 +91,8 @@ class ManifestCheckTest : public testing::Test {
   Problems problems_;
 };
 
-RawValue::Member option(const char* key, const char* literal) {
+RawValue::Member option(const char* key, std::string_view literal) {
+  if (literal.front() == '"') return {key, {}, {std::string(literal.substr(1, literal.size() - 2)), {}}};
   return {key, {}, parse_literal(literal).value()};
 }
 

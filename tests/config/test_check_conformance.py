@@ -268,7 +268,7 @@ EVERY_MISTAKE = """\
 drain_timout = "30s"
 [log]
 level = "loud"
-file = "{tmp}/none/log"
+file = "{tmp}/file.txt/log"
 [plugin.repository]
 use = "repositories/filesystem"
 paths = ["{tmp}/models", "{tmp}/none"]
@@ -306,7 +306,7 @@ use = "backends/onnxrutime"
 FOUND = [
     (2, 1, "unknown key 'drain_timout' in [atoll], did you mean 'drain_timeout'?"),
     (4, 9, "log.level: found string \"loud\", expected one of trace|debug|info|warning|error"),
-    (5, 8, "log.file: file '{tmp}/none/log': found '{tmp}/none', expected a folder that can be written: No such file or directory"),
+    (5, 8, "log.file: found '{tmp}/file.txt', expected a folder that can be written: Not a directory"),
     (8, 'paths = ["{tmp}/models", ', "plugin.repository.paths: failed to stat file {tmp}/none: No such file or directory"),
     (13, 31, "plugin.models.host_policies.p.speed: \"p.speed\" = \"1\": Unsupported host policy setting 'speed' is specified, "
              "supported settings are 'numa-node', 'cpu-cores'"),
@@ -343,7 +343,7 @@ def refused(tmp_path, text, expected):
 
 
 def test_every_mistake_is_told_at_once_with_its_place(tmp_path):
-    (tmp_path / "models").mkdir()
+    folders(tmp_path)
     refused(tmp_path, EVERY_MISTAKE.format(tmp=tmp_path), FOUND)
 
 

@@ -7,14 +7,15 @@
 #include "configs/pbtxt/nearest.h"
 
 namespace atl::config {
-namespace {
-
-using inference::ModelConfig;
 
 std::string meant(const std::string& name, const std::vector<std::string>& known) {
   auto near = pbtxt::nearest(name, known);
   return near ? cat(", did you mean '", *near, "'?") : std::string();
 }
+
+namespace {
+
+using inference::ModelConfig;
 
 /// The names that the plugins have in Atoll's manifests. A server may have instances of other names, and
 /// backends made for Triton, which are known by their files.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "advice.h"
 #include "atoll/text.h"
-#include "configs/pbtxt/nearest.h"
 
 namespace atl::config {
 namespace {
@@ -63,11 +63,6 @@ auto find_tensor(const Tensors& tensors, const std::string& name) {
   return std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name() == name; });
 }
 
-std::string meant(const std::string& name, const std::vector<std::string>& known) {
-  auto near = pbtxt::nearest(name, known);
-  return near ? cat(", did you mean '", *near, "'?") : std::string();
-}
-
 class EnsembleCheck {
  public:
   EnsembleCheck(ModelReport& report, const Models& models)
@@ -90,7 +85,7 @@ class EnsembleCheck {
  private:
   template <class... Parts>
   void tell(const Parts&... parts) {
-    const pbtxt::SourceMap::Place place = report_.source.find(field_);
+    const pbtxt::SourceMap::Place place = report_.source->find(field_);
     report_.problems.push_back(
         {Severity::kError, report_.config_path, place.line, place.column, field_, cat(parts...)});
   }
@@ -189,7 +184,7 @@ void check_circle(ModelReport& report, const Models& models) {
   const std::string path = circle_through(models, report.name);
   // Of an ensemble that is its own step the rules for one configuration tell.
   if (path.empty() || steps_of(models, report.name).contains(report.name)) return;
-  const pbtxt::SourceMap::Place place = report.source.find("ensemble_scheduling");
+  const pbtxt::SourceMap::Place place = report.source->find("ensemble_scheduling");
   report.problems.push_back({Severity::kError, report.config_path, place.line, place.column,
                              "ensemble_scheduling", cat("circular dependency between ensembles: ", path)});
 }

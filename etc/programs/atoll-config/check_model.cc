@@ -48,7 +48,7 @@ class ModelCheck {
       check();
     }
     std::stable_sort(report_.problems.begin(), report_.problems.end(), in_order);
-    report_.source = std::move(reading_.source);
+    report_.source = std::make_shared<const pbtxt::SourceMap>(std::move(reading_.source));
     return std::move(report_);
   }
 

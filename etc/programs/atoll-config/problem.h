@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -45,8 +46,8 @@ struct ModelReport {
   /// What the server would go on with, as far as no backend is asked. Only without errors.
   std::optional<inference::ModelConfig> config;
   /// The configuration as far as it could be read, with errors too; for what other models need of it.
-  std::optional<inference::ModelConfig> read;
-  pbtxt::SourceMap source;        ///< places in the text of `read`
+  std::optional<inference::ModelConfig> read = {};
+  std::shared_ptr<const pbtxt::SourceMap> source = {};  ///< places in the text of `read`
   bool may_be_completed = false;  ///< a backend may add inputs and outputs
 };
 

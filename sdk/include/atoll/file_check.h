@@ -43,15 +43,6 @@ inline Status check_folder(const std::string& path) {
 inline Status check_writable_folder(const std::string& path) {
   return file_check_detail::check(path, "a folder that can be written", true, W_OK | X_OK);
 }
-/// A file that is written, or made where there is none.
-inline Status check_writable_file(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0)
-    return file_check_detail::check(path, "a file that can be written", false, W_OK);
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  return check_writable_folder(folder).note(cat("file '", path, "'"));
-}
 /// A folder that is written, or made where there is none, with those above it.
 inline Status check_creatable_folder(const std::string& path) {
   std::string at = path;
@@ -62,6 +53,16 @@ inline Status check_creatable_folder(const std::string& path) {
     at = slash == 0 ? "/" : at.substr(0, slash);
   }
   return check_writable_folder(at);
+}
+
+/// A file that is written, or made where there is none, with the folders above it.
+inline Status check_creatable_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0)
+    return file_check_detail::check(path, "a file that can be written", false, W_OK);
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  return check_creatable_folder(folder);
 }
 
 }  // namespace atl
