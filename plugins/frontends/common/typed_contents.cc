@@ -102,6 +102,31 @@ struct Counter {
   bool packed(uint32_t, const WireReader&) noexcept { return false; }
 };
 
+/// The same for integers of less than 32 bits, which the list's elements may be too large for.
+struct NarrowCounter : Counter {
+  int64_t least, most;
+  uint64_t outside_count = 0;
+  int64_t outside = 0;  ///< the first one
+  explicit NarrowCounter(DataType type) noexcept {
+    const uint32_t bits = 8 * data_type_size_bytes(type);
+    const bool is_signed = type == DataType::kInt8 || type == DataType::kInt16;
+    least = is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+    most = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+  }
+  void number(uint32_t field, uint64_t value) noexcept {
+    Counter::number(field, value);
+    // As protobuf reads it: 32 bits, signed in one list and not in the other.
+    const int64_t element =
+        least < 0 ? int64_t{static_cast<int32_t>(value)} : int64_t{static_cast<uint32_t>(value)};
+    if ((element < least || element > most) && outside_count++ == 0) outside = element;
+  }
+};
+
+constexpr bool is_narrow(DataType type) noexcept {
+  return type == DataType::kInt8 || type == DataType::kInt16 || type == DataType::kUint8 ||
+         type == DataType::kUint16;
+}
+
 /// Second pass: one list into memory that the first pass has measured.
 struct Writer {
   uint32_t wanted;
@@ -154,13 +179,19 @@ Status choose_list(const Counter& counted, const TypedContents& contents, uint32
 
 Status TypedContents::convert(Arena& arena, OwnedBytes& owned, CopyLimit limit,
                               InputTensor* tensor) const noexcept {
-  Counter counted;
-  if (!visit_pieces(*this, counted)) {
+  NarrowCounter counted(is_narrow(datatype) ? datatype : DataType::kInt8);
+  // Others need not be compared with anything.
+  Counter& counter = counted;
+  if (!(is_narrow(datatype) ? visit_pieces(*this, counted) : visit_pieces(*this, counter))) {
     return invalid_argument("the message is not a valid inference.ModelInferRequest: the contents of input '",
                             input, "' are cut short or not well formed");
   }
   uint32_t list = 0;
   ATOLL_RETURN_IF_ERROR(choose_list(counted, *this, &list));
+  if (counted.outside_count != 0) {
+    return invalid_argument("input '", input, "' for model '", model, "': ", counted.outside,
+                            " in the contents is out of the range of ", data_type_name(datatype));
+  }
   tensor->size_bytes = 0;
   tensor->buffers = {};
   if (list == 0) return {};

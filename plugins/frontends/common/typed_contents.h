@@ -22,8 +22,8 @@ struct TypedContents {
 
   /// Sets the tensor's buffers and size_bytes; an empty `contents` is zero bytes. Memory is taken only after
   /// everything was checked; it is at most 8 times what the message takes.
-  /// Errors: INVALID_ARGUMENT malformed, a list that does not fit the datatype, a second list, over the
-  /// limit; RESOURCE_EXHAUSTED no memory.
+  /// Errors: INVALID_ARGUMENT malformed, a list that does not fit the datatype, a second list, a number out of
+  /// the datatype's range, over the limit; RESOURCE_EXHAUSTED no memory.
   Status convert(Arena& arena, OwnedBytes& owned, CopyLimit limit, InputTensor* tensor) const noexcept;
 };
 

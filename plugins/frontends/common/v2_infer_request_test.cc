@@ -347,6 +347,40 @@ TEST(V2InferRequest, SkipsDeeplyNestedUnknownFields) {
   EXPECT_TRUE(read.ok()) << read.status().text();
 }
 
+TEST(V2InferRequest, NoTypedNumberWrapsRound) {
+  struct Case {
+    const char* datatype;
+    int64_t number;
+    bool fits;
+  };
+  for (const Case& c :
+       {Case{"INT8", 127, true}, Case{"INT8", -128, true}, Case{"INT8", 128, false}, Case{"INT8", 300, false},
+        Case{"INT8", -129, false}, Case{"INT16", 32767, true}, Case{"INT16", -32768, true},
+        Case{"INT16", 32768, false}, Case{"INT16", -32769, false}, Case{"INT8", INT32_MIN, false},
+        Case{"UINT8", 255, true}, Case{"UINT8", 256, false}, Case{"UINT8", UINT32_MAX, false},
+        Case{"UINT16", 65535, true}, Case{"UINT16", 65536, false}, Case{"INT32", INT32_MIN, true},
+        Case{"UINT32", UINT32_MAX, true}}) {
+    const std::string datatype = c.datatype;
+    inference::ModelInferRequest message = typed_message(datatype);
+    message.mutable_inputs(0)->clear_shape();
+    message.mutable_inputs(0)->add_shape(2);
+    auto* contents = message.mutable_inputs(0)->mutable_contents();
+    for (const int64_t number : {int64_t{1}, c.number}) {
+      if (datatype[0] == 'U') {
+        contents->add_uint_contents(static_cast<uint32_t>(number));
+      } else {
+        contents->add_int_contents(static_cast<int32_t>(number));
+      }
+    }
+    ReadMessage read(message.SerializeAsString());
+    EXPECT_EQ(read.ok(), c.fits) << datatype << " " << c.number << ": " << read.status().text();
+    if (c.fits) continue;
+    EXPECT_EQ(read.status().code(), Code::kInvalidArgument);
+    EXPECT_EQ(read.status().message(), cat("input 'I' for model 'm': ", c.number,
+                                           " in the contents is out of the range of ", datatype));
+  }
+}
+
 TEST(V2InferRequest, RefusesTypedContentsCutInsideANumber) {
   // inputs { datatype: "FP32" contents { fp32_contents: 3 bytes } }
   ReadMessage read(

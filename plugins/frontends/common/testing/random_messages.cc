@@ -110,7 +110,11 @@ void add_contents(DataType type, Random& random, size_t count, InferTensorConten
         contents->add_bool_contents((value & 1) != 0);
         break;
       case DataType::kInt8:
+        contents->add_int_contents(static_cast<int8_t>(value));
+        break;
       case DataType::kInt16:
+        contents->add_int_contents(static_cast<int16_t>(value));
+        break;
       case DataType::kInt32:
         contents->add_int_contents(static_cast<int32_t>(value));
         break;
@@ -118,7 +122,11 @@ void add_contents(DataType type, Random& random, size_t count, InferTensorConten
         contents->add_int64_contents(static_cast<int64_t>(value));
         break;
       case DataType::kUint8:
+        contents->add_uint_contents(static_cast<uint8_t>(value));
+        break;
       case DataType::kUint16:
+        contents->add_uint_contents(static_cast<uint16_t>(value));
+        break;
       case DataType::kUint32:
         contents->add_uint_contents(static_cast<uint32_t>(value));
         break;

@@ -23,6 +23,44 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kNotANumber = R"({"\u0001N":0})";
 constexpr std::string_view kInfinity = R"({"\u0001+":0})";
 constexpr std::string_view kMinusInfinity = R"({"\u0001-":0})";
+/// An integer to simdjson, and to integers an ordinary 0; floats have its sign.
+constexpr std::string_view kMinusZero = R"({"\u00010":0})";
+
+using Block = unsigned char __attribute__((vector_size(16)));
+constexpr size_t kBlocks = 4;
+
+Block block_at(const char* bytes) noexcept {
+  Block block;
+  std::memcpy(&block, bytes, sizeof block);
+  return block;
+}
+bool any(Block found) noexcept {
+  uint64_t halves[2];
+  std::memcpy(halves, &found, sizeof halves);
+  return (halves[0] | halves[1]) != 0;
+}
+
+/// Whether the text may have the number -0: has it without a fraction or exponent behind it, in a text perhaps. What is behind the
+/// text is read, too, and may be anything.
+bool may_have_minus_zero(std::string_view text) noexcept {
+  constexpr size_t kStep = kBlocks * sizeof(Block);
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (; end - at > 2; at += std::min<ptrdiff_t>(kStep, end - at)) {
+    Block pairs = {};
+    for (size_t i = 0; i < kStep; i += sizeof(Block))
+      pairs |= Block((block_at(at + i) == '-') & (block_at(at + i + 1) == '0'));
+    if (!any(pairs)) continue;
+    Block found = {};
+    for (size_t i = 0; i < kStep; i += sizeof(Block)) {
+      const Block behind = block_at(at + i + 2);
+      found |= Block((block_at(at + i) == '-') & (block_at(at + i + 1) == '0') & (behind != '.') &
+                     ((behind | 0x20) != 'e'));
+    }
+    if (any(found)) return true;
+  }
+  return false;
+}
 
 /// Follows RapidJSON through a text that simdjson refused, and writes it anew with the numbers that simdjson
 /// does not know in another form.
@@ -34,6 +72,11 @@ class Rewriter : public JsonScan<Rewriter> {
   bool EndObject(rapidjson::SizeType) { return close(); }
   bool StartArray() { return deeper(); }
   bool EndArray(rapidjson::SizeType) { return close(); }
+  bool Int(int number) {
+    const size_t end = stream_.Tell();
+    const bool has_minus = number == 0 && end >= 2 && text_[end - 2] == '-';
+    return !has_minus || replace(end - 2, end, kMinusZero);
+  }
   bool Double(double number) {
     const size_t end = stream_.Tell();
     if (std::isnan(number)) return replace(start_of(end, is_letter_or_sign), end, kNotANumber);
@@ -132,18 +175,20 @@ Status JsonDocument::parse(std::string_view text) noexcept {
 Status JsonDocument::parse_whole(std::string_view text) {
   has_literals_ = false;
   const simdjson::error_code error = parse_strict(text.data(), text.size(), kMaxJsonDepth);
-  if (error == simdjson::SUCCESS) return {};
-  return error == simdjson::MEMALLOC ? no_memory(text.size()) : parse_again(text);
+  if (error == simdjson::SUCCESS && !may_have_minus_zero(text)) return {};
+  return error == simdjson::MEMALLOC ? no_memory(text.size()) : parse_again(text, error == simdjson::SUCCESS);
 }
 
-Status JsonDocument::parse_again(std::string_view text) {
+Status JsonDocument::parse_again(std::string_view text, bool was_parsed) {
   // What the first attempt has taken is not to be held beside what follows.
   if (text.size() > kSmallJsonBytes) parser_ = simdjson::dom::parser();
   rapidjson::MemoryStream stream(text.data(), text.size());
   Rewriter rewriter(text, stream);
   ATOLL_RETURN_IF_ERROR(Rewriter::run(stream, rewriter));
   simdjson::error_code error = simdjson::TAPE_ERROR;
-  if (rewriter.changed()) {
+  if (!rewriter.changed() && was_parsed) {
+    error = parse_strict(text.data(), text.size(), kMaxJsonDepth);
+  } else if (rewriter.changed()) {
     std::string& rewritten = rewriter.finish();
     const size_t size = rewritten.size();
     rewritten.resize(size + kJsonPaddingBytes);
@@ -172,6 +217,10 @@ bool JsonDocument::literal(JsonElement value, double* number) noexcept {
   const std::string_view key = own_name(value);
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (key.size() != 2) return false;
+  if (key[1] == '0') {
+    *number = -0.0;
+    return true;
+  }
   *number = key[1] == 'N' ? std::numeric_limits<double>::quiet_NaN() : key[1] == '+' ? kInf : -kInf;
   return key[1] == 'N' || key[1] == '+' || key[1] == '-';
 }

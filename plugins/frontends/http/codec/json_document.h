@@ -58,6 +58,12 @@ class JsonDocument {
     return has_literals_ && literal(value, number);
   }
 
+  /// Whether `value` is -0 written as an integer, which get_int64() does not know.
+  bool is_minus_zero(JsonElement value) const noexcept {
+    double number = 1;
+    return has_literals_ && literal(value, &number) && number == 0;
+  }
+
   /// The array that the value stands for if it was left out of the document, else null. Any array that is
   /// read may be one.
   const LongArray* long_array(JsonElement value) const noexcept {
@@ -72,8 +78,8 @@ class JsonDocument {
   Status parse_whole(std::string_view text);
   simdjson::error_code parse_strict(const char* text, size_t size, uint32_t depth) noexcept;
   /// The slow way: for the reason of a refusal, or for what simdjson does not know.
-  /// Throws std::bad_alloc.
-  Status parse_again(std::string_view text);
+  /// \param was_parsed  simdjson has taken the text, which may have a -0. Throws std::bad_alloc.
+  Status parse_again(std::string_view text, bool was_parsed);
   static bool literal(JsonElement value, double* number) noexcept;
   const LongArray* find_long_array(JsonElement value) const noexcept;
 

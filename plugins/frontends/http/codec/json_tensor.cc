@@ -10,6 +10,7 @@
 #include "atoll/number_type.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/long_tensor.h"
+#include "frontends/http/codec/nesting.h"
 #include "frontends/http/codec/tensor_fault.h"
 
 namespace atl::frontends::http {
@@ -30,11 +31,12 @@ Fault store(const JsonDocument& document, JsonElement value, T* to) noexcept {
 }
 
 template <std::integral T>
-requires(!std::same_as<T, bool>) Fault store(const JsonDocument&, JsonElement value, T* to)
+requires(!std::same_as<T, bool>) Fault store(const JsonDocument& document, JsonElement value, T* to)
 noexcept {
   using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   Wide number = 0;
-  if (value.get<Wide>().get(number) != simdjson::SUCCESS) return Fault::kKind;
+  if (value.get<Wide>().get(number) != simdjson::SUCCESS && !document.is_minus_zero(value))
+    return Fault::kKind;
   return narrow(number, to);
 }
 
@@ -44,6 +46,7 @@ struct Cells {
   const JsonDocument& document;
   T* at;
   T* end;
+  Nesting nesting;
   JsonElement refused = {};
 };
 
@@ -63,15 +66,21 @@ inline Fault fill_one(JsonElement value, Cells<T>& cells) noexcept {
 
 /// Recursion is bounded by the depth the parser allows.
 template <class T>
-Fault fill_all(JsonArray array, Cells<T>& cells) noexcept {
+Fault fill_all(JsonArray array, Cells<T>& cells, size_t depth = 1) noexcept {
+  const T* const begin = cells.at;
+  uint64_t arrays = 0, in_arrays = 0;
   for (JsonElement value : array) {
     Fault fault = fill_one(value, cells);
     if (fault == Fault::kKind && value.is_array()) {
       JsonArray inner;
-      if (value.get_array().get(inner) == simdjson::SUCCESS) fault = fill_all(inner, cells);
+      const T* const before = cells.at;
+      if (value.get_array().get(inner) == simdjson::SUCCESS) fault = fill_all(inner, cells, depth + 1);
+      in_arrays += static_cast<uint64_t>(cells.at - before);
+      ++arrays;
     }
     if (fault != Fault::kNone) return fault;
   }
+  cells.nesting.array(depth, static_cast<uint64_t>(cells.at - begin) - in_arrays, arrays);
   return Fault::kNone;
 }
 
@@ -86,6 +95,11 @@ std::string number_text(JsonElement value) {
 
 Status shape_mismatch() noexcept { return invalid_argument(messages::kDataShape); }
 
+Status nesting_mismatch(const JsonTensor& tensor) noexcept {
+  return invalid_argument("Unable to parse 'data': its nested arrays do not fit shape ",
+                          shape_text(tensor.shape), " (input '", tensor.input, "')");
+}
+
 /// \param number  that is out of range
 Status explain(const JsonTensor& tensor, Fault fault, JsonKind wanted, const std::string& number) noexcept {
   switch (fault) {
@@ -93,6 +107,8 @@ Status explain(const JsonTensor& tensor, Fault fault, JsonKind wanted, const std
       return {};
     case Fault::kCount:
       return shape_mismatch();
+    case Fault::kNesting:
+      return nesting_mismatch(tensor);
     case Fault::kRange:
       return invalid_argument("input '", tensor.input, "': ", number, " in 'data' is out of the range of ",
                               data_type_name(tensor.datatype));
@@ -104,7 +120,7 @@ Status explain(const JsonTensor& tensor, Fault fault, JsonKind wanted, const std
 
 Status fill_long(const JsonTensor& tensor, const LongArray& array, void* memory, uint64_t elements) noexcept {
   std::string number;
-  const Fault fault = fill_from_long_array(array, tensor.datatype, memory, elements, &number);
+  const Fault fault = fill_from_long_array(array, tensor.datatype, tensor.shape, memory, elements, &number);
   const bool is_signed = tensor.datatype >= DataType::kInt8 && tensor.datatype <= DataType::kInt64;
   const JsonKind wanted = tensor.datatype == DataType::kBool ? JsonKind::kBool
                           : tensor.datatype == DataType::kFp32 || tensor.datatype == DataType::kFp64
@@ -116,17 +132,19 @@ Status fill_long(const JsonTensor& tensor, const LongArray& array, void* memory,
 
 template <class T>
 Status fill_numbers(const JsonTensor& tensor, JsonElement data, void* memory, uint64_t elements) noexcept {
-  Cells<T> cells{tensor.document, static_cast<T*>(memory), static_cast<T*>(memory) + elements};
+  Cells<T> cells{tensor.document, static_cast<T*>(memory), static_cast<T*>(memory) + elements,
+                 Nesting(tensor.shape)};
   JsonArray array;
   const bool is_array = data.get_array().get(array) == simdjson::SUCCESS;
   Fault fault = is_array ? fill_all(array, cells) : fill_one(data, cells);
   if (fault == Fault::kNone && cells.at != cells.end) fault = Fault::kCount;
+  if (fault == Fault::kNone && elements != 0 && !cells.nesting.fits()) fault = Fault::kNesting;
   return explain(tensor, fault, kind_of<T>(), fault == Fault::kRange ? number_text(cells.refused) : "");
 }
 
 /// Calls visit(text) for every text; stops at a value that is none. \returns whether all were texts
 template <class Visit>
-bool for_each_text(JsonElement data, Visit& visit) noexcept {
+bool for_each_text(JsonElement data, Visit& visit, Nesting& nesting, size_t depth = 1) noexcept {
   std::string_view text;
   if (data.get_string().get(text) == simdjson::SUCCESS) {
     visit(text);
@@ -134,15 +152,19 @@ bool for_each_text(JsonElement data, Visit& visit) noexcept {
   }
   JsonArray array;
   if (data.get_array().get(array) != simdjson::SUCCESS) return false;
+  uint64_t arrays = 0, texts = 0;
   for (JsonElement value : array) {
-    if (!for_each_text(value, visit)) return false;
+    ++(value.is_array() ? arrays : texts);
+    if (!for_each_text(value, visit, nesting, depth + 1)) return false;
   }
+  nesting.array(depth, texts, arrays);
   return true;
 }
 
 Status texts_size(const JsonTensor& tensor, JsonElement data, uint64_t elements, uint64_t* size) noexcept {
   uint64_t count = 0;
   uint64_t bytes = 0;
+  Nesting nesting(tensor.shape);
   auto add = [&](std::string_view text) {
     ++count;
     bytes += sizeof(uint32_t) + text.size();
@@ -152,11 +174,12 @@ Status texts_size(const JsonTensor& tensor, JsonElement data, uint64_t elements,
     count = array->elements;
     bytes = sizeof(uint32_t) * count + array->text_bytes;
   }
-  if (array != nullptr ? array->texts != count : !for_each_text(data, add)) {
+  if (array != nullptr ? array->texts != count : !for_each_text(data, add, nesting)) {
     return invalid_argument("Unable to parse JSON bytes array: ", wrong_kind_text(JsonKind::kString),
                             " (input '", tensor.input, "')");
   }
   if (count != elements) return shape_mismatch();
+  if (elements != 0 && !nesting.fits()) return nesting_mismatch(tensor);
   *size = bytes;
   return {};
 }
@@ -169,7 +192,8 @@ void fill_texts(JsonElement data, void* memory) noexcept {
     if (length != 0) std::memcpy(to + sizeof length, text.data(), length);
     to += sizeof length + length;
   };
-  (void)for_each_text(data, add);
+  Nesting checked({});  // before
+  (void)for_each_text(data, add, checked);
 }
 
 }  // namespace

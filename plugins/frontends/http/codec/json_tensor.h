@@ -13,7 +13,7 @@
 
 namespace atl::frontends::http {
 
-/// One conversion. An array may be nested in any way: its elements count in their order, brackets do not.
+/// One conversion. Arrays are flat, or nested as the shape is: see nesting.h.
 struct JsonTensor {
   const JsonDocument& document;  ///< that the values are of
   std::string_view input;        ///< name, for messages
@@ -29,8 +29,8 @@ struct JsonTensor {
 
   /// Sets the tensor's buffers and size_bytes. Memory is taken after the size was found to be within the
   /// limit and the document to be large enough to hold so many elements.
-  /// Errors: as size_bytes(); INVALID_ARGUMENT more than max_bytes, number of elements, an element of another
-  /// type or out of the datatype's range (nothing wraps round); RESOURCE_EXHAUSTED no memory.
+  /// Errors: as size_bytes(); INVALID_ARGUMENT more than max_bytes, number of elements, brackets that
+  /// do not fit the shape, an element of another type or out of the datatype's range (nothing wraps round); RESOURCE_EXHAUSTED no memory.
   Status convert(JsonElement data, Arena& arena, OwnedBytes& owned, InputTensor* tensor) const noexcept;
 
  private:

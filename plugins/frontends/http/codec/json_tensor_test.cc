@@ -145,20 +145,88 @@ TEST(JsonTensor, BoolsAreBytes) {
 }
 
 TEST(JsonTensor, TextsGetTheirLengths) {
-  Converted converted("[\"ab\",\"\",[\"\\u0000\\u20ac\"]]", DataType::kBytes, {3});
+  Converted converted("[\"ab\",\"\",\"\\u0000\\u20ac\"]", DataType::kBytes, {3});
   ASSERT_TRUE(converted.status.ok()) << converted.status.text();
   EXPECT_EQ(bytes_of(converted.tensor), std::string("\2\0\0\0ab\0\0\0\0\4\0\0\0\0\xE2\x82\xAC", 18));
   expect_refused(DataType::kBytes, "[\"a\"]", {2}, kShapeText);
   expect_refused(DataType::kBytes, "[\"a\",\"b\"]", {1}, kShapeText);
 }
 
-TEST(JsonTensor, BracketsDoNotCount) {
-  for (const char* data :
-       {"[1,2,3,4]", "[[1,2],[3,4]]", "[[1],[2,3,4]]", "[[[[1]]],2,[3,[4]]]", "[[],1,2,[3,4],[]]"}) {
-    Converted converted(data, DataType::kInt32, {2, 2});
+TEST(JsonTensor, ArraysAreFlatOrNestedAsTheShapeIs) {
+  const std::vector<int32_t> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (const char* data : {"[1,2,3,4,5,6,7,8]", "[[1,2,3,4],[5,6,7,8]]", "[[[1,2],[3,4]],[[5,6],[7,8]]]"}) {
+    Converted converted(data, DataType::kInt32, {2, 2, 2});
     ASSERT_TRUE(converted.status.ok()) << data << ": " << converted.status.text();
-    EXPECT_EQ(values_of<int32_t>(converted.tensor), (std::vector<int32_t>{1, 2, 3, 4})) << data;
+    EXPECT_EQ(values_of<int32_t>(converted.tensor), values) << data;
   }
+  const std::string text = "Unable to parse 'data': its nested arrays do not fit shape ";
+  for (const char* data :
+       {"[[1],[2,3,4]]", "[[1,2,3],[4]]", "[[1,2,3,4]]", "[[1],[2],[3],[4]]", "[[1,2],3,4]", "[1,[2,3],4]",
+        "[[[1]],[[2]],[[3]],[[4]]]", "[[[1],[2]],[[3],[4]]]", "[[],[1,2,3,4]]", "[[1,2],[3,4],[]]",
+        "[[[1,2]],[[3,4]]]", "[[[[1]]],2,[3,[4]]]", "[[],1,2,[3,4],[]]", "[[[1,2],[3,4]]]"}) {
+    for (const DataType number : {DataType::kInt32, DataType::kFp32, DataType::kUint8})
+      expect_refused(number, data, {2, 2}, text + "[2,2] (input 'I')");
+    std::string texts;
+    for (const char* c = data; *c != 0; ++c)
+      texts += *c >= '1' && *c <= '9' ? cat("\"", *c, "\"") : std::string(1, *c);
+    expect_refused(DataType::kBytes, texts, {2, 2}, text + "[2,2] (input 'I')");
+  }
+  expect_refused(DataType::kInt32, "[[1]]", {1}, text + "[1] (input 'I')");
+  expect_refused(DataType::kInt32, "[[1]]", {}, text + "[] (input 'I')");
+  EXPECT_TRUE(Converted("[[true,false]]", DataType::kBool, {1, 2}).status.ok());
+  EXPECT_TRUE(Converted("[[\"a\"],[\"b\"]]", DataType::kBytes, {2, 1}).status.ok());
+  EXPECT_TRUE(Converted("[[],[]]", DataType::kInt32, {2, 0}).status.ok())
+      << "there is nothing to be misplaced";
+  expect_refused(DataType::kInt32, "[[1,2],[3,4,5]]", {2, 2}, kShapeText);
+}
+
+TEST(JsonTensor, LongArraysToo) {
+  const auto rows = [](size_t first, size_t second, const char* element) {
+    std::string data = "[[";
+    for (size_t i = 0; i < first + second; ++i) data += cat(i == 0 ? "" : i == first ? "],[" : ",", element);
+    // Longer than a text that is parsed as a whole.
+    return data + "]" + std::string((size_t{1} << 20) + 1, ' ') + "]";
+  };
+  for (const auto& [datatype, element] :
+       {std::pair{DataType::kFp32, "-0"}, std::pair{DataType::kBytes, "\"a\""}}) {
+    EXPECT_TRUE(Converted(rows(1000, 1000, element), datatype, {2, 1000}).status.ok());
+    expect_refused(datatype, rows(999, 1001, element), {2, 1000},
+                   "Unable to parse 'data': its nested arrays do not fit shape [2,1000] (input 'I')");
+  }
+  Converted zeros(rows(1000, 1000, "-0"), DataType::kFp32, {2, 1000});
+  EXPECT_TRUE(std::signbit(values_of<float>(zeros.tensor)[1999]));
+  Converted plain(rows(1000, 1000, "0"), DataType::kFp64, {2, 1000});
+  EXPECT_FALSE(std::signbit(values_of<double>(plain.tensor)[1999]));
+  EXPECT_TRUE(Converted(rows(1000, 1000, "-0"), DataType::kInt8, {2000}).status.code() ==
+              Code::kInvalidArgument);
+  EXPECT_TRUE(Converted(rows(1000, 1000, "-0"), DataType::kInt8, {2, 1000}).status.ok());
+}
+
+TEST(JsonTensor, MinusZeroHasItsSign) {
+  const auto signs = [](std::string_view data, int64_t count) {
+    Converted converted(data, DataType::kFp32, {count});
+    EXPECT_TRUE(converted.status.ok()) << data << ": " << converted.status.text();
+    std::string text;
+    for (const float value : values_of<float>(converted.tensor)) text += std::signbit(value) ? '-' : '+';
+    return text;
+  };
+  EXPECT_EQ(signs("[-0]", 1), "-");
+  EXPECT_EQ(signs("[0,-0,-0.0,0.0,-0e0,-0E+5,-1,1, -0 ,-0\n]", 10), "+--+---+--");
+  for (size_t at = 0; at < 200; ++at) {
+    std::string data = "[", expected;
+    for (size_t i = 0; i < 200; ++i) {
+      data += cat(i == 0 ? "" : ",", i == at ? "-0" : "0.5");
+      expected += i == at ? '-' : '+';
+    }
+    EXPECT_EQ(signs(data + "]", 200), expected);
+  }
+  EXPECT_EQ(signs("[-0,NaN]", 2).front(), '-');
+  Converted wide("[-0]", DataType::kFp64, {1});
+  EXPECT_TRUE(std::signbit(values_of<double>(wide.tensor)[0]));
+  expect_values<int32_t>(DataType::kInt32, "[-0,5,-0]", {0, 5, 0});
+  expect_values<uint64_t>(DataType::kUint64, "[-0,5,-0]", {0, 5, 0});
+  expect_refused(DataType::kBytes, "[-0]", {1},
+                 "Unable to parse JSON bytes array: attempt to access JSON non-string as string (input 'I')");
 }
 
 TEST(JsonTensor, CountMustBeTheShapes) {

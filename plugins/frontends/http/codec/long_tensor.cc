@@ -7,6 +7,7 @@
 #include "atoll/number_type.h"
 #include "atoll/text.h"
 #include "frontends/http/codec/json_scan.h"
+#include "frontends/http/codec/nesting.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -15,8 +16,9 @@ namespace {
 template <class T>
 class NumberFiller : public JsonScan<NumberFiller<T>> {
  public:
-  NumberFiller(std::string_view text, const rapidjson::MemoryStream& stream, void* memory, uint64_t elements)
-      : text_(text), stream_(stream), at_(static_cast<T*>(memory)), end_(at_ + elements) {}
+  NumberFiller(std::string_view text, const rapidjson::MemoryStream& stream, std::span<const int64_t> shape,
+               void* memory, uint64_t elements)
+      : text_(text), stream_(stream), nesting_(shape), at_(static_cast<T*>(memory)), end_(at_ + elements) {}
 
   bool Default() { return refuse(Fault::kKind); }  // null and texts
   bool Bool(bool flag) {
@@ -50,13 +52,21 @@ class NumberFiller : public JsonScan<NumberFiller<T>> {
     }
     return refuse(Fault::kKind);
   }
-  bool StartArray() { return this->deeper(); }
+  bool StartArray() {
+    nesting_.open();
+    return this->deeper();
+  }
   bool EndArray(rapidjson::SizeType) {
+    nesting_.close();
     this->back();
     return true;
   }
 
-  Fault fault() const noexcept { return fault_ == Fault::kNone && at_ != end_ ? Fault::kCount : fault_; }
+  Fault fault() const noexcept {
+    if (fault_ != Fault::kNone) return fault_;
+    if (at_ != end_) return Fault::kCount;
+    return nesting_.fits() ? Fault::kNone : Fault::kNesting;
+  }
   const std::string& refused() const noexcept { return refused_; }
 
  private:
@@ -65,7 +75,8 @@ class NumberFiller : public JsonScan<NumberFiller<T>> {
     T element{};
     Fault fault = Fault::kNone;
     if constexpr (std::is_floating_point_v<T>) {
-      fault = narrow<T>(static_cast<double>(number), &element);
+      const auto value = static_cast<double>(number);
+      fault = narrow<T>(value == 0 && std::is_integral_v<Number> && has_minus() ? -0.0 : value, &element);
     } else {
       fault = narrow<T>(number, &element);
     }
@@ -76,8 +87,11 @@ class NumberFiller : public JsonScan<NumberFiller<T>> {
     if (fault == Fault::kNone && at_ == end_) fault = Fault::kCount;
     if (fault != Fault::kNone) return refuse(fault);
     *at_++ = element;
+    nesting_.element();
     return true;
   }
+  /// Of the 0 that the stream is behind: as an integer it has no sign.
+  bool has_minus() const noexcept { return text_[stream_.Tell() - 2] == '-'; }
   bool refuse(Fault fault) noexcept {
     fault_ = fault;
     return false;
@@ -93,6 +107,7 @@ class NumberFiller : public JsonScan<NumberFiller<T>> {
 
   std::string_view text_;
   const rapidjson::MemoryStream& stream_;
+  NestingScan nesting_;
   T* at_;
   T* end_;
   Fault fault_ = Fault::kNone;
@@ -102,28 +117,37 @@ class NumberFiller : public JsonScan<NumberFiller<T>> {
 /// Texts, each behind its length.
 class TextFiller : public JsonScan<TextFiller> {
  public:
-  explicit TextFiller(void* memory) : at_(static_cast<char*>(memory)) {}
+  TextFiller(std::span<const int64_t> shape, void* memory)
+      : nesting_(shape), at_(static_cast<char*>(memory)) {}
   bool String(const char* text, rapidjson::SizeType length, bool) {
     const auto size = static_cast<uint32_t>(length);
     std::memcpy(at_, &size, sizeof size);
     std::memcpy(at_ + sizeof size, text, size);
     at_ += sizeof size + size;
+    nesting_.element();
     return true;
   }
-  bool StartArray() { return deeper(); }
+  bool StartArray() {
+    nesting_.open();
+    return deeper();
+  }
   bool EndArray(rapidjson::SizeType) {
+    nesting_.close();
     back();
     return true;
   }
+  bool fits() const noexcept { return nesting_.fits(); }
 
  private:
+  NestingScan nesting_;
   char* at_;
 };
 
 template <class T>
-Fault fill(const LongArray& array, void* memory, uint64_t elements, std::string* refused) {
+Fault fill(const LongArray& array, std::span<const int64_t> shape, void* memory, uint64_t elements,
+           std::string* refused) {
   rapidjson::MemoryStream stream(array.text.data(), array.text.size());
-  NumberFiller<T> filler(array.text, stream, memory, elements);
+  NumberFiller<T> filler(array.text, stream, shape, memory, elements);
   (void)NumberFiller<T>::run(stream, filler).ok();  // it is JSON: only the filler can have stopped it
   *refused = filler.refused();
   return filler.fault();
@@ -131,16 +155,17 @@ Fault fill(const LongArray& array, void* memory, uint64_t elements, std::string*
 
 }  // namespace
 
-Fault fill_from_long_array(const LongArray& array, DataType datatype, void* memory, uint64_t elements,
-                           std::string* refused) {
+Fault fill_from_long_array(const LongArray& array, DataType datatype, std::span<const int64_t> shape,
+                           void* memory, uint64_t elements, std::string* refused) {
   return visit_number_type(
-      datatype, [&]<class T>(std::type_identity<T>) { return fill<T>(array, memory, elements, refused); },
+      datatype,
+      [&]<class T>(std::type_identity<T>) { return fill<T>(array, shape, memory, elements, refused); },
       [&] {
         // That all are texts, and how many bytes they have, was found out before.
         rapidjson::MemoryStream stream(array.text.data(), array.text.size());
-        TextFiller filler(memory);
+        TextFiller filler(shape, memory);
         (void)TextFiller::run(stream, filler).ok();
-        return Fault::kNone;
+        return filler.fits() ? Fault::kNone : Fault::kNesting;
       });
 }
 

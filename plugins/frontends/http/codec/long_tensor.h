@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "atoll/tensor.h"
@@ -13,9 +14,9 @@ namespace atl::frontends::http {
 /// As json_tensor.cc reads the elements of a short array, which decides what is taken.
 /// \param memory    for `elements` of the datatype; for BYTES, 4 bytes an element and their text
 /// \param refused   set with kRange: the number
-/// \returns kCount: there are more or fewer elements. What was written before a fault stays.
+/// \returns kCount: there are more or fewer elements; kNesting: the brackets do not fit the shape. What was written before a fault stays.
 /// Throws std::bad_alloc.
-Fault fill_from_long_array(const LongArray& array, DataType datatype, void* memory, uint64_t elements,
-                           std::string* refused);
+Fault fill_from_long_array(const LongArray& array, DataType datatype, std::span<const int64_t> shape,
+                           void* memory, uint64_t elements, std::string* refused);
 
 }  // namespace atl::frontends::http

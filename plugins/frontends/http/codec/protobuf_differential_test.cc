@@ -137,17 +137,13 @@ class RandomRequest {
     }
   }
 
-  /// The elements in one array, or cut into arrays at random.
-  std::string brackets(const std::vector<std::string>& elements) {
-    if (random_.below(2) == 0 || elements.empty()) return cat("[", join(elements), "]");
+  /// \param shape  the outer dimensions that have arrays of their own
+  std::string brackets(std::span<const std::string> elements, std::span<const int64_t> shape) {
+    if (shape.empty() || elements.empty()) return cat("[", join({elements.begin(), elements.end()}), "]");
     std::vector<std::string> parts;
-    for (size_t i = 0; i < elements.size();) {
-      const size_t count = 1 + random_.below(elements.size() - i);
-      parts.push_back(brackets({elements.begin() + static_cast<ptrdiff_t>(i),
-                                elements.begin() + static_cast<ptrdiff_t>(i + count)}));
-      i += count;
-      if (parts.size() == 1 && i == elements.size()) return parts[0];
-    }
+    const size_t count = elements.size() / static_cast<size_t>(shape[0]);
+    for (size_t i = 0; i < elements.size(); i += count)
+      parts.push_back(brackets(elements.subspan(i, count), shape.subspan(1)));
     return cat("[", join(parts), "]");
   }
 
@@ -172,9 +168,11 @@ class RandomRequest {
       std::vector<std::string> values;
       auto* contents = input->mutable_contents();
       for (size_t e = 0; e < elements; ++e) values.push_back(element(type, contents));
-      inputs.push_back(object({cat("\"name\":", text_json(input->name())),
-                               cat("\"datatype\":\"", data_type_name(type), "\""),
-                               cat("\"shape\":[", join(dims), "]"), cat("\"data\":", brackets(values))}));
+      const std::span<const int64_t> shape(input->shape().data(), static_cast<size_t>(input->shape_size()));
+      const auto outer = shape.first(shape.empty() ? 0 : random_.below(shape.size()));
+      inputs.push_back(object(
+          {cat("\"name\":", text_json(input->name())), cat("\"datatype\":\"", data_type_name(type), "\""),
+           cat("\"shape\":[", join(dims), "]"), cat("\"data\":", brackets(values, outer))}));
     }
     members_.push_back(cat("\"inputs\":[", join(inputs), "]"));
   }

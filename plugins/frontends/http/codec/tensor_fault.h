@@ -15,7 +15,7 @@ namespace atl::frontends::http {
 /// The smallest double that rounds to infinity as float.
 inline constexpr double kFloatOverflow = 0x1.ffffffp127;
 
-enum class Fault { kNone, kKind, kRange, kCount };
+enum class Fault { kNone, kKind, kRange, kCount, kNesting };
 
 template <class T>
 constexpr JsonKind kind_of() noexcept {
