@@ -89,16 +89,6 @@ Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options,
   return runtimes;
 }
 
-std::string linked_paths_variable(const std::vector<std::string>& sources) {
-  std::string list;
-  for (const std::string& source : sources) {
-    list += list.empty() ? "\"" : ", \"";
-    for (char c : source) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-    list += '"';
-  }
-  return cat("ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=[", list, "]");
-}
-
 bool is_server_id(std::string_view id) {
   const auto is_odd = [](char c) {
     return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-');

@@ -37,8 +37,6 @@ class CommandLine {
 /// Errors: INVALID_ARGUMENT names option and runtime; of `default_runtime` too, which has to be one of them.
 Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
                                                          PlaceNames known);
-/// As a variable of the environment: links in an Atoll's repository may lead into these directories.
-std::string linked_paths_variable(const std::vector<std::string>& sources);
 /// Whether an id of a server can be the name of a folder or job: 1 to 128 letters, digits and '-'.
 bool is_server_id(std::string_view id);
 

@@ -51,11 +51,6 @@ TEST(CommandLine, SaysWhatIsWrong) {
       "'{port}' is filled by nobody; expected one of {bin}, {repository}, {id}, {pool}, {instance}, {http_port}, {grpc_port}");
 }
 
-TEST(LinkedPaths, AreASettingOfAManifest) {
-  EXPECT_EQ(linked_paths_variable({"/srv/models", "/a \"b\\"}),
-            R"(ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=["/srv/models", "/a \"b\\"])");
-}
-
 TEST(ServerId, CanBeTheNameOfAFolder) {
   EXPECT_TRUE(is_server_id("a35caf08-42b3"));
   EXPECT_TRUE(is_server_id(std::string(128, 'a')));

@@ -25,7 +25,7 @@ constexpr const char* kWait = "read -r go <&3 && exec \"$@\" 3<&-";
 
 Result<Child> Child::start(const ChildSpec& spec) {
   const FileDescriptor log(::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log.valid()) return unavailable(spec.log, ": ", std::strerror(errno));
+  if (!log.valid()) return unavailable("its log can not be written: ", std::strerror(errno));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return make_status(Code::kResourceExhausted, "no pipe can be made: ", std::strerror(errno));

@@ -12,10 +12,14 @@ inline constexpr OptionTable kProcessOptions{
     option_string_map("runtimes")
         .help(
             "Command lines by name, for the 'runtime' of pools. Words may be in double quotes; {bin} is the folder of this server's "
-            "programs, {repository} the folder of models, {http_port} and {grpc_port} are free ports, and {id}, "
-            "{pool}, {instance} say whose it is. Without ports the addresses are read from the lines 'Started HTTPService "
+            "programs, {repository} the folder of models, {http_port} and {grpc_port} are free ports, {id}, "
+            "{pool}, {instance} say whose it is, and {key} is the server's key, for servers other than Atoll (see the plugin's README). Without ports the addresses are read from the lines 'Started HTTPService "
             "at' and 'Started GRPCInferenceService at' of its log. 'atoll', unless it is in the map, is this server in explicit mode."),
     option_string("default_runtime", "atoll").help("Runtime of pools that name none."),
+    option_bool("shared_memory", false)
+        .help(
+            "Clients may register regions of shared memory with servers. Else that needs the server's key, which only this server has, as "
+            "model control, trace and log settings do always."),
     option_string("cpu_cores", "")
         .help(
             "CPU cores that servers may have for themselves, such as 2-15,18; empty: those that this process may use."),

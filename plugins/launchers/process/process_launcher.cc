@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "atoll/stop_executor.h"
+#include "launchers/common/server_environment.h"
 
 namespace atl::launchers {
 namespace {
@@ -203,12 +204,9 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
     return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
   std::error_code error;
   fs::create_directory(folder, error);
-  if (error) return unavailable(folder, ": ", error.message());
-  Places places = {{"bin", programs_},
-                   {"repository", spec.repository},
-                   {"id", spec.id},
-                   {"pool", spec.pool},
-                   {"instance", cat(spec.instance)}};
+  if (error) return unavailable("its folder can not be made: ", error.message());
+  Places places = {{"bin", programs_},  {"repository", spec.repository},  {"id", spec.id},
+                   {"pool", spec.pool}, {"instance", cat(spec.instance)}, {"key", spec.key}};
   FreePorts ports;
   for (const auto& [place, address] :
        {std::pair{"http_port", &record.address.http}, std::pair{"grpc_port", &record.address.grpc}}) {
@@ -222,7 +220,7 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
   child.words = runtime->second.fill(places);
   child.log = folder + "/log";
   child.cpu_cores = record.cpu_cores;
-  if (!spec.sources.empty()) child.environment.push_back(linked_paths_variable(spec.sources));
+  child.environment = server_environment(spec, runtime->second, settings_.shared_memory);
   if (!record.gpus.empty()) child.environment.push_back("CUDA_VISIBLE_DEVICES=" + join(record.gpus));
   return Child::start(child);
 }

@@ -30,7 +30,7 @@ struct ProcessRecord {
   std::vector<std::string> gpus;
   uint64_t memory_bytes = 0;
 
-  /// On the disk when this returns; the file before is whole until then. Errors: UNAVAILABLE names file and reason.
+  /// On the disk when this returns; the file before is whole until then. Errors: UNAVAILABLE says why, without the file's name: clients get it.
   Status write(const std::string& file) const;
   /// Errors: NOT_FOUND; DATA_LOSS it is something else.
   static Result<ProcessRecord> read(const std::string& file);

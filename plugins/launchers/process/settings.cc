@@ -19,8 +19,8 @@ constexpr std::string_view kAtoll =
     "{bin}/tritonserver --model-repository={repository} --model-control-mode=explicit "
     "--http-address=127.0.0.1 --http-port=0 --grpc-address=127.0.0.1 --grpc-port=0 --allow-metrics=false";
 
-constexpr std::string_view kPlaces[] = {"bin",      "repository", "id",       "pool",
-                                        "instance", "http_port",  "grpc_port"};
+constexpr std::string_view kPlaces[] = {"bin",      "repository", "id",        "pool",
+                                        "instance", "http_port",  "grpc_port", "key"};
 
 std::vector<uint32_t> own_cores() {
   cpu_set_t set;
@@ -69,6 +69,7 @@ Result<ProcessSettings> ProcessSettings::read(const Options& options) {
   if (!runtimes.ok()) return std::move(runtimes).status();
   settings.runtimes = std::move(runtimes).value();
   settings.default_runtime = options.get_string("default_runtime");
+  settings.shared_memory = options.get_bool("shared_memory");
   ATOLL_RETURN_IF_ERROR(read_machine(options, settings.machine));
   settings.cgroup = options.get_string("cgroup");
   if (std::error_code error;

@@ -16,8 +16,9 @@ struct ProcessSettings {
   std::string state_directory;
   std::map<std::string, CommandLine> runtimes;
   std::string default_runtime;
-  MachineParts machine;  ///< what servers may have
-  std::string cgroup;    ///< directory; empty: memory is not limited
+  bool shared_memory = false;  ///< clients of servers may register regions
+  MachineParts machine;        ///< what servers may have
+  std::string cgroup;          ///< directory; empty: memory is not limited
   int64_t stop_timeout_ns = 0;
   bool end_with_server = false;
   uint64_t log_bytes_max = 0;

@@ -13,10 +13,14 @@ inline constexpr OptionTable kSlurmOptions{
     option_string_map("runtimes")
         .help(
             "Command lines by name, for the 'runtime' of pools. Words may be in double quotes; {bin} is the folder of this "
-            "server's programs, {repository} the folder of models, {host} the address to listen on, and {id}, {pool}, "
-            "{instance} say whose it is. Servers choose their ports, which are read from the lines 'Started HTTPService at' and 'Started "
+            "server's programs, {repository} the folder of models, {host} the address to listen on, {id}, {pool}, "
+            "{instance} say whose it is, and {key} is the server's key, for servers other than Atoll (see the plugin's README). Servers choose their ports, which are read from the lines 'Started HTTPService at' and 'Started "
             "GRPCInferenceService at' of their logs. 'atoll', unless it is in the map, is this server in explicit mode."),
     option_string("default_runtime", "atoll").help("Runtime of pools that name none."),
+    option_bool("shared_memory", false)
+        .help(
+            "Clients may register regions of shared memory with servers. Else that needs the server's key, which only this server has, as "
+            "model control, trace and log settings do always."),
     option_string("address", "loopback")
         .choices("loopback|node")
         .help(

@@ -6,7 +6,7 @@
 namespace atl::launchers {
 namespace {
 
-constexpr std::string_view kPlaces[] = {"bin", "repository", "host", "id", "pool", "instance"};
+constexpr std::string_view kPlaces[] = {"bin", "repository", "host", "id", "pool", "instance", "key"};
 constexpr std::string_view kAtoll =
     "{bin}/tritonserver --model-repository={repository} --model-control-mode=explicit "
     "--http-address={host} --http-port=0 --grpc-address={host} --grpc-port=0 --allow-metrics=false";
@@ -22,6 +22,7 @@ Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   if (!runtimes.ok()) return std::move(runtimes).status();
   settings.runtimes = std::move(runtimes).value();
   settings.default_runtime = options.get_string("default_runtime");
+  settings.shared_memory = options.get_bool("shared_memory");
   settings.sbatch_options = options.get_strings("sbatch_options");
   for (const std::string& option : settings.sbatch_options) {
     if (!option.starts_with('-'))

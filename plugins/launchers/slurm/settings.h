@@ -16,6 +16,7 @@ struct SlurmSettings {
   std::string state_directory;
   std::map<std::string, CommandLine> runtimes;
   std::string default_runtime;
+  bool shared_memory = false;  ///< clients of servers may register regions
   std::vector<std::string> sbatch_options;
   bool on_node_address = false;
   int64_t poll_interval_ns = 0;

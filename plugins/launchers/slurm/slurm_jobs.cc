@@ -40,6 +40,8 @@ std::string shell_word(std::string_view word) {
       text += "'\\''";
     } else if (c == kHostPlace[0]) {
       text += "'\"$host\"'";
+    } else if (c == kKeyPlace[0]) {
+      text += cat("'\"$", kKeyVariable, "\"'");
     } else {
       text += c;
     }

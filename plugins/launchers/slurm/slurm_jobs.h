@@ -41,9 +41,11 @@ Status ended_because(const Job& job, std::string_view line);
 /// What sbatch said: INVALID_ARGUMENT it can never run, UNAVAILABLE Slurm is not there, RESOURCE_EXHAUSTED it may not now.
 Status refused_because(std::string_view text);
 
-/// A script for sbatch that becomes the server. \param words  in which {host} has been replaced by kHostPlace
+/// A script for sbatch that becomes the server. \param words  in which {host} has been replaced by kHostPlace, and {key} by kKeyPlace:
+/// the key is in the job's environment, and not in its script
 /// \param on_node_address  the server listens on its node's address, else on the loopback
 std::string job_script(const std::vector<std::string>& words, bool on_node_address);
-inline constexpr std::string_view kHostPlace = "\x01";
+inline constexpr std::string_view kHostPlace = "\x01", kKeyPlace = "\x02";
+inline constexpr std::string_view kKeyVariable = "ATOLL_SERVER_KEY";
 
 }  // namespace atl::launchers

@@ -55,6 +55,10 @@ TEST(SlurmJob, ItsScriptBecomesTheServer) {
   EXPECT_EQ(
       job_script({"/bin/server", "--a=b c", "it's", "$HOME", cat("--host=", kHostPlace)}, false),
       "#!/bin/sh\nhost=127.0.0.1\nexec '/bin/server' '--a=b c' 'it'\\''s' '$HOME' '--host='\"$host\"''\n");
+  EXPECT_EQ(
+      job_script({"server", cat("--http-restricted-api=trace:atoll-key=", kKeyPlace)}, false),
+      "#!/bin/sh\nhost=127.0.0.1\nexec 'server' '--http-restricted-api=trace:atoll-key='\"$ATOLL_SERVER_KEY\"''\n")
+      << "a script can be read by others than those who may use the key";
   EXPECT_NE(job_script({"x"}, true).find("hostname -I"), std::string::npos);
 }
 

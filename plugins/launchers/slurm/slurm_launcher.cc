@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "atoll/stop_executor.h"
+#include "launchers/common/server_environment.h"
 #include "launchers/slurm/command.h"
 
 namespace atl::launchers {
@@ -122,15 +123,16 @@ Status SlurmLauncher::submit(Server& server) {
     return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
   std::error_code error;
   fs::create_directories(server.folder, error);
-  if (error) return make_status(Code::kResourceExhausted, server.folder, ": ", error.message());
+  if (error) return unavailable("its folder can not be made: ", error.message());
   const std::vector<std::string> words = runtime->second.fill({{"bin", programs_},
                                                                {"repository", spec.repository},
                                                                {"host", std::string(kHostPlace)},
                                                                {"id", spec.id},
                                                                {"pool", spec.pool},
-                                                               {"instance", cat(spec.instance)}});
-  std::vector<std::string> environment;
-  if (!spec.sources.empty()) environment.push_back(linked_paths_variable(spec.sources));
+                                                               {"instance", cat(spec.instance)},
+                                                               {"key", std::string(kKeyPlace)}});
+  std::vector<std::string> environment = server_environment(spec, runtime->second, settings_.shared_memory);
+  if (runtime->second.has_place("key")) environment.push_back(cat(kKeyVariable, "=", spec.key));
   Result<CommandOutput> output =
       run_command(sbatch_words(server), job_script(words, settings_.on_node_address), environment,
                   settings_.command_timeout_ns);

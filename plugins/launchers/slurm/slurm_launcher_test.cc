@@ -23,7 +23,7 @@ namespace {
 
 using test::RecordedServers;
 
-constexpr std::string_view kPlaces[] = {"repository", "host"};
+constexpr std::string_view kPlaces[] = {"repository", "host", "key"};
 
 /// Slurm's programs as scripts, whose jobs are processes: job N is the folder jobs/N with name, state and process.
 class FakeSlurm {

@@ -90,6 +90,9 @@ class InstantServers final : public Launcher, public pools::ModelHost {
   void forget(LauncherListener&) noexcept override {}
 
   void check_ready(const ServerAddress&, Done done) override { succeed(std::move(done)); }
+  void check_closed(const ServerAddress&, Done done) override { succeed(std::move(done)); }
+  void check_models(const std::vector<pools::LeaseModel>&, Done done) override { succeed(std::move(done)); }
+  void find_models(const pools::ModelServer&, std::function<void(Result<pools::ServedModels>)>) override {}
   void load(const pools::ModelServer&, const pools::LeaseModel& model, Done done) override {
     if (model.name != "never") succeed(std::move(done));
   }
@@ -113,10 +116,16 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
     executor_ = std::move(threads_.create("pools", {})).value();
     servers_.answer_on(*executor_);
     store_ = std::move(pools::Store::open("")).value();
-    with_.emplace(pools::Surroundings{
-        *executor_, threads_.clock(), log_, servers_, forward_, servers_, placement_, {}, [this] {
-          return cat("id-", ++made_);
-        }});
+    with_.emplace(pools::Surroundings{*executor_,
+                                      threads_.clock(),
+                                      log_,
+                                      servers_,
+                                      forward_,
+                                      servers_,
+                                      placement_,
+                                      {},
+                                      [this] { return cat("id-", ++made_); },
+                                      [] { return std::string("key"); }});
     manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this));
     forward_.to = &*manager_;
     calls_.emplace(*manager_, *with_);

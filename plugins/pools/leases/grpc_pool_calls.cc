@@ -167,9 +167,13 @@ void GrpcPoolCalls::acquire(GrpcExchange& exchange) {
   if (!request) return;
   Result<LeaseDefinition> definition = definition_of(*request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
-  Result<std::string> id = manager_.acquire(*definition);
-  if (!id.ok()) return exchange.end(std::move(id).status());
-  waits_.add(std::make_shared<Waiting>(manager_, exchange, *id, true));
+  manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
+    if (drains_) return exchange.end(unavailable("the server is ending"));
+    if (!missing.ok()) return exchange.end(std::move(missing));
+    Result<std::string> id = manager_.acquire(lease);
+    if (!id.ok()) return exchange.end(std::move(id).status());
+    waits_.add(std::make_shared<Waiting>(manager_, exchange, *id, true));
+  });
 }
 
 void GrpcPoolCalls::plan(GrpcExchange& exchange) {
@@ -177,11 +181,14 @@ void GrpcPoolCalls::plan(GrpcExchange& exchange) {
   if (!request) return;
   Result<LeaseDefinition> definition = definition_of(*request);
   if (!definition.ok()) return exchange.end(std::move(definition).status());
-  Result<LeasePlan> plan = manager_.plan(*definition);
-  if (!plan.ok()) return exchange.end(std::move(plan).status());
-  v1::LeasePlan message;
-  write(manager_, *plan, &message);
-  answer(exchange, message);
+  manager_.check_models(*definition, [this, &exchange, lease = *definition](Status missing) {
+    if (!missing.ok()) return exchange.end(std::move(missing));
+    Result<LeasePlan> plan = manager_.plan(lease);
+    if (!plan.ok()) return exchange.end(std::move(plan).status());
+    v1::LeasePlan message;
+    write(manager_, *plan, &message);
+    answer(exchange, message);
+  });
 }
 
 void GrpcPoolCalls::renew(GrpcExchange& exchange) {

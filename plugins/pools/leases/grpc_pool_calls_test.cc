@@ -197,5 +197,14 @@ TEST_F(GrpcPoolCallsTest, APlanSaysWhereALeaseWouldGo) {
   EXPECT_FALSE(full.instances(0).reason().empty());
 }
 
+TEST_F(GrpcPoolCallsTest, ALeaseOfAModelThatIsNotThereStartsNothing) {
+  (void)ask<v1::Pool>(kPools + "Create", pool());
+  servers.missing.insert("gone");
+  for (const char* method : {"Acquire", "Plan"})
+    EXPECT_EQ(refusal(kLeases + method, lease_of("gone")),
+              "FAILED_PRECONDITION: source '/models' has no model 'gone'");
+  EXPECT_EQ(instances("p"), "");
+}
+
 }  // namespace
 }  // namespace atl::pools

@@ -2,30 +2,17 @@
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
-#include <map>
 #include <utility>
 
 #include "pools/leases/http_client.h"
 #include "pools/leases/json_answers.h"
 #include "pools/leases/json_requests.h"
+#include "pools/leases/query.h"
 
 namespace atl::pools {
 namespace {
 
 constexpr std::string_view kJson = "application/json", kEvents = "text/event-stream";
-
-/// "a=1&b" -> {a: "1", b: ""}
-std::map<std::string, std::string> read_query(std::string_view query) {
-  std::map<std::string, std::string> values;
-  while (!query.empty()) {
-    const std::string_view part = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(part.size() + 1, query.size()));
-    const size_t equals = std::min(part.find('='), part.size());
-    const std::string_view value = part.substr(std::min(equals + 1, part.size()));
-    values[HttpClient::unescape(part.substr(0, equals))] = HttpClient::unescape(value);
-  }
-  return values;
-}
 
 bool asks_for_events(const HttpExchange& exchange) {
   for (uint32_t i = 0; i < exchange.header_count(); ++i) {
@@ -65,19 +52,12 @@ int http_status(const Status& refusal) noexcept {
 struct HttpCalls::Call {
   HttpExchange* exchange = nullptr;
   std::string method, path;
-  std::map<std::string, std::string> query;
+  Query query;
+  Status query_error;
   std::string body;
   bool wants_events = false;
 
   bool is(std::string_view wanted) const { return method == wanted || (wanted == "GET" && method == "HEAD"); }
-  bool flag(const std::string& name) const {
-    const auto found = query.find(name);
-    return found != query.end() && found->second != "false" && found->second != "0";
-  }
-  std::string value(const std::string& name) const {
-    const auto found = query.find(name);
-    return found == query.end() ? std::string() : found->second;
-  }
   void answer(int status, std::string json) const {
     HttpReply reply;
     reply.status = status;
@@ -146,21 +126,42 @@ void HttpCalls::handle(std::string_view /*route*/, HttpExchange& exchange) noexc
   call->exchange = &exchange;
   call->method = exchange.method();
   call->path = exchange.path();
-  call->query = read_query(exchange.query());
+  Result<Query> query = Query::parse(exchange.query());
+  if (query.ok())
+    call->query = std::move(query).value();
+  else
+    call->query_error = std::move(query).status();
   const std::span<const std::byte> body = exchange.body();
   call->body.assign(reinterpret_cast<const char*>(body.data()), body.size());
   call->wants_events = asks_for_events(exchange);
-  with_.executor.post(make_task([this, call = std::move(call)] { serve(*call); }));
+  with_.executor.post(make_task([this, call = std::shared_ptr<Call>(std::move(call))] { serve(call); }));
 }
 
-void HttpCalls::serve(Call& call) {
+namespace {
+
+/// The names that a query of this call may have.
+Status check_query(const Query& query, std::string_view method, std::string_view path) {
+  if (path == "/v2/leases") return method == "POST" ? query.allow({"dry_run"}) : query.allow({"pool"});
+  if (path.starts_with("/v2/pools/") && method == "DELETE") return query.allow({"force"});
+  const bool is_ours = path == "/v2/pools" || path.starts_with("/v2/pools/") ||
+                       path.starts_with("/v2/leases/") || path == "/v2/lease_names" ||
+                       path.starts_with("/v2/lease_names/");
+  return is_ours ? query.allow({}) : Status();
+}
+
+}  // namespace
+
+void HttpCalls::serve(const std::shared_ptr<Call>& shared) {
+  Call& call = *shared;
   if (drains_) return call.refuse(unavailable("the server is ending"));
+  if (call.query_error.ok()) call.query_error = check_query(call.query, call.method, call.path);
+  if (!call.query_error.ok()) return call.refuse(call.query_error);
   const auto rest_behind = [&](std::string_view prefix) -> std::optional<std::string> {
     if (!call.path.starts_with(prefix)) return std::nullopt;
     return HttpClient::unescape(std::string_view(call.path).substr(prefix.size()));
   };
   if (call.path == "/v2/pools") return serve_pools(call);
-  if (call.path == "/v2/leases") return serve_leases(call);
+  if (call.path == "/v2/leases") return serve_leases(shared);
   if (call.path == "/v2/lease_names") return serve_names(call);
   if (const auto name = rest_behind("/v2/pools/")) return serve_pool(call, *name);
   if (const auto id = rest_behind("/v2/leases/")) return serve_lease(call, *id);
@@ -187,8 +188,9 @@ void HttpCalls::serve_pools(Call& call) {
 void HttpCalls::serve_pool(Call& call, const std::string& name) {
   if (call.is("GET")) return answer_pool(call, name);
   if (call.is("DELETE")) {
-    if (Status deleted = manager_.delete_pool(name, call.flag("force")); !deleted.ok())
-      return call.refuse(deleted);
+    Result<bool> force = call.query.flag("force");
+    if (!force.ok()) return call.refuse(force.status());
+    if (Status deleted = manager_.delete_pool(name, *force); !deleted.ok()) return call.refuse(deleted);
     // It is gone at once where it has no instances.
     const Pool* pool = manager_.find_pool(name);
     return call.answer(200, pool == nullptr ? one_text_json("name", name) : pool_json(*pool));
@@ -202,19 +204,27 @@ void HttpCalls::serve_pool(Call& call, const std::string& name) {
 
 // --- leases ---
 
-void HttpCalls::serve_leases(Call& call) {
-  if (call.is("GET")) return call.answer(200, leases_json(manager_, call.value("pool")));
-  acquire(call);
+void HttpCalls::serve_leases(const std::shared_ptr<Call>& call) {
+  if (call->is("GET")) return call->answer(200, leases_json(manager_, call->query.text("pool")));
+  Result<LeaseDefinition> lease = read_lease(call->body);
+  if (!lease.ok()) return call->refuse(lease.status());
+  Result<bool> is_plan = call->query.flag("dry_run");
+  if (!is_plan.ok()) return call->refuse(is_plan.status());
+  manager_.check_models(*lease, [this, call, lease = *lease, plans = *is_plan](Status missing) {
+    if (drains_) return call->refuse(unavailable("the server is ending"));
+    // As of one that fails to load: the client's matter, and no state of the pool.
+    if (!missing.ok()) return call->answer(422, error_json(missing.message()));
+    return plans ? plan(*call, lease) : acquire(*call, lease);
+  });
 }
 
-void HttpCalls::acquire(Call& call) {
-  Result<LeaseDefinition> lease = read_lease(call.body);
-  if (!lease.ok()) return call.refuse(lease.status());
-  if (call.flag("dry_run")) {
-    Result<LeasePlan> plan = manager_.plan(*lease);
-    return plan.ok() ? call.answer(200, plan_json(manager_, *plan)) : call.refuse(plan.status());
-  }
-  Result<std::string> id = manager_.acquire(*lease);
+void HttpCalls::plan(const Call& call, const LeaseDefinition& lease) {
+  Result<LeasePlan> plan = manager_.plan(lease);
+  return plan.ok() ? call.answer(200, plan_json(manager_, *plan)) : call.refuse(plan.status());
+}
+
+void HttpCalls::acquire(Call& call, const LeaseDefinition& lease) {
+  Result<std::string> id = manager_.acquire(lease);
   if (!id.ok()) return call.refuse(id.status());
   wait_for(call, *id, false);
 }

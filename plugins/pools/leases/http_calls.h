@@ -39,14 +39,15 @@ class HttpCalls final : public HttpRoutes {
   struct Call;
   class Waiting;
 
-  void serve(Call& call);
+  void serve(const std::shared_ptr<Call>& call);
   void serve_pools(Call& call);
   void serve_pool(Call& call, const std::string& name);
-  void serve_leases(Call& call);
+  void serve_leases(const std::shared_ptr<Call>& call);
   void serve_lease(Call& call, const std::string& id);
   void serve_names(Call& call);
   void serve_name(Call& call, const std::string& name);
-  void acquire(Call& call);
+  void plan(const Call& call, const LeaseDefinition& lease);
+  void acquire(Call& call, const LeaseDefinition& lease);
   void answer_pool(Call& call, std::string_view name);
   void wait_for(Call& call, const std::string& lease, bool for_its_end);
 

@@ -75,6 +75,53 @@ TEST_F(HttpCallsTest, PoolsAreMadeShownChangedAndDeleted) {
   EXPECT_EQ(ask("GET", "/v2/pools/a%20b"), R"(404 {"error":"pool 'a b' is not found"})");
 }
 
+TEST_F(HttpCallsTest, AFlagThatIsNoneDoesNothing) {
+  (void)ask("POST", "/v2/pools", kPool);
+  (void)send("POST", "/v2/leases", lease_body(kModel));
+  run_for(3 * kNsPerSecond);
+  for (const char* off : {"false", "False", "FALSE", "0"})
+    EXPECT_TRUE(contains(ask("DELETE", cat("/v2/pools/p?force=", off)), "409 ")) << off;
+  for (const char* wrong : {"no", "", "yes", "2", "maybe"}) {
+    EXPECT_EQ(
+        ask("DELETE", cat("/v2/pools/p?force=", wrong)),
+        cat(R"(400 {"error":"the query's 'force' is ')", wrong, R"(', expected true, false, 1 or 0"})"));
+    EXPECT_TRUE(contains(ask("POST", cat("/v2/leases?dry_run=", wrong), lease_body(kModel)), "400 "))
+        << wrong;
+  }
+  EXPECT_TRUE(contains(ask("DELETE", "/v2/pools/p?force=false&force=true"), "400 "));
+  EXPECT_TRUE(
+      contains(ask("DELETE", "/v2/pools/p?froce=true"), "which this call does not have, expected 'force'"));
+  EXPECT_TRUE(contains(ask("POST", "/v2/leases?dryrun=1", lease_body(kModel)), "expected 'dry_run'"));
+  EXPECT_TRUE(contains(ask("GET", "/v2/leases?pools=p"), "expected 'pool'"));
+  EXPECT_TRUE(contains(ask("GET", "/v2/pools?x=1"), "400 "));
+  EXPECT_EQ(state("id-1"), "ACTIVE on i0");
+  (void)send("DELETE", "/v2/pools/p?force=True");
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state("id-1"), "RELEASED");
+}
+
+TEST_F(HttpCallsTest, ALeaseOfAModelThatIsNotThereStartsNothing) {
+  (void)ask("POST", "/v2/pools", kPool);
+  servers.missing.insert("gone");
+  const std::string models = R"({"name":"a","source":"/models"},{"name":"gone","source":"/models"})";
+  for (const char* target : {"/v2/leases", "/v2/leases?dry_run=true"})
+    EXPECT_EQ(ask("POST", target, lease_body(models)),
+              R"(422 {"error":"source '/models' has no model 'gone'"})");
+  EXPECT_EQ(instances("p"), "");
+  EXPECT_EQ(ask("POST", "/v2/leases", lease_body(R"({"name":"gone","source":"/elsewhere"})")),
+            R"(422 {"error":"source '/elsewhere' has no model 'gone'"})");
+  EXPECT_TRUE(contains(
+      ask("POST", "/v2/leases", R"({"pool":"q","quota":1,"models":[{"name":"gone","source":"/models"}]})"),
+      "404 "))
+      << "the pool comes first";
+  // Full, and the text is the same: the mistake is the client's.
+  (void)send("POST", "/v2/leases", lease_body(kModel, 8));
+  (void)send("POST", "/v2/leases", lease_body(R"({"name":"b","source":"/models"})", 8));
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(ask("POST", "/v2/leases", lease_body(models)),
+            R"(422 {"error":"source '/models' has no model 'gone'"})");
+}
+
 TEST_F(HttpCallsTest, ALeaseIsAnsweredWhenItIsActiveAndItsReleaseWhenItIsOver) {
   (void)ask("POST", "/v2/pools", kPool);
   test::FakeHttpExchange& acquired = send("POST", "/v2/leases", lease_body(kModel));

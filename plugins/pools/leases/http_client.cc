@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "atoll/clock.h"
+#include "atoll/launcher.h"
 #include "atoll/stop_executor.h"
 
 namespace atl::pools {
@@ -66,10 +67,14 @@ struct HttpClient::Call {
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout_ms));
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
-    if (!request.is_post) return true;
-    headers = curl_slist_append(headers, "Content-Type: application/json");
-    headers = curl_slist_append(headers, "Expect:");  // else libcurl may wait for a "100 Continue"
+    if (!request.key.empty())
+      headers = curl_slist_append(headers, cat(kServerKeyHeader, ": ", request.key).c_str());
+    if (request.is_post) {
+      headers = curl_slist_append(headers, "Content-Type: application/json");
+      headers = curl_slist_append(headers, "Expect:");  // else libcurl may wait for a "100 Continue"
+    }
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    if (!request.is_post) return true;
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));

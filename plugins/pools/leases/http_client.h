@@ -22,6 +22,7 @@ struct HttpRequest {
   std::string path;  ///< with percent codes
   bool is_post = false;
   std::string body;  ///< JSON; of a POST
+  std::string key;   ///< of the server, shown to it; empty: none
   int64_t timeout_ns = 0;
 };
 

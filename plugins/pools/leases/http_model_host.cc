@@ -65,6 +65,24 @@ Result<bool> is_in_use(std::string_view index, std::string_view model) {
   return false;
 }
 
+Result<ServedModels> served_of(std::string_view index) {
+  rapidjson::Document document;
+  if (!parse(document, index) || !document.IsArray())
+    return internal_error("the repository's index is no JSON array");
+  ServedModels models;
+  for (const rapidjson::Value& version : document.GetArray()) {
+    if (!version.IsObject()) continue;
+    const std::string name(text_in(version, "name"));
+    const std::string_view state = text_in(version, "state"), reason = text_in(version, "reason");
+    if (state == "READY" || state == "LOADING") {
+      models.served.insert(name);
+    } else if (!reason.empty()) {
+      models.not_served[name] = replace_invalid_utf8(reason.substr(0, kTextBytesMax));
+    }
+  }
+  return models;
+}
+
 Result<std::vector<std::string>> backends_of(std::string_view config) {
   rapidjson::Document document;
   if (!parse(document, config) || !document.IsObject())
@@ -121,7 +139,7 @@ std::string path_of(std::string_view before, const std::string& model, std::stri
 }  // namespace
 
 struct HttpModelHost::Unload {
-  HostPort server;
+  ModelServer server;
   std::string model;
   int64_t give_up_ns = 0;
   Status refused;  ///< what the server said to the call
@@ -137,23 +155,44 @@ void HttpModelHost::call(HttpRequest request, HttpClient::Done done) {
 }
 
 void HttpModelHost::check_ready(const ServerAddress& server, Done done) {
-  call({server.http, "/v2/health/live", false, {}, settings_.call_timeout_ns},
+  call({server.http, "/v2/health/live", false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
+/// By a call that changes nothing.
+void HttpModelHost::check_closed(const ServerAddress& server, Done done) {
+  call(index_of({{}, server, {}}), [done = std::move(done)](Result<HttpAnswer> answer) {
+    const bool is_open = answer.ok() && answer->status >= 200 && answer->status < 300;
+    done(is_open ? make_status(Code::kFailedPrecondition, "it takes control calls of anybody") : Status());
+  });
+}
+
+void HttpModelHost::check_models(const std::vector<LeaseModel>&, Done done) { done({}); }
+
+void HttpModelHost::find_models(const ModelServer& server, std::function<void(Result<ServedModels>)> done) {
+  call(index_of(server), [done = std::move(done)](Result<HttpAnswer> answer) {
+    if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
+    done(answers::served_of(answer->body));
+  });
+}
+
+HttpRequest HttpModelHost::index_of(const ModelServer& server) const {
+  return {server.address.http, "/v2/repository/index", true, "{}", server.key, settings_.call_timeout_ns};
+}
+
 void HttpModelHost::load(const ModelServer& server, const LeaseModel& model, Done done) {
-  call({server.address.http, path_of("/v2/repository/models/", model.name, "/load"), true, "{}",
+  call({server.address.http, path_of("/v2/repository/models/", model.name, "/load"), true, "{}", server.key,
         settings_.load_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
 void HttpModelHost::unload(const ModelServer& server, const std::string& model, Done done) {
   auto unload = std::make_shared<Unload>();
-  unload->server = server.address.http;
+  unload->server = server;
   unload->model = model;
   unload->give_up_ns = clock_.now_ns() + settings_.load_timeout_ns;
   unload->done = std::move(done);
-  call({server.address.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}",
+  call({server.address.http, path_of("/v2/repository/models/", model, "/unload"), true, "{}", server.key,
         settings_.call_timeout_ns},
        [this, unload](Result<HttpAnswer> answer) {
          if (!answer.ok()) return unload->done(answer.status().clone());
@@ -164,25 +203,24 @@ void HttpModelHost::unload(const ModelServer& server, const std::string& model, 
 
 /// The call returns when the unloading has begun; and one that is refused may be of a model that is not there.
 void HttpModelHost::look_whether_unloaded(std::shared_ptr<Unload> unload) {
-  call({unload->server, "/v2/repository/index", true, "{}", settings_.call_timeout_ns},
-       [this, unload](Result<HttpAnswer> answer) {
-         if (Status status = status_of(answer); !status.ok()) return unload->done(std::move(status));
-         Result<bool> in_use = answers::is_in_use(answer->body, unload->model);
-         if (!in_use.ok()) return unload->done(std::move(in_use).status());
-         if (!*in_use) return unload->done({});
-         if (!unload->refused.ok()) return unload->done(std::move(unload->refused));
-         if (clock_.now_ns() >= unload->give_up_ns) {
-           return unload->done(make_status(Code::kDeadlineExceeded, "still UNLOADING after ",
-                                           settings_.load_timeout_ns / kNsPerMs, " ms"));
-         }
-         answers_on_.post_at(clock_.now_ns() + settings_.poll_interval_ns,
-                             make_task([this, unload] { look_whether_unloaded(unload); }));
-       });
+  call(index_of(unload->server), [this, unload](Result<HttpAnswer> answer) {
+    if (Status status = status_of(answer); !status.ok()) return unload->done(std::move(status));
+    Result<bool> in_use = answers::is_in_use(answer->body, unload->model);
+    if (!in_use.ok()) return unload->done(std::move(in_use).status());
+    if (!*in_use) return unload->done({});
+    if (!unload->refused.ok()) return unload->done(std::move(unload->refused));
+    if (clock_.now_ns() >= unload->give_up_ns) {
+      return unload->done(make_status(Code::kDeadlineExceeded, "still UNLOADING after ",
+                                      settings_.load_timeout_ns / kNsPerMs, " ms"));
+    }
+    answers_on_.post_at(clock_.now_ns() + settings_.poll_interval_ns,
+                        make_task([this, unload] { look_whether_unloaded(unload); }));
+  });
 }
 
 void HttpModelHost::find_backends(const ServerAddress& server, const std::string& model,
                                   std::function<void(Result<std::vector<std::string>>)> done) {
-  call({server.http, path_of("/v2/models/", model, "/config"), false, {}, settings_.call_timeout_ns},
+  call({server.http, path_of("/v2/models/", model, "/config"), false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) {
          if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
          done(answers::backends_of(answer->body));
@@ -190,7 +228,7 @@ void HttpModelHost::find_backends(const ServerAddress& server, const std::string
 }
 
 void HttpModelHost::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
-  call({server.http, "/v2/models/stats", false, {}, settings_.call_timeout_ns},
+  call({server.http, "/v2/models/stats", false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) {
          if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
          done(answers::use_of(answer->body));

@@ -30,6 +30,8 @@ namespace answers {
 std::string error_of(const HttpAnswer& answer);
 /// Whether a model is, or is still being, served, by the answer of the repository's index. Errors: INTERNAL it is none.
 Result<bool> is_in_use(std::string_view index, std::string_view model);
+/// What is served by the answer of the repository's index. Errors: INTERNAL it is none.
+Result<ServedModels> served_of(std::string_view index);
 /// Of a model's configuration: of an ensemble none. Errors: INTERNAL it is none, or names no backend.
 Result<std::vector<std::string>> backends_of(std::string_view config);
 /// Of the statistics of all models. Errors: INTERNAL it is none.
@@ -51,6 +53,10 @@ class HttpModelHost final : public ModelHost, public UseSource {
   void stop() noexcept { is_stopped_ = true; }
   /// A server is ready when it lives: a model that fails, or is being loaded, makes the V2 server as a whole not ready.
   void check_ready(const ServerAddress& server, Done done) override;
+  void check_closed(const ServerAddress& server, Done done) override;
+  /// Of their files nothing is known here.
+  void check_models(const std::vector<LeaseModel>& models, Done done) override;
+  void find_models(const ModelServer& server, std::function<void(Result<ServedModels>)> done) override;
   void load(const ModelServer& server, const LeaseModel& model, Done done) override;
   void unload(const ModelServer& server, const std::string& model, Done done) override;
   void find_backends(const ServerAddress& server, const std::string& model,
@@ -61,6 +67,7 @@ class HttpModelHost final : public ModelHost, public UseSource {
   struct Unload;
 
   void call(HttpRequest request, HttpClient::Done done);
+  HttpRequest index_of(const ModelServer& server) const;
   void look_whether_unloaded(std::shared_ptr<Unload> unload);
 
   SerialExecutor& answers_on_;

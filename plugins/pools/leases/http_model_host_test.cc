@@ -47,6 +47,20 @@ TEST(ServerAnswers, TheIndexSaysWhetherAModelIsInUse) {
   EXPECT_EQ(in_use(std::string(1'000'000, '[')), "the repository's index is no JSON array") << "deep";
 }
 
+TEST(ServerAnswers, TheIndexSaysWhatIsServedAndWhatIsNot) {
+  Result<ServedModels> models = answers::served_of(R"([
+      {"name":"a","version":"1","state":"READY"},{"name":"a","version":"2","state":"UNAVAILABLE","reason":"broken"},
+      {"name":"b","state":"LOADING"},{"name":"c","state":"UNLOADING"},{"name":"d"},
+      {"name":"e","version":"1","state":"UNAVAILABLE","reason":"unloaded"},1,null,[],{"state":"READY"},{"name":5,"state":7}])");
+  ASSERT_TRUE(models.ok()) << models.status().text();
+  for (const char* served : {"a", "b"}) EXPECT_TRUE(models->served.contains(served)) << served;
+  for (const char* lost : {"c", "d", "e"}) EXPECT_FALSE(models->served.contains(lost)) << lost;
+  EXPECT_EQ(models->not_served.at("e"), "unloaded");
+  for (const std::string& wrong :
+       {std::string(), std::string("{}"), std::string("["), std::string(1'000'000, '[')})
+    EXPECT_EQ(answers::served_of(wrong).status().message(), "the repository's index is no JSON array");
+}
+
 TEST(ServerAnswers, StatisticsSayWhatModelsWereUsedFor) {
   const Result<UseByModel> use = answers::use_of(R"({"model_stats":[
       {"name":"m","version":"1","last_inference":1000,"inference_stats":{"success":{"count":3,"ns":90},
@@ -115,7 +129,7 @@ class HttpModelHostTest : public testing::Test {
     return ended.get_future().get();
   }
   static ServerAddress at(const ScriptedServer& server) { return {server.address(), {}}; }
-  static ModelServer on(const ScriptedServer& server) { return {{}, at(server)}; }
+  static ModelServer on(const ScriptedServer& server) { return {{}, at(server), "0aff"}; }
 
   HttpModelHostSettings settings;
   test::ThreadExecutors threads;
@@ -140,6 +154,35 @@ TEST_F(HttpModelHostTest, CallsAreThoseOfTheProtocol) {
             "");
   EXPECT_EQ(server.calls(), (Names{"GET /v2/health/live", "POST /v2/repository/models/a%20b%2Fc/load",
                                    "POST /v2/repository/models/m/unload", "POST /v2/repository/index"}));
+}
+
+TEST_F(HttpModelHostTest, ControlCallsShowTheKeyAndNobodyElseIsShownIt) {
+  ScriptedServer server([](const std::string&) { return HttpAnswer{200, "[]"}; });
+  const auto wait = [&](auto ask) {
+    std::promise<void> ended;
+    HttpModelHost host(*executor, threads.clock(), client, settings);
+    executor->post(make_task([&] { ask(host, [&](auto&&) { ended.set_value(); }); }));
+    ended.get_future().get();
+  };
+  wait([&](HttpModelHost& host, auto done) { host.load(on(server), {"m", "/models"}, done); });
+  wait([&](HttpModelHost& host, auto done) { host.unload(on(server), "m", done); });
+  wait([&](HttpModelHost& host, auto done) { host.find_models(on(server), done); });
+  EXPECT_EQ(server.keys(), (Names{"0aff", "0aff", "0aff", "0aff"}));
+  wait([&](HttpModelHost& host, auto done) { host.check_closed(at(server), done); });
+  EXPECT_EQ(server.keys().back(), "") << "that is what it is asked without";
+}
+
+TEST_F(HttpModelHostTest, AServerIsClosedIfItAnswersNoControlCallWithoutAKey) {
+  int status = 200;
+  ScriptedServer server([&](const std::string&) { return HttpAnswer{status, "[]"}; });
+  const auto closed = [&](HttpModelHost& host, ModelHost::Done done) {
+    host.check_closed(at(server), std::move(done));
+  };
+  EXPECT_EQ(outcome(closed), "FAILED_PRECONDITION: it takes control calls of anybody");
+  for (const int refused : {401, 403, 404, 500, 0}) {
+    status = refused;
+    EXPECT_EQ(outcome(closed), "") << refused;
+  }
 }
 
 TEST_F(HttpModelHostTest, FailuresHaveTheServersText) {

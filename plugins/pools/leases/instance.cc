@@ -55,17 +55,46 @@ void Instance::look() {
 
 void Instance::looked(Status status) {
   const PoolSettings& settings = with_.settings;
-  const bool ok = status.ok();
-  if (!ok) failure_ = std::move(status);
   if (state_ == InstanceState::kStarting) {
+    const bool ok = status.ok();
+    if (!ok) failure_ = std::move(status);
     if (!ok) return look_after(settings.ready_interval_ns);
     state_ = InstanceState::kReady;
+    look_whether_closed();
     look_after(settings.health_interval_ns);
     return owner_.instance_ready(*this);
   }
   if (state_ != InstanceState::kReady) return;
-  failures_ = ok ? 0 : failures_ + 1;
-  if (failures_ < settings.health_failures) return look_after(settings.health_interval_ns);
+  if (!status.ok()) return count(std::move(status));
+  look_at_models();
+}
+
+/// One that lives may not have any more what was put on it.
+void Instance::look_at_models() {
+  with_.hosts.find_models(server(),
+                          alive_.only_while([this, asked_ns = with_.now_ns()](Result<ServedModels> models) {
+                            if (state_ != InstanceState::kReady) return;
+                            count(models.status().clone());
+                            if (models.ok()) owner_.instance_seen(*this, *models, asked_ns);
+                          }));
+}
+
+/// It serves all the same: what keeps strangers out may be a network that they do not reach.
+void Instance::look_whether_closed() {
+  with_.hosts.check_closed(address_, alive_.only_while([this](Status status) {
+    if (status.ok()) return;
+    with_.log.warning("pool '", server_.pool, "': instance i", server_.instance,
+                      " takes model control of anybody who reaches ", address_.http.text(),
+                      server_.key.empty()
+                          ? ": an earlier version of this server has started it, without a key"
+                          : ": its runtime does not use its key, the place {key} of the option 'runtimes'");
+  }));
+}
+
+void Instance::count(Status status) {
+  failures_ = status.ok() ? 0 : failures_ + 1;
+  if (!status.ok()) failure_ = std::move(status);
+  if (failures_ < with_.settings.health_failures) return look_after(with_.settings.health_interval_ns);
   fail(unavailable("it did not answer ", failures_, " times: ", failure_.message()));
 }
 

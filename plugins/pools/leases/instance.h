@@ -25,6 +25,8 @@ class Instance;
 class InstanceOwner {
  public:
   virtual void instance_ready(Instance& instance) = 0;
+  /// From time to time, of a ready one. \param asked_ns  steady clock; what was done since may not be in it
+  virtual void instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) = 0;
   /// It hosts nothing any more, though its server may still be there. Once; not of one that was stopped.
   virtual void instance_failed(Instance& instance, const Status& reason) = 0;
   /// There is no server. The last call; the instance may be destroyed in it.
@@ -43,12 +45,13 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   const std::string& id() const noexcept { return server_.id; }
+  const std::string& key() const noexcept { return server_.key; }
   uint32_t number() const noexcept { return server_.instance; }
   InstanceState state() const noexcept { return state_; }
   bool is_ready() const noexcept { return state_ == InstanceState::kReady; }
   /// Once it runs.
   const ServerAddress& address() const noexcept { return address_; }
-  ModelServer server() const { return {server_.repository, address_}; }
+  ModelServer server() const { return {server_.repository, address_, server_.key}; }
   /// Of a failed one.
   const Status& failure() const noexcept { return failure_; }
 
@@ -66,6 +69,9 @@ class Instance {
   void begin();
   void look();
   void looked(Status status);
+  void look_at_models();
+  void look_whether_closed();
+  void count(Status status);
   void look_after(int64_t delay_ns);
   void fail(Status reason);
 

@@ -9,6 +9,7 @@ void Lease::place(Instance& instance) {
   instance_ = &instance;
   loaded_ = looked_at_ = 0;
   found_.clear();
+  lost_.clear();
   is_busy_ = false;
   for (size_t i = 0; i < models_.size(); ++i) set_model(i, ModelState::kPending);
   set_state(LeaseState::kPending);
@@ -33,6 +34,7 @@ void Lease::forget_loaded() {
   instance_ = nullptr;
   is_busy_ = false;
   loaded_ = looked_at_ = 0;
+  lost_.clear();
   for (size_t i = 0; i < models_.size(); ++i) set_model(i, ModelState::kUnloaded);
 }
 
@@ -54,7 +56,7 @@ void Lease::end(LeaseState state, const Status& failure) {
   const bool has_failed = state == LeaseState::kFailed;
   set_state(has_failed ? LeaseState::kUnloadingFailed : LeaseState::kReleasing);
   // A model that is being loaded is unloaded when that has ended.
-  const bool loads = loaded_ < models_.size() && models_[loaded_].state == ModelState::kLoading;
+  const bool loads = std::ranges::find(models_, ModelState::kLoading, &ModelStatus::state) != models_.end();
   if (is_busy_ && loads) return;
   alive_.renew();
   is_busy_ = false;
@@ -69,6 +71,7 @@ void Lease::advance() {
   if (record.state != LeaseState::kDeploying) return;
   if (loaded_ < models_.size()) return load_next();
   if (looked_at_ < models_.size()) return find_next();
+  if (!lost_.empty()) return load_lost();
   activate();
 }
 
@@ -126,7 +129,52 @@ void Lease::activate() {
   }
   wait_ns_ = 0;
   found_.clear();
+  failed_loads_ = 0;
+  active_since_ns_ = with_.now_ns();
   set_state(LeaseState::kActive);
+}
+
+// --- what its instance has lost ---
+
+void Lease::instance_seen(const ServedModels& models, int64_t asked_ns) {
+  if (record.state != LeaseState::kActive || is_ending() || asked_ns <= active_since_ns_) return;
+  for (size_t i = 0; i < models_.size(); ++i) {
+    const std::string& name = model(i).name;
+    if (models.served.contains(name)) continue;
+    const auto why = models.not_served.find(name);
+    const std::string reason =
+        cat("its instance has lost it", why == models.not_served.end() ? "" : ": ",
+            why == models.not_served.end() ? std::string_view() : std::string_view(why->second));
+    with_.log.warning("lease ", id(), ": model '", name, "': ", reason, "; it is loaded again");
+    lost_.push_back(i);
+    set_model(i, ModelState::kFailed, reason);
+  }
+  if (lost_.empty()) return;
+  set_state(LeaseState::kDeploying);
+  advance();
+}
+
+void Lease::load_lost() {
+  is_busy_ = true;
+  set_model(lost_.front(), ModelState::kLoading);
+  with_.hosts.load(instance_->server(), model(lost_.front()),
+                   alive_.only_while([this](Status status) { loaded_again(std::move(status)); }));
+}
+
+void Lease::loaded_again(Status status) {
+  is_busy_ = false;
+  const size_t index = lost_.front();
+  if (status.ok()) {
+    set_model(index, ModelState::kReady);
+    lost_.erase(lost_.begin());
+    return advance();
+  }
+  set_model(index, ModelState::kFailed, status.message());
+  if (is_ending()) return advance();
+  if (++failed_loads_ < with_.settings.health_failures) return try_again();
+  end(LeaseState::kFailed,
+      make_status(Code::kFailedPrecondition, "model '", model(index).name,
+                  "' was lost by its instance and failed to load again: ", status.message()));
 }
 
 // --- to the end ---

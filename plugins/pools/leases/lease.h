@@ -62,6 +62,9 @@ class Lease {
   /// It is ending, and its models may be loaded there.
   void find_again(Instance& instance);
   void instance_ready() { advance(); }
+  /// What its instance says that it serves. An ACTIVE lease that has lost a model by that is DEPLOYING until the model is loaded again;
+  /// if that can not be done it fails. \param asked_ns  steady clock, when that was asked for
+  void instance_seen(const ServedModels& models, int64_t asked_ns);
   /// Another server has taken its instance's place, and has nothing loaded.
   void move_to(Instance& instance);
   /// Whatever was loaded there is gone. \returns false if it has ended by that
@@ -76,6 +79,8 @@ class Lease {
   void forget_loaded();
   void load_next();
   void loaded(Status status);
+  void load_lost();
+  void loaded_again(Status status);
   void find_next();
   void found(Result<std::vector<std::string>> backends);
   void activate();
@@ -95,6 +100,9 @@ class Lease {
   size_t loaded_ = 0;                        ///< the first so many models
   size_t looked_at_ = 0;                     ///< of these: their backends are known
   std::vector<ModelRecord> found_;           ///< that were not known before
+  int64_t active_since_ns_ = 0;              ///< steady clock
+  std::vector<size_t> lost_;                 ///< models that its instance has lost since then
+  uint32_t failed_loads_ = 0;                ///< of these, in a row
   bool is_busy_ = false;                     ///< the instance, or a timer, has the next word
   int64_t wait_ns_ = 0;                      ///< of the last try_again()
   LeaseState final_ = LeaseState::kPending;  ///< that it is on its way to; kPending: none

@@ -9,10 +9,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status failure(const fs::path& path, const std::error_code& error) {
-  return unavailable(path.native(), ": ", error.message());
-}
-
 /// \param directory  of the option; it may have links of its own
 bool is_in(const std::string& directory, const fs::path& path) {
   std::error_code error;
@@ -25,7 +21,7 @@ bool is_in(const std::string& directory, const fs::path& path) {
 Status ModelFolders::make(const std::string& repository) const {
   std::error_code error;
   fs::create_directories(repository, error);
-  return error ? failure(repository, error) : Status();
+  return error ? unavailable("its folder of models can not be made: ", error.message()) : Status();
 }
 
 void ModelFolders::remove(const std::string& repository) const noexcept {
@@ -33,22 +29,31 @@ void ModelFolders::remove(const std::string& repository) const noexcept {
   if (!repository.empty()) fs::remove_all(repository, ignored);
 }
 
-Status ModelFolders::put(const std::string& repository, const LeaseModel& model) const {
+Result<std::string> ModelFolders::find(const LeaseModel& model) const {
   const fs::path asked = fs::path(model.source) / model.name;
   std::error_code error;
-  // The link goes to what was checked: links on the way may change.
   const fs::path real = fs::canonical(asked, error);
   if (error || !fs::is_directory(real, error))
-    return not_found("source '", model.source, "' has no model '", model.name, "'");
+    return make_status(Code::kFailedPrecondition, "source '", model.source, "' has no model '", model.name,
+                       "'");
   const auto holds = [&](const std::string& source) { return is_in(source, real); };
   if (!sources_.empty() && std::ranges::none_of(sources_, holds))
     return make_status(Code::kFailedPrecondition, asked.native(),
                        " is a link that leads out of the server's option 'sources'");
+  return real.native();
+}
+
+Status ModelFolders::put(const std::string& repository, const LeaseModel& model) const {
+  // The link goes to what was checked: links on the way may change.
+  Result<std::string> real = find(model);
+  if (!real.ok()) return real.status().clone();
+  std::error_code error;
   const fs::path link = fs::path(repository) / model.name, draft = link.native() + ".new";
   fs::remove(draft, error);
-  fs::create_directory_symlink(real, draft, error);
+  fs::create_directory_symlink(*real, draft, error);
   if (!error) fs::rename(draft, link, error);
-  return error ? failure(link, error) : Status();
+  return error ? unavailable("its files can not be put where the instance reads them: ", error.message())
+               : Status();
 }
 
 void ModelFolders::take_off(const std::string& repository, std::string_view model) const noexcept {

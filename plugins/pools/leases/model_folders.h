@@ -19,11 +19,12 @@ class ModelFolders {
       : directory_(std::move(directory)), sources_(std::move(sources)) {}
 
   const std::string& directory() const noexcept { return directory_; }
-  /// \param repository  that of a server, in the directory Errors: UNAVAILABLE names file and reason.
+  /// \param repository  that of a server, in the directory Errors, as clients get them: UNAVAILABLE says why.
   Status make(const std::string& repository) const;
   void remove(const std::string& repository) const noexcept;
-  /// The link of a model, in place of another one. Errors: NOT_FOUND the source has no such model; FAILED_PRECONDITION a link
-  /// leads out of the sources; UNAVAILABLE names file and reason.
+  /// Where a model's files are. Errors: FAILED_PRECONDITION the source has no such model, or a link leads out of the sources.
+  Result<std::string> find(const LeaseModel& model) const;
+  /// The link of a model, in place of another one. Errors: those of find(); UNAVAILABLE says why.
   Status put(const std::string& repository, const LeaseModel& model) const;
   void take_off(const std::string& repository, std::string_view model) const noexcept;
 

@@ -42,11 +42,11 @@ TEST_F(ModelFoldersTest, AModelIsALinkToItsFiles) {
 
 TEST_F(ModelFoldersTest, WhatIsNotThereIsNamed) {
   const Status missing = put(root_ / "models", "other");
-  EXPECT_EQ(missing.code(), Code::kNotFound);
+  EXPECT_EQ(missing.code(), Code::kFailedPrecondition);
   EXPECT_EQ(missing.message(), cat("source '", (root_ / "models").native(), "' has no model 'other'"));
   std::ofstream(root_ / "models" / "file") << "x";
-  EXPECT_EQ(put(root_ / "models", "file").code(), Code::kNotFound);
-  EXPECT_EQ(put("/nowhere").code(), Code::kNotFound);
+  EXPECT_EQ(put(root_ / "models", "file").code(), Code::kFailedPrecondition);
+  EXPECT_EQ(put("/nowhere").code(), Code::kFailedPrecondition);
 }
 
 TEST_F(ModelFoldersTest, NoLinkLeadsOutOfTheSources) {
@@ -55,7 +55,7 @@ TEST_F(ModelFoldersTest, NoLinkLeadsOutOfTheSources) {
   EXPECT_EQ(put(root_ / "secret").code(), Code::kFailedPrecondition);
   EXPECT_TRUE(fs::is_empty(server_));
   fs::create_directory_symlink("loop", root_ / "models" / "loop");
-  EXPECT_EQ(put(root_ / "models", "loop").code(), Code::kNotFound);
+  EXPECT_EQ(put(root_ / "models", "loop").code(), Code::kFailedPrecondition);
 }
 
 TEST_F(ModelFoldersTest, AServersFolderGoesAndItsModelsStay) {

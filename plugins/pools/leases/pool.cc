@@ -51,6 +51,7 @@ InstanceRecord Pool::draft_instance() const {
   record.pool = name();
   record.number = places_.unused_number();
   record.id = with_.make_id();
+  record.key = with_.make_key();
   return record;
 }
 
@@ -60,6 +61,7 @@ InstanceRecord Pool::record_of(uint32_t number) const {
   record.pool = name();
   record.number = number;
   record.id = slots_.at(number).instance->id();
+  record.key = slots_.at(number).instance->key();
   record.backends_state = place.backends_state;
   record.backends = names_.names_of(place.backends);
   return record;
@@ -92,6 +94,7 @@ void Pool::make_instance(const InstanceRecord& record, bool adopt) {
   server.cpus = definition.cpus;
   server.gpus = definition.gpus;
   server.memory_bytes = definition.memory_bytes;
+  server.key = record.key;
   Slot& slot = slots_[record.number];
   slot.instance = std::make_unique<Instance>(with_, static_cast<InstanceOwner&>(*this), std::move(server));
   slot.is_adopted = adopt;
@@ -128,6 +131,12 @@ void Pool::instance_failed(Instance& instance, const Status& reason) {
   keep_up();
 }
 
+void Pool::instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) {
+  for (Lease* lease : leases_on(instance)) {
+    if (leases_.contains(lease)) lease->instance_seen(models, asked_ns);
+  }
+}
+
 void Pool::take_leases(const Instance& instance, const Status& reason) {
   for (Lease* lease : leases_on(instance)) {
     if (leases_.contains(lease) && lease->instance_lost()) owner_.lease_lost(*this, *lease, reason, false);
@@ -158,6 +167,7 @@ void Pool::instance_ended(Instance& instance) {
 bool Pool::replace_server(Instance& instance) {
   InstanceRecord record = record_of(instance.number());
   record.id = with_.make_id();
+  record.key = with_.make_key();
   const Change change = record;
   if (!owner_.write({&change, 1}).ok()) return false;
   const std::vector<Lease*> here = leases_on(instance);

@@ -90,6 +90,7 @@ class Pool final : private InstanceOwner {
   };
 
   void instance_ready(Instance& instance) override;
+  void instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) override;
   void instance_failed(Instance& instance, const Status& reason) override;
   void instance_ended(Instance& instance) override;
 

@@ -94,8 +94,8 @@ TEST(PoolCrash, AFullDiskRefusesWhatIsNewAndEndsNothingThatIsUsed) {
   ASSERT_EQ(bench.state(id), "ACTIVE on i0");
   disk.fail_after(0);
   EXPECT_TRUE(bench.acquire(PoolBench::lease(1, {"b"})).starts_with("RESOURCE_EXHAUSTED: "));
-  EXPECT_TRUE(bench.create_pool("q", 8, 1).starts_with("RESOURCE_EXHAUSTED: "));
-  EXPECT_TRUE(bench.release(id).starts_with("RESOURCE_EXHAUSTED: "));
+  EXPECT_TRUE(bench.create_pool("q", 8, 1).starts_with("UNAVAILABLE: "));
+  EXPECT_TRUE(bench.release(id).starts_with("UNAVAILABLE: "));
   EXPECT_EQ(bench.state(id), "ACTIVE on i0") << "not released, as its client was told";
   for (int second = 0; second < 60; ++second) {
     bench.last_uses[id] = bench.steady.now_ns();

@@ -10,6 +10,19 @@ PoolManager::PoolManager(const Surroundings& with, Store& store, PoolEvents& eve
 
 PoolManager::~PoolManager() = default;
 
+/// The log says once where it fails, and when it works again: clients may try as often as they like.
+Status PoolManager::write(std::span<const Change> changes) {
+  Status status = store_.write(changes);
+  if (std::exchange(is_store_failing_, !status.ok()) == !status.ok()) return status;
+  if (status.ok()) {
+    with_.log.info(store_.file(), " can be written again");
+  } else {
+    with_.log.error(store_.file(), ": ", status.message(),
+                    "; pools and leases stay as they are until it can be written");
+  }
+  return status;
+}
+
 // --- pools ---
 
 Status PoolManager::create_pool(const PoolDefinition& definition) {
@@ -22,7 +35,7 @@ Status PoolManager::create_pool(const PoolDefinition& definition) {
                        "'max_pools')");
   }
   const Change change = PoolRecord{definition, false};
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   auto& pool =
       *pools_
            .emplace(definition.name, std::make_unique<Pool>(with_, static_cast<PoolOwner&>(*this),
@@ -46,7 +59,7 @@ Status PoolManager::update_pool(std::string_view name, std::optional<uint32_t> m
   definition.max_instances = max_instances.value_or(definition.max_instances);
   ATOLL_RETURN_IF_ERROR(check(definition));
   const Change change = changed;
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   pool.resize(definition.min_instances, definition.max_instances);
   return {};
 }
@@ -63,7 +76,7 @@ Status PoolManager::delete_pool(std::string_view name, bool force) {
   PoolRecord record = pool.record();
   record.is_deleting = true;
   const Change change = record;
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   const std::vector<Lease*> leases(pool.leases().begin(), pool.leases().end());
   for (Lease* lease : leases) lease->end(LeaseState::kReleased);
   pool.begin_deletion();
@@ -77,7 +90,7 @@ const Pool* PoolManager::find_pool(std::string_view name) const {
 
 void PoolManager::pool_empty(Pool& pool) {
   const Change change = DropPool{pool.name()};
-  if (Status status = store_.write({&change, 1}); !status.ok()) {
+  if (Status status = write({&change, 1}); !status.ok()) {
     with_.log.error("the end of pool '", pool.name(), "' is not recorded: ", status.text());
     with_.post_after(with_.settings.longest_backoff_ns,
                      make_task(alive_.only_while([this, name = pool.name()] {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,6 +78,10 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   const std::map<std::string, std::unique_ptr<Pool>, std::less<>>& pools() const noexcept { return pools_; }
 
   // --- leases ---
+  /// Whether the models of a lease that is asked for are there; to be asked before acquire() and plan(), so that no server is started
+  /// for one that is not. OK, too, of what these refuse for another reason, and of a key that is known.
+  /// Errors: FAILED_PRECONDITION one is not there, or may not be used.
+  void check_models(const LeaseDefinition& definition, std::function<void(Status)> done);
   /// Has a place when this returns, and is deployed then. \returns its id; of a key that is known the lease's that has it
   /// Errors: INVALID_ARGUMENT a field; NOT_FOUND the pool; FAILED_PRECONDITION it is being deleted; ALREADY_EXISTS the
   /// key is another lease's; RESOURCE_EXHAUSTED no instance can have it; as Store::write().
@@ -128,7 +133,7 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   using Entries = std::unordered_map<std::string, Entry>;
 
   // --- PoolOwner ---
-  Status write(std::span<const Change> changes) override { return store_.write(changes); }
+  Status write(std::span<const Change> changes) override;
   void instance_made(Pool& pool, Instance& instance) override;
   void instance_changed(Pool& pool, Instance& instance) override;
   void instance_gone(Pool& pool, Instance& instance) override;
@@ -182,7 +187,8 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   std::map<std::string, std::string> keys_;                           ///< idempotency keys: ids of leases
   std::map<std::string, std::string, std::less<>> names_;             ///< ids of leases
   std::map<std::pair<std::string, std::string>, BackendSet> models_;  ///< backends by name and source
-  bool is_restoring_ = false;                                         ///< no pool may go yet
+  bool is_store_failing_ = false;
+  bool is_restoring_ = false;          ///< no pool may go yet
   std::vector<std::string> homeless_;  ///< leases that restore() has to find a place for, by id
   Alive alive_;
 };

@@ -59,7 +59,7 @@ Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   record.has_place = true;
   record.state = LeaseState::kPending;
   const Change changes[] = {instance, record};
-  ATOLL_RETURN_IF_ERROR(store_.write(changes));
+  ATOLL_RETURN_IF_ERROR(write(changes));
   if (is_new) pool.start_instance(instance);
   pool.put(lease, instance.number, needs.place);
   Entry& entry = leases_.at(lease.id());
@@ -70,6 +70,11 @@ Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   lease.place(*pool.find(instance.number));
   route(entry);
   return {};
+}
+
+void PoolManager::check_models(const LeaseDefinition& definition, std::function<void(Status)> done) {
+  if (!pool_for(definition).ok() || keys_.contains(definition.idempotency_key)) return done({});
+  with_.hosts.check_models(definition.models, alive_.only_while(std::move(done)));
 }
 
 Result<std::string> PoolManager::acquire(const LeaseDefinition& definition) {
@@ -135,7 +140,7 @@ void PoolManager::lease_lost(Pool& pool, Lease& lease, const Status& reason, boo
   } else if (!is_last) {
     pool.wait(lease, reason);
     const Change change = lease.record;
-    if (Status status = store_.write({&change, 1}); !status.ok())
+    if (Status status = write({&change, 1}); !status.ok())
       with_.log.error("lease ", lease.id(), " waits for a place, which is not recorded: ", status.text());
   } else {
     lease.end(LeaseState::kFailed,
@@ -181,7 +186,7 @@ Status PoolManager::lease_deployed(Lease& lease, const std::vector<ModelRecord>&
     instance.backends = backend_names_.names_of(*backends);
     changes.push_back(instance);
   }
-  ATOLL_RETURN_IF_ERROR(store_.write(changes));
+  ATOLL_RETURN_IF_ERROR(write(changes));
   if (is_found) pool.places().set_backends(record.instance, *backends);
   leases_.at(lease.id()).was_moved = false;
   return {};
@@ -207,7 +212,7 @@ Status PoolManager::renew(Entry& entry, int64_t duration_ns, std::string_view by
   LeaseRecord record = entry.lease->record;
   record.expires_wall_ns = after(with_.clock.wall_ns(), expires_ns - with_.now_ns());
   const Change change = record;
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   entry.lease->record.expires_wall_ns = record.expires_wall_ns;
   entry.expires_ns = expires_ns;
   arm(entry, expires_ns, &PoolManager::expire);
@@ -254,7 +259,7 @@ Status PoolManager::release(std::string_view id) {
   LeaseRecord record = lease.record;
   record.state = LeaseState::kReleasing;
   const Change change = record;
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   lease.end(LeaseState::kReleased);
   return {};
 }
@@ -264,7 +269,7 @@ Status PoolManager::lease_ended(Lease& lease, LeaseState state) {
   record.state = state;
   record.ended_wall_ns = with_.clock.wall_ns();
   const Change change = record;
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   lease.record = std::move(record);
   const auto pool = pools_.find(lease.record.definition.pool);
   if (pool != pools_.end() && pool->second->leases().contains(&lease))
@@ -284,7 +289,7 @@ void PoolManager::drop(const std::string& id) {
   std::vector<Change> changes = {DropLease{id}};
   for (const std::string& name : leases_.at(id).names) changes.push_back(DropLeaseName{name});
   // Not recorded as forgotten, it is known again after a restart, for as long.
-  if (Status status = store_.write(changes); !status.ok())
+  if (Status status = write(changes); !status.ok())
     with_.log.error("lease ", id, " is not forgotten: ", status.text());
   forget(id);
 }
@@ -347,7 +352,10 @@ void PoolManager::lease_changed(Lease& lease) {
   if (found == leases_.end()) return;
   Entry& entry = found->second;
   route(entry);
-  if (std::exchange(entry.told, lease.state()) != lease.state()) tell_state(entry);
+  const LeaseState before = std::exchange(entry.told, lease.state());
+  // It has lost a model: how long it takes to serve again counts from now.
+  if (before == LeaseState::kActive) entry.pending_ns = with_.now_ns();
+  if (before != lease.state()) tell_state(entry);
   const std::set<LeaseWatcher*> watchers = entry.watchers;
   for (LeaseWatcher* watcher : watchers) {
     if (entry.watchers.contains(watcher)) watcher->lease_changed(lease);
@@ -389,7 +397,7 @@ Status PoolManager::set_name(std::string_view name, std::string_view lease) {
   if (names_.size() >= kNamesMax && !names_.contains(name))
     return make_status(Code::kResourceExhausted, "there are ", names_.size(), " names, which is the most");
   const Change change = LeaseName{std::string(name), std::string(lease)};
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   bind_name(std::string(name), std::string(lease));
   return {};
 }
@@ -422,7 +430,7 @@ Status PoolManager::delete_name(std::string_view name) {
   const auto found = names_.find(name);
   if (found == names_.end()) return not_found("lease name '", name, "' is not found");
   const Change change = DropLeaseName{std::string(name)};
-  ATOLL_RETURN_IF_ERROR(store_.write({&change, 1}));
+  ATOLL_RETURN_IF_ERROR(write({&change, 1}));
   Entry& entry = leases_.at(found->second);
   entry.names.erase(found->first);
   route(entry);

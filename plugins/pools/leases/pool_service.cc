@@ -1,13 +1,16 @@
 #include "pools/leases/pool_service.h"
 
+#include <array>
 #include <boost/uuid/random_generator.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <future>
 #include <map>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include "atoll/guarded.h"
+#include "atoll/hex.h"
 #include "atoll/stop_executor.h"
 #include "pools/leases/json_answers.h"
 
@@ -27,6 +30,14 @@ struct RoutesOfProcess {
 
 bool is_same(const PoolDefinition& a, const PoolDefinition& b) {
   return a.quota == b.quota && a.enforce_backends == b.enforce_backends && a.instance == b.instance;
+}
+
+/// 256 bits of the system's generator.
+std::string make_key() {
+  std::random_device random;
+  std::array<uint8_t, 32> bytes;
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  return hex(bytes);
 }
 
 template <class Call>
@@ -53,7 +64,8 @@ struct PoolService::Open {
              host,
              *service.placement_,
              service.settings_.pools,
-             [this] { return boost::uuids::to_string(make_uuid()); }},
+             [this] { return boost::uuids::to_string(make_uuid()); },
+             [] { return make_key(); }},
         manager(with, *store, static_cast<PoolEvents&>(service)),
         use(with, manager, http_host, static_cast<PoolEvents&>(service), service.settings_.use),
         calls(manager, with),
@@ -132,6 +144,7 @@ Status PoolService::open(bool is_takeover) {
   if (!store.ok()) return std::move(store).status();
   open_ = std::make_unique<Open>(*this, std::move(store).value());
   Status status = open_->folders.make(settings_.pools.repositories);
+  if (!status.ok()) status = std::move(status).note(settings_.pools.repositories);
   if (status.ok()) status = open_->manager.restore();
   if (status.ok()) status = declare(open_->manager);
   if (is_takeover && status.code() == Code::kFailedPrecondition) {

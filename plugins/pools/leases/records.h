@@ -38,7 +38,8 @@ struct PoolRecord {
 struct InstanceRecord {
   std::string pool;
   uint32_t number = 0;
-  std::string id;  ///< of the server that was started for it; never used again
+  std::string id;   ///< of the server that was started for it; never used again
+  std::string key;  ///< that this server's control calls need; empty: an earlier version has started it
   InstanceBackends backends_state = InstanceBackends::kBlank;
   std::vector<std::string> backends;
 };

@@ -55,6 +55,18 @@ void FolderLauncher::server_ended(std::string_view id, Status reason) noexcept {
 
 // --- FolderModelHost ---
 
+void FolderModelHost::check_models(const std::vector<LeaseModel>& models, Done done) {
+  if (is_stopped_) return;
+  files_.post(make_task([this, models, done = std::move(done)]() mutable {
+    Status status;
+    for (const LeaseModel& model : models) {
+      if (status.ok()) status = folders_.find(model).status().clone();
+    }
+    answers_on_.post(make_task(
+        [status = std::move(status), done = std::move(done)]() mutable { done(std::move(status)); }));
+  }));
+}
+
 void FolderModelHost::load(const ModelServer& server, const LeaseModel& model, Done done) {
   if (is_stopped_) return;
   files_.post(make_task([this, server, model, done = std::move(done)]() mutable {

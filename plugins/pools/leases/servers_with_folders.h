@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "atoll/executor.h"
 #include "atoll/launcher.h"
@@ -58,6 +59,13 @@ class FolderModelHost final : public ModelHost {
   void stop() noexcept { is_stopped_ = true; }
   void check_ready(const ServerAddress& server, Done done) override {
     host_.check_ready(server, std::move(done));
+  }
+  void check_closed(const ServerAddress& server, Done done) override {
+    host_.check_closed(server, std::move(done));
+  }
+  void check_models(const std::vector<LeaseModel>& models, Done done) override;
+  void find_models(const ModelServer& server, std::function<void(Result<ServedModels>)> done) override {
+    host_.find_models(server, std::move(done));
   }
   void load(const ModelServer& server, const LeaseModel& model, Done done) override;
   void unload(const ModelServer& server, const std::string& model, Done done) override;

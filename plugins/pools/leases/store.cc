@@ -32,7 +32,7 @@ constexpr const char* kTables = R"(
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE instances (
     pool TEXT NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, backends_state INTEGER NOT NULL,
-    backends TEXT NOT NULL, PRIMARY KEY (pool, number)
+    backends TEXT NOT NULL, key TEXT NOT NULL, PRIMARY KEY (pool, number)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE leases (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, pool TEXT NOT NULL, quota INTEGER NOT NULL,
@@ -50,6 +50,14 @@ constexpr const char* kTables = R"(
     name TEXT NOT NULL, source TEXT NOT NULL, backends TEXT NOT NULL, PRIMARY KEY (name, source)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE lease_names (name TEXT PRIMARY KEY, lease TEXT NOT NULL) STRICT, WITHOUT ROWID;
+)";
+
+/// To schema 2, from the one before.
+constexpr const char* kUpgrade = R"(
+  BEGIN IMMEDIATE;
+  ALTER TABLE instances ADD COLUMN key TEXT NOT NULL DEFAULT '';
+  PRAGMA user_version = 2;
+  COMMIT
 )";
 
 Code code_of(const SQLite::Exception& failure) noexcept {
@@ -103,6 +111,8 @@ void sync_directory(const fs::path& directory) {
 void create(const fs::path& file) {
   const fs::path draft = cat(file.native(), ".new");
   fs::remove(draft);
+  // Empty, it is a new database to SQLite, whose further files are as private as this one.
+  (void)FileDescriptor(::open(draft.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)).valid();
   {
     SQLite::Database database(draft, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     database.exec("PRAGMA synchronous = FULL");
@@ -132,6 +142,7 @@ class Store::Database {
     sqlite_.exec("PRAGMA journal_mode = WAL");
     sqlite_.exec("PRAGMA synchronous = FULL");  // synced before write() returns
     sqlite_.exec("BEGIN IMMEDIATE; COMMIT");
+    if (number("PRAGMA user_version") == 1) sqlite_.exec(kUpgrade);
     return {};
   }
 
@@ -178,7 +189,7 @@ class Store::Database {
     if (application != kApplicationId)
       return make_status(Code::kFailedPrecondition, file_, " is no database of pools, or is cut off");
     const int64_t schema = number("PRAGMA user_version");
-    if (schema != kSchema) {
+    if (schema < 1 || schema > kSchema) {
       return make_status(Code::kFailedPrecondition, file_, " has schema ", schema, ", this server knows ",
                          kSchema, ": it is of another version of the server");
     }
@@ -200,8 +211,8 @@ void Store::Database::apply(const PoolRecord& record) {
 }
 
 void Store::Database::apply(const InstanceRecord& instance) {
-  run("INSERT OR REPLACE INTO instances VALUES (?, ?, ?, ?, ?)", instance.pool, instance.number, instance.id,
-      static_cast<int64_t>(instance.backends_state), join(instance.backends));
+  run("INSERT OR REPLACE INTO instances VALUES (?, ?, ?, ?, ?, ?)", instance.pool, instance.number,
+      instance.id, static_cast<int64_t>(instance.backends_state), join(instance.backends), instance.key);
 }
 
 void Store::Database::apply(const LeaseRecord& lease) {
@@ -247,6 +258,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory) {
                               error ? error.message() : std::string("there is a file"));
     }
     if (!fs::exists(file)) create(file);
+    // One of an earlier version may have been made for others to read.
+    fs::permissions(file, fs::perms::group_all | fs::perms::others_all, fs::perm_options::remove, error);
     auto database = std::make_unique<Database>(file);
     ATOLL_RETURN_IF_ERROR(database->prepare());
     return std::unique_ptr<Store>(new Store(std::move(database)));
@@ -264,10 +277,14 @@ Status Store::write(std::span<const Change> changes) {
       std::visit([&](const auto& record) { database_->apply(record); }, change);
     transaction.commit();
   } catch (const SQLite::Exception& failure) {
-    return failed(database_->file(), failure);
+    const bool is_damaged = code_of(failure) == Code::kDataLoss;
+    return make_status(is_damaged ? Code::kDataLoss : Code::kUnavailable,
+                       "the change can not be recorded: ", std::string_view(failure.what()));
   }
   return {};
 }
+
+const std::string& Store::file() const noexcept { return database_->file(); }
 
 // --- reading ---
 
@@ -323,6 +340,7 @@ InstanceRecord instance_of(Row& row) {
   instance.backends_state =
       static_cast<InstanceBackends>(row.small(static_cast<uint32_t>(InstanceBackends::kKnown)));
   instance.backends = split(row.text());
+  instance.key = row.text();
   return instance;
 }
 

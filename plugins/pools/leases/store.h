@@ -40,13 +40,13 @@ struct StoredState {
 /// A database of SQLite that this process alone has open, "pools.sqlite" in a directory. [one thread at a time]
 class Store {
  public:
-  static constexpr int kSchema = 1;
+  static constexpr int kSchema = 2;
 
   /// Makes the directory and the file where they are not there.
   /// \param directory  empty: nothing outlives the process
   /// Errors, after which nothing was changed: UNAVAILABLE another process has it open; FAILED_PRECONDITION a newer
   /// server has written it, or it is something else; DATA_LOSS it is damaged; INVALID_ARGUMENT the directory can not
-  /// be used; RESOURCE_EXHAUSTED the disk is full.
+  /// be used; RESOURCE_EXHAUSTED the disk is full. Other users can not read the file: it has the keys of servers.
   static Result<std::unique_ptr<Store>> open(const std::string& directory);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -55,8 +55,10 @@ class Store {
   /// Errors: DATA_LOSS there is something that nobody wrote.
   Result<StoredState> load();
   /// All of them or, on failure, none. On the disk when this returns.
-  /// Errors: RESOURCE_EXHAUSTED the disk is full; UNAVAILABLE it fails.
+  /// Errors, without the file's name, as clients get them: UNAVAILABLE the disk is full, or it fails; DATA_LOSS it is damaged.
   Status write(std::span<const Change> changes);
+  /// ":memory:" where nothing outlives the process.
+  const std::string& file() const noexcept;
 
  private:
   class Database;

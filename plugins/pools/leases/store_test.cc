@@ -47,7 +47,8 @@ std::string text_of(const StoredState& state) {
                 record.is_deleting ? " is being deleted" : "", "\n");
   }
   for (const InstanceRecord& i : state.instances) {
-    text += cat("instance ", i.pool, " ", i.number, " ", i.id, " ", static_cast<int>(i.backends_state));
+    text += cat("instance ", i.pool, " ", i.number, " ", i.id, " ", i.key, " ",
+                static_cast<int>(i.backends_state));
     for (const std::string& backend : i.backends) text += cat(" ", backend);
     text += "\n";
   }
@@ -134,16 +135,17 @@ TEST_F(StoreTest, EveryFieldComesBack) {
   full.ended_wall_ns = 150;
   full.failure = Code::kNotFound;
   full.reason = "model 'a': it's \"broken\"\n";
-  write(*open(), {pool("fraud"), record, InstanceRecord{"fraud", 1, "id-1", InstanceBackends::kUnknown, {}},
-                  InstanceRecord{"fraud", 0, "id-0", InstanceBackends::kKnown, {"onnxruntime", "python"}},
-                  lease("9"), full, ModelRecord{"a", "/models/a", {"python"}},
-                  ModelRecord{"e", "/models/e", {}}, LeaseName{"live", "9"}});
+  write(*open(),
+        {pool("fraud"), record, InstanceRecord{"fraud", 1, "id-1", "key-1", InstanceBackends::kUnknown, {}},
+         InstanceRecord{"fraud", 0, "id-0", "key-0", InstanceBackends::kKnown, {"onnxruntime", "python"}},
+         lease("9"), full, ModelRecord{"a", "/models/a", {"python"}}, ModelRecord{"e", "/models/e", {}},
+         LeaseName{"live", "9"}});
   EXPECT_EQ(
       stored(),
       "pool fraud 0-4 of 8 enforced runs '' 0 0 0\n"
       "pool large 3-10000 of 18446744073709551615 runs 'worker' 2 1 18446744073709551614 is being deleted\n"
-      "instance fraud 0 id-0 2 onnxruntime python\n"
-      "instance fraud 1 id-1 1\n"
+      "instance fraud 0 id-0 key-0 2 onnxruntime python\n"
+      "instance fraud 1 id-1 key-1 1\n"
       "lease 9 fraud 2 ACTIVE on 0 for 0 from 0 to 0 ended 0 OK '' key '' b=/models/b a=/models/a\n"
       "lease 2 fraud 18446744073709551615 FAILED on 7 for 61 from 100 to 161 ended 150 NOT_FOUND 'model 'a': it's "
       "\"broken\"\n' key 'key' wanted 60 renewed by 5 if used in 6 b=/models/b a=/models/a\n"
@@ -154,16 +156,16 @@ TEST_F(StoreTest, EveryFieldComesBack) {
 
 TEST_F(StoreTest, RecordsChangeAndGo) {
   const auto store = open();
-  write(*store, {pool("fraud"), pool("other"), InstanceRecord{"fraud", 0, "id-0", {}, {}}, lease("1"),
-                 lease("2"), LeaseName{"live", "1"}});
+  write(*store, {pool("fraud"), pool("other"), InstanceRecord{"fraud", 0, "id-0", "key-0", {}, {}},
+                 lease("1"), lease("2"), LeaseName{"live", "1"}});
   LeaseRecord changed = lease("1", LeaseState::kReleased);
   changed.expires_wall_ns = 5;
-  write(*store,
-        {pool("fraud", 9), changed, InstanceRecord{"fraud", 0, "id-1", InstanceBackends::kKnown, {"a"}},
-         LeaseName{"live", "2"}, DropPool{"other"}, DropPool{"never was"}});
+  write(*store, {pool("fraud", 9), changed,
+                 InstanceRecord{"fraud", 0, "id-1", "key-1", InstanceBackends::kKnown, {"a"}},
+                 LeaseName{"live", "2"}, DropPool{"other"}, DropPool{"never was"}});
   EXPECT_EQ(loaded(*store),
             "pool fraud 0-9 of 8 enforced runs '' 0 0 0\n"
-            "instance fraud 0 id-1 2 a\n"
+            "instance fraud 0 id-1 key-1 2 a\n"
             "lease 1 fraud 2 RELEASED on 0 for 0 from 0 to 5 ended 0 OK '' key '' b=/models/b a=/models/a\n"
             "lease 2 fraud 2 ACTIVE on 0 for 0 from 0 to 0 ended 0 OK '' key '' b=/models/b a=/models/a\n"
             "name live is 2\n");
@@ -194,13 +196,47 @@ TEST_F(StoreTest, OneProcessHasIt) {
 
 TEST_F(StoreTest, AFileOfANewerServerIsRefused) {
   write(*open(), {pool("fraud")});
-  run("PRAGMA user_version = 2");
+  run("PRAGMA user_version = 3");
   const std::string before = bytes();
   const Status status = refusal();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            cat(file(), " has schema 2, this server knows 1: it is of another version of the server"));
+            cat(file(), " has schema 3, this server knows 2: it is of another version of the server"));
   EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(StoreTest, AFileOfTheVersionBeforeIsTakenOver) {
+  write(*open(),
+        {pool("fraud"), InstanceRecord{"fraud", 3, "server", "key", InstanceBackends::kKnown, {"python"}}});
+  run("ALTER TABLE instances DROP COLUMN key; PRAGMA user_version = 1");
+  write(*open(), {lease("1")});
+  const auto store = open();
+  const StoredState state = std::move(store->load()).value();
+  ASSERT_EQ(state.instances.size(), 1u);
+  EXPECT_EQ(state.instances[0].id, "server");
+  EXPECT_EQ(state.instances[0].key, "");
+  EXPECT_EQ(state.instances[0].backends, std::vector<std::string>{"python"});
+  EXPECT_EQ(state.leases.size(), 1u);
+  write(*store, {InstanceRecord{"fraud", 3, "next", "another", InstanceBackends::kBlank, {}}});
+  EXPECT_EQ(std::move(store->load()).value().instances[0].key, "another");
+}
+
+TEST_F(StoreTest, OthersCanNotReadIt) {
+  const auto is_private = [&] {
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory())) {
+      const fs::perms others = entry.status().permissions() & (fs::perms::group_all | fs::perms::others_all);
+      EXPECT_EQ(others, fs::perms::none) << entry.path();
+    }
+  };
+  {
+    const auto store = open();
+    write(*store, {pool("fraud")});
+    is_private();
+  }
+  fs::permissions(file(), fs::perms::others_read | fs::perms::group_read, fs::perm_options::add);
+  const auto store = open();
+  write(*store, {pool("fraud")});
+  is_private();
 }
 
 TEST_F(StoreTest, AnotherProgramsFileIsRefused) {
@@ -272,9 +308,9 @@ TEST_F(StoreTest, AFailureAtAnyWriteLeavesAllOrNothing) {
         failed = !status.ok();
         if (failed) {
           ++failures;
-          EXPECT_EQ(status.code(), code == SQLITE_FULL ? Code::kResourceExhausted : Code::kUnavailable)
-              << status.text();
-          EXPECT_TRUE(status.message().starts_with(file())) << status.message();
+          EXPECT_EQ(status.code(), Code::kUnavailable) << status.text();
+          EXPECT_TRUE(status.message().starts_with("the change can not be recorded: ")) << status.message();
+          EXPECT_EQ(status.message().find(directory()), std::string::npos) << status.message();
           EXPECT_EQ(loaded(*store), before);
         }
         disk.repair();

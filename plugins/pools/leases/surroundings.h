@@ -43,7 +43,8 @@ struct Surroundings {
   ModelHost& hosts;
   const Placement& placement;
   PoolSettings settings;
-  std::function<std::string()> make_id;  ///< that was never made before
+  std::function<std::string()> make_id;   ///< that was never made before
+  std::function<std::string()> make_key;  ///< that nobody can guess, for a server
 
   int64_t now_ns() const noexcept { return clock.now_ns(); }
   void post_after(int64_t delay_ns, Task task) const { executor.post_at(clock.now_ns() + delay_ns, task); }

@@ -25,7 +25,13 @@ struct ServerSpec {
   uint32_t cpus = 0;                 ///< logical cores that it has for itself; 0: whatever is there
   uint32_t gpus = 0;                 ///< devices, likewise
   uint64_t memory_bytes = 0;         ///< that it must not exceed; 0: no limit
+  /// What whoever asks for model control, trace or log settings has to show, as kServerKeyHeader; nobody else gets to know it, so
+  /// it is not on a command line where there is another way. Printable, without blanks and quotes. Empty: nobody has to show any.
+  std::string key;
 };
+
+/// The header of HTTP calls, and behind Triton's prefix for restricted protocols the metadata of gRPC calls.
+inline constexpr std::string_view kServerKeyHeader = "atoll-key";
 
 /// Where a server listens. It speaks the V2 protocol with model control.
 struct ServerAddress {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ class FakeServers final : public Launcher, public ModelHost {
     bool is_running = false;
     bool is_ending = false;
     bool hangs = false;               ///< answers nothing any more
+    bool is_dumb = false;             ///< does not say what it has
     std::vector<std::string> models;  ///< in the order of their loads
   };
 
@@ -40,11 +42,13 @@ class FakeServers final : public Launcher, public ModelHost {
   int64_t load_ns = 100 * kNsPerMs;           ///< that a load takes
   std::deque<Status> refusals;                ///< of the next launches
   std::map<std::string, std::string> broken;  ///< models that fail to load, and why
+  std::set<std::string> missing;              ///< models that no source has
   std::map<std::string, int> stuck;           ///< models that so many times fail to be unloaded
   std::map<std::string, std::vector<std::string>> backends;  ///< of models; others have "onnxruntime"
   bool engine_is_away = false;                               ///< nothing is started or ended
   /// Loads and unloads as they ended: "+a", "-a".
   std::vector<std::string> history;
+  std::map<std::string, std::set<std::string>> keys;  ///< of the adopted servers, by pool
 
   const std::map<std::string, Server>& servers() const { return servers_; }
   uint32_t running() const {
@@ -90,6 +94,7 @@ class FakeServers final : public Launcher, public ModelHost {
   }
   void adopt(const ServerSpec& spec, LauncherListener& listener) noexcept override {
     listener_ = &listener;
+    keys[spec.pool].insert(spec.key);
     if (engine_is_away) return late_adoptions_.push_back(spec);
     const auto server = servers_.find(spec.id);
     if (server == servers_.end()) return gone(spec.id, not_found("there is no server ", spec.id));
@@ -123,6 +128,29 @@ class FakeServers final : public Launcher, public ModelHost {
     call(address, call_ns, std::move(done), [this](Server& server) -> Status {
       return executors_.clock().now_ns() < ready_at_[server.spec.id] ? unavailable("not ready") : Status();
     });
+  }
+  void check_closed(const ServerAddress&, Done) override {}
+  void check_models(const std::vector<LeaseModel>& models, Done done) override {
+    for (const LeaseModel& model : models) {
+      if (missing.contains(model.name))
+        return done(make_status(Code::kFailedPrecondition, "source '", model.source, "' has no model '",
+                                model.name, "'"));
+    }
+    done({});
+  }
+  void find_models(const ModelServer& on, std::function<void(Result<ServedModels>)> done) override {
+    auto models = std::make_shared<ServedModels>();
+    call(
+        on.address, call_ns,
+        [done = std::move(done), models](Status status) mutable {
+          if (status.ok()) return done(std::move(*models));
+          done(std::move(status));
+        },
+        [models](Server& server) {
+          if (server.is_dumb) return internal_error("the repository's index is no JSON array");
+          models->served.insert(server.models.begin(), server.models.end());
+          return Status();
+        });
   }
   void load(const ModelServer& on, const LeaseModel& what, Done done) override {
     call(on.address, load_ns, std::move(done), [this, model = what.name](Server& server) -> Status {

@@ -75,9 +75,9 @@ class PoolBench : private PoolEvents, private LeaseUse {
     executor_ = std::move(executors.create("pools", {})).value();
     servers.answer_on(*executor_);
     listener_.reset(new Forward(*this));
-    surroundings_ =
-        std::make_unique<Surroundings>(Surroundings{*executor_, clock, log, servers, *listener_, servers,
-                                                    placement_, settings, [this] { return make_id(); }});
+    surroundings_ = std::make_unique<Surroundings>(
+        Surroundings{*executor_, clock, log, servers, *listener_, servers, placement_, settings,
+                     [this] { return make_id(); }, [this] { return cat("key-", made_); }});
     manager = std::make_unique<PoolManager>(*surroundings_, *store, static_cast<PoolEvents&>(*this));
     manager->set_use(this);
     routes = std::make_unique<LeaseRoutes>();

@@ -45,6 +45,11 @@ class ScriptedServer {
     std::scoped_lock lock(mutex_);
     return calls_;
   }
+  /// What each of them has shown; empty: none.
+  std::vector<std::string> keys() const {
+    std::scoped_lock lock(mutex_);
+    return keys_;
+  }
 
  private:
   void serve() {
@@ -61,6 +66,7 @@ class ScriptedServer {
       {
         std::scoped_lock lock(mutex_);
         calls_.push_back(call);
+        keys_.emplace_back(request["atoll-key"]);
       }
       const HttpAnswer answer = answer_(call);
       if (answer.status == 0) continue;
@@ -76,7 +82,7 @@ class ScriptedServer {
   Answer answer_;
   std::atomic<bool> ends_{false};
   mutable std::mutex mutex_;
-  std::vector<std::string> calls_;
+  std::vector<std::string> calls_, keys_;
   boost::asio::io_context context_;
   boost::asio::ip::tcp::acceptor acceptor_;
   std::thread thread_;  // last: it uses all of the above

@@ -1,0 +1,32 @@
+#include "launchers/common/server_environment.h"
+
+namespace atl::launchers {
+namespace {
+
+std::string linked_paths(const std::vector<std::string>& sources) {
+  std::string list;
+  for (const std::string& source : sources) {
+    list += list.empty() ? "\"" : ", \"";
+    for (char c : source) list += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    list += '"';
+  }
+  return cat("ATOLL__PLUGIN__REPOSITORY__LINKED_PATHS=[", list, "]");
+}
+
+}  // namespace
+
+std::vector<std::string> server_environment(const ServerSpec& server, const CommandLine& runtime,
+                                            bool shared_memory) {
+  std::vector<std::string> variables;
+  if (!server.sources.empty()) variables.push_back(linked_paths(server.sources));
+  variables.emplace_back("ATOLL__PLUGIN__CONTROL__ALLOW_FILE_OVERRIDE=false");
+  if (server.key.empty() || runtime.has_place("key")) return variables;
+  const std::string closed = cat("=[\"", kClosedCategories, shared_memory ? "" : ",shared-memory", ":",
+                                 kServerKeyHeader, "=", server.key, "\"]");
+  variables.emplace_back("ATOLL__PLUGIN__KEYS__USE=security/keys");
+  variables.push_back("ATOLL__PLUGIN__KEYS__RESTRICTED_APIS" + closed);
+  variables.push_back("ATOLL__PLUGIN__KEYS__RESTRICTED_PROTOCOLS" + closed);
+  return variables;
+}
+
+}  // namespace atl::launchers

@@ -1,0 +1,22 @@
+/// What servers are told by variables of their environment, which other users of the machine can not read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "atoll/launcher.h"
+#include "launchers/common/command_line.h"
+
+namespace atl::launchers {
+
+/// "NAME=value" each, for a server that is an Atoll; others do not look at them. Links in its repository may lead into the sources, no
+/// load brings files, and with a key it is closed: see kClosedCategories.
+/// \param runtime  one that has {key} closes its server itself, by what else is on its command line
+/// \param shared_memory  clients may register regions without the key
+std::vector<std::string> server_environment(const ServerSpec& server, const CommandLine& runtime,
+                                            bool shared_memory);
+
+/// The calls that need the key, as `security/keys` and Triton name them.
+inline constexpr std::string_view kClosedCategories = "model-repository,trace,logging";
+
+}  // namespace atl::launchers
