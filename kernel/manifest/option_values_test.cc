@@ -58,10 +58,11 @@ TEST(CheckOptionsTest, DefaultsFillIn) {
 }
 
 TEST(CheckOptionsTest, ReadsEveryType) {
-  auto values =
-      check_options(instance("flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
-                             "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b'}\n"),
-                    kTable);
+  auto values = check_options(
+      instance(
+          "flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
+          "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b', c = 95, d = 0.25, e = -1}\n"),
+      kTable);
   ASSERT_TRUE(values.ok()) << values.status().text();
   const OptionValues& options = **values;
   EXPECT_FALSE(options.get_bool("flag"));
@@ -72,7 +73,9 @@ TEST(CheckOptionsTest, ReadsEveryType) {
   EXPECT_EQ(options.get_duration_ns("timeout"), 10'000);
   EXPECT_EQ(options.get_bytes("message_bytes_max"), 4096u);
   EXPECT_TRUE(options.get_strings("paths").empty());
-  EXPECT_THAT(options.get_map("labels"), testing::ElementsAre(testing::Pair("a", "b")));
+  EXPECT_THAT(options.get_map("labels"),
+              testing::ElementsAre(testing::Pair("a", "b"), testing::Pair("c", "95"),
+                                   testing::Pair("d", "0.25"), testing::Pair("e", "-1")));
 }
 
 TEST(CheckOptionsTest, SaysWhatIsWrong) {
@@ -109,8 +112,8 @@ TEST(CheckOptionsTest, SaysWhatIsWrong) {
        "\"b\"])"},
       {"paths = ['a', 1]",
        "etc/atoll.toml:1:15: plugin.grpc.paths: found integer 1, expected list of strings ([\"a\", \"b\"])"},
-      {"labels = {a = 1}",
-       "etc/atoll.toml:1:15: plugin.grpc.labels: found integer 1, expected table of strings ({ key = "
+      {"labels = {a = true}",
+       "etc/atoll.toml:1:15: plugin.grpc.labels: found boolean true, expected table of strings ({ key = "
        "\"value\" })"},
       {" adress = 'x'", "etc/atoll.toml:1:2: unknown key 'adress' in [plugin.grpc], did you mean 'address'?"},
       {"enable = true", "etc/atoll.toml:1:1: unknown key 'enable' in [plugin.grpc], did you mean 'enabled'?"},

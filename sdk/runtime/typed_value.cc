@@ -6,6 +6,7 @@
 
 #include "atoll/quantity.h"
 #include "atoll/runtime/option_table.h"
+#include "atoll/text.h"
 
 namespace atl::runtime {
 namespace {
@@ -47,11 +48,18 @@ std::optional<std::vector<std::string>> strings(const RawValue& raw) {
   return out;
 }
 
+/// A number in a table is as good as its text: weights and versions are written so.
+std::optional<std::string> text_or_number(const RawValue& raw) {
+  if (const auto whole = get<int64_t>(raw)) return cat(*whole);
+  if (const auto value = number(raw)) return cat(*value);
+  return get<std::string>(raw);
+}
+
 std::optional<std::map<std::string, std::string>> string_map(const RawValue& raw) {
   if (raw.table() == nullptr) return std::nullopt;
   std::map<std::string, std::string> out;
   for (const auto& member : *raw.table()) {
-    auto text = get<std::string>(member.value);
+    auto text = text_or_number(member.value);
     if (!text) return std::nullopt;
     out.emplace(member.key, std::move(*text));
   }

@@ -172,7 +172,7 @@ def test_nobody_brings_files(pools):
     code_file = {"parameters": {"config": '{"backend":"identity","max_batch_size":0}',
                                 "file:1/model.py": base64.b64encode(b"raise SystemExit").decode()}}
     status, text = ask(lease["address"], "POST", "/v2/repository/models/evil/load", code_file, {"atoll-key": key_of(pools)})
-    assert status == 400 and "allow_file_override" in text, text
+    assert status == 501 and "files that come with the call is switched off" in text, text
 
 
 def test_a_model_that_is_lost_comes_back(pools):

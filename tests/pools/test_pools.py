@@ -104,7 +104,8 @@ def test_models_that_can_not_be_leased(pools, tmp_path):
     pools.create(max_instances=16)  # an instance whose first lease fails goes, and counts until it is gone
     cases = [(("broken",), {}, 422, "model 'broken' failed to load: "),
              (("a", "broken"), {}, 422, "model 'broken' failed to load: "),
-             (("none",), {}, 422, f"model 'none' failed to load: source '{pools.models}' has no model 'none'"),
+             (("none",), {}, 422, f"source '{pools.models}' has no model 'none'"),
+             (("a", "none"), {}, 422, f"source '{pools.models}' has no model 'none'"),
              (("a",), {"pool": "none"}, 404, "pool 'none' is not found"),
              (("a", "a"), {}, 400, "models[1].name is 'a', which is in the lease already"),
              (("../a",), {}, 400, "models[0].name is '../a', expected a name without '/'")]

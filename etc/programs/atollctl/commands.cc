@@ -43,9 +43,13 @@ class Program {
   int run(std::vector<std::string> arguments) {
     if (const char* url = context_.environment("ATOLL_TARGET"); url != nullptr && *url != '\0')
       settings_.url = url;
+    const std::vector<std::string> given = arguments;
     std::ranges::reverse(arguments);  // as CLI11 wants them
     try {
       app_.parse(arguments);
+    } catch (const CLI::RequiredError& error) {
+      context_.err << escaped(what_is_missing(given, error)) << '\n';
+      return kUsage;
     } catch (const CLI::ParseError& error) {
       const int code = app_.exit(error, context_.out, context_.err);
       return code == 0 ? kDone : kUsage;
@@ -85,6 +89,8 @@ class Program {
     throw Failure{kRefused, cat("the server answers with status ", answer->status)};
   }
 
+  /// CLI11 says only that a subcommand is required.
+  std::string what_is_missing(const std::vector<std::string>& given, const CLI::RequiredError& error) const;
   json lease_request() const;
   void create_lease();
   void show_progress(const json& lease);
@@ -110,6 +116,34 @@ class Program {
   std::vector<std::string> models_;
   bool force_ = false, any_backends_ = false, auto_renew_ = false;
 };
+
+std::string Program::what_is_missing(const std::vector<std::string>& given,
+                                     const CLI::RequiredError& error) const {
+  const CLI::App* at = &app_;
+  std::string path = "atollctl", word;
+  for (size_t i = 0; i < given.size() && word.empty(); ++i) {
+    if (given[i].starts_with('-')) {
+      // Options of the program are understood behind its commands, too.
+      const CLI::Option* option = at->get_option_no_throw(given[i]);
+      if (option == nullptr) option = app_.get_option_no_throw(given[i]);
+      if (option != nullptr && option->get_expected_max() > 0) ++i;
+      continue;
+    }
+    const auto next = at->get_subcommands([&](const CLI::App* one) { return one->check_name(given[i]); });
+    if (next.empty()) {
+      word = given[i];
+    } else {
+      at = next.front();
+      path += cat(" ", given[i]);
+    }
+  }
+  std::string commands;
+  for (const CLI::App* one : at->get_subcommands({}))
+    commands += cat(commands.empty() ? "" : ", ", std::string_view(one->get_name()));
+  if (commands.empty()) return cat("atollctl: ", std::string_view(error.what()), "; see ", path, " --help");
+  if (word.empty()) return cat(path, ": a command is missing, one of ", commands);
+  return cat(path, ": there is no command '", word, "'; there are ", commands);
+}
 
 // --- pools ---
 
@@ -145,7 +179,7 @@ void Program::add_pool_commands() {
   CLI::App* status = command(*pool, "status", "A pool's instances, and how full they are", [this] {
     print_pool(context_.out, ask("GET", "/v2/pools/" + escape(name_)), format());
   });
-  status->add_option("NAME", name_, "The pool")->required();
+  status->alias("show")->add_option("NAME", name_, "The pool")->required();
   CLI::App* update = command(*pool, "update", "Change how many instances a pool has", [this] {
     json body = json::object();
     if (min_) body["min_instances"] = *min_;
@@ -224,9 +258,10 @@ void Program::add_lease_commands() {
   of_lease(command(*lease, "release", "End a lease", [this] {
     print_lease(context_.out, ask("DELETE", "/v2/leases/" + escape(lease_)), format());
   }));
-  of_lease(command(*lease, "status", "A lease and its models", [this] {
+  CLI::App* status = command(*lease, "status", "A lease and its models", [this] {
     print_lease(context_.out, ask("GET", "/v2/leases/" + escape(lease_)), format());
-  }));
+  });
+  of_lease(status->alias("show"));
   CLI::App* renew = command(*lease, "renew", "Let a lease go on", [this] {
     const json body = duration_.empty() ? json::object() : json{{"duration", duration_}};
     print_lease(context_.out, ask("POST", cat("/v2/leases/", escape(lease_), "/renew"), body), format());

@@ -130,6 +130,8 @@ TEST_F(CommandsTest, EveryCallHasACommand) {
     }
   }
   EXPECT_EQ(url_, "x:1");
+  EXPECT_EQ(run({"lease", "show", "l", "--json"}), kDone);
+  EXPECT_THAT(script_.asked, ElementsAre("GET /v2/leases/l"));
   EXPECT_EQ(run({"server", "status"}), kDone);
   EXPECT_THAT(script_.asked, ElementsAre("GET /v2", "GET /v2/health/ready"));
 }
@@ -140,6 +142,19 @@ TEST_F(CommandsTest, FailuresHaveTheirCodes) {
   EXPECT_EQ(run({"pool", "create", "p"}), kUsage);
   EXPECT_EQ(run({"lease", "create", "-p", "p", "-q", "1", "-m", "a"}), kUsage);
   EXPECT_EQ(err_.str(), "atollctl: --model a: expected NAME=REPOSITORY, or --source\n");
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    EXPECT_EQ(run(arguments), kUsage);
+    return err_.str();
+  };
+  EXPECT_EQ(error({"lease", "show"}), "atollctl: LEASE is required; see atollctl lease show --help\n");
+  EXPECT_EQ(
+      error({"lease"}),
+      "atollctl lease: a command is missing, one of create, plan, list, release, status, renew, name\n");
+  EXPECT_EQ(error({"--target", "x:1", "lease", "-z", "look", "a"}),
+            "atollctl lease: there is no command 'look'; there are create, plan, list, release, status, "
+            "renew, name\n");
+  EXPECT_EQ(error({"pol"}),
+            "atollctl: there is no command 'pol'; there are pool, lease, model, server, completion\n");
   EXPECT_EQ(run({"--help"}), kDone);
   script_.answer = {429, {{"error", "no room\x1b[2J"}}};
   EXPECT_EQ(run({"pool", "list"}), kRefused);

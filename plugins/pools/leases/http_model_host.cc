@@ -115,9 +115,9 @@ Result<UseByModel> use_of(std::string_view statistics) {
                                                                            : number_in(found->value, what);
     };
     use.requests += static_cast<uint64_t>(part("success", "count") + part("fail", "count"));
-    use.queue_ns += part("queue", "ns");
-    use.compute_ns +=
-        part("compute_input", "ns") + part("compute_infer", "ns") + part("compute_output", "ns");
+    use.queue_ns = capped_sum(use.queue_ns, part("queue", "ns"));
+    use.compute_ns = capped_sum(use.compute_ns, part("compute_input", "ns") + part("compute_infer", "ns") +
+                                                    part("compute_output", "ns"));
   }
   return all;
 }

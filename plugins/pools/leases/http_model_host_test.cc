@@ -76,6 +76,14 @@ TEST(ServerAnswers, StatisticsSayWhatModelsWereUsedFor) {
   EXPECT_EQ(m.last_wall_ns, 2 * kNsPerSecond);
   EXPECT_EQ(use.value().at("n").requests, 0u);
   EXPECT_EQ(use.value().at("").requests, 0u);
+  std::string many;
+  for (int i = 0; i < 100; ++i)
+    many += cat(i == 0 ? "" : ",", R"({"name":"m","inference_stats":{"queue":{"ns":)", UINT64_MAX,
+                R"(},"compute_input":{"ns":)", UINT64_MAX, R"(},"compute_infer":{"ns":)", UINT64_MAX, "}}}");
+  Result<UseByModel> absurd = answers::use_of(cat(R"({"model_stats":[)", many, "]}"));
+  ASSERT_TRUE(absurd.ok()) << absurd.status().text();
+  EXPECT_EQ(absurd->at("m").queue_ns, INT64_MAX);
+  EXPECT_EQ(absurd->at("m").compute_ns, INT64_MAX);
   EXPECT_EQ(answers::use_of("[]").status().message(), "the statistics are no JSON object");
   EXPECT_EQ(answers::use_of("{").status().message(), "the statistics are no JSON object");
   EXPECT_EQ(answers::use_of(R"({"model_stats":{}})").status().message(),

@@ -40,6 +40,19 @@ TEST_F(PoolRestartTest, ARestartFindsEverythingAgain) {
   EXPECT_EQ(state(kept), "ACTIVE on i0");
 }
 
+TEST_F(PoolRestartTest, ACalendarThatIsSetBackMakesNoLeaseLonger) {
+  (void)create_pool("p", 8, 1);
+  const std::string id = deploy(lease(3, {"a"}, 60 * kNsPerSecond));
+  stop();
+  clock.offset_ns = -1000 * 3600 * kNsPerSecond;
+  start();
+  run_for(3 * kNsPerSecond);
+  EXPECT_EQ(state(id), "ACTIVE on i0");
+  EXPECT_LE(manager->find_lease(id)->record.expires_wall_ns, clock.wall_ns() + 60 * kNsPerSecond);
+  run_for(60 * kNsPerSecond);
+  EXPECT_EQ(state(id), "EXPIRED");
+}
+
 TEST_F(PoolRestartTest, ServersThatWentMeanwhileAreStartedAgainWithTheirLeases) {
   (void)create_pool("p", 8, 1);
   const std::string first = deploy(lease(3, {"a"})), second = deploy(lease(2, {"a2"}));

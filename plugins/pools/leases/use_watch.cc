@@ -26,8 +26,8 @@ ModelUse sum_of(const Lease& lease, const UseByModel& use) {
     const auto found = use.find(model.name);
     if (found == use.end()) continue;
     sum.requests += found->second.requests;
-    sum.compute_ns += found->second.compute_ns;
-    sum.queue_ns += found->second.queue_ns;
+    sum.compute_ns = capped_sum(sum.compute_ns, found->second.compute_ns);
+    sum.queue_ns = capped_sum(sum.queue_ns, found->second.queue_ns);
     sum.last_wall_ns = std::max(sum.last_wall_ns, found->second.last_wall_ns);
   }
   return sum;
@@ -88,9 +88,10 @@ void UseWatch::update(const Lease& lease, const std::string& server, const Model
   if (sum.requests != before.requests) entry.last_use_ns = now_ns;
   const int64_t compute_ns = std::max<int64_t>(0, sum.compute_ns - before.compute_ns);
   entry.total.requests += sum.requests - before.requests;
-  entry.total.compute_ns += compute_ns;
-  entry.total.queue_ns += std::max<int64_t>(0, sum.queue_ns - before.queue_ns);
-  entry.compute_in_window_ns += compute_ns;
+  entry.total.compute_ns = capped_sum(entry.total.compute_ns, compute_ns);
+  entry.total.queue_ns =
+      capped_sum(entry.total.queue_ns, std::max<int64_t>(0, sum.queue_ns - before.queue_ns));
+  entry.compute_in_window_ns = capped_sum(entry.compute_in_window_ns, compute_ns);
   if (now_ns - entry.window_since_ns >= settings_.window_ns) end_window(lease, entry);
 }
 

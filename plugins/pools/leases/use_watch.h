@@ -26,6 +26,11 @@ struct ModelUse {
   int64_t compute_ns = 0, queue_ns = 0;
   int64_t last_wall_ns = 0;  ///< of the last request; 0: none
 };
+/// The sum, or the largest number there is: whatever servers say, nothing wraps round.
+constexpr int64_t capped_sum(int64_t a, int64_t b) noexcept {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
 using UseByModel = std::map<std::string, ModelUse, std::less<>>;
 
 class UseSource {

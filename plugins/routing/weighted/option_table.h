@@ -6,13 +6,13 @@
 namespace atl::routing {
 
 inline constexpr OptionTable kOptions{
-    option_string_map("labels").help("Names for versions, \"<model>.<label>\" = \"<version>\"; clients write "
+    option_string_map("labels").help("Names for versions, \"<model>.<label>\" = <version>; clients write "
                                      "a label where a version is expected."),
     option_string_map("weights").help(
-        "How requests that name no version are shared out, \"<model>.<label or version>\" = \"<weight>\"; "
+        "How requests that name no version are shared out, \"<model>.<label or version>\" = <weight>; "
         "weights from 0 to 1000000. A model without weights answers with its highest version."),
     option_string_map("shadows").help(
-        "Versions that get copies of requests to others, \"<model>.<label or version>\" = \"<share>\"; "
+        "Versions that get copies of requests to others, \"<model>.<label or version>\" = <share>; "
         "shares from 0 to 1. What they answer is dropped."),
     option_int("max_shadow_requests", 16)
         .range(1, 4096)
