@@ -25,6 +25,10 @@ SERVER = textwrap.dedent('''
     import json, pathlib, socket, socketserver, sys, threading, time
     mode_file = pathlib.Path(sys.argv[3])
 
+    def mode():
+        words = mode_file.read_text().split()
+        return words if words else ["", ""]
+
     def answer(body, status="200 OK", head=""):
         body = body.encode()
         return f"HTTP/1.1 {status}\\r\\nContent-Length: {len(body)}\\r\\n{head}\\r\\n".encode() + body
@@ -75,7 +79,7 @@ SERVER = textwrap.dedent('''
                     if field.lower().startswith(b"content-length:"): length = int(field.split(b":")[1])
                 self.rfile.read(length)
                 path = line.split()[1].split("?")[0]
-                what, how = (mode_file.read_text().split() if mode_file.exists() else ["", ""])
+                what, how = mode()
                 if what and what in path:
                     try: attack(self.connection, how)
                     except OSError: pass
@@ -88,7 +92,7 @@ SERVER = textwrap.dedent('''
         def serve(connection):
             try:
                 connection.recv(65536)
-                how = mode_file.read_text().split()[1] if mode_file.exists() else ""
+                how = mode()[1]
                 if how == "garbage": connection.sendall(bytes(range(256)) * 64)
                 elif how == "settings":
                     forever(connection, b"\\0\\0\\0\\4\\0\\0\\0\\0\\0" * 1000)
@@ -121,6 +125,7 @@ def pools(tmp_path):
     (tmp_path / "models/a/1").mkdir(parents=True)
     (tmp_path / "models/a/config.pbtxt").write_text(IDENTITY)
     (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "mode").touch()
     runtime = f"{sys.executable} {tmp_path}/server.py {{http_port}} {{grpc_port}} {tmp_path}/mode"
     pools = Pools(tmp_path, tmp_path / "models", f"plugin.launcher.runtimes={{hostile = '{runtime}'}}",
                   'plugin.pools.call_timeout="1s"', 'plugin.pools.health_interval="100ms"', 'plugin.pools.use_interval="100ms"',
@@ -179,7 +184,7 @@ def test_answers_over_grpc_that_are_passed_on(pools):
     message = service_pb2.ModelInferRequest(model_name="a", inputs=[{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2]}],
                                             raw_input_contents=[bytes(8)])
     before = resident_mib(pools)
-    with grpc.insecure_channel(pools.server.grpc_address) as channel:
+    with grpc.insecure_channel(pools.server.address) as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         for how in GRPC_ATTACKS:
             behave(pools, f"/nothing {how}")

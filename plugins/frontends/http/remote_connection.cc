@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kConnectTimeoutNs = 5 * kNsPerSecond;
 constexpr int kReadings = 16;       ///< before others get their turn
 constexpr size_t kMostParts = 256;  ///< of one sendmsg
+constexpr size_t kMostUnread = 128 * 1024;  ///< more than a head may have
 constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;
 
 }  // namespace
@@ -183,8 +184,10 @@ bool RemoteConnection::parse(std::string_view received) {
   } else {
     input_ = received.substr(consumed);
   }
-  if (step == RemoteReplyParser::Step::kNeedMore) return true;
-  if (step == RemoteReplyParser::Step::kRefused) {
+  // Bodies are consumed as they come: what is left is a head, or a line between chunks.
+  const bool is_too_long = step == RemoteReplyParser::Step::kNeedMore && input_.size() > kMostUnread;
+  if (step == RemoteReplyParser::Step::kNeedMore && !is_too_long) return true;
+  if (is_too_long || step == RemoteReplyParser::Step::kRefused) {
     fail("its answer is not HTTP, or has too long a head");
   } else {
     end(parser_->keeps_alive() && sent_ == request_.size() && input_.empty());

@@ -15,6 +15,7 @@ using BeastText = beast::string_view;
 using ErrorCode = beast::error_code;
 
 constexpr uint32_t kMostHeadBytes = 64 * 1024;
+constexpr uint32_t kMostInterim = 100;  ///< answers before the answer
 
 std::string_view view(BeastText text) noexcept { return {text.data(), text.size()}; }
 
@@ -78,7 +79,10 @@ RemoteReplyParser::~RemoteReplyParser() = default;
 RemoteReplyParser::Step RemoteReplyParser::parse(std::string_view bytes, size_t* consumed) {
   *consumed = 0;
   while (*consumed < bytes.size()) {
-    if (beast_->is_done() && beast_->is_interim()) beast_ = std::make_unique<Beast>(user_);
+    if (beast_->is_done() && beast_->is_interim()) {
+      if (++interim_ > kMostInterim) return Step::kRefused;
+      beast_ = std::make_unique<Beast>(user_);
+    }
     if (beast_->is_done()) break;
     ErrorCode error;
     const std::string_view left = bytes.substr(*consumed);

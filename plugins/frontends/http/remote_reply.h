@@ -49,6 +49,7 @@ class RemoteReplyParser {
   class Beast;
   RemoteReplyUser& user_;
   std::unique_ptr<Beast> beast_;
+  uint32_t interim_ = 0;  ///< answers that came before the answer
 };
 
 }  // namespace atl::frontends::http
