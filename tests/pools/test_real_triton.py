@@ -2,6 +2,7 @@
 
 import tritonclient.grpc
 import tritonclient.http
+import tritonclient.utils
 import numpy as np
 import pytest
 from support.pools import WAIT_S, Pools, Refused
@@ -25,7 +26,8 @@ def pools(tmp_path):
         (tmp_path / "models" / name / "config.pbtxt").write_text(config)
     runtime = (f"{program} --model-repository={{repository}} --model-control-mode=explicit --backend-directory={BACKENDS} "
                "--http-address=127.0.0.1 --http-port={http_port} --grpc-address=127.0.0.1 --grpc-port={grpc_port} "
-               "--allow-metrics=false")
+               "--allow-metrics=false --http-restricted-api=model-repository,trace,logging,shared-memory:atoll-key={key} "
+               "--grpc-restricted-protocol=model-repository,trace,logging,shared-memory:atoll-key={key}")
     pools = Pools(tmp_path, tmp_path / "models", f"plugin.launcher.runtimes={{triton = '{runtime}'}}").start()
     yield pools
     pools.close()
@@ -37,6 +39,16 @@ def test_models_are_leased_onto_the_real_triton(pools):
     assert lease["state"] == "ACTIVE"
     with tritonclient.http.InferenceServerClient(lease["address"]) as client:
         assert client.get_server_metadata()["version"].startswith("2.51")
+        for control in (client.get_model_repository_index, client.get_trace_settings, client.get_log_settings,
+                        client.get_system_shared_memory_status, lambda: client.unload_model("a")):
+            with pytest.raises(tritonclient.utils.InferenceServerException, match="This API is restricted"):
+                control()
+        with tritonclient.grpc.InferenceServerClient(lease["grpc_address"]) as other:
+            for control in (other.get_model_repository_index, other.get_trace_settings, other.get_log_settings,
+                            other.get_system_shared_memory_status, lambda: other.unload_model("a")):
+                with pytest.raises(tritonclient.utils.InferenceServerException, match="This protocol is restricted"):
+                    control()
+        assert "takes model control of anybody" not in pools.server.log
         tensor = tritonclient.http.InferInput("INPUT0", [1, 2], "FP32")
         tensor.set_data_from_numpy(np.array([[1, 2]], np.float32))
         for model in ("a", "b"):
