@@ -59,7 +59,7 @@ def test_failures_have_codes(pools):
     assert ctl(pools, "pool", "status", "none", code=1).stderr == "atollctl: pool 'none' is not found\n"
     ctl(pools, "pool", "create", "fraud", "-q", "8", "--max", "1")
     failed = ctl(pools, "lease", "create", "-p", "fraud", "-q", "1", "-m", f"c={pools.models}", code=1)
-    assert "has no model 'c'" in failed.stdout
+    assert "has no model 'c'" in failed.stderr
     ctl(pools, "pool", "create", "fraud", code=2)
     assert "127.0.0.1:1" in ctl(pools, "-t", "127.0.0.1:1", "pool", "list", code=3).stderr
 

@@ -11,8 +11,8 @@ namespace atl::frontends::http {
 namespace {
 
 constexpr int64_t kConnectTimeoutNs = 5 * kNsPerSecond;
-constexpr int kReadings = 16;       ///< before others get their turn
-constexpr size_t kMostParts = 256;  ///< of one sendmsg
+constexpr int kReadings = 16;               ///< before others get their turn
+constexpr size_t kMostParts = 256;          ///< of one sendmsg
 constexpr size_t kMostUnread = 128 * 1024;  ///< more than a head may have
 constexpr uint32_t kBroken = EPOLLERR | EPOLLHUP;
 
