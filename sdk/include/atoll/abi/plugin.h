@@ -25,7 +25,7 @@ extern "C" {
 /* The layout of the structs that cross the boundary (requests, tensors, traits, statistics and so on): grows
  * by one with every change of a member of any of them. The sizes of those that each request passes are
  * asserted beside them, so that a change of one is not overlooked. */
-#define ATOLL_SDK_LAYOUT 4
+#define ATOLL_SDK_LAYOUT 5
 
 /* Interfaces cross the boundary as C++ vtables, so both sides must agree on everything that shapes them: the
  * compiler's C++ ABI, the standard library's string ABI and debug mode, the sanitizer's runtime, and the
