@@ -6,19 +6,25 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 
 #include "atoll/runtime/fault_report.h"
+#include "atoll/runtime/system_clock.h"
 
 namespace atl::kernel {
 namespace {
 
-constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
+constexpr int kSignalCount = std::size(kSignals);
+/// A write that it would be sent for fails with an error, which is all that is needed.
+constexpr bool is_ignored(int number) { return number == SIGPIPE || number == SIGXFSZ; }
 
 // Signal handlers reach globals only.
 std::atomic<int> wake_descriptor_now{-1};
 std::atomic<bool> end_now{false};
+std::atomic<int64_t> end_asked_ns{0};
 std::atomic<bool> reload_now{false};
-struct sigaction previous[4];
+struct sigaction previous[kSignalCount];
 
 void handle(int number) {
   int saved = errno;
@@ -27,6 +33,8 @@ void handle(int number) {
   } else if (end_now.exchange(true)) {
     runtime::await_pending_lines();
     _exit(128 + number);
+  } else {
+    end_asked_ns.store(runtime::SystemClock().now_ns());
   }
   uint64_t one = 1;
   [[maybe_unused]] ssize_t written = ::write(wake_descriptor_now.load(), &one, sizeof one);
@@ -38,10 +46,11 @@ void handle(int number) {
 SignalWatch::SignalWatch(int wake_descriptor) {
   wake_descriptor_now.store(wake_descriptor);
   end_now.store(false);
+  end_asked_ns.store(0);
   reload_now.store(false);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < kSignalCount; ++i) {
     struct sigaction action {};
-    action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : &handle;
+    action.sa_handler = is_ignored(kSignals[i]) ? SIG_IGN : &handle;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     ::sigaction(kSignals[i], &action, &previous[i]);
@@ -49,11 +58,12 @@ SignalWatch::SignalWatch(int wake_descriptor) {
 }
 
 SignalWatch::~SignalWatch() {
-  for (int i = 0; i < 4; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+  for (int i = 0; i < kSignalCount; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
   wake_descriptor_now.store(-1);
 }
 
 bool SignalWatch::end_requested() const noexcept { return end_now.load(); }
+int64_t SignalWatch::end_requested_ns() const noexcept { return end_asked_ns.load(); }
 bool SignalWatch::reload_requested() const noexcept { return reload_now.load(); }
 bool SignalWatch::take_reload_request() noexcept { return reload_now.exchange(false); }
 

@@ -78,6 +78,7 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
                                              report_throw(kernel.log_sink, planned_.config.name))),
       gate_([](void* context) { static_cast<Instance*>(context)->kernel_.poke(); }, this),
       owns_name_(predecessor == nullptr) {
+  tasks_->watch(kernel.watch, text());
   std::set<std::string> needs;
   for (const auto& need : planned_.library->needs()) needs.insert(need.id);
   registry_.set_owner(kernel.services.add_owner(planned_.config.name, planned_.bindings, std::move(needs)));
@@ -132,6 +133,7 @@ template <class Call>
 Status Instance::call(std::string_view step, Call&& function) const noexcept {
   const std::string doing = cat("calling '", step, "' of ", text());
   runtime::ThreadNote note(doing.c_str());
+  runtime::CallWatch::Call watched(&kernel_.watch, cat(step, " of ", text()));
   try {
     if constexpr (std::is_void_v<decltype(function())>) {
       function();
@@ -223,13 +225,15 @@ std::string Instance::held_by() const {
     add(cat("services held by ", holders_text));
   if (int64_t inside = gate_.count(); inside != 0) add(cat(inside, " passes through its gate"));
   if (int64_t pending = tasks_->pending(); pending != 0) add(cat(pending, " tasks"));
-  if (self_ != nullptr) {
-    char said[512] = {};
-    call_logged("holding", [&] { calls().holding(self_, said, sizeof said); });
-    said[sizeof said - 1] = '\0';
-    if (said[0] != '\0') add(cat("it says: ", said));
-  }
-  return held.empty() ? "a task of another instance that may be in its code" : held;
+  if (std::string said = holding(); !said.empty()) add(cat("it says: ", said));
+  return held;
+}
+
+std::string Instance::holding() const {
+  char said[512] = {};
+  if (self_ != nullptr) call_logged("holding", [&] { calls().holding(self_, said, sizeof said); });
+  said[sizeof said - 1] = '\0';
+  return said;
 }
 
 void Instance::finish() {
@@ -246,6 +250,7 @@ void Instance::finish() {
     move_to(kDestroyed);
   }
   report_leftovers();
+  runtime::CallWatch::Call watched(&kernel_.watch, cat("unloading of ", text()));
   // What other instances still use, or what stays mapped, ends as destroyed: it is not unloaded.
   if (planned_.library.close() == PluginLoader::Closed::kUnloaded) move_to(kUnloaded);
   if (leaving_ && owns_name_) kernel_.events.forget(PluginStateChanged::kEventId, name());

@@ -63,8 +63,10 @@ class Instance final : private Host {
   /// Its present state is forgotten when it is gone.
   void leave_manifest() { leaving_ = true; }
   std::vector<Holding> holders() const { return kernel_.services.holders_of(owner()); }
-  /// What keeps it from being quiescent, for operators.
+  /// What keeps it from being quiescent, for operators; empty: nothing of its own.
   std::string held_by() const;
+  /// What it says itself, drained or not.
+  std::string holding() const;
 
  private:
   std::string_view instance_name() const noexcept override { return planned_.config.name; }

@@ -1,6 +1,7 @@
 #include "kernel/lifecycle/instance_tasks.h"
 
 #include "atoll/runtime/task_queue.h"
+#include "atoll/text.h"
 
 namespace atl::kernel {
 
@@ -35,7 +36,10 @@ void InstanceTasks::run_next(Queue& queue) noexcept {
     queue.pop_front();
     ++running_;
   }
-  if (!runtime::run_task(task) && on_throw_) on_throw_();
+  {
+    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr, cat("a control task of ", whose_));
+    if (!runtime::run_task(task) && on_throw_) on_throw_();
+  }
   bool idle = false;
   {
     std::lock_guard lock(mutex_);

@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "atoll/executor.h"
+#include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 
 namespace atl::kernel {
@@ -23,6 +25,11 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
                 std::function<void()> on_throw)
       : loop_(loop), workers_(workers), on_idle_(std::move(on_idle)), on_throw_(std::move(on_throw)) {}
 
+  /// Control tasks are watched from here on. Before the first one. \param whose  names them
+  void watch(runtime::CallWatch& calls, std::string whose) {
+    calls_ = &calls;
+    whose_ = std::move(whose);
+  }
   void post_control(Task task) noexcept;
   void run(Task task) noexcept override;
   void watch_idle() noexcept;
@@ -38,6 +45,8 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
 
   runtime::ControlLoop& loop_;
   WorkerPool& workers_;
+  runtime::CallWatch* calls_ = nullptr;
+  std::string whose_;
   const std::function<void()> on_idle_;
   const std::function<void()> on_throw_;
   mutable std::mutex mutex_;  // guards everything below

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "atoll/clock.h"
+#include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
 #include "atoll/runtime/worker_threads.h"
@@ -23,6 +24,7 @@ struct KernelContext {
   runtime::EventQueue& events;
   ServiceRegistry& services;
   PluginLoader& loader;
+  runtime::CallWatch& watch;
   std::string version;
   std::function<void()>
       poke;  ///< [any] an instance may have become quiescent: look again, on the control thread

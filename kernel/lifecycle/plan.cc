@@ -64,6 +64,7 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
     instance.config = config;
     const std::string doing = cat("loading ", instance.text());
     runtime::ThreadNote note(doing.c_str());
+    runtime::CallWatch::Call watched(loader.calls(), doing);
     Result<LibraryUse> library = open_library(config, folders, loader);
     if (!library.ok()) {
       add_line(problems, runtime::prefix_lines(cat(instance.text(), ": "), library.status().text()));

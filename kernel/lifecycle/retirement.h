@@ -28,19 +28,25 @@ class Retirement {
   /// The deadline has passed with somebody left: their holders have been logged.
   bool overrun() const { return overrun_; }
   int64_t deadline_ns() const { return deadline_ns_; }
-  /// Who still drains and what keeps them, on one line.
+  /// Who keeps it from its end and with what, on one line.
   std::string held_by() const;
 
  private:
   std::shared_ptr<Instance> end_one();
   bool waits_for_earlier(size_t at) const;
-  void report_overrun();
+  struct Holder {
+    std::string who, what;
+  };
+  std::vector<Holder> holders() const;
+  void report(LogLevel level) const;
+  void look_again_at(int64_t now_ns);
 
   KernelContext& kernel_;
   std::vector<std::shared_ptr<Instance>> instances_;
   const int64_t begun_ns_;
   const int64_t deadline_ns_;
-  const TimerId timer_;
+  TimerId timer_ = 0;
+  size_t reports_ = 0;
   bool overrun_ = false;
 };
 

@@ -28,7 +28,7 @@ PluginLoader::Opened& PluginLoader::opened() {
   return *opened;
 }
 
-PluginLoader::PluginLoader(Log& log) : log_(log) {
+PluginLoader::PluginLoader(Log& log, runtime::CallWatch* calls) : log_(log), calls_(calls) {
   std::lock_guard lock(opened().mutex);
   ::lt_dlinit();
   ::lt_dladvise_init(&advise_);

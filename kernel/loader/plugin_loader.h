@@ -13,6 +13,7 @@
 
 #include "atoll/abi/plugin.h"
 #include "atoll/log.h"
+#include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/memory_map.h"
 #include "atoll/runtime/shared_object.h"
 #include "atoll/status.h"
@@ -63,7 +64,8 @@ class PluginLoader {
     kStillMapped,  ///< closed, but the dynamic linker kept it; counts as resident until the process ends
   };
 
-  explicit PluginLoader(Log& log);
+  /// \param calls  watches the loading of files; null: nobody does
+  explicit PluginLoader(Log& log, runtime::CallWatch* calls = nullptr);
   ~PluginLoader();
   PluginLoader(const PluginLoader&) = delete;
   PluginLoader& operator=(const PluginLoader&) = delete;
@@ -76,6 +78,7 @@ class PluginLoader {
   bool has_open(const std::string& path) const;
   /// Lets one use go; the last one closes the file.
   Closed close(std::shared_ptr<PluginLibrary> library);
+  runtime::CallWatch* calls() const { return calls_; }
   /// Keeps the file mapped for ever: something of it may still run.
   void pin(PluginLibrary& library);
 
@@ -95,6 +98,7 @@ class PluginLoader {
   Closed close_now(PluginLibrary& library);
 
   Log& log_;
+  runtime::CallWatch* const calls_;
   lt_dladvise advise_ = nullptr;
 };
 

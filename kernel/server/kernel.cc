@@ -7,10 +7,11 @@ namespace atl::kernel {
 Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
     : sink_(sink),
       log_(sink.for_instance("kernel")),
+      watch_(clock_, [this](std::string_view line) { log_->warning(line); }),
       loop_(clock_),
-      events_([this] { wake_events(); }, *log_),
+      events_([this] { wake_events(); }, *log_, &watch_),
       services_([this] { poke(); }),
-      loader_(*log_),
+      loader_(*log_, &watch_),
       workers_(worker_threads),
       context_{clock_,
                sink_,
@@ -20,9 +21,11 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
                events_,
                services_,
                loader_,
+               watch_,
                std::move(version),
                [this] { poke(); }},
       lifecycle_(context_) {
+  watch_.start();
   OwnerId self = services_.add_owner("kernel", {}, {});
   services_.publish({self,
                      {std::string(LogControl::kInterfaceId), "kernel", "kernel", 0, 0},

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"
 #include "atoll/runtime/system_clock.h"
@@ -32,6 +33,7 @@ class Kernel {
   runtime::WorkerThreads& workers() { return workers_; }
   Lifecycle& lifecycle() { return lifecycle_; }
   Clock& clock() { return clock_; }
+  runtime::CallWatch& watch() { return watch_; }
   Log& log() { return *log_; }
 
  private:
@@ -41,6 +43,7 @@ class Kernel {
   runtime::SystemClock clock_;
   LogSink& sink_;
   std::unique_ptr<InstanceLog> log_;
+  runtime::CallWatch watch_;
   std::atomic<bool> poked_{false};
   runtime::ControlLoop loop_;
   runtime::EventQueue events_;

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -34,7 +36,12 @@ class Server {
         trial_(
             kernel_, [this] { return end_requested(); },
             [this](Status tried) { finish_reload(tried.ok() ? reload() : std::move(tried)); }) {
-    if (program() == nullptr) signals_.emplace(kernel_.loop().wake_descriptor());
+    if (program() == nullptr) {
+      signals_.emplace(kernel_.loop().wake_descriptor());
+      // Whatever step hangs: the process ends in time, and tells which one it was.
+      kernel_.watch().ends([this] { return ends_by_ns(); },
+                           [this](std::string_view what) { end_process(cat("ended by force: ", what)); });
+    }
     kernel_.loop().on_throw(
         [this] { kernel_.log().error("a task on the control thread let an exception out"); });
   }
@@ -68,8 +75,24 @@ class Server {
   Program* program() const { return arguments_.program; }
   bool end_requested() const { return program() ? program()->end_requested() : signals_->end_requested(); }
   int64_t drain_timeout_ns() const {
-    int64_t configured_ns = manifest_.server.drain_timeout_ns;
+    int64_t configured_ns = drain_timeout_ns_.load();
     return program() ? program()->drain_timeout_ns(configured_ns) : configured_ns;
+  }
+
+  /// Of an end that was asked for; 0: none was. [any]
+  int64_t ends_by_ns() const {
+    const int64_t asked_ns = signals_ ? signals_->end_requested_ns() : 0;
+    return asked_ns == 0 ? 0 : runtime::deadline_after(asked_ns, drain_timeout_ns());
+  }
+  /// drain_timeout counts from the signal, whatever was in its way since.
+  int64_t drain_deadline_ns() {
+    const int64_t by_ns = ends_by_ns();
+    return by_ns != 0 ? by_ns : runtime::deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
+  }
+  [[noreturn]] void end_process(std::string_view why) {
+    kernel_.log().error(why);
+    (void)sink_.flush();
+    _exit(kExitFailed);
   }
 
   void publish(ServerStateChanged::State state) {
@@ -119,6 +142,7 @@ class Server {
       return status;
     }
     manifest_ = std::move(manifest).value();
+    drain_timeout_ns_.store(manifest_.server.drain_timeout_ns);
     kernel_.workers().resize(manifest_.server.worker_threads);
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("reloaded: generation ", kernel_.lifecycle().generation(), ", ",
@@ -132,7 +156,7 @@ class Server {
     kernel_.log().info("draining for at most ", drain_timeout_ns() / kNsPerMs, " ms");
     publish(ServerStateChanged::State::kDraining);
     kernel_.events().deliver();
-    kernel_.lifecycle().shut_down(drain_timeout_ns());
+    kernel_.lifecycle().shut_down(std::max<int64_t>(0, drain_deadline_ns() - kernel_.clock().now_ns()));
     return wait_for_end();
   }
 
@@ -140,7 +164,7 @@ class Server {
   // holders, so the process ends here, or a program keeps all of it.
   int wait_for_end() {
     Lifecycle& lifecycle = kernel_.lifecycle();
-    int64_t deadline_ns = runtime::deadline_after(kernel_.clock().now_ns(), drain_timeout_ns());
+    int64_t deadline_ns = drain_deadline_ns();
     kernel_.loop().post_at(deadline_ns, make_task([] {}));
     kernel_.loop().run_until([&] { return lifecycle.idle() || kernel_.clock().now_ns() >= deadline_ns; });
     lifecycle.step();
@@ -148,15 +172,15 @@ class Server {
       kernel_.log().info("ended");
       return kExitClean;
     }
+    if (program() == nullptr) end_process("ended with plugins still draining");
     kernel_.log().error("ended with plugins still draining");
-    (void)sink_.flush();
-    if (program() != nullptr) return kExitOverrun;
-    _exit(kExitFailed);
+    return kExitOverrun;
   }
 
   const ServerArguments& arguments_;
   LogSink& sink_;
   Manifest manifest_;
+  std::atomic<int64_t> drain_timeout_ns_{manifest_.server.drain_timeout_ns};
   Kernel kernel_;
   std::optional<SignalWatch> signals_;
   PluginTrial trial_;

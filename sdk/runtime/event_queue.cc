@@ -1,8 +1,19 @@
 #include "atoll/runtime/event_queue.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 
 namespace atl::runtime {
+namespace {
+
+std::string handler_text(std::string_view event_id, EventHandler handler) {
+  Dl_info file{};
+  const bool known = ::dladdr(reinterpret_cast<void*>(handler), &file) != 0 && file.dli_fname != nullptr;
+  return cat("the handler of event '", event_id, "' in ", known ? file.dli_fname : "a file that is not known");
+}
+
+}  // namespace
 
 EventQueue::Topic* EventQueue::topic_for(std::string_view event_id, uint32_t size) {
   auto found = topics_.find(event_id);
@@ -153,6 +164,7 @@ bool EventQueue::deliver_one() {
   Subscriber& subscriber = subscribers_[id];
   Payload payload = subscriber.queue[sequence].payload;
   EventHandler handler = subscriber.handler;
+  const std::string event_id = calls_ == nullptr ? std::string() : subscriber.event_id;
   void* context = subscriber.context;
   remove_queued(subscriber, sequence);
   ++totals_.delivered;
@@ -161,6 +173,7 @@ bool EventQueue::deliver_one() {
   lock.unlock();
   bool threw = false;
   try {
+    CallWatch::Call watched(calls_, calls_ == nullptr ? std::string() : handler_text(event_id, handler));
     handler(context, payload->data());
   } catch (...) {
     threw = true;

@@ -39,6 +39,11 @@ class Catalog final : public ModelCatalog, public Startup {
   void note_faults(FaultNotes& notes) noexcept { serving_.requests.fault_notes = &notes; }
   /// Before start(). \param inputs  outlives stop()
   void use(const DeviceInputs& inputs) noexcept { serving_.requests.device_inputs = &inputs; }
+  /// Tells from here on what takes long, until stop_watching().
+  void watch() {
+    work_.start([this](const LongWork::See& see) { lifecycle_.visit(see); });
+  }
+  void stop_watching() { work_.stop(); }
   /// Ends: nothing is acquired or loaded any more, what is loaded goes when its requests have ended.
   void drain();
   void server_state_changed(ServerStateChanged::State state);
@@ -90,6 +95,7 @@ class Catalog final : public ModelCatalog, public Startup {
   std::atomic<bool> startup_complete_{false};
   AdmissionPoint admission_;
   Followed<ResponseCache> cache_;
+  LongWork work_;
   ServingContext serving_;
   FinishingVersions finishing_;
   mutable ServingTable table_;

@@ -70,10 +70,12 @@ Status CatalogPlugin::start() {
   }
   repository_ = std::move(repository).value();
   configs_ = std::move(configs).value();
+  catalog_.watch();
   return {};
 }
 
 void CatalogPlugin::stop() {
+  catalog_.stop_watching();
   services_changed_.reset();
   server_state_changed_.reset();
   catalog_.drain();

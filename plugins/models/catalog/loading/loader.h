@@ -23,7 +23,13 @@ class Loader {
   /// As ModelReader::read().
   Result<PreparedModel> prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
                                 PrepareProgress* progress) {
+    const LongWork::Task task(context_.serving.work, context_.serving.requests.fault_notes, "loading",
+                              cat("model '", model, "'"));
     return reader_.read(model, order, loaded, progress);
+  }
+  /// Loads and unloads that run now.
+  std::vector<std::string> running() const {
+    return context_.serving.work == nullptr ? std::vector<std::string>() : context_.serving.work->running();
   }
 
   /// Builds one version, trying as often as the options say. It serves when it is published. On failure

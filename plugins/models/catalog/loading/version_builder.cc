@@ -60,7 +60,12 @@ Result<inference::ModelConfig> with_instances(const std::string& served, const s
 
 VersionBuilder::VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
                                const RepositoryVersion& version, const ServedModel* base)
-    : context_(context), model_(*model), version_(version), base_(base) {
+    : context_(context),
+      model_(*model),
+      version_(version),
+      base_(base),
+      task_(context.serving.work, context.serving.requests.fault_notes, "loading",
+            cat("model '", model->files.entry.name, "' version ", version.version)) {
   parts_.pass = Pass(context.host.gate());
   parts_.source = model;
   parts_.agents = model->agents.lock();
@@ -81,6 +86,7 @@ LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
   auto served = std::make_unique<ServedModel>(context_.serving, std::move(parts_),
                                               find_correlation_control(config_.message),
                                               config_.message.dynamic_batching().preserve_ordering());
+  task_.at("warming up");
   ATOLL_RETURN_IF_ERROR(warm_up(*served));
   const auto took_ns = static_cast<uint64_t>(context_.host.clock().now_ns() - begun_ns);
   served->set_load_duration_ns(base_ == nullptr ? took_ns : base_->statistics().load_duration_ns);
@@ -145,6 +151,7 @@ LoadFailure VersionBuilder::load_backend() {
   parts_.backend = std::make_shared<Service<Backend>>(std::move(chosen->service));
   Backend& backend = **parts_.backend;
 
+  task_.at(cat("by backend '", parts_.dependencies.back().instance, "'"));
   std::unique_ptr<PendingModel> pending;
   if (parts_.backend->minor() >= Backend::kAnyNameMinor) {
     Result<std::unique_ptr<PendingModel>> begun = backend.begin_load(source);
@@ -259,6 +266,9 @@ Status VersionBuilder::create_instances() {
   std::vector<Status> failures(parts_.specs.size());
   auto create = [&](size_t i) {
     if (parts_.instances[i] != nullptr) return;
+    task_.at(cat("creating instance ", parts_.specs[i]->name));
+    const std::string doing = cat(task_.text(), ", creating instance '", parts_.specs[i]->name, "'");
+    const FaultNote note(context_.serving.requests.fault_notes, doing.c_str());
     auto instance = create_instance(*parts_.specs[i]);
     if (instance.ok()) {
       parts_.instances[i] = std::move(instance).value();
@@ -309,7 +319,10 @@ Result<std::unique_ptr<BackendInstance>> VersionBuilder::create_where_bound(cons
         cat("host policy '", spec.host_policy, "' of instance '", spec.name, "'"));
   }
   std::promise<Result<std::unique_ptr<BackendInstance>>> made;
-  (*thread)->post(make_task([&] { made.set_value(model.create_instance(spec)); }));
+  (*thread)->post(make_task([&] {
+    const FaultNote note(context_.serving.requests.fault_notes, task_.text().c_str());
+    made.set_value(model.create_instance(spec));
+  }));
   return made.get_future().get();
 }
 

@@ -85,6 +85,7 @@ class VersionBuilder {
   const PreparedModel& model_;
   const RepositoryVersion& version_;
   const ServedModel* const base_;
+  LongWork::Task task_;
   CompletedConfig config_;
   ModelContent content_;  ///< of a model with a response cache
   ModelParts parts_;

@@ -2,6 +2,7 @@
 /// executing.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -42,13 +43,13 @@ class CountedInstance final : public BackendInstance {
   Status execute(const Batch& batch) noexcept override {
     Turn turn(*this);
     for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
-    executing_.store(static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
+    executing_.store(++batches_ << 32 | static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
     FaultNote note(notes_, doing_.c_str());
     if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
     const bool maybe_on_device = device_inputs_ != nullptr && device_inputs_->are_possible();
     Status status =
         maybe_on_device ? device_inputs_->execute(*instance_, batch, reporter_) : instance_->execute(batch);
-    executing_.store(0, std::memory_order_relaxed);
+    executing_.store(batches_ << 32, std::memory_order_relaxed);
     return status;
   }
   bool ready() const noexcept override { return instance_->ready(); }
@@ -58,6 +59,8 @@ class CountedInstance final : public BackendInstance {
   uint32_t room() const noexcept override { return instance_->room(); }
   bool add_room_listener(RoomListener& listener) noexcept override {
     const bool added = instance_->add_room_listener(listener);
+    // The first scheduler comes when it is empty.
+    if (added) most_room_.store(std::max(most_room_.load(), instance_->room()), std::memory_order_relaxed);
     has_room_.store(added, std::memory_order_relaxed);
     return added;
   }
@@ -66,7 +69,19 @@ class CountedInstance final : public BackendInstance {
   }
 
   /// Requests of the batch that runs. [any]
-  uint32_t executing() const noexcept { return executing_.load(std::memory_order_relaxed); }
+  uint32_t executing() const noexcept {
+    return static_cast<uint32_t>(executing_.load(std::memory_order_relaxed));
+  }
+  /// Which execution it is in: a number that is never again, 0: none. One that answers later is in one as long as it has less room than
+  /// when it is empty, and in another one whenever its room changes or a batch comes. [any]
+  uint64_t execution() const noexcept {
+    const uint64_t executing = executing_.load(std::memory_order_relaxed);
+    if (static_cast<uint32_t>(executing) != 0) return executing;
+    const uint32_t most = has_room_.load(std::memory_order_relaxed) ? most_room_.load(std::memory_order_relaxed) : 0;
+    if (most == 0) return 0;
+    const uint32_t room = instance_->room();
+    return room >= most ? 0 : executing | (most - room);
+  }
 
  private:
   class Turn {
@@ -99,7 +114,9 @@ class CountedInstance final : public BackendInstance {
   std::mutex executes_;
   std::mutex next_;
   std::atomic<uint32_t> waiting_{0};
-  std::atomic<uint32_t> executing_{0};
+  uint64_t batches_ = 0;                // with executes_
+  std::atomic<uint64_t> executing_{0};  // the latest batch's number, and its requests in the lower half while it runs
+  std::atomic<uint32_t> most_room_{0};
   std::atomic<bool> has_room_{false};  // and says how much
 };
 

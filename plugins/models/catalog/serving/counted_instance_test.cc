@@ -98,6 +98,57 @@ TEST(CountedInstance, SchedulersThatDoNotSeeEachOtherKeepToItsRoom) {
   EXPECT_GE(first.told, 2 * kBatches - 1);
 }
 
+TEST(CountedInstance, NamesTheExecutionThatItIsIn) {
+  struct Looks final : BackendInstance {
+    Status execute(const Batch&) noexcept override {
+      seen.push_back(counted->execution());
+      return {};
+    }
+    CountedInstance* counted = nullptr;
+    std::vector<uint64_t> seen;
+  };
+  auto made = std::make_unique<Looks>();
+  Looks& looks = *made;
+  CountedInstance instance(std::move(made), 0);
+  looks.counted = &instance;
+  Request request;
+  Request* requests[] = {&request};
+  Batch batch;
+  batch.requests = requests;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(instance.execute(batch).ok());
+  EXPECT_EQ(instance.execution(), 0u);
+  EXPECT_NE(looks.seen[0], 0u);
+  EXPECT_NE(looks.seen[0], looks.seen[1]);
+}
+
+TEST(CountedInstance, OneThatAnswersLaterIsInAnExecutionUntilItHasItsRoomAgain) {
+  struct Later final : BackendInstance {
+    Status execute(const Batch& batch) noexcept override {
+      left -= batch.total_batch_size;
+      return {};
+    }
+    uint32_t room() const noexcept override { return left; }
+    bool add_room_listener(RoomListener&) noexcept override { return true; }
+    uint32_t left = 2;
+  };
+  auto made = std::make_unique<Later>();
+  Later& later = *made;
+  CountedInstance instance(std::move(made), 0);
+  CountingListener listener;
+  EXPECT_TRUE(instance.add_room_listener(listener));
+  EXPECT_EQ(instance.execution(), 0u);
+  Batch batch;
+  batch.total_batch_size = 1;
+  EXPECT_TRUE(instance.execute(batch).ok());
+  const uint64_t first = instance.execution();
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(instance.execution(), first);
+  later.left = 2;
+  EXPECT_EQ(instance.execution(), 0u);
+  EXPECT_TRUE(instance.execute(batch).ok());
+  EXPECT_NE(instance.execution(), first);
+}
+
 /// Of the oldest backends, whose instances have no such function: calling it there would be the end.
 struct Reasoned final : BackendInstance {
   Status execute(const Batch&) noexcept override { return {}; }

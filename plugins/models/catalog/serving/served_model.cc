@@ -143,6 +143,8 @@ bool ServedModel::destroy_now() noexcept {
     return false;
   }
   Pass pass = std::move(parts_.pass);
+  LongWork::Task task(context_.work, context_.requests.fault_notes, "unloading",
+                      cat("model '", info_.name, "' version ", info_.version));
   OnDestroyed callback = std::move(on_destroyed_);
   if (callback) callback(false);
   delete this;

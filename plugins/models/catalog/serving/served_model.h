@@ -19,6 +19,7 @@
 #include "models/catalog/serving/counted_instance.h"
 #include "models/catalog/serving/dependencies.h"
 #include "models/catalog/serving/ensemble_members.h"
+#include "models/catalog/serving/long_work.h"
 #include "models/catalog/serving/prepared_model.h"
 #include "models/catalog/serving/reader_shards.h"
 #include "models/catalog/serving/scheduler_choice.h"
@@ -32,6 +33,7 @@ struct ServingContext {
   ReaderShards& shards;  ///< guards reference counts against retirement
   WorkerPool& workers;
   RequestContext requests;
+  LongWork* work = nullptr;  ///< told of loads and unloads; null: nobody
 };
 
 /// Everything a version is made of. Members end in the reverse order of their declaration. What is shared is

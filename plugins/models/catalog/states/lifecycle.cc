@@ -1,5 +1,6 @@
 #include "models/catalog/states/lifecycle.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -114,15 +115,34 @@ void ModelLifecycle::end() {
   notify_all(cancelled, unavailable("Server exiting"));
 }
 
-std::string ModelLifecycle::holding() const {
+void ModelLifecycle::visit(const LongWork::See& see) const {
   std::scoped_lock lock(state_.mutex);
+  state_.live.each([&](const ServedModel& version) {
+    const ModelParts& parts = version.parts();
+    for (size_t i = 0; i < parts.instances.size(); ++i) {
+      see(parts.instances[i].get(), parts.instances[i]->execution(), [&, i] {
+        return cat("model '", version.info().name, "' version ", version.info().version, ", instance ",
+                   parts.specs[i]->name);
+      });
+    }
+  });
+}
+
+std::string ModelLifecycle::holding() const {
   std::string text;
+  auto add = [&](std::string_view what) { text += cat(text.empty() ? "" : ", ", what); };
+  const std::vector<std::string> running = state_.loader == nullptr ? std::vector<std::string>() : state_.loader->running();
+  for (const std::string& one : running) add(one);
+  std::scoped_lock lock(state_.mutex);
   for (const auto& [model, count] : state_.live.holders()) {
     if (count == 0) continue;
-    text += cat(text.empty() ? "" : ", ", count, count == 1 ? " request of " : " requests of ", model);
+    add(cat(count, count == 1 ? " request of model '" : " requests of model '", model, "'"));
   }
   for (const auto& [model, record] : state_.records.all()) {
-    if (record.loading) text += cat(text.empty() ? "" : ", ", "the load of ", model);
+    const std::string quoted = cat("model '", model, "'");
+    const bool told = std::any_of(running.begin(), running.end(),
+                                  [&](const std::string& one) { return one.find(quoted) != std::string::npos; });
+    if (record.loading && !told) add(cat("the load of ", quoted));
   }
   return text;
 }

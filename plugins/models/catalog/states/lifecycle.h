@@ -40,7 +40,9 @@ class ModelLifecycle {
   /// are built on another, or go with it. [control] Does not block.
   void service_changed(const ServiceChanged& event);
 
-  /// What keeps the plugin from being stopped: "2 requests of resnet50".
+  /// Shows each instance of the versions that are there.
+  void visit(const LongWork::See& see) const;
+  /// What keeps the plugin from being stopped: "2 requests of model 'resnet50'".
   std::string holding() const;
   /// Looks at the records under the lock.
   template <class Read>

@@ -35,6 +35,10 @@ class LiveVersions {
   bool ended(uint64_t object, std::vector<LoadDone>* callbacks);
   /// References that requests hold, by model.
   std::map<std::string, uint64_t> holders() const;
+  template <class See>
+  void each(See&& see) const {
+    for (const auto& [object, live] : live_) see(*live.version);
+  }
 
  private:
   struct Live {

@@ -14,6 +14,7 @@
 
 #include "atoll/event_bus.h"
 #include "atoll/log.h"
+#include "atoll/runtime/call_watch.h"
 
 namespace atl::runtime {
 
@@ -26,7 +27,9 @@ class EventQueue {
   static constexpr size_t kRetainedKeysMax = 65536;
 
   /// \param wake  asks the control thread to call deliver(); called from any thread, with no lock held.
-  EventQueue(std::function<void()> wake, Log& log) : wake_(std::move(wake)), log_(log) {}
+  /// \param calls  watches the handlers; null: nobody does
+  EventQueue(std::function<void()> wake, Log& log, CallWatch* calls = nullptr)
+      : wake_(std::move(wake)), log_(log), calls_(calls) {}
 
   void publish(std::string_view event_id, std::string_view key, const void* event, uint32_t size,
                bool retain) noexcept;                                     ///< [any]
@@ -75,6 +78,7 @@ class EventQueue {
 
   const std::function<void()> wake_;
   Log& log_;
+  CallWatch* const calls_;
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable handler_done_;
   std::map<std::string, Topic, std::less<>> topics_;
