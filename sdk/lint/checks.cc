@@ -1,5 +1,6 @@
 #include "checks.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,13 +107,16 @@ void check_loading(const std::string& path, const ElfFacts& facts, const runtime
   }
   ::close(ends[1]);
   LintFindings said;
-  read_report(ends[0], said);
+  const bool ended = read_report(ends[0], said);
   ::close(ends[0]);
+  if (!ended && child > 0) ::kill(child, SIGKILL);
   for (const std::string& line : said.problems()) report.problem(line);
   for (const std::string& line : said.notes()) report.note(line);
   int status = 0;
   if (child < 0 || ::waitpid(child, &status, 0) != child) {
     report.problem("cannot be run: no process to be had");
+  } else if (!ended) {
+    report.problem(cat("hangs: did not return within ", kHangsAfter.count(), " s from this step: ", said.last_step()));
   } else if (WIFSIGNALED(status)) {
     report.problem(cat("crashed (", ::strsignal(WTERMSIG(status)), ") in this step: ", said.last_step()));
   } else if (WEXITSTATUS(status) != 0) {

@@ -25,6 +25,7 @@ constexpr char kUsage[] =
     "Looks at each file's symbols, then, in a process of its own, loads it, makes an instance and asks it for\n"
     "the interfaces that it provides, starts, stops and destroys it, unloads it, and all of that again.\n"
     "Options have their defaults; those that a manifest must give get made-up values unless --set gives them.\n"
+    "Each step may take 5 s, loading 30 s; what has not returned after 30 s hangs and is ended.\n"
     "A plugin that needs another one's services is made, but not started. Lines that begin with \"note:\" say\n"
     "what was not looked at. Each of the lines begins with the file's name.\n"
     "\n"

@@ -1,6 +1,7 @@
 /// What is said about one plugin, as it is found out.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,15 @@ class PipeReport final : public Report {
   int descriptor_;
 };
 
-/// Reads what a PipeReport wrote until its process has ended.
-void read_report(int descriptor, Report& into);
+/// How long a step may take: beyond that a server that loads the plugin stands still for too long. Loading runs what the libraries do
+/// that the file brings along.
+inline constexpr std::chrono::seconds kStepMost{5}, kLoadingMost{30};
+/// What takes longer than this is not waited for.
+inline constexpr std::chrono::seconds kHangsAfter{30};
+
+/// Reads what a PipeReport wrote until its process has ended, and adds a problem for each step that took too long. \returns false: the
+/// step has hung, and nothing more was read.
+bool read_report(int descriptor, LintFindings& into, std::chrono::milliseconds hangs_after = kHangsAfter,
+                 std::chrono::milliseconds step_most = kStepMost);
 
 }  // namespace atl::lint

@@ -65,13 +65,16 @@ def test_a_request_that_ends_the_process_names_the_model(tmp_path, where, backen
 @pytest.mark.parametrize("does, end", [("throw", "an exception that nobody caught, std::runtime_error: no such [a-z]+")] + (
     [] if SANITIZED else [("abort", "SIGABRT")]))
 @pytest.mark.parametrize("where, doing", [("load", "loading model 'm' version 3"),
-                                          ("instance", "loading model 'm' version 3, creating instance 'm_0_0'")])
+                                          ("instance", "loading model 'm' version 3, creating instance 'm_0'")])
 def test_a_load_that_ends_the_process_names_the_model(tmp_path, where, doing, does, end):
     models.write_model(tmp_path, "m", models.identity_config("m", dims=(4,)).replace("identity", "thrower"), version=3)
     file = FIXTURES / "thrower.so"
     settings = ('plugin.thrower.use="fixtures/thrower"', f'plugin.thrower.file="{file}"', f'plugin.thrower.where="{where}"',
-                f'plugin.thrower.does="{does}"')
+                f'plugin.thrower.does="{does}"', 'plugin.control.use="control/explicit"')
     with pytest.raises(AssertionError, match=f"exit code -{int(signal.SIGABRT)};"), ServingServer(tmp_path, *settings) as server:
+        server.wait_ready()
+        with server.client() as client, pytest.raises(InferenceServerException):
+            client.load_model("m", client_timeout=60)
         server.wait_for_line(rf"^atoll: fatal: {end} in thread '[^']+', while {doing}, "
                              rf"in the code of plugin fixtures/thrower \({re.escape(str(file))}\)$")
 

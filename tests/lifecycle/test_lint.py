@@ -121,3 +121,7 @@ def test_wrong_descriptor():
 
 def test_no_file():
     assert lint("nobody.so") == (1, ["cannot be read"])
+
+
+def test_a_step_that_does_not_return_is_said():
+    assert lint("hanger.so", "--set", "step=start") == (1, ["hangs: did not return within 30 s from this step: start"])

@@ -187,6 +187,7 @@ enum class Mistake {
   kWritesBeyondItsMemory,      ///< one byte
   kForgetsMemory,              ///< an output without any
   kWritesToItsInputs,          ///< one byte, once all is answered as it should be
+  kForgetsRequests,            ///< all of a batch
 };
 class MistakenBackend final : public Backend, public BackendModel {
  public:
@@ -205,6 +206,7 @@ class MistakenBackend final : public Backend, public BackendModel {
    public:
     Instance(Mistake mistake, InferenceReporter* reporter) : mistake_(mistake), responder_(reporter) {}
     Status execute(const Batch& batch) noexcept override {
+      if (mistake_ == Mistake::kForgetsRequests) return {};
       responder_.answer_each(batch, clock_, [this](uint32_t i) { return answer(i); });
       return {};
     }
@@ -318,6 +320,11 @@ BackendProvider mistaken(std::string name, Mistake mistake, const std::vector<st
   for (const std::string& check : fails) provider.exceptions.push_back(expected_failure(check, "on purpose"));
   return provider;
 }
+BackendProvider forgetful(std::string name) {
+  BackendProvider provider = mistaken(std::move(name), Mistake::kForgetsRequests, kEveryAnswer);
+  provider.answer_within = std::chrono::milliseconds(100);
+  return provider;
+}
 INSTANTIATE_TEST_SUITE_P(
     Mistakes, BackendConformance,
     ::testing::Values(mistaken("ignores the request", Mistake::kAnswersWhatNobodyAskedFor,
@@ -329,7 +336,19 @@ INSTANTIATE_TEST_SUITE_P(
                                 "OutputsGoToTheirPlacesInWhateverOrderTheyAreAskedFor"}),
                       mistaken("writes beyond", Mistake::kWritesBeyondItsMemory, kEveryAnswer),
                       mistaken("forgets memory", Mistake::kForgetsMemory, kEveryAnswer),
-                      mistaken("writes to its inputs", Mistake::kWritesToItsInputs, kEveryAnswer)));
+                      mistaken("writes to its inputs", Mistake::kWritesToItsInputs, kEveryAnswer),
+                      forgetful("forgets requests")));
+
+class ForgottenRequest : public BackendConformance {};
+TEST_P(ForgottenRequest, IsNamed) {
+  Loaded loaded = load(GetParam().cases.front());
+  ASSERT_TRUE(loaded.instance);
+  Requests requests;
+  add(requests, GetParam().cases.front());
+  EXPECT_NONFATAL_FAILURE((void)execute(*loaded.instance, requests).ok(),
+                          "request 'fp32-0', number 1 of a batch of 1, was not answered within");
+}
+INSTANTIATE_TEST_SUITE_P(Mistakes, ForgottenRequest, ::testing::Values(forgetful("forgets them again")));
 
 INSTANTIATE_TEST_SUITE_P(
     Fakes, BackendConformance,

@@ -261,7 +261,7 @@ TEST(ModelLifecycle, RequestsKeepTheVersionTheyGot) {
     EXPECT_EQ(bench.catalog().statistics("m", 1)->at(0).pending, 1U);
     EXPECT_TRUE(bench.load_one("m").ok());  // the reload does not wait for it
     EXPECT_EQ(bench.backend.live_models(), 2);
-    EXPECT_EQ(bench.plugin->holding(), "1 request of m");
+    EXPECT_EQ(bench.plugin->holding(), "1 request of model 'm'");
     EXPECT_TRUE(bench.scheduler.run_held());
     EXPECT_TRUE(request.done());
     bench.host.run_ready();
@@ -428,7 +428,7 @@ TEST(ModelLifecycle, DrainsToNothing) {
   bench.host.gate().close();
   bench.plugin->drain(0);
   bench.host.run_ready();
-  EXPECT_EQ(bench.plugin->holding(), "2 requests of a");
+  EXPECT_EQ(bench.plugin->holding(), "2 requests of model 'a'");
   EXPECT_EQ(bench.host.gate().count(), 1);
   EXPECT_EQ(bench.catalog().acquire("b", 1).status().text(), "Server exiting");
   EXPECT_EQ(bench.load_one("b").text(), "Server exiting");

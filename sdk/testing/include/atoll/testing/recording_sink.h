@@ -182,10 +182,10 @@ class TestRequest final : public ResponseSink {
     std::lock_guard lock(mutex_);
     return done_;
   }
-  /// For real threads: waits for done(). False after a minute.
-  [[nodiscard]] bool wait_done() {
+  /// For real threads: waits for done(), for so long at most.
+  [[nodiscard]] bool wait_done(std::chrono::milliseconds most = std::chrono::minutes(1)) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return done_; });
+    return changed_.wait_for(lock, most, [&] { return done_; });
   }
   std::vector<ReceivedResponse> responses() const {
     std::lock_guard lock(mutex_);

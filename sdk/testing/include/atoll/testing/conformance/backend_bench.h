@@ -3,8 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "atoll/backend.h"
 #include "atoll/testing/conformance/conformance.h"
@@ -36,6 +42,9 @@ struct BackendProvider {
   /// A source whose files are missing; default: the first case's with directories that do not exist.
   ModelSource broken;
   std::vector<ConformanceException> exceptions;
+  /// How long a batch may take from execute()'s return to its last answer. A request that has none by then has been forgotten, which is
+  /// told; the batches after it are waited for a hundredth of it, so that a suite ends soon.
+  std::chrono::milliseconds answer_within = std::chrono::seconds(20);
   friend void PrintTo(const BackendProvider& provider, std::ostream* out) { *out << provider.name; }
 };
 
@@ -110,11 +119,39 @@ class BackendConformance : public Conformance<BackendProvider> {
       EXPECT_TRUE(inputs_of(requests) == sent) << "execute() failed and wrote to its inputs";
       return status;
     }
-    for (auto& request : requests) EXPECT_TRUE(request->wait_done());
+    if (!await_answers(requests)) return {};
     EXPECT_TRUE(inputs_of(requests) == sent)
         << "execute() wrote to its inputs: their bytes are the client's, or those "
            "of another request";
     return {};
+  }
+  /// Fails for each request that has been forgotten, and puts a fresh one in its place: whoever has it may still touch it, so it is kept.
+  /// \returns whether none was
+  bool await_answers(Requests& requests) {
+    static std::mutex mutex;  // guards what follows
+    static Requests& kept = *new Requests;
+    static std::set<std::string> forgetful;  // providers
+    auto most = GetParam().answer_within;
+    {
+      std::lock_guard lock(mutex);
+      if (forgetful.contains(GetParam().name)) most /= kImpatience;
+    }
+    const auto until = std::chrono::steady_clock::now() + most;
+    bool all = true;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      if (requests[i]->wait_done(std::max(left, std::chrono::milliseconds(0)))) continue;
+      all = false;
+      TestRequest& request = *requests[i];
+      ADD_FAILURE() << "request '" << (*request).id << "', number " << i + 1 << " of a batch of " << requests.size() << ", "
+                    << (request.got_final() ? "was answered, but not released" : "was not answered") << " within "
+                    << most.count() << " ms of execute(): the backend has forgotten it";
+      auto fresh = std::make_unique<TestRequest>(std::string((*request).id));
+      std::lock_guard lock(mutex);
+      forgetful.insert(GetParam().name);
+      kept.push_back(std::exchange(requests[i], std::move(fresh)));
+    }
+    return all;
   }
   /// The bytes of every input of every request.
   static std::vector<std::string> inputs_of(const Requests& requests) {
@@ -212,6 +249,7 @@ class BackendConformance : public Conformance<BackendProvider> {
     return names;
   }
 
+  static constexpr int kImpatience = 100;
   static constexpr size_t kGuardBytes = 64;
   static constexpr char kGuard = 0x5a;
   std::unique_ptr<FakeHost> host_;
