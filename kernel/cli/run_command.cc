@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "atoll/runtime/fault_report.h"
+#include "atoll/runtime/memory_reserve.h"
 #include "kernel/cli/command_line.h"
 #include "kernel/cli/plugin_list.h"
 #include "kernel/log/log_sink.h"
@@ -68,6 +69,7 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
     case Action::kServe:
       break;
   }
+  runtime::install_memory_reserve();
   return run_server(arguments, sink);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/runtime/memory_reserve.h"
 #include "atoll/runtime/thread_maker.h"
 #include "atoll/status.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kLinesAfterNs[] = {1 * kNsPerSecond, 10 * kNsPerSecond};
 constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::seconds kRestockEvery{1};
 /// For calls that were begun when the time was over already: what overran is told and stopped then.
 constexpr int64_t kLateNs = 1 * kNsPerSecond;
 
@@ -76,7 +78,10 @@ void CallWatch::run() noexcept {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !calls_.empty(); });
+      changed_.wait_for(lock, kRestockEvery, [this] { return stopping_ || !calls_.empty(); });
+      restock_memory_reserve();
+      if (stopping_) return;
+      if (calls_.empty()) continue;
       if (changed_.wait_for(lock, kLookEvery, [this] { return stopping_; })) return;
     }
     try {

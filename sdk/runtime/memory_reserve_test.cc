@@ -1,0 +1,102 @@
+#include "atoll/runtime/memory_reserve.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace atl::runtime {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // its allocator ends the process, or needs terabytes of addresses
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr size_t kMiB = 1 << 20;
+
+/// From here on the process may map so much more.
+void leave(size_t bytes) {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t limit = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + bytes;
+  const rlimit wanted{limit, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_AS, &wanted) != 0) std::_Exit(10);
+}
+
+bool can_have(size_t bytes) {
+  try {
+    delete[] new char[bytes];
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+/// Small blocks until there is no room for one but in the reserve; they are never given back.
+void use_up() {
+  while (memory_reserve_pieces() == kReservePieces) (void)::new char[1000];
+}
+
+class MemoryReserveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "a sanitizer has an allocator and addresses of its own";
+  }
+};
+
+TEST_F(MemoryReserveTest, SmallAllocationsGoOnAndLargeOnesFail) {
+  EXPECT_EXIT(
+      {
+        install_memory_reserve();
+        if (memory_reserve_pieces() != kReservePieces) std::_Exit(2);
+        leave(kMiB);
+        use_up();
+        const size_t before = memory_reserve_pieces();
+        for (int i = 0; i < 100; ++i) {
+          if (can_have(32 * kMiB)) std::_Exit(3);
+          if (!can_have(1000)) std::_Exit(4);
+        }
+        std::_Exit(memory_reserve_pieces() + 2 >= before ? 0 : 5);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(MemoryReserveTest, IsThereAgainWhenThereIsMemory) {
+  EXPECT_EXIT(
+      {
+        install_memory_reserve();
+        leave(kMiB);
+        use_up();
+        leave(64 * kMiB);
+        restock_memory_reserve();
+        std::_Exit(memory_reserve_pieces() == kReservePieces ? 0 : 6);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST_F(MemoryReserveTest, WithNothingLeftAllocationsFailAsEver) {
+  EXPECT_EXIT(
+      {
+        install_memory_reserve();
+        leave(0);
+        int failed = 0;
+        try {
+          while (true) (void)::new char[1000];
+        } catch (const std::bad_alloc&) {
+          ++failed;
+        }
+        std::_Exit(failed == 1 && memory_reserve_pieces() == 0 ? 0 : 7);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace atl::runtime
