@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/guarded.h"
 #include "frontends/common/classification.h"
 #include "frontends/common/error_map.h"
 #include "frontends/common/output_memory.h"
@@ -73,7 +74,7 @@ Result<bool> HttpInferCall::decompress_small() noexcept {
   const uint64_t limit = context_.frontend.settings.max_input_bytes;
   const uint64_t most = std::min<uint64_t>(limit, kLargeBytes);
   BodyBuffer plain = context_.buffers.take();
-  Status status = decompress(body_.bytes(), most, &plain);
+  Status status = guarded("opening the body", [&] { return decompress(body_.bytes(), most, &plain); });
   if (most < limit && plain.size() > most) {
     context_.buffers.give(std::move(plain));
     return false;
@@ -96,7 +97,7 @@ Status HttpInferCall::read_large() noexcept {
   const uint64_t limit = context_.frontend.settings.max_input_bytes;
   if (body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
-    Status status = decompress(body_.bytes(), limit, &plain, &memory);
+    Status status = guarded("opening the body", [&] { return decompress(body_.bytes(), limit, &plain, &memory); });
     body_ = std::move(plain);
     ATOLL_RETURN_IF_ERROR(std::move(status));
     if (request.cancellation.cancelled()) return Status(Code::kCancelled, {});
@@ -116,7 +117,7 @@ Status HttpInferCall::parse_body(InferRequestReader& reader) noexcept {
   if (has_json_length_) {
     ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
   }
-  return reader.read(infer_body, model->info(), request, parts_, regions);
+  return guarded("reading the request", [&] { return reader.read(infer_body, model->info(), request, parts_, regions); });
 }
 
 bool HttpInferCall::is_large(const Response& response) const noexcept {
@@ -144,11 +145,11 @@ Status HttpInferCall::write_answer(Response& response) noexcept {
   Status status = classify_outputs(model->info(), request, response);
   if (status.ok()) status = regions.check();
   if (status.ok()) status = charge(kJsonGrowth * json_tensor_bytes(request, parts_.reply, response));
-  if (status.ok()) status = write_reply(response);
+  if (status.ok()) status = guarded("writing the answer", [&] { return write_reply(response); });
   drop_outputs(response);
   if (status.ok() && encoding_ != Encoding::kIdentity) {
     status = charge(head_.content_length);
-    if (status.ok()) status = compress_reply();
+    if (status.ok()) status = guarded("compressing the answer", [&] { return compress_reply(); });
   }
   return status;
 }
@@ -161,7 +162,7 @@ void HttpInferCall::finish(Status written) noexcept {
   }
 }
 
-Status HttpInferCall::write_reply(Response& response) noexcept {
+Status HttpInferCall::write_reply(Response& response) {
   Result<InferReply> written = write_infer_response(model->info(), request, parts_.reply, response, json_);
   if (!written.ok()) return std::move(written).status();
   const InferReply& reply = written.value();
@@ -190,7 +191,7 @@ Status HttpInferCall::write_reply(Response& response) noexcept {
   return {};
 }
 
-Status HttpInferCall::compress_reply() noexcept {
+Status HttpInferCall::compress_reply() {
   ATOLL_RETURN_IF_ERROR(compress(encoding_, reply_, &compressed_));
   free_tensors();
   reply_.assign(1, to_iovec(compressed_.data(), compressed_.size()));

@@ -42,8 +42,8 @@ class HttpInferCall final : public ModelCall<UnaryInferContext> {
   /// All of the answer, ready to be sent. [any]
   Status write_answer(Response& response) noexcept;
   void finish(Status written) noexcept;
-  Status write_reply(Response& response) noexcept;
-  Status compress_reply() noexcept;
+  Status write_reply(Response& response);
+  Status compress_reply();
   /// The answer is complete: to the client with it. [any]
   void deliver() noexcept;
   void send_reply() noexcept;

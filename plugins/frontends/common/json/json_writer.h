@@ -7,13 +7,14 @@
 #include <string_view>
 
 #include "atoll/utf8.h"
+#include "frontends/common/json/checked_allocator.h"
 #include "frontends/common/json/json_output.h"
 
 namespace atl::frontends {
 
 /// Writes NaN, Infinity and -Infinity as such, as clients of this protocol expect.
 using JsonWriter = rapidjson::Writer<JsonOutput, rapidjson::UTF8<>, rapidjson::UTF8<>,
-                                     rapidjson::CrtAllocator, rapidjson::kWriteNanAndInfFlag>;
+                                     CheckedAllocator, rapidjson::kWriteNanAndInfFlag>;
 
 bool is_valid_utf8(std::string_view text) noexcept;
 

@@ -22,7 +22,7 @@ bool has_name(const List& list, std::string_view name) noexcept {
   return std::any_of(list.begin(), list.end(), [name](const auto& item) { return item.name == name; });
 }
 
-Status read_region(std::span<const JsonMember> members, RegionPart* part) noexcept {
+Status read_region(std::span<const JsonMember> members, RegionPart* part) {
   ATOLL_RETURN_IF_ERROR(read_string(members[kRegion].name, members[kRegion].value, &part->region));
   for (auto [member, number] : {std::pair{kRegionOffset, &part->offset}, {kRegionSize, &part->byte_size}}) {
     if (members[member].present) {
@@ -33,14 +33,14 @@ Status read_region(std::span<const JsonMember> members, RegionPart* part) noexce
 }
 
 /// Finds members of the member `parameters` of a tensor, if it is there.
-Status find_parameters(const JsonMember& parameters, std::span<JsonMember> members) noexcept {
+Status find_parameters(const JsonMember& parameters, std::span<JsonMember> members) {
   if (!parameters.present) return {};
   JsonObject object;
   ATOLL_RETURN_IF_ERROR(read_object(parameters.name, parameters.value, &object));
   return find_members(object, members);
 }
 
-Status one_source(bool data, bool binary, bool region) noexcept {
+Status one_source(bool data, bool binary, bool region) {
   std::string text(messages::kOneDataSource);
   text += data || binary || region ? " set" : " no field is set";
   if (data) text += " 'data'";
@@ -50,7 +50,7 @@ Status one_source(bool data, bool binary, bool region) noexcept {
 }
 
 /// Shape as the client wrote it, for dimensions that int64_t does not hold.
-Status dimension_too_large(std::string_view input, JsonArray shape) noexcept {
+Status dimension_too_large(std::string_view input, JsonArray shape) {
   std::string text = "[";
   for (JsonElement value : shape) {
     uint64_t dim = 0;
@@ -62,7 +62,7 @@ Status dimension_too_large(std::string_view input, JsonArray shape) noexcept {
 
 }  // namespace
 
-Status InferJson::read() noexcept {
+Status InferJson::read() {
   enum { kId, kParameters, kInputs, kOutputs };
   JsonMember members[] = {{"id"}, {"parameters"}, {"inputs"}, {"outputs"}};
   JsonObject object;
@@ -92,7 +92,7 @@ Status InferJson::read() noexcept {
   return members[kOutputs].present ? read_outputs(outputs) : Status();
 }
 
-Status InferJson::read_parameters(JsonObject parameters) noexcept {
+Status InferJson::read_parameters(JsonObject parameters) {
   // Refuses those that mean something to the server if they are there twice; add_request_parameter() does
   // that for the others.
   JsonMember known[] = {{"sequence_id"}, {"sequence_start"}, {"sequence_end"},
@@ -104,7 +104,7 @@ Status InferJson::read_parameters(JsonObject parameters) noexcept {
   return {};
 }
 
-Status InferJson::read_parameter(std::string_view key, JsonElement value) noexcept {
+Status InferJson::read_parameter(std::string_view key, JsonElement value) {
   if (key == "sequence_id") return read_sequence_id(value);
   if (key == "sequence_start" || key == "sequence_end") {
     bool flag = false;
@@ -119,7 +119,7 @@ Status InferJson::read_parameter(std::string_view key, JsonElement value) noexce
   return add_request_parameter(key, value, document, request);
 }
 
-Status InferJson::read_sequence_id(JsonElement value) noexcept {
+Status InferJson::read_sequence_id(JsonElement value) {
   if (value.get_uint64().get(request.sequence.number) == simdjson::SUCCESS) return {};
   std::string_view text;
   ATOLL_RETURN_IF_ERROR(read_string("sequence_id", value, &text));
@@ -127,13 +127,13 @@ Status InferJson::read_sequence_id(JsonElement value) noexcept {
   return copy_name("sequence_id", text, kMaxSequenceIdBytes, request.arena(), &request.sequence.text);
 }
 
-Status InferJson::read_inputs(JsonArray inputs) noexcept {
+Status InferJson::read_inputs(JsonArray inputs) {
   for (JsonElement element : inputs) ATOLL_RETURN_IF_ERROR(read_input(element));
   if (!binary.empty()) return invalid_argument(messages::binary_left_over(model.name));
   return {};
 }
 
-Status InferJson::read_input(JsonElement element) noexcept {
+Status InferJson::read_input(JsonElement element) {
   enum { kName, kDatatype, kShape, kParameters, kData };
   JsonMember members[] = {{"name"}, {"datatype"}, {"shape"}, {"parameters"}, {"data"}};
   JsonObject object;
@@ -160,7 +160,7 @@ Status InferJson::read_input(JsonElement element) noexcept {
   return read_data(parameters, members[kData], input);
 }
 
-Status InferJson::read_shape(JsonElement value, InputTensor& input) noexcept {
+Status InferJson::read_shape(JsonElement value, InputTensor& input) {
   JsonArray shape;
   const LongArray* too_long = document.long_array(value);
   if (too_long == nullptr) ATOLL_RETURN_IF_ERROR(read_array("shape", value, &shape));
@@ -186,7 +186,7 @@ Status InferJson::read_shape(JsonElement value, InputTensor& input) noexcept {
 }
 
 Status InferJson::read_data(std::span<const JsonMember> parameters, const JsonMember& data,
-                            InputTensor& input) noexcept {
+                            InputTensor& input) {
   const bool has_binary = parameters[kBinarySize].present;
   const bool has_region = parameters[kRegion].present;
   if (data.present + has_binary + has_region != 1) return one_source(data.present, has_binary, has_region);
@@ -204,7 +204,7 @@ Status InferJson::read_data(std::span<const JsonMember> parameters, const JsonMe
   return tensor.convert(data.value, request.arena(), parts.owned, &input);
 }
 
-Status InferJson::take_binary(JsonElement size, InputTensor& input) noexcept {
+Status InferJson::take_binary(JsonElement size, InputTensor& input) {
   uint64_t size_bytes = 0;
   ATOLL_RETURN_IF_ERROR(read_uint("binary_data_size", size, &size_bytes));
   if (size_bytes > binary.size()) {
@@ -220,14 +220,14 @@ Status InferJson::take_binary(JsonElement size, InputTensor& input) noexcept {
   return {};
 }
 
-Status InferJson::read_outputs(JsonArray outputs) noexcept {
+Status InferJson::read_outputs(JsonArray outputs) {
   uint32_t index = 0;
   for (JsonElement element : outputs) ATOLL_RETURN_IF_ERROR(read_output(element, index++));
   parts.reply.lists_outputs = index != 0;
   return {};
 }
 
-Status InferJson::read_output(JsonElement element, uint32_t index) noexcept {
+Status InferJson::read_output(JsonElement element, uint32_t index) {
   enum { kName, kParameters };
   JsonMember members[] = {{"name"}, {"parameters"}};
   JsonObject object;

@@ -27,20 +27,20 @@ struct InferJson {
   std::span<const uint8_t> binary;  ///< behind the JSON; what no input has taken yet
 
   /// Fills the request. Errors: as InferRequestReader::read().
-  Status read() noexcept;
+  Status read();
 
  private:
-  Status read_parameters(JsonObject parameters) noexcept;
-  Status read_parameter(std::string_view key, JsonElement value) noexcept;
-  Status read_sequence_id(JsonElement value) noexcept;
-  Status read_inputs(JsonArray inputs) noexcept;
-  Status read_input(JsonElement element) noexcept;
-  Status read_shape(JsonElement value, InputTensor& input) noexcept;
+  Status read_parameters(JsonObject parameters);
+  Status read_parameter(std::string_view key, JsonElement value);
+  Status read_sequence_id(JsonElement value);
+  Status read_inputs(JsonArray inputs);
+  Status read_input(JsonElement element);
+  Status read_shape(JsonElement value, InputTensor& input);
   Status read_data(std::span<const JsonMember> parameters, const JsonMember& data,
-                   InputTensor& input) noexcept;
-  Status take_binary(JsonElement size, InputTensor& input) noexcept;
-  Status read_outputs(JsonArray outputs) noexcept;
-  Status read_output(JsonElement element, uint32_t index) noexcept;
+                   InputTensor& input);
+  Status take_binary(JsonElement size, InputTensor& input);
+  Status read_outputs(JsonArray outputs);
+  Status read_output(JsonElement element, uint32_t index);
 };
 
 }  // namespace atl::frontends::http

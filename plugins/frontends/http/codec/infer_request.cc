@@ -9,7 +9,7 @@
 namespace atl::frontends::http {
 namespace {
 
-Status read_raw(const InferBody& body, uint64_t max_bytes, Request& request, InferParts& parts) noexcept {
+Status read_raw(const InferBody& body, uint64_t max_bytes, Request& request, InferParts& parts) {
   if (body.bytes.size() > max_bytes) {
     return invalid_argument(messages::raw_input_too_large(body.bytes.size(), max_bytes));
   }
@@ -27,7 +27,7 @@ Status read_raw(const InferBody& body, uint64_t max_bytes, Request& request, Inf
 }  // namespace
 
 Status read_json_bytes(std::string_view header_value, size_t body_bytes,
-                       std::optional<size_t>* json_bytes) noexcept {
+                       std::optional<size_t>* json_bytes) {
   int64_t value = 0;
   const char* end = header_value.data() + header_value.size();
   const auto [stopped, error] = std::from_chars(header_value.data(), end, value);
@@ -42,7 +42,7 @@ Status read_json_bytes(std::string_view header_value, size_t body_bytes,
 }
 
 Status InferRequestReader::read(const InferBody& body, const ModelInfo& model, Request& request,
-                                InferParts& parts, RegionUses& regions) noexcept {
+                                InferParts& parts, RegionUses& regions) {
   if (body.json_bytes == 0) return read_raw(body, limits_.max_input_bytes, request, parts);
   const size_t json_bytes = body.json_bytes.value_or(body.bytes.size());
   if (json_bytes > body.bytes.size()) {

@@ -39,7 +39,7 @@ struct InferBody {
 /// Reads the value of Inference-Header-Content-Length for a (decompressed) body of that size.
 /// Errors: INVALID_ARGUMENT no decimal number, below 0, more than the body.
 Status read_json_bytes(std::string_view header_value, size_t body_bytes,
-                       std::optional<size_t>* json_bytes) noexcept;
+                       std::optional<size_t>* json_bytes);
 
 /// Not thread safe; one a thread. Nothing of a request points into it.
 class InferRequestReader {
@@ -59,7 +59,7 @@ class InferRequestReader {
   /// Errors: INVALID_ARGUMENT nearly all; NOT_FOUND shared memory region; UNIMPLEMENTED sequence id too long;
   /// RESOURCE_EXHAUSTED no memory. After an error the request is to be reset.
   Status read(const InferBody& body, const ModelInfo& model, Request& request, InferParts& parts,
-              RegionUses& regions) noexcept;
+              RegionUses& regions);
 
  private:
   InputLimits limits_;

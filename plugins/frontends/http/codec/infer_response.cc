@@ -43,7 +43,7 @@ struct Writing {
   uint64_t binary_bytes = 0;
 
   /// \param position  in the response; mostly that of the request
-  Status write_output(const OutputTensor& output, size_t position) noexcept {
+  Status write_output(const OutputTensor& output, size_t position) {
     writer.StartObject();
     write_name(writer, "name", output.name);
     write_name(writer, "datatype", data_type_name(output.datatype));
@@ -66,7 +66,7 @@ struct Writing {
     return {};
   }
 
-  Status add_part(const OutputTensor& output) noexcept {
+  Status add_part(const OutputTensor& output) {
     uint64_t elements = 0;
     ATOLL_RETURN_IF_ERROR(check_output(output, &elements));
     writer.Key("parameters");
@@ -97,7 +97,7 @@ uint64_t json_tensor_bytes(const Request& request, const ReplyForm& form, const 
 }
 
 Result<InferReply> write_infer_response(const ModelInfo& model, const Request& request, const ReplyForm& form,
-                                        Response& response, JsonOutput& head) noexcept {
+                                        Response& response, JsonOutput& head) {
   head.reset();
   JsonWriter writer(head);
   writer.StartObject();

@@ -48,6 +48,6 @@ uint64_t json_tensor_bytes(const Request& request, const ReplyForm& form, const 
 /// Errors: INVALID_ARGUMENT FP16 or BF16 without binary; INTERNAL a tensor whose bytes do not fit its type
 /// and shape; RESOURCE_EXHAUSTED no memory for the JSON.
 Result<InferReply> write_infer_response(const ModelInfo& model, const Request& request, const ReplyForm& form,
-                                        Response& response, JsonOutput& head) noexcept;
+                                        Response& response, JsonOutput& head);
 
 }  // namespace atl::frontends::http

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "atoll/status.h"
+#include "frontends/common/json/checked_allocator.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/long_arrays.h"
@@ -30,7 +31,7 @@ class JsonScan : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Handler>
 
   /// Reads all of the stream. Throws std::bad_alloc.
   static Status run(rapidjson::MemoryStream& stream, Handler& handler) {
-    rapidjson::Reader reader;
+    rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, CheckedAllocator> reader;
     reader.Parse<kScanFlags>(stream, handler);
     if (handler.too_deep_) return invalid_argument(messages::kJsonTooDeep);
     if (handler.own_name_) {

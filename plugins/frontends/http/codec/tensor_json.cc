@@ -48,7 +48,7 @@ T load(const char* from) noexcept {
 /// behind each other without asking it: that is most of the time a response takes.
 template <class T>
 void write_numbers(const void* data, uint64_t count, bool bare, JsonWriter& writer,
-                   JsonOutput& out) noexcept {
+                   JsonOutput& out) {
   const auto* from = static_cast<const char*>(data);
   if (bare) {
     char text[kNumberBytes];
@@ -65,12 +65,12 @@ void write_numbers(const void* data, uint64_t count, bool bare, JsonWriter& writ
   writer.EndArray();
 }
 
-Status bad_texts(const OutputTensor& output, uint64_t element) noexcept {
+Status bad_texts(const OutputTensor& output, uint64_t element) {
   return internal_error("output '", output.name, "' of shape ", shape_text(output.shape), ": BYTES element ",
                         element, " does not fit the ", output.buffer.size_bytes, " bytes of the tensor");
 }
 
-Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer) noexcept {
+Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer) {
   if (!bare) writer.StartArray();
   std::string_view left(static_cast<const char*>(output.buffer.data), output.buffer.size_bytes);
   for (uint64_t i = 0; i < count; ++i) {
@@ -93,7 +93,7 @@ Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWr
 }
 
 Status write_all(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer,
-                 JsonOutput& out) noexcept {
+                 JsonOutput& out) {
   return visit_number_type(
       output.datatype,
       [&]<class T>(std::type_identity<T>) {
@@ -105,7 +105,7 @@ Status write_all(const OutputTensor& output, uint64_t count, bool bare, JsonWrit
 
 }  // namespace
 
-Status check_output(const OutputTensor& output, uint64_t* elements) noexcept {
+Status check_output(const OutputTensor& output, uint64_t* elements) {
   if (output.datatype == DataType::kInvalid) {
     return internal_error("output '", output.name, "' has no datatype");
   }
@@ -127,7 +127,7 @@ Status check_output(const OutputTensor& output, uint64_t* elements) noexcept {
 }
 
 Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer,
-                      JsonOutput& out) noexcept {
+                      JsonOutput& out) {
   if (output.datatype == DataType::kFp16 || output.datatype == DataType::kBf16) {
     return invalid_argument(messages::no_json_output(data_type_name(output.datatype)));
   }
@@ -136,7 +136,7 @@ Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter&
   return write_all(output, count, brackets == Brackets::kUnlessSingle && count == 1, writer, out);
 }
 
-void write_value(const Parameter& parameter, JsonWriter& writer) noexcept {
+void write_value(const Parameter& parameter, JsonWriter& writer) {
   switch (parameter.type) {
     case ParameterType::kInt:
       writer.Int64(parameter.int_value);

@@ -11,7 +11,7 @@ namespace atl::frontends::http {
 
 /// Number of elements of an output whose bytes are about to be read.
 /// Errors: INTERNAL they are not in CPU memory or do not fit datatype and shape.
-Status check_output(const OutputTensor& output, uint64_t* elements) noexcept;
+Status check_output(const OutputTensor& output, uint64_t* elements);
 
 /// How the elements are put.
 enum class Brackets : uint32_t {
@@ -24,9 +24,9 @@ enum class Brackets : uint32_t {
 /// Errors: as check_output(); INVALID_ARGUMENT FP16 and BF16, which have no form in JSON; INVALID_ARGUMENT
 /// BYTES that are not UTF-8; INTERNAL BYTES whose lengths do not fit the buffer.
 Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer,
-                      JsonOutput& out) noexcept;
+                      JsonOutput& out);
 
 /// The value of a parameter; not of type kBytes.
-void write_value(const Parameter& parameter, JsonWriter& writer) noexcept;
+void write_value(const Parameter& parameter, JsonWriter& writer);
 
 }  // namespace atl::frontends::http

@@ -1,0 +1,24 @@
+/// Memory for RapidJSON, which takes for granted that it gets some.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <new>
+
+namespace atl::frontends {
+
+/// As rapidjson::CrtAllocator, which gives null where there is no memory; this one throws std::bad_alloc.
+class CheckedAllocator {
+ public:
+  static constexpr bool kNeedFree = true;
+  void* Malloc(size_t size) { return size == 0 ? nullptr : ::operator new(size); }
+  void* Realloc(void* before, size_t before_size, size_t size) {
+    void* grown = Malloc(size);
+    if (before != nullptr && grown != nullptr) std::memcpy(grown, before, before_size < size ? before_size : size);
+    Free(before);
+    return grown;
+  }
+  static void Free(void* memory) { ::operator delete(memory); }
+};
+
+}  // namespace atl::frontends
