@@ -37,7 +37,8 @@ void InstanceTasks::run_next(Queue& queue) noexcept {
     ++running_;
   }
   {
-    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr, cat("a control task of ", whose_));
+    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr,
+                                     cat("a control task of ", whose_));
     if (!runtime::run_task(task) && on_throw_) on_throw_();
   }
   bool idle = false;

@@ -116,7 +116,8 @@ void check_loading(const std::string& path, const ElfFacts& facts, const runtime
   if (child < 0 || ::waitpid(child, &status, 0) != child) {
     report.problem("cannot be run: no process to be had");
   } else if (!ended) {
-    report.problem(cat("hangs: did not return within ", kHangsAfter.count(), " s from this step: ", said.last_step()));
+    report.problem(
+        cat("hangs: did not return within ", kHangsAfter.count(), " s from this step: ", said.last_step()));
   } else if (WIFSIGNALED(status)) {
     report.problem(cat("crashed (", ::strsignal(WTERMSIG(status)), ") in this step: ", said.last_step()));
   } else if (WEXITSTATUS(status) != 0) {

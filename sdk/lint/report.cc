@@ -46,7 +46,8 @@ bool read_report(int descriptor, LintFindings& into, std::chrono::milliseconds h
     const std::chrono::milliseconds most = step == "loading" ? kLoadingMost : step_most;
     begun = Clock::now();
     if (step.empty() || took <= most) return;
-    into.problem(cat(step, " takes more than ", most.count(), " ms, which is the limit: who loads it stands still meanwhile"));
+    into.problem(cat(step, " takes more than ", most.count(),
+                     " ms, which is the limit: who loads it stands still meanwhile"));
   };
   auto take = [&](std::string_view line) {
     if (line[0] == 'P') into.problem(line.substr(1));
@@ -58,7 +59,8 @@ bool read_report(int descriptor, LintFindings& into, std::chrono::milliseconds h
   std::string text;
   char buffer[4096];
   while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(begun + hangs_after - Clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(begun + hangs_after - Clock::now());
     pollfd ready{descriptor, POLLIN, 0};
     if (::poll(&ready, 1, static_cast<int>(std::max<int64_t>(0, left.count()))) == 0) return false;
     const ssize_t size = ::read(descriptor, buffer, sizeof buffer);

@@ -10,7 +10,8 @@ namespace {
 std::string handler_text(std::string_view event_id, EventHandler handler) {
   Dl_info file{};
   const bool known = ::dladdr(reinterpret_cast<void*>(handler), &file) != 0 && file.dli_fname != nullptr;
-  return cat("the handler of event '", event_id, "' in ", known ? file.dli_fname : "a file that is not known");
+  return cat("the handler of event '", event_id, "' in ",
+             known ? file.dli_fname : "a file that is not known");
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ constinit std::atomic<size_t> have{0};
 constinit thread_local bool was_given = false;
 
 bool take_one() noexcept {
-  void* mapped = ::mmap(nullptr, kReservePieceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* mapped =
+      ::mmap(nullptr, kReservePieceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return false;
   for (std::atomic<void*>& piece : pieces) {
     void* nothing = nullptr;

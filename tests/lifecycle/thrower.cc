@@ -98,7 +98,8 @@ class Schedulers final : public atl::SchedulerProvider {
 class Thrower final : public atl::Plugin {
  public:
   explicit Thrower(atl::Host& host)
-      : trouble_{std::string(host.options().get_string("where")), std::string(host.options().get_string("does"))} {}
+      : trouble_{std::string(host.options().get_string("where")),
+                 std::string(host.options().get_string("does"))} {}
   Backend& backend() noexcept { return backend_; }
   Schedulers& schedulers() noexcept { return schedulers_; }
 

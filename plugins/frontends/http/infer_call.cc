@@ -97,7 +97,8 @@ Status HttpInferCall::read_large() noexcept {
   const uint64_t limit = context_.frontend.settings.max_input_bytes;
   if (body_encoding_ != Encoding::kIdentity) {
     BodyBuffer plain;
-    Status status = guarded("opening the body", [&] { return decompress(body_.bytes(), limit, &plain, &memory); });
+    Status status =
+        guarded("opening the body", [&] { return decompress(body_.bytes(), limit, &plain, &memory); });
     body_ = std::move(plain);
     ATOLL_RETURN_IF_ERROR(std::move(status));
     if (request.cancellation.cancelled()) return Status(Code::kCancelled, {});
@@ -117,7 +118,8 @@ Status HttpInferCall::parse_body(InferRequestReader& reader) noexcept {
   if (has_json_length_) {
     ATOLL_RETURN_IF_ERROR(read_json_bytes(json_length_, body_.size(), &infer_body.json_bytes));
   }
-  return guarded("reading the request", [&] { return reader.read(infer_body, model->info(), request, parts_, regions); });
+  return guarded("reading the request",
+                 [&] { return reader.read(infer_body, model->info(), request, parts_, regions); });
 }
 
 bool HttpInferCall::is_large(const Response& response) const noexcept {

@@ -14,7 +14,8 @@ class CheckedAllocator {
   void* Malloc(size_t size) { return size == 0 ? nullptr : ::operator new(size); }
   void* Realloc(void* before, size_t before_size, size_t size) {
     void* grown = Malloc(size);
-    if (before != nullptr && grown != nullptr) std::memcpy(grown, before, before_size < size ? before_size : size);
+    if (before != nullptr && grown != nullptr)
+      std::memcpy(grown, before, before_size < size ? before_size : size);
     Free(before);
     return grown;
   }

@@ -13,8 +13,8 @@
 namespace atl::frontends {
 
 /// Writes NaN, Infinity and -Infinity as such, as clients of this protocol expect.
-using JsonWriter = rapidjson::Writer<JsonOutput, rapidjson::UTF8<>, rapidjson::UTF8<>,
-                                     CheckedAllocator, rapidjson::kWriteNanAndInfFlag>;
+using JsonWriter = rapidjson::Writer<JsonOutput, rapidjson::UTF8<>, rapidjson::UTF8<>, CheckedAllocator,
+                                     rapidjson::kWriteNanAndInfFlag>;
 
 bool is_valid_utf8(std::string_view text) noexcept;
 

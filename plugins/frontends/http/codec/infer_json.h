@@ -36,8 +36,7 @@ struct InferJson {
   Status read_inputs(JsonArray inputs);
   Status read_input(JsonElement element);
   Status read_shape(JsonElement value, InputTensor& input);
-  Status read_data(std::span<const JsonMember> parameters, const JsonMember& data,
-                   InputTensor& input);
+  Status read_data(std::span<const JsonMember> parameters, const JsonMember& data, InputTensor& input);
   Status take_binary(JsonElement size, InputTensor& input);
   Status read_outputs(JsonArray outputs);
   Status read_output(JsonElement element, uint32_t index);

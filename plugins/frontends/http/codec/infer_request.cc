@@ -26,8 +26,7 @@ Status read_raw(const InferBody& body, uint64_t max_bytes, Request& request, Inf
 
 }  // namespace
 
-Status read_json_bytes(std::string_view header_value, size_t body_bytes,
-                       std::optional<size_t>* json_bytes) {
+Status read_json_bytes(std::string_view header_value, size_t body_bytes, std::optional<size_t>* json_bytes) {
   int64_t value = 0;
   const char* end = header_value.data() + header_value.size();
   const auto [stopped, error] = std::from_chars(header_value.data(), end, value);

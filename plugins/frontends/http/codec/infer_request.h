@@ -38,8 +38,7 @@ struct InferBody {
 
 /// Reads the value of Inference-Header-Content-Length for a (decompressed) body of that size.
 /// Errors: INVALID_ARGUMENT no decimal number, below 0, more than the body.
-Status read_json_bytes(std::string_view header_value, size_t body_bytes,
-                       std::optional<size_t>* json_bytes);
+Status read_json_bytes(std::string_view header_value, size_t body_bytes, std::optional<size_t>* json_bytes);
 
 /// Not thread safe; one a thread. Nothing of a request points into it.
 class InferRequestReader {

@@ -47,8 +47,7 @@ T load(const char* from) noexcept {
 /// A single number goes through the writer, which knows what comes before it. Those of an array are put
 /// behind each other without asking it: that is most of the time a response takes.
 template <class T>
-void write_numbers(const void* data, uint64_t count, bool bare, JsonWriter& writer,
-                   JsonOutput& out) {
+void write_numbers(const void* data, uint64_t count, bool bare, JsonWriter& writer, JsonOutput& out) {
   const auto* from = static_cast<const char*>(data);
   if (bare) {
     char text[kNumberBytes];
@@ -92,8 +91,7 @@ Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWr
   return left.empty() ? Status() : bad_texts(output, count);
 }
 
-Status write_all(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer,
-                 JsonOutput& out) {
+Status write_all(const OutputTensor& output, uint64_t count, bool bare, JsonWriter& writer, JsonOutput& out) {
   return visit_number_type(
       output.datatype,
       [&]<class T>(std::type_identity<T>) {
@@ -126,8 +124,7 @@ Status check_output(const OutputTensor& output, uint64_t* elements) {
   return {};
 }
 
-Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer,
-                      JsonOutput& out) {
+Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer, JsonOutput& out) {
   if (output.datatype == DataType::kFp16 || output.datatype == DataType::kBf16) {
     return invalid_argument(messages::no_json_output(data_type_name(output.datatype)));
   }

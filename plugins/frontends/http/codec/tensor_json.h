@@ -23,8 +23,7 @@ enum class Brackets : uint32_t {
 /// \param out  that the writer writes into
 /// Errors: as check_output(); INVALID_ARGUMENT FP16 and BF16, which have no form in JSON; INVALID_ARGUMENT
 /// BYTES that are not UTF-8; INTERNAL BYTES whose lengths do not fit the buffer.
-Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer,
-                      JsonOutput& out);
+Status write_elements(const OutputTensor& output, Brackets brackets, JsonWriter& writer, JsonOutput& out);
 
 /// The value of a parameter; not of type kBytes.
 void write_value(const Parameter& parameter, JsonWriter& writer);

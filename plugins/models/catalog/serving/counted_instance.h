@@ -43,7 +43,8 @@ class CountedInstance final : public BackendInstance {
   Status execute(const Batch& batch) noexcept override {
     Turn turn(*this);
     for (const Request* request : batch.requests) trace_inputs(*request, TraceActivity::kTensorBackendInput);
-    executing_.store(++batches_ << 32 | static_cast<uint32_t>(batch.requests.size()), std::memory_order_relaxed);
+    executing_.store(++batches_ << 32 | static_cast<uint32_t>(batch.requests.size()),
+                     std::memory_order_relaxed);
     FaultNote note(notes_, doing_.c_str());
     if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
     const bool maybe_on_device = device_inputs_ != nullptr && device_inputs_->are_possible();
@@ -77,7 +78,8 @@ class CountedInstance final : public BackendInstance {
   uint64_t execution() const noexcept {
     const uint64_t executing = executing_.load(std::memory_order_relaxed);
     if (static_cast<uint32_t>(executing) != 0) return executing;
-    const uint32_t most = has_room_.load(std::memory_order_relaxed) ? most_room_.load(std::memory_order_relaxed) : 0;
+    const uint32_t most =
+        has_room_.load(std::memory_order_relaxed) ? most_room_.load(std::memory_order_relaxed) : 0;
     if (most == 0) return 0;
     const uint32_t room = instance_->room();
     return room >= most ? 0 : executing | (most - room);
@@ -114,8 +116,9 @@ class CountedInstance final : public BackendInstance {
   std::mutex executes_;
   std::mutex next_;
   std::atomic<uint32_t> waiting_{0};
-  uint64_t batches_ = 0;                // with executes_
-  std::atomic<uint64_t> executing_{0};  // the latest batch's number, and its requests in the lower half while it runs
+  uint64_t batches_ = 0;  // with executes_
+  std::atomic<uint64_t> executing_{
+      0};  // the latest batch's number, and its requests in the lower half while it runs
   std::atomic<uint32_t> most_room_{0};
   std::atomic<bool> has_room_{false};  // and says how much
 };

@@ -18,7 +18,9 @@ bool is_due(int64_t since_ns, int64_t now_ns, int64_t& next_ns) {
   return true;
 }
 
-std::string duration(int64_t since_ns, int64_t now_ns) { return cat((now_ns - since_ns) / kNsPerSecond, " s"); }
+std::string duration(int64_t since_ns, int64_t now_ns) {
+  return cat((now_ns - since_ns) / kNsPerSecond, " s");
+}
 
 std::string in_brackets(const std::string& step) { return step.empty() ? "" : cat(" (", step, ")"); }
 

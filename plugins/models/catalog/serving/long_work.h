@@ -22,7 +22,8 @@ class LongWork {
  public:
   /// What an instance does at a look. \param what  as a line begins with: "model 'm' version 1, instance m_0_0"
   /// \param execution  which one it is in: another number for each; 0: in none
-  using See = std::function<void(const void* instance, uint64_t execution, const std::function<std::string()>& what)>;
+  using See =
+      std::function<void(const void* instance, uint64_t execution, const std::function<std::string()>& what)>;
   /// Shows each instance to `see`; those that are not shown any more are forgotten.
   using Visit = std::function<void(const See& see)>;
 

@@ -131,7 +131,8 @@ void ModelLifecycle::visit(const LongWork::See& see) const {
 std::string ModelLifecycle::holding() const {
   std::string text;
   auto add = [&](std::string_view what) { text += cat(text.empty() ? "" : ", ", what); };
-  const std::vector<std::string> running = state_.loader == nullptr ? std::vector<std::string>() : state_.loader->running();
+  const std::vector<std::string> running =
+      state_.loader == nullptr ? std::vector<std::string>() : state_.loader->running();
   for (const std::string& one : running) add(one);
   std::scoped_lock lock(state_.mutex);
   for (const auto& [model, count] : state_.live.holders()) {
@@ -140,8 +141,9 @@ std::string ModelLifecycle::holding() const {
   }
   for (const auto& [model, record] : state_.records.all()) {
     const std::string quoted = cat("model '", model, "'");
-    const bool told = std::any_of(running.begin(), running.end(),
-                                  [&](const std::string& one) { return one.find(quoted) != std::string::npos; });
+    const bool told = std::any_of(running.begin(), running.end(), [&](const std::string& one) {
+      return one.find(quoted) != std::string::npos;
+    });
     if (record.loading && !told) add(cat("the load of ", quoted));
   }
   return text;

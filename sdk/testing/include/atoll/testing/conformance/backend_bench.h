@@ -139,13 +139,15 @@ class BackendConformance : public Conformance<BackendProvider> {
     const auto until = std::chrono::steady_clock::now() + most;
     bool all = true;
     for (size_t i = 0; i < requests.size(); ++i) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       if (requests[i]->wait_done(std::max(left, std::chrono::milliseconds(0)))) continue;
       all = false;
       TestRequest& request = *requests[i];
-      ADD_FAILURE() << "request '" << (*request).id << "', number " << i + 1 << " of a batch of " << requests.size() << ", "
-                    << (request.got_final() ? "was answered, but not released" : "was not answered") << " within "
-                    << most.count() << " ms of execute(): the backend has forgotten it";
+      ADD_FAILURE() << "request '" << (*request).id << "', number " << i + 1 << " of a batch of "
+                    << requests.size() << ", "
+                    << (request.got_final() ? "was answered, but not released" : "was not answered")
+                    << " within " << most.count() << " ms of execute(): the backend has forgotten it";
       auto fresh = std::make_unique<TestRequest>(std::string((*request).id));
       std::lock_guard lock(mutex);
       forgetful.insert(GetParam().name);
