@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <filesystem>
 #include <ostream>
 
@@ -68,6 +70,8 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
       break;
   }
   runtime::install_memory_reserve();
+  // A write beyond the largest size of a file fails, as on a full disk. Up to the last line of the log.
+  ::signal(SIGXFSZ, SIG_IGN);
   return run_server(arguments, sink);
 }
 

@@ -2,12 +2,14 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
+import time
 import urllib.request
 
 import pytest
-from harness import ATOLL, BUILD, PLUGINS, WAIT_S, manifest
+from harness import ATOLL, BUILD, PLUGINS, WAIT_S, Server, manifest
 
 PROVIDER = {"p": 'use = "fixtures/provider"'}
 
@@ -121,3 +123,26 @@ def listening(process, count):
         if len(ports) == count:
             return sorted(ports)
     raise AssertionError("it ended")
+
+
+def await_file(path, reached):
+    """Until its contents are as wanted."""
+    until = time.monotonic() + WAIT_S
+    while not (path.exists() and reached(path.read_text())):
+        assert time.monotonic() < until, path.read_text()
+        time.sleep(0.01)
+
+
+def test_a_log_at_the_largest_size_that_files_may_have_ends_nothing(tmp_path):
+    """What SIGXFSZ would end. What does not fit is dropped, as on a full disk."""
+    log = tmp_path / "log"
+    with Server(tmp_path, PROVIDER, log=f'level = "debug"\nfile = "{log}"') as server:
+        await_file(log, lambda text: "active: " in text)
+        most = log.stat().st_size + 100
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        for generation in range(3):
+            server.reload(PROVIDER | {"q": f'use = "fixtures/provider"\nsize = {generation + 1}'})
+            await_file(log, lambda text: len(text) == most)
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+    assert log.stat().st_size <= most
