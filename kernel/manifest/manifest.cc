@@ -165,7 +165,8 @@ Manifest read_tables(const RawValue& root, Problems& problems) {
   manifest.log.format = log->get_string("format") == "json" ? LogFormat::kJson : LogFormat::kText;
   manifest.log.time_format = log->get_string("time_format");
   manifest.log.file = log->get_string("file");
-  if (Status file = manifest.log.file.empty() ? Status() : check_creatable_file(manifest.log.file); !file.ok())
+  if (Status file = manifest.log.file.empty() ? Status() : check_creatable_file(manifest.log.file);
+      !file.ok())
     problems.add(root.find("log")->value.find("file")->value.where, "log.file: ", file.text());
   manifest.instances = read_instances(root, problems);
   return manifest;

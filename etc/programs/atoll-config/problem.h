@@ -48,7 +48,7 @@ struct ModelReport {
   /// The configuration as far as it could be read, with errors too; for what other models need of it.
   std::optional<inference::ModelConfig> read = {};
   std::shared_ptr<const pbtxt::SourceMap> source = {};  ///< places in the text of `read`
-  bool may_be_completed = false;  ///< a backend may add inputs and outputs
+  bool may_be_completed = false;                        ///< a backend may add inputs and outputs
 };
 
 /// Number of problems of a severity.
