@@ -86,10 +86,26 @@ Instance::Instance(KernelContext& kernel, PlannedInstance planned, uint64_t gene
   move_to(kLoaded);
 }
 
-bool Instance::same_as(const PlannedInstance& planned) const {
-  return planned_.config.use == planned.config.use && planned_.library.get() == planned.library.get() &&
-         planned_.config.needs == planned.config.needs && planned_.bindings == planned.bindings &&
-         planned_.options->equals(*planned.options);
+bool Instance::can_be_carried(const PlannedInstance& planned) const {
+  if (planned_.config.use != planned.config.use || planned_.library.get() != planned.library.get() ||
+      planned_.config.needs != planned.config.needs || planned_.bindings != planned.bindings) {
+    return false;
+  }
+  if ((followed_ ? followed_ : planned_.options)->equals(*planned.options)) return true;
+  bool follows = false;
+  if (follower_ != nullptr) {
+    call_logged("can_follow", [&] { follows = follower_->can_follow(*planned.options); });
+  }
+  return follows;
+}
+
+void Instance::follow(std::unique_ptr<OptionValues> options) {
+  if ((followed_ ? followed_ : planned_.options)->equals(*options)) return;
+  call_logged("follow", [&] { follower_->follow(*options); });
+  followed_ = std::move(options);
+  OptionsFollowed event;
+  event.instance = std::string_view(name());
+  kernel_.events.publish(event.kEventId, event.key(), &event, sizeof event, false);
 }
 
 void Instance::own_name() {
@@ -176,6 +192,9 @@ Status Instance::query_services() {
     ATOLL_RETURN_IF_ERROR(call("query", [&] { service.implementation = calls().query(self_, row.id); }));
     if (service.implementation == nullptr)
       return internal_error("it provides ", row.id, ", but gave no implementation");
+    if (service.info.interface_id == OptionsFollower::kInterfaceId) {
+      follower_ = static_cast<OptionsFollower*>(service.implementation);
+    }
     services_.push_back(std::move(service));
   }
   return {};

@@ -9,6 +9,7 @@
 
 #include "atoll/events.h"
 #include "atoll/host.h"
+#include "atoll/options_follower.h"
 #include "atoll/runtime/thread_executor.h"
 #include "kernel/lifecycle/instance_tasks.h"
 #include "kernel/lifecycle/kernel_context.h"
@@ -35,8 +36,11 @@ class Instance final : private Host {
   std::string text() const { return planned_.text(); }
   InstanceState state() const { return state_; }
   OwnerId owner() const { return registry_.owner(); }
-  /// Nothing that shapes this instance is different in the plan: plugin, file, options, bindings.
-  bool same_as(const PlannedInstance& planned) const;
+  /// Nothing that shapes this instance is different in the plan: plugin, file, bindings, and options but for those that
+  /// it can follow.
+  bool can_be_carried(const PlannedInstance& planned) const;
+  /// It was carried over into a generation that is the running one now: it goes on with that one's options.
+  void follow(std::unique_ptr<OptionValues> options);
 
   /// On failure the instance is failed and its status names it and the step.
   Status create();
@@ -105,6 +109,8 @@ class Instance final : private Host {
   std::shared_ptr<InstanceTasks> tasks_;
   Gate gate_;
   std::vector<Publication> services_;
+  OptionsFollower* follower_ = nullptr;     // of the plugin's; null: it has none
+  std::unique_ptr<OptionValues> followed_;  // null: still those that it was made with
   void* self_ = nullptr;
   InstanceState state_ = InstanceState::kDeclared;
   bool started_ = false;

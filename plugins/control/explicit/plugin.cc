@@ -26,7 +26,7 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Loads the models that are named at start; after that clients load and unload.",
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
-     .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
+     .provides = {provide<ModelControl, &ExplicitPlugin::control>(), provide<OptionsFollower>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
      .options = kOptions});
 

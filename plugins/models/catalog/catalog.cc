@@ -21,7 +21,8 @@ LoadCall::Done with_names(std::vector<std::string> models,
 }  // namespace
 
 Catalog::Catalog(Host& host, CatalogOptions options)
-    : options_(std::move(options)),
+    : loader_options_(std::move(options.loader)),
+      strict_readiness_(options.strict_readiness),
       admission_(host),
       cache_(host),
       serving_{shards_, host.workers(), {host.clock(), admission_, cache_}},
@@ -29,19 +30,30 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       table_(shards_, finishing_),
       lifecycle_(host, table_),
       host_(host) {
-  finishing_.set_time_ns(options_.sequence_time_ns);
-  if (options_.loader.namespacing) table_.use_namespaces();
+  finishing_.set_time_ns(options.sequence_time_ns);
+  if (loader_options_.namespacing) table_.use_namespaces();
 }
 
 void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
-  loader_.emplace(host_, repository, configs, serving_, *this, options_.loader);
+  loader_.emplace(host_, repository, configs, serving_, *this, std::move(loader_options_));
   lifecycle_.use(&*loader_);
   follow_admission();
   if (Status status = cache_.open(); !status.ok()) {
     host_.log().error("no response cache is used: ", status.text());
   }
   phase_.store(ServerPhase::kServing, std::memory_order_release);
+}
+
+void Catalog::follow(const CatalogOptions& next) {
+  strict_readiness_.store(next.strict_readiness, std::memory_order_relaxed);
+  finishing_.set_time_ns(next.sequence_time_ns);
+  loader_->use(next.loader);
+}
+
+void Catalog::look_again(const std::optional<std::vector<std::string>>& paths) {
+  if (paths) lifecycle_.let_go_of_removed(*repository_, *paths);
+  lifecycle_.retry_failed();
 }
 
 void Catalog::drain() {
@@ -98,7 +110,7 @@ bool Catalog::live() const noexcept {
 bool Catalog::ready() const noexcept {
   if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing) return false;
   if (!complete()) return false;
-  if (!options_.strict_readiness) return true;
+  if (!strict_readiness_.load(std::memory_order_relaxed)) return true;
   return unready().models == 0;
 }
 
@@ -217,7 +229,7 @@ void Catalog::unload_model(std::string model, bool with_members, std::function<v
 void Catalog::set_startup_complete() noexcept {
   lifecycle_.end_startup();
   startup_complete_.store(true, std::memory_order_release);
-  if (!options_.strict_readiness) return;
+  if (!strict_readiness_.load(std::memory_order_relaxed)) return;
   const Unready found = unready();
   if (found.models == 0) return;
   const std::string more = found.models == 1 ? "" : cat(" (and ", found.models - 1, " more)");

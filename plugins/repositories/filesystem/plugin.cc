@@ -1,19 +1,47 @@
 /// repositories/filesystem: model repositories that are directories of this machine.
 #include "atoll/plugin.h"
 
-#include <memory>
+#include <utility>
 #include <vector>
 
-#include "repositories/filesystem/filesystem_repository.h"
+#include "atoll/options_follower.h"
+#include "repositories/filesystem/following_repository.h"
 
 namespace atl::filesystem {
 namespace {
 
-class FilesystemPlugin final : public Plugin {
+class FilesystemPlugin final : public Plugin, public OptionsFollower {
  public:
-  explicit FilesystemPlugin(Host& host) : log_(host.log()) {
-    const Options& options = host.options();
-    repository_ = std::make_unique<FilesystemRepository>(RepositorySettings{
+  explicit FilesystemPlugin(Host& host)
+      : host_(host), options_(read_options(host.options())), repository_(options_) {}
+
+  Status start() override {
+    std::vector<Status> missing;
+    ATOLL_RETURN_IF_ERROR(repository_.check(&missing));
+    log_missing(missing);
+    return {};
+  }
+  Repository& repository() noexcept { return repository_; }
+  RepositoryPaths& paths() noexcept { return repository_; }
+
+  bool can_follow(const Options& next) noexcept override {
+    RepositorySettings settings = read_options(next);
+    // Models have other names then.
+    if (settings.namespacing != options_.namespacing) return false;
+    std::vector<Status> missing;
+    return FilesystemRepository(std::move(settings)).check(&missing).ok();
+  }
+  void follow(const Options& next) noexcept override {
+    options_ = read_options(next);
+    repository_.follow(options_);
+    std::vector<Status> missing;
+    if (Status status = repository_.check(&missing); !status.ok()) host_.log().error(status.text());
+    log_missing(missing);
+  }
+
+ private:
+  RepositorySettings read_options(const Options& options) const {
+    return {
         .paths = options.get_strings("paths"),
         .allow_missing_paths = options.get_bool("allow_missing_paths"),
         .follow_links = options.get_bool("follow_links"),
@@ -22,24 +50,18 @@ class FilesystemPlugin final : public Plugin {
         .config_name = options.get_string("config_name"),
         .files_max = static_cast<uint64_t>(options.get_int("files_max")),
         .files_directory = options.get_string("files_directory"),
-        .clock = &host.clock(),
-    });
+        .clock = &host_.clock(),
+    };
   }
-
-  Status start() override {
-    std::vector<Status> missing;
-    ATOLL_RETURN_IF_ERROR(repository_->check(&missing));
+  void log_missing(const std::vector<Status>& missing) {
     for (const Status& failure : missing) {
-      log_.warning(failure.text(), "; the repository is left out until it can be listed");
+      host_.log().warning(failure.text(), "; the repository is left out until it can be listed");
     }
-    return {};
   }
-  Repository& repository() noexcept { return *repository_; }
-  RepositoryPaths& paths() noexcept { return repository_->paths(); }
 
- private:
-  Log& log_;
-  std::unique_ptr<FilesystemRepository> repository_;
+  Host& host_;
+  RepositorySettings options_;
+  FollowingRepository repository_;
 };
 
 constexpr OptionTable kOptions{
@@ -71,7 +93,8 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
                                 .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(2),
-                                             provide<RepositoryPaths, &FilesystemPlugin::paths>()},
+                                             provide<RepositoryPaths, &FilesystemPlugin::paths>().minor(1),
+                                             provide<OptionsFollower>()},
                                 .options = kOptions});
 
 }  // namespace atl::filesystem

@@ -59,8 +59,8 @@ Result<inference::ModelConfig> with_instances(const std::string& served, const s
 }  // namespace
 
 VersionBuilder::VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
-                               const RepositoryVersion& version, const ServedModel* base)
-    : context_(context), model_(*model), version_(version), base_(base) {
+                               const RepositoryVersion& version, const BuiltBeside& served)
+    : context_(context), model_(*model), version_(version), base_(served.base), before_(served.before) {
   parts_.pass = Pass(context.host.gate());
   parts_.source = model;
   parts_.agents = model->agents.lock();
@@ -207,11 +207,21 @@ Status VersionBuilder::describe() {
   if (info->response_cache) info->content_id = content_id();
   info->device_ordered = parts_.traits.device_ordered && runs_on_gpus(config_.message);
   parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
+  if (parts_.statistics == nullptr && before_ != nullptr &&
+      before_->info().max_batch_size == parts_.info->max_batch_size) {
+    parts_.statistics = before_->parts().statistics;
+  }
   if (parts_.statistics == nullptr) {
     parts_.statistics =
         std::make_shared<StatisticsRecorder>(context_.host.clock(), parts_.info->max_batch_size);
   }
   return {};
+}
+
+/// With a version that serves; warm-up must not count then.
+bool VersionBuilder::shares_statistics() const {
+  const ServedModel* other = base_ != nullptr ? base_ : before_;
+  return other != nullptr && other->parts().statistics == parts_.statistics;
 }
 
 std::string VersionBuilder::content_id() const {
@@ -236,7 +246,7 @@ LoadFailure VersionBuilder::add_instances() {
 }
 
 Status VersionBuilder::make_specs() {
-  InferenceReporter* reporter = base_ == nullptr ? parts_.statistics.get() : nullptr;
+  InferenceReporter* reporter = shares_statistics() ? nullptr : parts_.statistics.get();
   auto specs = make_instance_specs(config_.message, context_.options.host_policies, reporter);
   if (!specs.ok()) return std::move(specs).status();
   parts_.specs.resize(specs->size());
@@ -244,7 +254,7 @@ Status VersionBuilder::make_specs() {
   if (base_ != nullptr) kept_ = take_over(base_->parts(), *specs, parts_);
   for (size_t i = 0; i < specs->size(); ++i) {
     std::unique_ptr<InstanceSpec>& spec = specs.value()[i];
-    if (base_ == nullptr) {
+    if (!shares_statistics()) {
       parts_.specs[i] = std::move(spec);
     } else if (parts_.instances[i] == nullptr) {
       made_.push_back(std::make_shared<QuietSpec>(std::move(*spec), parts_.statistics.get()));
@@ -352,6 +362,8 @@ LoadFailure VersionBuilder::create_scheduler() {
 /// Of instances that serve already, nothing.
 Status VersionBuilder::warm_up(ServedModel& served) {
   std::vector<ScheduledInstance> fresh = served.parts().scheduled;
+  const ServedModel* other = base_ != nullptr ? base_ : before_;
+  const bool shared = other != nullptr && other->parts().statistics == served.parts().statistics;
   if (base_ != nullptr) {
     std::erase_if(fresh, [&](const ScheduledInstance& instance) {
       return std::none_of(made_.begin(), made_.end(),
@@ -360,7 +372,7 @@ Status VersionBuilder::warm_up(ServedModel& served) {
   }
   ATOLL_RETURN_IF_ERROR(run_warmup(config_.message, model_.files.entry.path, served, fresh));
   for (const auto& spec : made_) spec->quiet.open();
-  if (base_ == nullptr) served.parts().statistics->reset();  // what warm-up counted
+  if (!shared) served.parts().statistics->reset();  // what warm-up counted
   return {};
 }
 
