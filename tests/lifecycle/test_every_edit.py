@@ -196,14 +196,17 @@ class World:
             plugins[name]["address"] = address
         self.path = folder / "atoll.toml"
         self.path.write_text(edits.write(self.manifest))
-        self.server = Server.__new__(Server)
-        self.server._start([str(edits.ATOLL), "--manifest", str(self.path)])
-        self.server.wait_active()
+        self.start_server()
         self.admin = grpcclient.InferenceServerClient(self.grpc_address)
         self.region = shm.create_shared_memory_region("kept", f"/atoll-edits-{os.getpid()}", 16)
         shm.set_shared_memory_region(self.region, [np.full(4, 2, np.float32)])
         self.prepare()
         self.clients = self.start_clients()
+
+    def start_server(self):
+        self.server = Server.__new__(Server)
+        self.server._start([str(edits.ATOLL), "--manifest", str(self.path)])
+        self.server.wait_active()
 
     def write_models(self):
         models.write_model(self.repository, "echo", models.identity_config("echo", dims=(4,)))
