@@ -185,9 +185,15 @@ void Catalog::append_statistics(const std::string& name, int64_t version,
 Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   ATOLL_RETURN_IF_ERROR(check_phase());
   Result<std::vector<RepositoryEntry>> listed = repository_->list();
-  if (!listed.ok()) return std::move(listed).status();
   std::map<std::string, uint32_t> directories;
-  for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+  if (listed.ok()) {
+    for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+  } else if (lifecycle_.read([](const ModelRecords& records) { return records.all().empty(); })) {
+    return std::move(listed).status();
+  } else {
+    // What was loaded serves all the same.
+    host_.log().warning("the index has only models that are or were loaded: ", listed.status().text());
+  }
   return lifecycle_.read([&](const ModelRecords& records) {
     for (const auto& [model, record] : records.all()) {
       if (!record.is_unloaded()) directories.try_emplace(model, 0);

@@ -164,6 +164,7 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
   auto roots = open_roots();
   if (!roots.ok()) return std::move(roots).status();
   std::optional<Home> home;
+  std::string dangling;
   for (Root& root : *roots) {
     std::string_view name = identifier;
     if (is_elsewhere(root, &name)) continue;
@@ -172,8 +173,12 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     std::string path = cat(root.path == "/" ? "" : root.path, "/", *directory);
     auto found = root.containment.find(root.containment.root(), *directory, path);
     if (!found.ok()) {
-      if (found.status().code() == Code::kNotFound) continue;
-      return std::move(found).status();
+      if (found.status().code() != Code::kNotFound) return std::move(found).status();
+      struct stat info;
+      const bool is_there =
+          ::fstatat(root.containment.root(), directory->c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+      if (is_there && S_ISLNK(info.st_mode)) dangling = path;
+      continue;
     }
     if (!S_ISDIR(found->mode)) continue;
     if (home) {
@@ -183,6 +188,7 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     RepositoryEntry entry = {std::string(name), root.path, std::move(path)};
     home.emplace(Home{std::move(root), std::move(entry), std::move(found).value()});
   }
+  if (!home && !dangling.empty()) return not_found(dangling, ": is a link to something that is not there");
   if (!home) return not_found("model '", identifier, "' is not found in any model repository");
   return std::move(*home);
 }
@@ -293,7 +299,8 @@ Status FilesystemRepository::read_versions(const Containment& containment, const
     auto more = reader->next(&entry);
     if (!more.ok()) return std::move(more).status();
     if (!*more) break;
-    if (entry.type == DT_REG || is_layout_directory(entry.name)) continue;
+    // Kubernetes keeps what a ConfigMap's links lead to in folders such as '..data'.
+    if (entry.type == DT_REG || entry.name.starts_with("..") || is_layout_directory(entry.name)) continue;
     std::string path = cat(model->entry.path, "/", entry.name);
     auto found = containment.find(reader->fd(), std::string(entry.name), path);
     if (!found.ok()) {

@@ -153,7 +153,7 @@ TEST(Open, ReadsConfigurationAndVersions) {
   for (const char* version : {"10", "2", "2147483648", "0", "-1", "01", "1a", ".1"}) {
     disk.directory("m/" + std::string(version));
   }
-  for (const char* silent : {"warmup", "initial_state", "configs"})
+  for (const char* silent : {"warmup", "initial_state", "configs", "..data", "..2026_11_27_03.1"})
     disk.directory("m/" + std::string(silent));
   disk.file("m/7", "a file is no version");
   auto model = repository_at({disk.path() + "//"}).open("m");
@@ -368,6 +368,19 @@ TEST(Check, NamesThePathThatCanNotServe) {
   EXPECT_EQ(text({"s3://b/m"}), "option 'paths' holds 's3://b/m', expected a directory of this machine");
   FilesystemRepository climbing({.paths = {disk.path()}, .config_name = "../x"});
   EXPECT_EQ(climbing.check(nullptr).code(), Code::kInvalidArgument);
+}
+
+TEST(FilesystemRepository, ALinkThatLeadsNowhereIsNamed) {
+  RepositoryFolder disk;
+  disk.file("first/a/1/model");
+  disk.directory("second");
+  disk.link("second/a", "gone");
+  disk.link("second/b", "gone");
+  FilesystemRepository repository({.paths = {disk.at("first"), disk.at("second")}});
+  auto found = repository.open("b");
+  EXPECT_EQ(found.status().code(), Code::kNotFound);
+  EXPECT_EQ(found.status().message(), disk.at("second/b") + ": is a link to something that is not there");
+  EXPECT_TRUE(repository.open("a").ok()) << "another repository has it";
 }
 
 }  // namespace
