@@ -4,17 +4,14 @@ registered, set and begun is still there. What takes something away on purpose i
 
 ATOLL_TEST_EDITS=all tries all options; else a few of each instance are drawn (by ATOLL_TEST_SEED)."""
 
+import contextlib
 import copy
 import getpass
-import http.client
-import json
 import os
 import random
 import signal
 import sys
 import threading
-import time
-import urllib.request
 
 import numpy as np
 import pytest
@@ -22,13 +19,14 @@ import tritonclient.grpc as grpcclient
 import tritonclient.utils.shared_memory as shm
 from support import edits, models, pki
 from support.addresses import free_addresses
+from support.edit_clients import WAIT_S, Client, OverGrpc, OverHttp, Scrape, Sequences
 from support.server import DEFAULT_MANIFEST, SANITIZED, Server
 from support.waiting import eventually
+from tritonclient.utils import InferenceServerException
 
 ALL = os.environ.get("ATOLL_TEST_EDITS") == "all"
 SEED = int(os.environ.get("ATOLL_TEST_SEED", 1))
 DRAWN = 1 if SANITIZED else 3  # options of an instance
-WAIT_S = 60
 INSTANCES = list(edits.read(DEFAULT_MANIFEST.read_text())["plugin"])
 
 HTTP, GRPC = "http", "grpc"
@@ -70,115 +68,6 @@ GONE = {
 # What is another one after its instance was away: what it had of clients has gone with it.
 FORGETS = {"shared": "regions", "trace": "trace settings"}
 REFUSED = {"repository", "configs", "models"}  # others require them
-
-
-class Client(threading.Thread):
-    """Asks for one thing without pause; failures are kept."""
-
-    def __init__(self, world, name, transport, ask):
-        super().__init__(daemon=True)
-        self.world, self.label, self.transport, self.ask = world, name, transport, ask
-        self.answers, self.failures = 0, []
-        self.start()
-
-    def run(self):
-        while not self.world.end.is_set():
-            try:
-                with self.ask() as ask:
-                    while not self.world.end.is_set():
-                        ask()
-                        self.answers += 1
-                        self.world.end.wait(0.005)
-            except Exception as error:
-                self.failures.append(f"{self.label} over {self.transport}: {type(error).__name__}: {error}")
-                self.world.end.wait(0.02)
-
-
-class OverHttp:
-    def __init__(self, world, model, value):
-        self.world, self.model, self.value = world, model, value
-        self.connection = http.client.HTTPConnection(world.http_address, timeout=WAIT_S)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.connection.close()
-
-    def infer(self, data, parameters=None):
-        body = {"inputs": [{"name": self.world.input_of(self.model), "shape": [1, 1] if len(data) == 1 else [4],
-                            "datatype": "FP32", "data": data}]}
-        if parameters:
-            body["parameters"] = parameters
-        self.connection.request("POST", f"/v2/models/{self.model}/infer", json.dumps(body))
-        response = self.connection.getresponse()
-        answer = response.read()
-        assert response.status == 200, (response.status, answer)
-        return {output["name"]: output["data"] for output in json.loads(answer)["outputs"]}
-
-    def __call__(self):
-        outputs = self.infer([2.0] * 4)
-        assert outputs["OUTPUT0"] == [2.0 + self.value] * 4, outputs
-
-
-class OverGrpc:
-    def __init__(self, world, model, value, region=None):
-        self.model, self.value, self.region, self.name = model, value, region, world.input_of(model)
-        self.client = grpcclient.InferenceServerClient(world.grpc_address,
-                                                       channel_args=[("grpc.use_local_subchannel_pool", 1)])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
-
-    def infer(self, data, **options):
-        tensor = grpcclient.InferInput(self.name, [1, 1] if len(data) == 1 else [4], "FP32")
-        if self.region:
-            tensor.set_shared_memory(self.region, 16)
-        else:
-            tensor.set_data_from_numpy(np.array(data, np.float32).reshape(tensor.shape()))
-        return self.client.infer(self.model, [tensor], client_timeout=WAIT_S, **options)
-
-    def __call__(self):
-        answer = self.infer([2.0] * 4).as_numpy("OUTPUT0").tolist()
-        assert answer == [2.0 + self.value] * 4, answer
-
-
-class Sequences(OverGrpc):
-    """One sequence after the other; or, by itself, one that stays open."""
-    numbers = iter(range(1, 1 << 40))
-
-    def __call__(self):
-        self.begin()
-        self.step()
-        self.step(end=True)
-
-    def begin(self):
-        self.number, self.total = next(self.numbers), 0
-        return self.step(start=True)
-
-    def step(self, start=False, end=False):
-        self.total += 3
-        answer = self.infer([3.0], sequence_id=self.number, sequence_start=start, sequence_end=end)
-        assert answer.as_numpy("OUTPUT").tolist() == [[self.total]], (answer.as_numpy("OUTPUT"), self.total)
-        return self
-
-
-class Scrape:
-    def __init__(self, world):
-        self.url = f"http://{world.metrics_address}/metrics"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def __call__(self):
-        with urllib.request.urlopen(self.url, timeout=WAIT_S) as page:
-            assert b"nv_inference_request_success" in page.read()
 
 
 class World:
@@ -251,6 +140,17 @@ class TritonPythonModel:
         self.admin.update_trace_settings(None, {"trace_rate": "77"})
         self.admin.update_trace_settings("echo", {"trace_rate": "78"})
         self.admin.update_log_settings({"log_warning": False})
+
+    def recover(self):
+        """After something was taken away: everybody has it again. A connection may lead to what is on its way out."""
+        before = [client.answers for client in self.clients]
+
+        def recovered():
+            with contextlib.suppress(InferenceServerException):
+                self.prepare()
+            return all(client.answers > then + 1 for client, then in zip(self.clients, before))
+        eventually(recovered, WAIT_S)
+        self.take_failures()
 
     def ready(self):
         index = self.admin.get_model_repository_index().models
@@ -439,7 +339,7 @@ def edit(world, instance, option, value):
     changed = copy.deepcopy(world.manifest)
     changed["plugin"][instance] |= {option: value, **companions(world, instance, option)}
     before, counts = world.kept(), world.counts()
-    sequences = [Sequences(world, model, 0).begin() for model in ("direct", "oldest")]
+    sequences = [] if allowed else [Sequences(world, model, 0).begin() for model in ("direct", "oldest")]
     world.take_failures()
     for manifest in (changed, world.manifest):
         applied, line = world.reload(manifest)
@@ -452,13 +352,10 @@ def edit(world, instance, option, value):
         assert_kept(world, before, counts)
     for sequence in sequences:
         with sequence:
-            if not allowed:
-                sequence.step(end=True)
+            sequence.step(end=True)
     assert world.take_failures(but=may_fail) == []
     if allowed:
-        world.prepare()
-        world.answered()
-        world.take_failures()
+        world.recover()
 
 
 @pytest.mark.parametrize("instance", INSTANCES)

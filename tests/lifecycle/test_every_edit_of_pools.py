@@ -10,9 +10,10 @@ import threading
 import pytest
 from support import edits, models
 from support.addresses import free_addresses
+from support.edit_clients import WAIT_S, Client, OverGrpc, OverHttp
 from support.pools import MANIFEST, Pools, Refused
 from support.waiting import eventually
-from test_every_edit import ALL, WAIT_S, Client, OverGrpc, OverHttp, World, drawn
+from test_every_edit import ALL, World, drawn
 
 INSTANCES = list(edits.read(MANIFEST.read_text())["plugin"])
 OWN = ["placement", "launcher", "pools"]  # the others are tried with the default manifest, and here when all are
