@@ -91,7 +91,22 @@ std::string_view Instance::difference_from(const PlannedInstance& planned) const
   if (planned_.config.use != planned.config.use) return "plugin";
   if (planned_.library.get() != planned.library.get()) return "file";
   if (planned_.config.needs != planned.config.needs || planned_.bindings != planned.bindings) return "needs";
-  return planned_.options->equals(*planned.options) ? "" : "options";
+  if (options_now().equals(*planned.options)) return "";
+  bool follows = false;
+  if (follower_ != nullptr) {
+    call_logged("can_follow", [&] { follows = follower_->can_follow(*planned.options); });
+  }
+  return follows ? "" : "options";
+}
+
+bool Instance::follow(std::unique_ptr<OptionValues> options) {
+  if (options_now().equals(*options)) return false;
+  call_logged("follow", [&] { follower_->follow(*options); });
+  followed_ = std::move(options);
+  OptionsFollowed event;
+  event.instance = std::string_view(name());
+  kernel_.events.publish(event.kEventId, event.key(), &event, sizeof event, false);
+  return true;
 }
 
 void Instance::own_name() {
@@ -179,6 +194,9 @@ Status Instance::query_services() {
     ATOLL_RETURN_IF_ERROR(call("query", [&] { service.implementation = calls().query(self_, row.id); }));
     if (service.implementation == nullptr)
       return internal_error("it provides ", row.id, ", but gave no implementation");
+    if (service.info.interface_id == OptionsFollower::kInterfaceId) {
+      follower_ = static_cast<OptionsFollower*>(service.implementation);
+    }
     services_.push_back(std::move(service));
   }
   return {};

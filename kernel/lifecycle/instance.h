@@ -9,6 +9,7 @@
 
 #include "atoll/events.h"
 #include "atoll/host.h"
+#include "atoll/options_follower.h"
 #include "atoll/runtime/instance_tasks.h"
 #include "atoll/runtime/thread_executor.h"
 #include "kernel/lifecycle/kernel_context.h"
@@ -36,8 +37,11 @@ class Instance final : private Host {
   InstanceState state() const { return state_; }
   OwnerId owner() const { return registry_.owner(); }
   /// Which of what shapes this instance is different in the plan: "plugin", "file", "needs", "options"; empty:
-  /// nothing.
+  /// nothing, or only options that it can follow.
   std::string_view difference_from(const PlannedInstance& planned) const;
+  /// It was carried over into a generation that is the running one now: it goes on with that one's options.
+  /// \returns whether they are others than before
+  bool follow(std::unique_ptr<OptionValues> options);
 
   /// On failure the instance is failed and its status names it and the step.
   Status create();
@@ -97,6 +101,7 @@ class Instance final : private Host {
   Status call(std::string_view step, Call&& function) const noexcept;
   template <class Call>
   void call_logged(std::string_view step, Call&& function) const noexcept;
+  const OptionValues& options_now() const { return followed_ ? *followed_ : *planned_.options; }
   const atoll_plugin_v1_t& calls() const { return planned_.library->descriptor(); }
 
   KernelContext& kernel_;
@@ -111,6 +116,8 @@ class Instance final : private Host {
   std::shared_ptr<runtime::InstanceTasks> tasks_;
   Gate gate_;
   std::vector<Publication> services_;
+  OptionsFollower* follower_ = nullptr;     // of the plugin's; null: it has none
+  std::unique_ptr<OptionValues> followed_;  // null: still those that it was made with
   void* self_ = nullptr;
   InstanceState state_ = InstanceState::kDeclared;
   std::atomic<bool> retires_{false};

@@ -12,9 +12,11 @@ namespace atl::kernel {
 
 /// A generation under construction.
 struct Lifecycle::Build {
-  std::vector<std::shared_ptr<Instance>> next;               // in start order, carried ones included
-  std::vector<std::shared_ptr<Instance>> fresh;              // of those, the new ones
-  std::vector<std::shared_ptr<Instance>> leaving;            // of the running ones, in start order
+  std::vector<std::shared_ptr<Instance>> next;     // in start order, carried ones included
+  std::vector<std::shared_ptr<Instance>> fresh;    // of those, the new ones
+  std::vector<std::shared_ptr<Instance>> leaving;  // of the running ones, in start order
+  std::vector<std::pair<std::shared_ptr<Instance>, std::unique_ptr<OptionValues>>>
+      carried;                                               // with their new options
   std::map<std::string, std::shared_ptr<Instance>> running;  // all of the running generation, by name
   runtime::ReloadChanges changes;
 };
@@ -47,6 +49,7 @@ void Lifecycle::match(Build& build, GenerationPlan plan) {
     auto old = build.running.find(planned.config.name);
     if (carried.contains(planned.config.name)) {
       build.next.push_back(old->second);
+      build.carried.emplace_back(old->second, std::move(planned.options));
       continue;
     }
     const Instance* predecessor = old == build.running.end() ? nullptr : old->second.get();
@@ -93,6 +96,9 @@ void Lifecycle::swap(Build& build) {
   std::vector<ServiceChange> changes = kernel_.services.commit_next();
   ++generation_;
   current_ = std::move(build.next);
+  for (auto& [instance, options] : build.carried) {
+    if (instance->follow(std::move(options))) build.changes.followed(instance->name());
+  }
   std::set<std::string> fresh;
   for (const auto& instance : build.fresh) fresh.insert(instance->name());
   for (const auto& instance : build.leaving) {

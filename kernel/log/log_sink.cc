@@ -51,11 +51,16 @@ Status LogSink::configure(const LogConfig& config) noexcept {
   std::lock_guard lock(mutex_);
   runtime::set_fault_log(config.file.empty() ? -1 : file->descriptor());
   file_ = std::move(file);
-  format_ = config.format;
-  formatter_ = make_formatter(format_, config.time_format);
-  auto lowest = static_cast<uint32_t>(name - kLevelNames);
-  settings_ = {config.file, lowest <= 2, lowest <= 3, true, lowest < 2 ? 2 - lowest : 0, config.time_format};
-  levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
+  settings_.file = config.file;
+  if (config.time_format != configured_.time_format) settings_.format = config.time_format;
+  formatter_ = make_formatter(config.format, settings_.format);
+  if (config.level != configured_.level) {
+    auto lowest = static_cast<uint32_t>(name - kLevelNames);
+    uint32_t verbose = lowest < 2 ? 2 - lowest : 0;
+    settings_ = {config.file, lowest <= 2, lowest <= 3, true, verbose, settings_.format};
+    levels_.store((kAllLevels << lowest) & kAllLevels, std::memory_order_relaxed);
+  }
+  configured_ = config;
   return {};
 }
 
@@ -65,7 +70,7 @@ Status LogSink::update(const LogSettings& wanted) noexcept {
   }
   std::lock_guard lock(mutex_);
   if (wanted.file != settings_.file) return unimplemented("the log file is changed by the manifest only");
-  formatter_ = make_formatter(format_, wanted.format);
+  formatter_ = make_formatter(configured_.format, wanted.format);
   settings_ = wanted;
   uint32_t levels = wanted.verbose_level > 1 ? 3 : wanted.verbose_level == 1 ? 2 : 0;
   levels |= (wanted.info ? 4 : 0) | (wanted.warning ? 8 : 0) | (wanted.error ? 16 : 0);
@@ -95,7 +100,7 @@ void LogSink::put(LogLevel level, std::string_view instance, std::string_view me
   std::chrono::system_clock::time_point time = std::chrono::system_clock::now();
   if (clock_ != nullptr) time = decltype(time)(std::chrono::nanoseconds(clock_->wall_ns()));
   auto index = std::min<size_t>(static_cast<size_t>(level), std::size(kLevelNames) - 1);
-  bool json = format_ == LogFormat::kJson;
+  bool json = configured_.format == LogFormat::kJson;
   auto escape = json ? runtime::append_json_escaped : runtime::append_escaped;
   std::string name, text;
   if (!json) name = cat(kLevelColumns[index], " [");

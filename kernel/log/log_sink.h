@@ -42,7 +42,8 @@ class LogSink final : public LogControl, public MetricSource {
   virtual ~LogSink();
 
   /// Takes over level, format and destination. A file is opened for appending again, even if its name did not
-  /// change, so that a rotated file is let go. On failure everything stays as it was. Errors:
+  /// change, so that a rotated file is let go. What update() has set stays where the configuration says the same as the
+  /// one before. On failure everything stays as it was. Errors:
   /// INVALID_ARGUMENT unknown level; UNAVAILABLE the file cannot be opened.
   Status configure(const LogConfig& config) noexcept;
 
@@ -80,7 +81,7 @@ class LogSink final : public LogControl, public MetricSource {
   const Clock* clock_;
   std::atomic<uint32_t> levels_{0};  ///< bit n: LogLevel n is shown
   mutable std::mutex mutex_;  // guards the following, and the order of records; never held during a write
-  LogFormat format_ = LogFormat::kText;
+  LogConfig configured_{"", LogFormat::kText, "", ""};
   LogSettings settings_;
   std::unique_ptr<spdlog::formatter> formatter_;
   std::shared_ptr<const runtime::LineFile> file_;

@@ -276,6 +276,24 @@ TEST_F(LogSinkTest, SettingsFollowTheManifestsLevel) {
   }
 }
 
+TEST_F(LogSinkTest, WhatClientsHaveSetStaysWhereTheManifestSaysTheSame) {
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  LogSettings settings = sink_.settings();
+  settings.warning = false;
+  settings.format = "ISO8601";
+  ASSERT_TRUE(sink_.update(settings).ok());
+  config_.file = folder_ + "/b.log";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  EXPECT_FALSE(sink_.settings().warning);
+  EXPECT_EQ(sink_.settings().format, "ISO8601");
+  EXPECT_EQ(sink_.settings().file, config_.file);
+  EXPECT_FALSE(sink_.enabled(LogLevel::kWarning));
+  config_.level = "debug";
+  ASSERT_TRUE(sink_.configure(config_).ok());
+  EXPECT_TRUE(sink_.settings().warning);
+  EXPECT_EQ(sink_.settings().format, "ISO8601");
+}
+
 TEST_F(LogSinkTest, UpdateSwitchesEachLevelAlone) {
   ASSERT_TRUE(sink_.configure(config_).ok());
   LogSettings wanted = sink_.settings();

@@ -141,11 +141,13 @@ class Server {
     Result<GenerationPlan> plan = plan_generation(manifest.value(), arguments_.default_plugin_path,
                                                   kernel_.loader(), std::move(problems));
     if (!plan.ok()) return std::move(plan).status();
+    const LogSettings log_settings = sink_.settings();
     ATOLL_RETURN_IF_ERROR(sink_.configure(manifest->log));
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), manifest->server.drain_timeout_ns,
                                               [this] { return end_requested(); });
     if (!status.ok()) {
       (void)sink_.configure(manifest_.log).ok();  // as it was; if that file is gone, the new one stays
+      (void)sink_.update(log_settings).ok();
       return status;
     }
     manifest_ = std::move(manifest).value();

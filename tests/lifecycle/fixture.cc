@@ -4,6 +4,7 @@
 //   FIXTURE_FIND, FIXTURE_FIND_MANY        acquires the first need, or all its providers, when it starts
 //   FIXTURE_TELLER                         logs the server's state
 //   FIXTURE_REQUIRED                       has an option that has to be given
+//   FIXTURE_FOLLOWS                        goes on with another size, unless it is above 5
 //   FIXTURE_STUCK                          holds a pass through its own gate for ever
 #include "fixture.h"
 
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "atoll/events.h"
+#include "atoll/options_follower.h"
 #include "atoll/plugin.h"
 
 #ifndef FIXTURE_BUILD
@@ -33,10 +35,19 @@
 
 namespace {
 
-class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB {
+#if defined(FIXTURE_FOLLOWS)
+using Follower = atl::OptionsFollower;
+#else
+struct Follower {};
+#endif
+
+class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB, public Follower {
  public:
   explicit FixturePlugin(atl::Host& host)
-      : host_(host), replaces_(host.replaces_running_instance()), changed_(CountChanges{&changes_}) {
+      : host_(host),
+        replaces_(host.replaces_running_instance()),
+        changed_(CountChanges{&changes_}),
+        size_(host.options().get_int("size")) {
     if (host_.options().get_string("throw") == "create") throw std::runtime_error("as told");
   }
 
@@ -86,7 +97,11 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB {
   }
 
   int64_t build() const noexcept override { return FIXTURE_BUILD; }
-  int64_t size() const noexcept override { return host_.options().get_int("size"); }
+  int64_t size() const noexcept override { return size_.load(); }
+#if defined(FIXTURE_FOLLOWS)
+  bool can_follow(const atl::Options& next) noexcept override { return next.get_int("size") <= 5; }
+  void follow(const atl::Options& next) noexcept override { size_.store(next.get_int("size")); }
+#endif
   int64_t held() const noexcept override { return static_cast<int64_t>(services_.size()); }
   void let_go() noexcept override { services_.clear(); }
   int64_t acquire_all() noexcept override {
@@ -129,6 +144,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB {
     void operator()(const atl::ServiceChanged&) const { count->fetch_add(1); }
   };
   atl::Subscription<atl::ServiceChanged, CountChanges> changed_;
+  std::atomic<int64_t> size_;
   std::vector<atl::Service<atl::fixture::Probe>> services_;
   atl::SerialExecutorPtr executor_;
 #if defined(FIXTURE_TELLER)
@@ -163,7 +179,7 @@ constexpr atl::OptionTable kOptions{
     atl::option_bool("stubborn", false).help("keeps services while draining"),
 };
 using namespace atl::fixture;  // the definitions name its interfaces
-using atl::many, atl::need, atl::provide;
+using atl::many, atl::need, atl::provide, atl::OptionsFollower;
 
 }  // namespace
 

@@ -1,7 +1,9 @@
 // Reloads in process: who is carried over, who is rebuilt, who waits for whom.
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "atoll/options_follower.h"
 #include "atoll/runtime/system_clock.h"
 #include "kernel_fixture.h"
 
@@ -55,6 +57,55 @@ TEST_F(ReloadTest, AChangedProviderRebuildsWhoRequiresItAndNotWhoWatches) {
   EXPECT_FALSE(kernel_.lifecycle().idle()) << "the watcher still holds the old provider";
   watcher->let_go();
   settle();
+}
+
+const std::string kFollower = "use = 'fixtures/follower'";
+
+/// OptionsFollowed events, by instance.
+struct Followed {
+  std::vector<std::string>* instances;
+  void operator()(const OptionsFollowed& event) const { instances->emplace_back(event.instance.view()); }
+};
+
+TEST_F(ReloadTest, WhoFollowsItsOptionsGoesOnAndSoDoesWhoRequiresIt) {
+  std::vector<std::string> told;
+  runtime::InstanceEvents events(kernel_.events());
+  Subscription<OptionsFollowed, Followed> subscription(Followed{&told});
+  expect_ok(subscription.open(events));
+  expect_ok(apply({{"p", kFollower}, {"c", kConsumer}}));
+  const Instance* p = instance("p");
+  const Instance* c = instance("c");
+  expect_ok(apply({{"p", kFollower + "\nsize = 2"}, {"c", kConsumer}}));
+  EXPECT_EQ(instance("p"), p);
+  EXPECT_EQ(instance("c"), c);
+  EXPECT_EQ(probe("p")->size(), 2);
+  kernel_.loop().run_ready();
+  // The same once more is no change; what it was made with is one.
+  expect_ok(apply({{"p", kFollower + "\nsize = 2"}, {"c", kConsumer}}));
+  expect_ok(apply({{"p", kFollower}, {"c", kConsumer}}));
+  EXPECT_EQ(instance("p"), p);
+  EXPECT_EQ(probe("p")->size(), 1);
+  kernel_.loop().run_ready();
+  EXPECT_EQ(told, (std::vector<std::string>{"p", "p"}));
+}
+
+TEST_F(ReloadTest, WhatAnInstanceCanNotFollowBuildsItAnew) {
+  expect_ok(apply({{"p", kFollower}, {"c", kConsumer}}));
+  const Instance* p = instance("p");
+  const Instance* c = instance("c");
+  expect_ok(apply({{"p", kFollower + "\nsize = 6"}, {"c", kConsumer}}));
+  EXPECT_NE(instance("p"), p);
+  EXPECT_NE(instance("c"), c);
+  EXPECT_EQ(probe("p")->size(), 6);
+  settle();
+}
+
+TEST_F(ReloadTest, ARefusedReloadIsFollowedByNobody) {
+  expect_ok(apply({{"p", kFollower}}));
+  EXPECT_FALSE(apply({{"p", kFollower + "\nsize = 2"}, {"x", kProvider + "\nfail = 'start'"}}).ok());
+  EXPECT_EQ(probe("p")->size(), 1);
+  expect_ok(apply({{"p", kFollower + "\nsize = 2"}}));
+  EXPECT_EQ(probe("p")->size(), 2);
 }
 
 TEST_F(ReloadTest, AddedOnesReplaceNobody) {

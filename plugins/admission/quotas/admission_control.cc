@@ -74,7 +74,7 @@ AdmissionControl::Arrival AdmissionControl::refuse(Waiter& waiter, Refusal reaso
   waiter.refusal = reason;
   waiter.at_own_limit = !waiter.tenant->may_run();
   waiter.retry_after_ms = retry_after_ms(waiter, reason);
-  ++waiter.tenant->counts.refused[static_cast<size_t>(reason)];
+  ++waiter.tenant->counts->refused[static_cast<size_t>(reason)];
   return Arrival::kRefused;
 }
 
@@ -189,8 +189,8 @@ void AdmissionControl::admit(Waiter& waiter, int64_t now_ns) noexcept {
   waiter.expected_ns = static_cast<int64_t>(expected);
   ++running_;
   ++tenant.running;
-  ++tenant.counts.running;
-  ++tenant.counts.admitted;
+  ++tenant.counts->running;
+  ++tenant.counts->admitted;
   turns_.begin(tenant, expected);
   changed(tenant);
 }
@@ -203,8 +203,8 @@ void AdmissionControl::enqueue(Waiter& waiter, int64_t now_ns) noexcept {
     waiter.expires_ns = waiter.deadline_ns;
   }
   if (waiting_++ == 0) contended_since_ns_ = now_ns;
-  ++tenant.counts.waiting;
-  ++tenant.counts.waited;
+  ++tenant.counts->waiting;
+  ++tenant.counts->waited;
   tenant.waiting.insert(&waiter);
   by_turn_.insert(&waiter);
   if (waiter.expires_ns != 0) by_expiry_.insert(&waiter);
@@ -215,8 +215,8 @@ void AdmissionControl::enqueue(Waiter& waiter, int64_t now_ns) noexcept {
 void AdmissionControl::dequeue(Waiter& waiter, int64_t now_ns) noexcept {
   Tenant& tenant = *waiter.tenant;
   --waiting_;
-  --tenant.counts.waiting;
-  tenant.counts.wait_ns += now_ns - waiter.since_ns;
+  --tenant.counts->waiting;
+  tenant.counts->wait_ns += now_ns - waiter.since_ns;
   tenant.waiting.erase(&waiter);
   by_turn_.erase(&waiter);
   by_expiry_.erase(&waiter);
@@ -264,8 +264,19 @@ void AdmissionControl::ended(Tenant& tenant, int64_t admitted_ns, int64_t expect
   }
   --running_;
   --tenant.running;
-  --tenant.counts.running;
+  --tenant.counts->running;
   changed(tenant);
+  grant(now_ns, decided);
+}
+
+void AdmissionControl::follow(AdmissionSettings settings, int64_t now_ns, DecidedList* decided) noexcept {
+  if (settings.queue_delay_ns != settings_.queue_delay_ns ||
+      settings.queue_interval_ns != settings_.queue_interval_ns) {
+    monitor_ = DelayMonitor(settings.queue_delay_ns, settings.queue_interval_ns);
+  }
+  settings_ = std::move(settings);
+  tenants_.follow(settings_.tenants);
+  tenants_.for_each([this](Tenant& tenant) { changed(tenant); });
   grant(now_ns, decided);
 }
 

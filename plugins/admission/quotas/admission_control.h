@@ -30,6 +30,10 @@ class AdmissionControl {
  public:
   explicit AdmissionControl(AdmissionSettings settings);
 
+  /// Other limits, for whoever waits, too. What runs and waits, and what is counted, stays.
+  /// \param decided  gets waiting requests that may run now
+  void follow(AdmissionSettings settings, int64_t now_ns, DecidedList* decided) noexcept;
+
   enum class Arrival { kAdmitted, kRefused, kWaits };
   /// \param waiter   with deadline and priority set; a waiting one may be in `decided` already
   /// \param decided  gets waiting requests that are decided by this

@@ -48,6 +48,65 @@ TEST(AdmissionControl, ATenantHasItsRate) {
   EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
 }
 
+void follow(ControlBench& bench, const std::vector<std::string>& tenants, bool others_apart = false) {
+  DecidedList decided;
+  AdmissionSettings settings = settings_with(tenants);
+  settings.tenants.others_apart = others_apart;
+  settings.tenants.max_others = 10;
+  bench.control.follow(settings, bench.now_ns, &decided);
+  while (Waiter* waiter = decided.pop_front()) bench.decided.push_back(waiter);
+}
+
+TEST(AdmissionControl, OtherQuotasMeetWhatRunsAndWaits) {
+  ControlBench bench(settings_with({"a:concurrency=1"}));
+  Waiter& first = bench.send("a").waiter;
+  Waiter& waits = bench.send("a").waiter;
+  follow(bench, {"a:concurrency=2", "b:concurrency=1"});
+  EXPECT_THAT(bench.decided, ElementsAre(&waits)) << "there is room now";
+  EXPECT_EQ(bench.send("a").waiter.state, Waiter::State::kWaiting) << "two of it run";
+  follow(bench, {"a:concurrency=1"});
+  bench.end(first);
+  EXPECT_THAT(bench.decided, ElementsAre(&waits)) << "one of it still runs";
+  bench.end(waits);
+  EXPECT_EQ(bench.decided.size(), 2U);
+  EXPECT_EQ(bench.control.tenants().counts().front().admitted, 3U) << "what is counted stays";
+}
+
+TEST(AdmissionControl, WhatWasUsedOfARateStaysUsed) {
+  ControlBench bench(settings_with({"a:rate=10/s,burst=2"}));
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
+  follow(bench, {"a:rate=10/s,burst=4"});
+  EXPECT_EQ(bench.send("a").waiter.refusal, Refusal::kRate);
+  follow(bench, {"a:rate=20/s,burst=4"});
+  bench.now_ns += 50 * kNsPerMs;
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted);
+}
+
+TEST(AdmissionControl, TenantsThatGetOrLoseTheirNameKeepTheirRequests) {
+  ControlBench bench(settings_with({"a:concurrency=1"}));
+  Waiter& running = bench.send("a").waiter;
+  Waiter& waits = bench.send("a").waiter;
+  follow(bench, {});
+  EXPECT_EQ(bench.arrive("a"), Arrival::kAdmitted) << "one of the others now, which have no limit";
+  bench.end(running);
+  EXPECT_THAT(bench.decided, ElementsAre(&waits)) << "its turn comes as before";
+  bench.end(waits);
+
+  follow(bench, {}, true);
+  Waiter& apart = bench.send("b").waiter;
+  follow(bench, {"b:concurrency=1"}, true);
+  EXPECT_EQ(bench.send("b").waiter.state, Waiter::State::kWaiting);
+  const auto& counts = bench.control.tenants().counts();
+  EXPECT_EQ(counts.back().label, "b");
+  EXPECT_EQ(counts.back().running, 1U);
+  EXPECT_EQ(counts.back().waiting, 1U);
+  follow(bench, {}, true);
+  EXPECT_EQ(counts.back().running, 0U);
+  bench.end(apart);
+  EXPECT_EQ(bench.control.waiting(), 0U);
+}
+
 TEST(AdmissionControl, ARequestThatIsRefusedOtherwiseDoesNotCountForTheRate) {
   ControlBench bench(settings_with({"a:rate=1/h,burst=2,concurrency=1,queue=0"}));
   Waiter& first = bench.send("a").waiter;

@@ -8,6 +8,7 @@
 
 #include "admission/quotas/request_gate.h"
 #include "admission/quotas/settings.h"
+#include "atoll/options_follower.h"
 
 namespace atl::quotas {
 namespace {
@@ -15,14 +16,15 @@ namespace {
 /// Threads that resume requests that waited: enough not to be in the way of models that run on them.
 constexpr uint32_t kResumeThreadsMax = 4;
 
-class QuotasPlugin final : public Plugin, public MetricSource {
+class QuotasPlugin final : public Plugin, public MetricSource, public OptionsFollower {
  public:
   explicit QuotasPlugin(Host& host) : host_(host) {}
 
   Status init() override {
     Result<RequestOptions> options = read_options(host_.options());
     if (!options.ok()) return std::move(options).status();
-    gate_.emplace(std::move(options->settings), options->active, host_.clock());
+    active_ = options->active;
+    gate_.emplace(std::move(options->settings), active_, host_.clock());
     return {};
   }
   Status start() override {
@@ -30,6 +32,14 @@ class QuotasPlugin final : public Plugin, public MetricSource {
                         std::clamp(std::thread::hardware_concurrency(), 1U, kResumeThreadsMax));
   }
   void stop() override { gate_->stop(); }
+  /// Whether anything is limited at all is not followed: threads come and go with that.
+  bool can_follow(const Options& next) noexcept override {
+    Result<RequestOptions> options = read_options(next);
+    return options.ok() && options->active == active_;
+  }
+  void follow(const Options& next) noexcept override {
+    if (active_) gate_->follow(std::move(read_options(next)->settings));
+  }
   RequestAdmission& request_admission() noexcept { return *gate_; }
   std::string holding() override {
     const uint64_t requests = gate_->in_flight();
@@ -40,6 +50,7 @@ class QuotasPlugin final : public Plugin, public MetricSource {
   void collect(MetricSink& sink) const noexcept override { gate_->collect(sink); }
 
   Host& host_;
+  bool active_ = false;
   std::optional<RequestGate> gate_;
 };
 
@@ -87,7 +98,8 @@ ATOLL_PLUGIN(
      .license = "Apache-2.0",
      .help = "Lets requests run as far as the quotas of their tenants and the load of the server allow.",
      .flags = ATOLL_PLUGIN_SINGLETON,
-     .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>(), provide<MetricSource>()},
+     .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>(), provide<MetricSource>(),
+                  provide<OptionsFollower>()},
      .options = kOptions,
      .check = &check_options});
 

@@ -59,6 +59,7 @@ Result<AdmissionOutcome> RequestGate::ask(Request& request, uint64_t priority, A
   const bool listens = request.cancellation.listen(this, waiter);
   DecidedList decided;
   AdmissionControl::Arrival arrival;
+  Status refusal;
   {
     std::lock_guard lock(mutex_);
     const int64_t now_ns = clock_.now_ns();
@@ -66,6 +67,10 @@ Result<AdmissionOutcome> RequestGate::ask(Request& request, uint64_t priority, A
     waiter->cancelled = waiter->cancelled || !listens;
     arrival = control_.arrive(*waiter, request.tenant, now_ns, &decided);
     if (arrival == AdmissionControl::Arrival::kWaits) set_timer_locked();
+    // The tenant may be forgotten and the limits may be others when the lock is gone.
+    if (arrival == AdmissionControl::Arrival::kRefused) {
+      refusal = refusal_status(*waiter, control_.settings());
+    }
   }
   post(decided);
   if (arrival == AdmissionControl::Arrival::kWaits) return AdmissionOutcome::kWaits;
@@ -75,7 +80,16 @@ Result<AdmissionOutcome> RequestGate::ask(Request& request, uint64_t priority, A
     return AdmissionOutcome::kAdmitted;
   }
   request.retry_after_ms = waiter->retry_after_ms;
-  return refusal_status(*waiter, control_.settings());
+  return refusal;
+}
+
+void RequestGate::follow(AdmissionSettings settings) noexcept {
+  DecidedList decided;
+  {
+    std::lock_guard lock(mutex_);
+    control_.follow(std::move(settings), clock_.now_ns(), &decided);
+  }
+  post(decided);
 }
 
 AdmissionTicket RequestGate::ticket_of(const Waiter& waiter) noexcept {
@@ -143,7 +157,12 @@ void RequestGate::resume(void* argument) noexcept {
   request.cancellation.stop_listening();
   if (waiter.refused) {
     request.retry_after_ms = waiter.retry_after_ms;
-    waiter.caller->resume(request, refusal_status(waiter, gate.control_.settings()), {});
+    Status refusal;
+    {
+      std::lock_guard lock(gate.mutex_);
+      refusal = refusal_status(waiter, gate.control_.settings());
+    }
+    waiter.caller->resume(request, std::move(refusal), {});
   } else {
     waiter.caller->resume(request, {}, ticket_of(waiter));
   }

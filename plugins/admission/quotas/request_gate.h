@@ -26,6 +26,8 @@ class RequestGate final : public RequestAdmission, private CancelListener {
   Status start(ExecutorFactory& executors, uint32_t threads);
   /// Nobody holds the service any more, so nothing waits.
   void stop();
+  /// Other limits; not whether there are any. What runs and waits, and what is counted, stays.
+  void follow(AdmissionSettings settings) noexcept;
   /// What is counted, since the start.
   void collect(MetricSink& sink) const noexcept;
   uint64_t in_flight() const;

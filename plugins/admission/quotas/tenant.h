@@ -38,7 +38,7 @@ struct Waiter {
   AdmissionWaiter* caller = nullptr;
   void* owner = nullptr;  ///< the service
   Tenant* tenant = nullptr;
-  const Quota* quota = nullptr;  ///< the tenant's; outlives it
+  const Quota* quota = nullptr;  ///< the tenant's
   std::string_view tenant_name;  ///< as it may be shown
   uint64_t priority = 1;         ///< 1 is the highest
   uint64_t number = 0;           ///< in the order of arrival
@@ -87,12 +87,26 @@ struct TenantCounts {
 
 struct Tenant {
   Tenant(std::string tenant_name, const Quota& limits, TenantCounts& counted) noexcept
-      : name(std::move(tenant_name)), quota(limits), bucket(limits.rate, limits.burst), counts(counted) {}
+      : name(std::move(tenant_name)), quota(limits), bucket(limits.rate, limits.burst), counts(&counted) {}
+
+  /// Goes on with another quota; what it has running and waiting, and what it has used of its rate, stays.
+  void follow(const Quota& limits) noexcept {
+    if (limits.rate != quota.rate || limits.burst != quota.burst) bucket.follow(limits.rate, limits.burst);
+    quota = limits;
+  }
+  /// Is counted there from now on, with what it has running and waiting.
+  void count_under(TenantCounts& other) noexcept {
+    counts->running -= running;
+    counts->waiting -= waiting.size();
+    counts = &other;
+    counts->running += running;
+    counts->waiting += waiting.size();
+  }
 
   const std::string name;
-  const Quota& quota;
+  Quota quota;
   TokenBucket bucket;
-  TenantCounts& counts;
+  TenantCounts* counts;   ///< never null
   uint64_t index = 0;     ///< names the thread that resumes its requests
   uint64_t running = 0;   ///< admitted and not ended
   uint64_t resuming = 0;  ///< decided and not yet handed on

@@ -27,6 +27,10 @@ class TenantTable {
  public:
   explicit TenantTable(TenantSettings settings);
 
+  /// Other quotas and names; tenants that are not named any more, and names that now are, keep what they have running,
+  /// waiting and used.
+  void follow(TenantSettings settings);
+
   /// \param name  as the client sent it: any bytes. The tenant lives until its next request at least, and as
   /// long as it has some.
   Tenant& find(std::string_view name, int64_t now_ns) noexcept;
@@ -36,6 +40,12 @@ class TenantTable {
   /// Named ones first, then "default" and, if there are any, "other".
   const std::deque<TenantCounts>& counts() const noexcept { return counts_; }
   size_t size() const noexcept { return tenants_.size(); }
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (auto& [name, entry] : tenants_) visit(*entry.tenant);
+    for (auto& tenant : leaving_) visit(*tenant);
+    visit(*default_);
+  }
 
  private:
   struct Entry {
@@ -44,12 +54,17 @@ class TenantTable {
   };
   using Entries = std::map<std::string, Entry, std::less<>>;
   bool make_room(int64_t now_ns) noexcept;
+  TenantCounts& counts_of(std::string_view label);
+  void add(const TenantQuota& named);
+  void name(const TenantQuota& named);
+  void unname();
 
   TenantSettings settings_;
   std::deque<TenantCounts> counts_;
   Entries tenants_;  ///< named and unknown
   std::unique_ptr<Tenant> default_;
-  std::list<Entries::iterator> by_age_;  ///< unknown ones, the latest first
+  std::vector<std::unique_ptr<Tenant>> leaving_;  ///< no name means them any more, but some have requests
+  std::list<Entries::iterator> by_age_;           ///< unknown ones, the latest first
   TenantCounts* other_counts_ = nullptr;
   uint64_t next_index_ = 0;
 };

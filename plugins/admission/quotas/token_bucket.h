@@ -25,6 +25,13 @@ class TokenBucket {
     tokens_ -= 1;
     return 0;
   }
+  /// Another rate and burst, with the share of the tokens that there was: what was used up stays so.
+  void follow(double rate_per_second, double burst) noexcept {
+    const double share = rate_ == 0 || burst_ == 0 ? 1 : tokens_ / burst_;
+    rate_ = rate_per_second / static_cast<double>(kNsPerSecond);
+    burst_ = burst;
+    tokens_ = burst * share;
+  }
   /// A token that was taken in vain.
   void give_back() noexcept { tokens_ = std::min(tokens_ + 1, burst_); }
   /// Forgetting it and beginning anew would change nothing.

@@ -28,9 +28,9 @@ KeptAnswer::Ref AnswerStore::find(const CacheKey& key, int64_t now_ns) noexcept 
 
 bool AnswerStore::insert(const CacheKey& key, KeptAnswer::Ref answer, int64_t now_ns) noexcept {
   const uint64_t need_bytes = answer->size_bytes() + kOverheadBytes;
-  if (need_bytes > size_bytes_) return false;
+  if (need_bytes > size_bytes()) return false;
   used_bytes_.fetch_add(need_bytes, std::memory_order_relaxed);
-  while (used_bytes() > size_bytes_ && entries() != 0) evict_oldest();
+  make_room();
   Shard& shard = shard_of(key);
   KeptAnswer::Ref before;
   std::scoped_lock lock(shard.mutex);
@@ -40,7 +40,9 @@ bool AnswerStore::insert(const CacheKey& key, KeptAnswer::Ref answer, int64_t no
   entry.key = key;
   entry.answer = std::move(answer);
   entry.used_ns = now_ns;
-  if (ttl_ns_ != 0) entry.until_ns = now_ns + ttl_ns_;
+  if (const int64_t ttl_ns = ttl_ns_.load(std::memory_order_relaxed); ttl_ns != 0) {
+    entry.until_ns = now_ns + ttl_ns;
+  }
   shard.by_use.push_front(entry);
   shard.note_oldest();
   entries_.fetch_add(1, std::memory_order_relaxed);

@@ -32,9 +32,15 @@ class AnswerStore {
   /// In the place of the one of this key, if there is one. \returns false: it is larger than all there may be
   bool insert(const CacheKey& key, KeptAnswer::Ref answer, int64_t now_ns) noexcept;
   /// Whether an answer of that size is kept at all.
-  bool takes(uint64_t answer_bytes) const noexcept { return answer_bytes + kOverheadBytes <= size_bytes_; }
+  bool takes(uint64_t answer_bytes) const noexcept { return answer_bytes + kOverheadBytes <= size_bytes(); }
+  /// What is kept from now on has these; of what is there, as much stays as there is room for.
+  void follow(uint64_t size_bytes, int64_t ttl_ns) noexcept {
+    size_bytes_.store(size_bytes, std::memory_order_relaxed);
+    ttl_ns_.store(ttl_ns, std::memory_order_relaxed);
+    make_room();
+  }
 
-  uint64_t size_bytes() const noexcept { return size_bytes_; }
+  uint64_t size_bytes() const noexcept { return size_bytes_.load(std::memory_order_relaxed); }
   uint64_t used_bytes() const noexcept { return used_bytes_.load(std::memory_order_relaxed); }
   uint64_t entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
   /// Entries that made way; not those whose time was over.
@@ -68,9 +74,12 @@ class AnswerStore {
   /// With the shard's lock. \returns its answer, to be dropped without the lock
   KeptAnswer::Ref remove(Shard& shard, Entry& entry) noexcept;
   void evict_oldest() noexcept;
+  void make_room() noexcept {
+    while (used_bytes() > size_bytes() && entries() != 0) evict_oldest();
+  }
 
-  const uint64_t size_bytes_;
-  const int64_t ttl_ns_;
+  std::atomic<uint64_t> size_bytes_;
+  std::atomic<int64_t> ttl_ns_;
   std::atomic<uint64_t> used_bytes_{0}, entries_{0}, evictions_{0};
   std::array<Shard, kShards> shards_;
 };

@@ -38,6 +38,19 @@ std::string bytes_of(const KeptAnswer::Ref& kept) {
   return request.response().outputs[0].bytes;
 }
 
+TEST(AnswerStore, OtherLimitsLeaveWhatThereIsRoomFor) {
+  AnswerStore store(1 << 20, 0);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(store.insert(key(i), answer("x"), static_cast<int64_t>(i)));
+  const uint64_t of_one = store.used_bytes() / 4;
+  store.follow(2 * of_one, 5);
+  EXPECT_EQ(store.entries(), 2u);
+  EXPECT_EQ(bytes_of(store.find(key(3), 100)), "x") << "the last used ones stay, and have no end";
+  EXPECT_EQ(bytes_of(store.find(key(0), 100)), "none");
+  EXPECT_TRUE(store.insert(key(9), answer("y"), 100));
+  EXPECT_EQ(bytes_of(store.find(key(9), 104)), "y");
+  EXPECT_EQ(bytes_of(store.find(key(9), 105)), "none");
+}
+
 TEST(AnswerStore, GivesWhatItWasGiven) {
   AnswerStore store(1 << 20, 0);
   EXPECT_FALSE(store.find(key(1), 0));

@@ -34,6 +34,11 @@ class LocalCache final : public ResponseCache, public MetricSource, private Canc
   Status start() noexcept;
   void stop() noexcept { stop_executor(executor_); }
 
+  /// Answers that are kept stay, as far as there is room.
+  void follow(const LocalCacheSettings& settings) noexcept {
+    store_.follow(settings.size_bytes, settings.ttl_ns);
+  }
+
   CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept override;
   void collect(MetricSink& sink) const noexcept override;
 

@@ -1,6 +1,7 @@
 /// caches/local: answers that were given before, in the server's memory.
 #include "atoll/plugin.h"
 
+#include "atoll/options_follower.h"
 #include "caches/local/local_cache.h"
 
 namespace atl::caches {
@@ -17,18 +18,20 @@ constexpr OptionTable kOptions{
         .help("An answer is given for so long after it was computed. 0s: as long as it is kept."),
 };
 
-class LocalCachePlugin final : public Plugin {
+class LocalCachePlugin final : public Plugin, public OptionsFollower {
  public:
-  explicit LocalCachePlugin(Host& host) : cache_(host, settings_from(host)) {}
+  explicit LocalCachePlugin(Host& host) : cache_(host, settings_from(host.options())) {}
   Status start() override { return cache_.start(); }
   void stop() override { cache_.stop(); }
   LocalCache& cache() noexcept { return cache_; }
+  bool can_follow(const Options& /*next*/) noexcept override { return true; }
+  void follow(const Options& next) noexcept override { cache_.follow(settings_from(next)); }
 
  private:
-  static LocalCacheSettings settings_from(Host& host) {
+  static LocalCacheSettings settings_from(const Options& options) {
     LocalCacheSettings settings;
-    settings.size_bytes = host.options().get_bytes("size");
-    settings.ttl_ns = host.options().get_duration_ns("ttl");
+    settings.size_bytes = options.get_bytes("size");
+    settings.ttl_ns = options.get_duration_ns("ttl");
     return settings;
   }
 
@@ -44,7 +47,7 @@ ATOLL_PLUGIN(LocalCachePlugin,
               .help = "Answers requests of models with response_cache from memory, if the same was "
                       "asked before.",
               .provides = {provide<ResponseCache, &LocalCachePlugin::cache>(),
-                           provide<MetricSource, &LocalCachePlugin::cache>()},
+                           provide<MetricSource, &LocalCachePlugin::cache>(), provide<OptionsFollower>()},
               .options = kOptions});
 
 }  // namespace atl::caches

@@ -38,7 +38,7 @@ Result<ModelConfig> from_json(std::string_view json) {
 
 Result<ParsedText> PbtxtModelConfigs::parse_file(const RepositoryModel& model, bool strict) const {
   if (!model.config_path.empty()) {
-    return parse_text(model.config_path, model.config_text, settings_.unknown_fields);
+    return parse_text(model.config_path, model.config_text, settings().unknown_fields);
   }
   if (strict) {
     return not_found("model configuration is not provided for model '", model.entry.name, "'");
@@ -48,7 +48,7 @@ Result<ParsedText> PbtxtModelConfigs::parse_file(const RepositoryModel& model, b
 
 Status PbtxtModelConfigs::validate(const ModelConfig& config, const SourceMap& source) const {
   ATOLL_RETURN_IF_ERROR(validate_model(config, source));
-  return validate_instance_counts(config, settings_.instances_max, source);
+  return validate_instance_counts(config, settings().instances_max, source);
 }
 
 namespace {
@@ -139,7 +139,8 @@ Result<std::string> PbtxtModelConfigs::finish_instance_groups(std::string_view b
     if (config->platform() == "ensemble") return std::string(bytes);
     GpuSet gpus(usable_gpus.begin(), usable_gpus.end());
     normalise_instance_groups(traits, gpus, &*config);
-    const GroupLimits limits{settings_.instances_max, settings_.min_compute_capability};
+    const Settings settings = this->settings();
+    const GroupLimits limits{settings.instances_max, settings.min_compute_capability};
     ATOLL_RETURN_IF_ERROR(validate_instance_groups(*config, gpus, limits));
     return serialize(*config);
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,12 +19,17 @@ struct Settings {
   double min_compute_capability = 6.0;  ///< of the GPUs that are used; a message says it
 };
 
-/// Keeps no state, so everything may run several at once. Failures carry the field's place as their note:
+/// Keeps no state but its settings, so everything may run several at once. Failures carry the field's place as their note:
 /// Status::text() is "<path>:<line>:<column>: field '<field>': <message>".
 class PbtxtModelConfigs final : public ModelConfigs {
  public:
   /// \param log  gets ignored unknown fields; outlives this object; may be null.
   PbtxtModelConfigs(Settings settings, Log* log) : settings_(settings), log_(log) {}
+  /// What is read from now on is judged by these. [any]
+  void follow(const Settings& settings) noexcept {
+    std::scoped_lock lock(mutex_);
+    settings_ = settings;
+  }
 
   /// With strict and no file: NOT_FOUND "model configuration is not provided for model '<m>'".
   Result<std::string> read(const RepositoryModel& model, bool strict) noexcept override;
@@ -44,7 +50,13 @@ class PbtxtModelConfigs final : public ModelConfigs {
   Result<std::string> complete(const RepositoryModel& model, ParsedText parsed, bool strict) const;
   Status validate(const inference::ModelConfig& config, const SourceMap& source) const;
 
-  const Settings settings_;
+  Settings settings() const noexcept {
+    std::scoped_lock lock(mutex_);
+    return settings_;
+  }
+
+  mutable std::mutex mutex_;
+  Settings settings_;  // guarded by mutex_
   Log* const log_;
 };
 

@@ -1,28 +1,29 @@
 /// configs/pbtxt: config.pbtxt, the configuration format of Triton model repositories.
 #include "atoll/plugin.h"
 
-#include <memory>
-
+#include "atoll/options_follower.h"
 #include "configs/pbtxt/pbtxt_model_configs.h"
 
 namespace atl::pbtxt {
 namespace {
 
-class PbtxtPlugin final : public Plugin {
- public:
-  explicit PbtxtPlugin(Host& host) {
-    const Options& options = host.options();
-    bool warns = options.get_string("unknown_fields") == "warn";
-    Settings settings{.unknown_fields = warns ? UnknownFields::kWarn : UnknownFields::kRefuse,
-                      .instances_max = static_cast<uint32_t>(options.get_int("instances_max")),
-                      .min_compute_capability = options.get_float("min_compute_capability")};
-    configs_ = std::make_unique<PbtxtModelConfigs>(settings, &host.log());
-  }
+Settings settings_from(const Options& options) {
+  bool warns = options.get_string("unknown_fields") == "warn";
+  return {.unknown_fields = warns ? UnknownFields::kWarn : UnknownFields::kRefuse,
+          .instances_max = static_cast<uint32_t>(options.get_int("instances_max")),
+          .min_compute_capability = options.get_float("min_compute_capability")};
+}
 
-  ModelConfigs& configs() noexcept { return *configs_; }
+class PbtxtPlugin final : public Plugin, public OptionsFollower {
+ public:
+  explicit PbtxtPlugin(Host& host) : configs_(settings_from(host.options()), &host.log()) {}
+
+  ModelConfigs& configs() noexcept { return configs_; }
+  bool can_follow(const Options& /*next*/) noexcept override { return true; }
+  void follow(const Options& next) noexcept override { configs_.follow(settings_from(next)); }
 
  private:
-  std::unique_ptr<PbtxtModelConfigs> configs_;
+  PbtxtModelConfigs configs_;
 };
 
 constexpr OptionTable kOptions{
@@ -43,7 +44,8 @@ ATOLL_PLUGIN(PbtxtPlugin, {.name = "configs/pbtxt",
                            .version = "1.0.0",
                            .license = "Apache-2.0",
                            .help = "Reads, completes and checks config.pbtxt.",
-                           .provides = {provide<ModelConfigs, &PbtxtPlugin::configs>().minor(2)},
+                           .provides = {provide<ModelConfigs, &PbtxtPlugin::configs>().minor(2),
+                                        provide<OptionsFollower>()},
                            .options = kOptions});
 
 }  // namespace atl::pbtxt

@@ -38,17 +38,17 @@ Status ExplicitControl::check_server() const {
 }
 
 Status ExplicitControl::check_size(const ModelLoadRequest& request, InHand* in_hand) {
-  if (!request.files.empty() && !options_.allow_file_override) {
+  if (!request.files.empty() && !allow_file_override_.load(std::memory_order_relaxed)) {
     return unimplemented("loading a model from files that come with the call is switched off on this server");
   }
   uint64_t bytes = request.config ? request.config->size() : 0;
   for (const RepositoryFile& file : request.files) bytes += file.path.size() + file.content.size();
   uint64_t before = override_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   in_hand->bytes = bytes;
-  if (before + bytes <= options_.max_override_bytes) return {};
+  const uint64_t most = max_override_bytes_.load(std::memory_order_relaxed);
+  if (before + bytes <= most) return {};
   return unavailable("the load of model '", request.model, "' brings ", bytes, " bytes while ", before,
-                     " bytes of other loads are in hand, at most ", options_.max_override_bytes,
-                     " in all are accepted");
+                     " bytes of other loads are in hand, at most ", most, " in all are accepted");
 }
 
 void ExplicitControl::load(std::string model, std::vector<ModelControlParameter> parameters,

@@ -26,10 +26,14 @@ Status check_startup_models(const std::vector<std::string>& names);
 /// Keeps nothing of the models: the catalog knows them, and changes one at a time. [any]
 class ExplicitControl final : public ModelControl {
  public:
-  ExplicitControl(ExplicitOptions options, Gate& gate) : options_(std::move(options)), gate_(gate) {}
+  ExplicitControl(const ExplicitOptions& options, Gate& gate) : gate_(gate) { follow(options); }
   virtual ~ExplicitControl() = default;
 
-  const ExplicitOptions& options() const noexcept { return options_; }
+  /// Loads that come from now on have these limits.
+  void follow(const ExplicitOptions& options) noexcept {
+    allow_file_override_.store(options.allow_file_override, std::memory_order_relaxed);
+    max_override_bytes_.store(options.max_override_bytes, std::memory_order_relaxed);
+  }
   /// Before the first call; outlives the last one's answer.
   void use(ModelCatalog* catalog) noexcept { catalog_ = catalog; }
 
@@ -42,7 +46,8 @@ class ExplicitControl final : public ModelControl {
   Status check_server() const;
   Status check_size(const ModelLoadRequest& request, InHand* in_hand);
 
-  const ExplicitOptions options_;
+  std::atomic<bool> allow_file_override_{true};
+  std::atomic<uint64_t> max_override_bytes_{0};
   Gate& gate_;
   ModelCatalog* catalog_ = nullptr;
   std::atomic<uint64_t> override_bytes_{0};

@@ -2,19 +2,24 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "atoll/options_follower.h"
 #include "atoll/plugin.h"
 #include "control/common/startup_load.h"
 #include "control/explicit/explicit_control.h"
 
 namespace atl::control {
 
-class ExplicitPlugin final : public Plugin {
+class ExplicitPlugin final : public Plugin, public OptionsFollower {
  public:
-  explicit ExplicitPlugin(Host& host) : host_(host), control_(read_options(host.options()), host.gate()) {}
+  explicit ExplicitPlugin(Host& host)
+      : host_(host), options_(read_options(host.options())), control_(options_, host.gate()) {}
 
   /// Of the options.
   static void check(OptionCheck& check) {
@@ -28,12 +33,22 @@ class ExplicitPlugin final : public Plugin {
     catalog_ = std::move(catalog).value();
     repository_ = std::move(repository).value();
     control_.use(&*catalog_);
-    std::optional<std::vector<std::string>> models = control_.options().load_model;
-    if (*models == std::vector<std::string>{"*"}) models.reset();
-    Status status = begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_},
-                                       std::move(models));
+    Status status = load(options_.load_model);
     if (!status.ok()) stop();
     return status;
+  }
+  bool can_follow(const Options& next) noexcept override {
+    return check_startup_models(read_options(next).load_model).ok();
+  }
+  /// What is named now and was not before is loaded; what clients have loaded or unloaded meanwhile stays so.
+  void follow(const Options& next) noexcept override {
+    ExplicitOptions options = read_options(next);
+    std::vector<std::string> added;
+    std::set_difference(options.load_model.begin(), options.load_model.end(), options_.load_model.begin(),
+                        options_.load_model.end(), std::back_inserter(added));
+    options_ = std::move(options);
+    control_.follow(options_);
+    if (!added.empty()) (void)load(std::move(added));  // what goes wrong, the log tells
   }
   void stop() override {
     catalog_.reset();
@@ -45,6 +60,11 @@ class ExplicitPlugin final : public Plugin {
   }
 
  private:
+  Status load(std::optional<std::vector<std::string>> models) {
+    if (*models == std::vector<std::string>{"*"}) models.reset();
+    return begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_},
+                              std::move(models));
+  }
   static ExplicitOptions read_options(const Options& options) {
     ExplicitOptions read;
     read.load_model = options.get_strings("load_model");
@@ -56,6 +76,7 @@ class ExplicitPlugin final : public Plugin {
   }
 
   Host& host_;
+  ExplicitOptions options_;
   ExplicitControl control_;
   Service<ModelCatalog> catalog_;
   Service<Repository> repository_;

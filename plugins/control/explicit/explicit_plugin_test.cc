@@ -90,6 +90,24 @@ TEST_F(ExplicitPluginTest, AStarIsAllOfThem) {
   EXPECT_EQ(catalog_.calls(), (Calls{"load a", "load b", "load c"}));
 }
 
+TEST_F(ExplicitPluginTest, OtherOptionsLoadWhatTheyNameAnewAndNothingElse) {
+  set_options(host_, {"a", "b"});
+  ASSERT_TRUE(start().ok());
+  host_.run_ready();
+  EXPECT_EQ(unload("b"), "OK");
+  const size_t calls = catalog_.calls().size();
+  set_options(host_, {"a", "b", "c"});
+  host_.options().set_bool("allow_file_override", false);
+  ASSERT_TRUE(plugin_->can_follow(host_.options()));
+  plugin_->follow(host_.options());
+  host_.run_ready();
+  const Calls all = catalog_.calls();
+  EXPECT_EQ(Calls(all.begin() + static_cast<ptrdiff_t>(calls), all.end()), Calls{"load c"});
+  EXPECT_NE(load("b", {file("1/x", "bytes"), config("{}")}), "OK");
+  set_options(host_, {"../a"});
+  EXPECT_FALSE(plugin_->can_follow(host_.options()));
+}
+
 TEST_F(ExplicitPluginTest, WrongNamesAreRefusedBeforeTheStart) {
   set_options(host_, {"*", "a"});
   EXPECT_EQ(start().text(), "Wildcard model name '*' must be the ONLY startup model if specified at all.");

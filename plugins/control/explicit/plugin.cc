@@ -27,7 +27,7 @@ ATOLL_PLUGIN(
      .help = "Loads the models that are named at start; after that clients load and unload.",
      // The catalog may still be returning from what it was given to call; a trial would load the models again.
      .flags = ATOLL_PLUGIN_RESIDENT | ATOLL_PLUGIN_UNTRIED,
-     .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
+     .provides = {provide<ModelControl, &ExplicitPlugin::control>(), provide<OptionsFollower>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
      .options = kOptions,
      .check = &ExplicitPlugin::check});

@@ -7,6 +7,7 @@
 
 #include "atoll/plugin.h"
 #include "control/common/closed_control.h"
+#include "control/common/repository_watch.h"
 #include "control/common/startup_load.h"
 
 namespace atl::control {
@@ -22,12 +23,14 @@ class NonePlugin final : public Plugin {
     if (!repository.ok()) return std::move(repository).status();
     catalog_ = std::move(catalog).value();
     repository_ = std::move(repository).value();
-    Status status = begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_},
-                                       std::nullopt);
+    Status status = load_all();
+    if (status.ok()) status = watch_.open();
     if (!status.ok()) stop();
     return status;
   }
+  void drain(int64_t /*deadline_ns*/) override { watch_.close(); }
   void stop() override {
+    watch_.close();
     catalog_.reset();
     repository_.reset();
   }
@@ -35,10 +38,20 @@ class NonePlugin final : public Plugin {
   std::string holding() override { return host_.gate().count() > 0 ? "the start-up load of the models" : ""; }
 
  private:
+  struct LoadAll {
+    NonePlugin& plugin;
+    void operator()() const { (void)plugin.load_all(); }  // what goes wrong, the log tells
+  };
+  Status load_all() {
+    return begin_startup_load({host_.log(), host_.gate(), host_.workers(), *catalog_, *repository_},
+                              std::nullopt);
+  }
+
   Host& host_;
   ClosedControl control_{"none"};
   Service<ModelCatalog> catalog_;
   Service<Repository> repository_;
+  RepositoryWatch<LoadAll> watch_{host_, LoadAll{*this}};
 };
 
 }  // namespace atl::control

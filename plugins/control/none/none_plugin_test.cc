@@ -38,6 +38,23 @@ TEST_F(NonePluginTest, EveryModelIsLoadedOnceAndStartDoesNotWait) {
   EXPECT_EQ(host_.registry().holders(), 0u);
 }
 
+TEST_F(NonePluginTest, RepositoriesThatChangeAreLookedAtAgain) {
+  NonePlugin plugin(host_);
+  ASSERT_TRUE(plugin.start().ok());
+  host_.run_ready();
+  add("late");
+  OptionsFollowed event;
+  event.instance = std::string_view("models");
+  host_.events().publish(event, false);
+  host_.run_ready();
+  EXPECT_TRUE(catalog_.calls().empty()) << "another instance's options";
+  event.instance = std::string_view("repository");
+  host_.events().publish(event, false);
+  host_.run_ready();
+  EXPECT_EQ(catalog_.calls(), (std::vector<std::string>{"load late"}));
+  plugin.stop();
+}
+
 TEST_F(NonePluginTest, AFailedModelLeavesTheOthersServing) {
   for (const char* model : {"a", "b", "c"}) add(model);
   catalog_.decide = [](bool, const std::string& model) {

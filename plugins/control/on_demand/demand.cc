@@ -189,6 +189,12 @@ void Demand::poll_repository() {
   executor_->post_at(host_.clock().now_ns() + next_ns, make_task([this] { poll_repository(); }));
 }
 
+void Demand::look_again() noexcept {
+  executor_->post(make_task([this] {
+    if (Pass pass(host_.gate()); pass) (void)list();
+  }));
+}
+
 /// \returns false if the repository can not be listed: what is known stays.
 bool Demand::list() {
   Result<std::vector<RepositoryEntry>> listed = repository_->list();

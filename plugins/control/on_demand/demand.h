@@ -40,6 +40,8 @@ class Demand final : public ModelDemand, private CancelListener {
   /// Begins with a poll of the repository and the load of the pinned models. The services outlive stop().
   /// Errors: RESOURCE_EXHAUSTED no thread to be had.
   Status start(ModelCatalog& catalog, Repository& repository);
+  /// Polls the repository at once. [control]
+  void look_again() noexcept;
   /// Whoever waits is told that the server exits.
   void drain();
   /// When the gate is empty.

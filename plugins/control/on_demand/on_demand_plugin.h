@@ -8,6 +8,7 @@
 
 #include "atoll/plugin.h"
 #include "control/common/closed_control.h"
+#include "control/common/repository_watch.h"
 #include "control/on_demand/demand.h"
 
 namespace atl::control {
@@ -24,10 +25,14 @@ class OnDemandPlugin final : public Plugin {
     ATOLL_RETURN_IF_ERROR(demand_.start(**catalog, **repository));
     catalog_ = std::move(catalog).value();
     repository_ = std::move(repository).value();
-    return {};
+    return watch_.open();
   }
-  void drain(int64_t /*deadline_ns*/) override { demand_.drain(); }
+  void drain(int64_t /*deadline_ns*/) override {
+    watch_.close();
+    demand_.drain();
+  }
   void stop() override {
+    watch_.close();
     demand_.stop();
     catalog_.reset();
     repository_.reset();
@@ -52,11 +57,17 @@ class OnDemandPlugin final : public Plugin {
     return read;
   }
 
+  struct LookAgain {
+    Demand& demand;
+    void operator()() const { demand.look_again(); }
+  };
+
   Host& host_;
   ClosedControl control_{"on_demand"};
   Service<ModelCatalog> catalog_;
   Service<Repository> repository_;
   Demand demand_;
+  RepositoryWatch<LookAgain> watch_{host_, LookAgain{demand_}};
 };
 
 }  // namespace atl::control

@@ -7,6 +7,7 @@
 
 #include "atoll/plugin.h"
 #include "control/common/closed_control.h"
+#include "control/common/repository_watch.h"
 #include "control/poll/poller.h"
 
 namespace atl::control {
@@ -27,9 +28,11 @@ class PollPlugin final : public Plugin {
     ATOLL_RETURN_IF_ERROR(poller_.start(**catalog, **repository));
     catalog_ = std::move(catalog).value();
     repository_ = std::move(repository).value();
-    return {};
+    return watch_.open();
   }
+  void drain(int64_t /*deadline_ns*/) override { watch_.close(); }
   void stop() override {
+    watch_.close();
     poller_.stop();
     catalog_.reset();
     repository_.reset();
@@ -39,11 +42,19 @@ class PollPlugin final : public Plugin {
   std::string holding() override { return host_.gate().count() > 0 ? "a poll of the repository" : ""; }
 
  private:
+  struct PollNow {
+    Poller& poller;
+    void operator()() const {
+      poller.poll([](Status) {});  // what goes wrong, the log tells
+    }
+  };
+
   Host& host_;
   ClosedControl control_{"poll"};
   Service<ModelCatalog> catalog_;
   Service<Repository> repository_;
   Poller poller_;
+  RepositoryWatch<PollNow> watch_{host_, PollNow{poller_}};
 };
 
 }  // namespace atl::control

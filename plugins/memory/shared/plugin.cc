@@ -25,15 +25,16 @@ void check_options(OptionCheck& check) { check.list("allowed_owners", &find_user
 
 }  // namespace
 
-ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
-                                  .version = "1.0.0",
-                                  .license = "Apache-2.0",
-                                  .help = "Maps shared memory that clients register for inputs and outputs.",
-                                  .flags = ATOLL_PLUGIN_SINGLETON,
-                                  .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
-                                               provide<MetricSource, &SharedMemoryPlugin::regions>()},
-                                  .needs = {many<Memory>()},
-                                  .options = kOptions,
-                                  .check = &check_options});
+ATOLL_PLUGIN(SharedMemoryPlugin,
+             {.name = "memory/shared",
+              .version = "1.0.0",
+              .license = "Apache-2.0",
+              .help = "Maps shared memory that clients register for inputs and outputs.",
+              .flags = ATOLL_PLUGIN_SINGLETON,
+              .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
+                           provide<MetricSource, &SharedMemoryPlugin::regions>(), provide<OptionsFollower>()},
+              .needs = {many<Memory>()},
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::memory

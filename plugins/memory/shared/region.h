@@ -19,15 +19,21 @@ class RegionUsage {
   RegionUsage(uint64_t max_regions, uint64_t max_bytes) noexcept
       : max_regions_(max_regions), max_bytes_(max_bytes) {}
 
-  bool add_region() noexcept { return add(regions_, 1, max_regions_); }
-  bool add_bytes(uint64_t bytes) noexcept { return add(bytes_, bytes, max_bytes_); }
+  /// What is counted stays, also where it is more than that.
+  void limit(uint64_t max_regions, uint64_t max_bytes) noexcept {
+    max_regions_.store(max_regions, std::memory_order_relaxed);
+    max_bytes_.store(max_bytes, std::memory_order_relaxed);
+  }
+
+  bool add_region() noexcept { return add(regions_, 1, max_regions()); }
+  bool add_bytes(uint64_t bytes) noexcept { return add(bytes_, bytes, max_bytes()); }
   void remove_region() noexcept { regions_.fetch_sub(1, std::memory_order_relaxed); }
   void remove_bytes(uint64_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
 
   uint64_t regions() const noexcept { return regions_.load(std::memory_order_relaxed); }
   uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-  uint64_t max_regions() const noexcept { return max_regions_; }
-  uint64_t max_bytes() const noexcept { return max_bytes_; }
+  uint64_t max_regions() const noexcept { return max_regions_.load(std::memory_order_relaxed); }
+  uint64_t max_bytes() const noexcept { return max_bytes_.load(std::memory_order_relaxed); }
 
  private:
   static bool add(std::atomic<uint64_t>& count, uint64_t more, uint64_t limit) noexcept {
@@ -38,8 +44,8 @@ class RegionUsage {
     return true;
   }
 
-  const uint64_t max_regions_;
-  const uint64_t max_bytes_;
+  std::atomic<uint64_t> max_regions_;
+  std::atomic<uint64_t> max_bytes_;
   std::atomic<uint64_t> regions_{0};
   std::atomic<uint64_t> bytes_{0};
 };

@@ -70,12 +70,25 @@ Status Region::check() const noexcept {
 }
 
 Regions::Regions(RegionSettings settings, Clock& clock, const DeviceMemory* devices) noexcept
-    : settings_(std::move(settings)),
+    : allow_client_shm_(settings.allow_client_shm),
+      idle_timeout_ns_(settings.idle_timeout_ns),
+      allowed_owners_(std::move(settings.allowed_owners)),
       clock_(clock),
       devices_(devices),
-      usage_(settings_.max_regions, settings_.max_bytes == 0
-                                        ? RegionSettings::kMaxMappedBytes
-                                        : std::min(settings_.max_bytes, RegionSettings::kMaxMappedBytes)) {}
+      usage_(settings.max_regions, settings.mapped_bytes_max()) {}
+
+void Regions::follow(const RegionSettings& settings) noexcept {
+  usage_.limit(settings.max_regions, settings.mapped_bytes_max());
+  {
+    std::scoped_lock lock(mutex_);
+    allowed_owners_ = settings.allowed_owners;
+  }
+  // Without an idle time nobody notes when a region is used.
+  if (!idles_end()) {
+    for (const RegionRef& region : all()) region->touch(clock_.now_ns());
+  }
+  idle_timeout_ns_.store(settings.idle_timeout_ns, std::memory_order_relaxed);
+}
 
 Regions::RegionRef Regions::find(std::string_view name) const noexcept {
   return RegionRef(table_.acquire(name), Release{&table_});
@@ -88,7 +101,7 @@ std::vector<Regions::RegionRef> Regions::all() const noexcept {
 }
 
 Status Regions::check_registration(std::string_view name) const noexcept {
-  if (!settings_.allow_client_shm) {
+  if (!allow_client_shm_) {
     return unimplemented(
         "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
   }
@@ -100,7 +113,8 @@ Status Regions::check_registration(std::string_view name) const noexcept {
 }
 
 Status Regions::check_owner(std::string_view name, std::string_view key, uid_t owner) const noexcept {
-  const auto& allowed = settings_.allowed_owners;
+  std::scoped_lock lock(mutex_);
+  const auto& allowed = allowed_owners_;
   if (allowed.empty() || std::find(allowed.begin(), allowed.end(), owner) != allowed.end()) return {};
   return make_status(Code::kPermissionDenied, "cannot register shared memory region '", name,
                      "': the object with key '", key, "' belongs to user ", owner,
@@ -176,7 +190,7 @@ Status Regions::register_cuda(std::string_view name, std::span<const std::byte> 
 }
 
 Status Regions::unregister(RegionKind kind, std::string_view name) noexcept {
-  if (!settings_.allow_client_shm) return check_registration(name);
+  if (!allow_client_shm_) return check_registration(name);
   if (name.empty()) {
     table_.remove_all([kind](const Region& region) { return region.about().kind == kind; });
   } else {
@@ -212,7 +226,7 @@ Result<RegionLease> Regions::acquire(std::string_view name, uint64_t offset, uin
   if (region == nullptr) return not_found("Unable to find shared memory region: '", shown(name), "'");
   ATOLL_RETURN_IF_ERROR(check_part(region->about(), offset, byte_size));
   ATOLL_RETURN_IF_ERROR(region->check());
-  if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
+  if (idles_end()) region->touch(clock_.now_ns());
   RegionLease lease;
   lease.buffer = region->buffer();
   lease.buffer.data = static_cast<std::byte*>(lease.buffer.data) + offset;
@@ -227,7 +241,7 @@ Status Regions::check(const RegionLease& lease) const noexcept {
 
 void Regions::release(const RegionLease& lease) noexcept {
   auto* region = static_cast<Region*>(lease.token);
-  if (settings_.idle_timeout_ns != 0) region->touch(clock_.now_ns());
+  if (idles_end()) region->touch(clock_.now_ns());
   table_.release(region);
 }
 
@@ -240,15 +254,17 @@ void Regions::collect(MetricSink& sink) const noexcept {
   sink.sample({}, static_cast<double>(usage_.bytes()));
 }
 
-int64_t Regions::sweep(std::vector<std::string>* removed) noexcept {
+std::optional<int64_t> Regions::sweep(std::vector<std::string>* removed) noexcept {
+  const int64_t timeout_ns = idle_timeout_ns_.load(std::memory_order_relaxed);
+  if (timeout_ns == 0) return std::nullopt;
   const int64_t now_ns = clock_.now_ns();
-  const int64_t since_ns = now_ns - settings_.idle_timeout_ns;
-  int64_t next_ns = now_ns + settings_.idle_timeout_ns;
+  const int64_t since_ns = now_ns - timeout_ns;
+  int64_t next_ns = now_ns + timeout_ns;
   for (const RegionRef& region : all()) {
     if (table_.remove_unused(region.get(), since_ns)) {
       removed->push_back(region->about().name);
     } else if (region->last_used_ns() > since_ns) {
-      next_ns = std::min(next_ns, region->last_used_ns() + settings_.idle_timeout_ns);
+      next_ns = std::min(next_ns, region->last_used_ns() + timeout_ns);
     }
   }
   return next_ns;

@@ -3,8 +3,12 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +30,9 @@ struct RegionSettings {
   /// 16 TiB. Objects may have holes, so the machine's memory is no limit, and the address space, which they
   /// would fill, is what everything else needs too.
   static constexpr uint64_t kMaxMappedBytes = uint64_t{1} << 44;
+  uint64_t mapped_bytes_max() const noexcept {
+    return max_bytes == 0 ? kMaxMappedBytes : std::min(max_bytes, kMaxMappedBytes);
+  }
 };
 
 /// While BusErrorGuard is installed. All leases are given back before it is destroyed. [any]
@@ -33,6 +40,10 @@ class Regions final : public SharedMemory, public MetricSource {
  public:
   /// \param devices  null: there are no GPUs; else outlives this
   Regions(RegionSettings settings, Clock& clock, const DeviceMemory* devices = nullptr) noexcept;
+
+  /// Registrations from now on meet these limits, and the idle time counts from now on; what is registered stays. Whether
+  /// clients may register at all does not change.
+  void follow(const RegionSettings& settings) noexcept;
 
   Status register_system(std::string_view name, std::string_view key, uint64_t offset,
                          uint64_t byte_size) noexcept override;
@@ -49,11 +60,12 @@ class Regions final : public SharedMemory, public MetricSource {
   void collect(MetricSink& sink) const noexcept override;
 
   /// Unregisters regions that nobody has used for the idle time. \param removed  their names are appended.
-  /// \returns when to look again, on the clock. Only with an idle time.
-  int64_t sweep(std::vector<std::string>* removed) noexcept;
+  /// \returns when to look again, on the clock; nothing without an idle time.
+  std::optional<int64_t> sweep(std::vector<std::string>* removed) noexcept;
   void unregister_all() noexcept { table_.remove_all(); }
   /// Unregisters regions whose provider of device memory is going. \param removed  their names are appended.
   void unregister_outdated(std::vector<std::string>* removed) noexcept;
+  int64_t idle_timeout_ns() const noexcept { return idle_timeout_ns_.load(std::memory_order_relaxed); }
   /// Regions that requests use, registered or not.
   uint64_t in_use() const noexcept;
 
@@ -72,7 +84,12 @@ class Regions final : public SharedMemory, public MetricSource {
   Status reserve(std::string_view name, uint64_t mapped_bytes, UsageShare* share) noexcept;
   Status insert(std::unique_ptr<Region> region) noexcept;
 
-  const RegionSettings settings_;
+  bool idles_end() const noexcept { return idle_timeout_ns() != 0; }
+
+  const bool allow_client_shm_;
+  std::atomic<int64_t> idle_timeout_ns_;
+  mutable std::mutex mutex_;
+  std::vector<uid_t> allowed_owners_;  // guarded by mutex_
   Clock& clock_;
   const DeviceMemory* const devices_;
   RegionUsage usage_;

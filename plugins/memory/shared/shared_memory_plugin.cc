@@ -3,6 +3,7 @@
 #include <pwd.h>
 
 #include <charconv>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,17 +32,42 @@ Result<std::vector<uid_t>> find_users(const std::vector<std::string>& names) noe
   return users;
 }
 
-Status SharedMemoryPlugin::init() {
-  const Options& options = host_.options();
-  settings_.allow_client_shm = options.get_bool("allow_client_shm");
-  settings_.max_regions = static_cast<uint64_t>(options.get_int("max_regions"));
-  settings_.max_bytes = options.get_bytes("max_bytes");
-  settings_.idle_timeout_ns = options.get_duration_ns("idle_timeout");
+Result<RegionSettings> read_settings(const Options& options) noexcept {
+  RegionSettings settings;
+  settings.allow_client_shm = options.get_bool("allow_client_shm");
+  settings.max_regions = static_cast<uint64_t>(options.get_int("max_regions"));
+  settings.max_bytes = options.get_bytes("max_bytes");
+  settings.idle_timeout_ns = options.get_duration_ns("idle_timeout");
   Result<std::vector<uid_t>> owners = find_users(options.get_strings("allowed_owners"));
   if (!owners.ok()) return std::move(owners).status();
-  settings_.allowed_owners = std::move(owners).value();
+  settings.allowed_owners = std::move(owners).value();
+  return settings;
+}
+
+Status SharedMemoryPlugin::init() {
+  Result<RegionSettings> settings = read_settings(host_.options());
+  if (!settings.ok()) return std::move(settings).status();
+  settings_ = std::move(settings).value();
   regions_.emplace(settings_, host_.clock(), &devices_);
   return {};
+}
+
+bool SharedMemoryPlugin::can_follow(const Options& next) noexcept {
+  Result<RegionSettings> settings = read_settings(next);
+  return settings.ok() && settings->allow_client_shm == settings_.allow_client_shm;
+}
+
+void SharedMemoryPlugin::follow(const Options& next) noexcept {
+  Result<RegionSettings> settings = read_settings(next);
+  if (!settings.ok()) return host_.log().error(settings.status().text());  // a user who went just now
+  settings_ = std::move(settings).value();
+  regions_->follow(settings_);
+  if (!settings_.allow_client_shm) return;
+  if (timer_ != nullptr) {
+    timer_->post(make_task([this] { sweep(); }));
+  } else if (settings_.idle_timeout_ns != 0) {
+    if (Status status = start_timer(); !status.ok()) host_.log().error(status.text());
+  }
 }
 
 Status SharedMemoryPlugin::start() {
@@ -61,7 +87,7 @@ Status SharedMemoryPlugin::start_timer() noexcept {
     return std::move(timer).status().note("thread that unregisters idle shared memory regions");
   }
   timer_ = std::move(timer).value();
-  sweep_at(host_.clock().now_ns() + settings_.idle_timeout_ns);
+  timer_->post(make_task([this] { sweep(); }));
   return {};
 }
 
@@ -72,18 +98,19 @@ void SharedMemoryPlugin::stop() {
   if (settings_.allow_client_shm) BusErrorGuard::uninstall();
 }
 
-void SharedMemoryPlugin::sweep_at(int64_t time_ns) noexcept {
-  timer_->post_at(time_ns, make_task([this] { sweep(); }));
-}
-
 void SharedMemoryPlugin::sweep() noexcept {
+  timer_->cancel(std::exchange(next_sweep_, 0));
   std::vector<std::string> removed;
-  const int64_t next_ns = regions_->sweep(&removed);
+  const std::optional<int64_t> next_ns = regions_->sweep(&removed);
   for (const std::string& name : removed) {
     host_.log().info("shared memory region '", name, "' is unregistered: nobody used it for ",
-                     settings_.idle_timeout_ns / kNsPerMs, " ms");
+                     regions_->idle_timeout_ns() / kNsPerMs, " ms");
   }
-  sweep_at(next_ns);
+  if (!next_ns) return;
+  next_sweep_ = timer_->post_at(*next_ns, make_task([this] {
+    next_sweep_ = 0;
+    sweep();
+  }));
 }
 
 void SharedMemoryPlugin::on_devices_changed() noexcept {

@@ -5,12 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/options_follower.h"
 #include "atoll/plugin.h"
 #include "memory/shared/regions.h"
 
 namespace atl::memory {
 
-class SharedMemoryPlugin final : public Plugin {
+class SharedMemoryPlugin final : public Plugin, public OptionsFollower {
  public:
   explicit SharedMemoryPlugin(Host& host) : host_(host) {}
 
@@ -18,11 +19,13 @@ class SharedMemoryPlugin final : public Plugin {
   Status start() override;
   void stop() override;
   Regions& regions() noexcept { return *regions_; }
+  /// But for whether clients may register at all: what is switched off is taken away.
+  bool can_follow(const Options& next) noexcept override;
+  void follow(const Options& next) noexcept override;
   std::string holding() override;
 
  private:
   void sweep() noexcept;
-  void sweep_at(int64_t time_ns) noexcept;
   Status start_timer() noexcept;
   void on_devices_changed() noexcept;
 
@@ -30,7 +33,8 @@ class SharedMemoryPlugin final : public Plugin {
   RegionSettings settings_;
   DeviceMemory devices_{host_, [this] { on_devices_changed(); }};
   std::optional<Regions> regions_;
-  SerialExecutorPtr timer_;  ///< only with an idle time
+  SerialExecutorPtr timer_;  ///< once there was an idle time
+  TimerId next_sweep_ = 0;   // of timer_
 };
 
 /// User names and numbers to user ids. Errors: INVALID_ARGUMENT names a user that does not exist.

@@ -101,6 +101,47 @@ TEST_F(SharedMemoryPluginTest, UnregistersIdleRegions) {
   EXPECT_TRUE(host_.log().contains("shared memory region 'r' is unregistered: nobody used it for 5000 ms"));
 }
 
+TEST_F(SharedMemoryPluginTest, RegionsStayWhenTheOptionsChange) {
+  set(true, 0);
+  TestObject object(page());
+  test::PluginRunner plugin(host_);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  auto* memory = plugin.query<SharedMemory>();
+  auto* follower = plugin.query<OptionsFollower>();
+  ASSERT_NE(follower, nullptr);
+  ASSERT_TRUE(memory->register_system("r", object.key(), 0, 1).ok());
+  host_.run_for(3600 * kNsPerSecond);
+
+  set(true, 5 * kNsPerSecond);
+  host_.options().set_int("max_regions", 1);
+  ASSERT_TRUE(follower->can_follow(host_.options()));
+  follower->follow(host_.options());
+  host_.run_for(5 * kNsPerSecond - 1);
+  EXPECT_TRUE(memory->status(RegionKind::kSystem, "r").ok()) << "its idle time begins with the change";
+  EXPECT_FALSE(memory->register_system("s", object.key(), 0, 1).ok()) << "one more than max_regions";
+  host_.run_for(1);
+  EXPECT_FALSE(memory->status(RegionKind::kSystem, "r").ok());
+
+  set(true, 0);
+  follower->follow(host_.options());
+  ASSERT_TRUE(memory->register_system("r", object.key(), 0, 1).ok());
+  host_.run_for(3600 * kNsPerSecond);
+  EXPECT_TRUE(memory->status(RegionKind::kSystem, "r").ok());
+  plugin.stop();
+}
+
+TEST_F(SharedMemoryPluginTest, WhatIsSwitchedOffAndMistakesAreNotFollowed) {
+  set(true, 0);
+  test::PluginRunner plugin(host_);
+  ASSERT_TRUE(plugin.create_and_start().ok());
+  auto* follower = plugin.query<OptionsFollower>();
+  set(false, 0);
+  EXPECT_FALSE(follower->can_follow(host_.options()));
+  set(true, 0, {"no-such-user"});
+  EXPECT_FALSE(follower->can_follow(host_.options()));
+  plugin.stop();
+}
+
 TEST_F(SharedMemoryPluginTest, AStartWithoutAThreadLeavesNothing) {
   set(true, kNsPerSecond);
   host_.simulation().refuse_creates(1);

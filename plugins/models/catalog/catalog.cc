@@ -21,7 +21,8 @@ LoadCall::Done with_names(std::vector<std::string> models,
 }  // namespace
 
 Catalog::Catalog(Host& host, CatalogOptions options)
-    : options_(std::move(options)),
+    : loader_options_(std::move(options.loader)),
+      strict_readiness_(options.strict_readiness),
       admission_(host),
       cache_(host),
       work_(host),
@@ -30,19 +31,30 @@ Catalog::Catalog(Host& host, CatalogOptions options)
       table_(shards_, finishing_),
       lifecycle_(host, table_),
       host_(host) {
-  finishing_.set_time_ns(options_.sequence_time_ns);
-  if (options_.loader.namespacing) table_.use_namespaces();
+  finishing_.set_time_ns(options.sequence_time_ns);
+  if (loader_options_.namespacing) table_.use_namespaces();
 }
 
 void Catalog::start(Repository& repository, ModelConfigs& configs) {
   repository_ = &repository;
-  loader_.emplace(host_, repository, configs, serving_, *this, options_.loader);
+  loader_.emplace(host_, repository, configs, serving_, *this, std::move(loader_options_));
   lifecycle_.use(&*loader_);
   follow_admission();
   if (Status status = cache_.open(); !status.ok()) {
     host_.log().error("no response cache is used: ", status.text());
   }
   phase_.store(ServerPhase::kServing, std::memory_order_release);
+}
+
+void Catalog::follow(const CatalogOptions& next) {
+  strict_readiness_.store(next.strict_readiness, std::memory_order_relaxed);
+  finishing_.set_time_ns(next.sequence_time_ns);
+  loader_->use(next.loader);
+}
+
+void Catalog::look_again(const std::optional<std::vector<std::string>>& paths) {
+  if (paths) lifecycle_.let_go_of_removed(*repository_, *paths);
+  lifecycle_.retry_failed();
 }
 
 void Catalog::drain() {
@@ -101,7 +113,7 @@ bool Catalog::ready() const noexcept {
   if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing || !repository_->is_complete())
     return false;
   if (!complete()) return false;
-  if (!options_.strict_readiness) return true;
+  if (!strict_readiness_.load(std::memory_order_relaxed)) return true;
   return unready().models == 0;
 }
 
@@ -176,9 +188,15 @@ void Catalog::append_statistics(const std::string& name, int64_t version,
 Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   ATOLL_RETURN_IF_ERROR(check_phase());
   Result<std::vector<RepositoryEntry>> listed = repository_->list();
-  if (!listed.ok()) return std::move(listed).status();
   std::map<std::string, uint32_t> directories;
-  for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+  if (listed.ok()) {
+    for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+  } else if (lifecycle_.read([](const ModelRecords& records) { return records.all().empty(); })) {
+    return std::move(listed).status();
+  } else {
+    // What was loaded serves all the same.
+    host_.log().warning("the index has only models that are or were loaded: ", listed.status().text());
+  }
   return lifecycle_.read([&](const ModelRecords& records) {
     for (const auto& [model, record] : records.all()) {
       if (!record.is_unloaded()) directories.try_emplace(model, 0);
@@ -220,7 +238,7 @@ void Catalog::unload_model(std::string model, bool with_members, std::function<v
 void Catalog::set_startup_complete() noexcept {
   lifecycle_.end_startup();
   startup_complete_.store(true, std::memory_order_release);
-  if (!options_.strict_readiness) return;
+  if (!strict_readiness_.load(std::memory_order_relaxed)) return;
   const Unready found = unready();
   if (found.models == 0) return;
   const std::string more = found.models == 1 ? "" : cat(" (and ", found.models - 1, " more)");

@@ -35,6 +35,12 @@ class Catalog final : public ModelCatalog, public Startup {
 
   /// \param repository, configs  outlive the catalog's use, until stop()
   void start(Repository& repository, ModelConfigs& configs);
+  /// Goes on with other options; what is loaded stays as it is. [control]
+  void follow(const CatalogOptions& next);
+  /// An instance that models may depend on follows other options: what failed before is tried again, and what came from a
+  /// repository that is not among `paths` goes. Reads the repository. [worker]
+  /// \param paths  nothing: they are not known
+  void look_again(const std::optional<std::vector<std::string>>& paths);
   /// Before start(). \param notes  told what threads do inside backends and schedulers; outlives stop()
   void note_faults(FaultNotes& notes) noexcept { serving_.requests.fault_notes = &notes; }
   /// Before start(). \param inputs  outlives stop()
@@ -89,7 +95,8 @@ class Catalog final : public ModelCatalog, public Startup {
   void follow_admission();
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
-  CatalogOptions options_;
+  LoaderOptions loader_options_;  // until start()
+  std::atomic<bool> strict_readiness_;
   ReaderShards shards_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<bool> startup_complete_{false};

@@ -1,6 +1,8 @@
 #include "models/catalog/catalog_plugin.h"
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace atl::models {
 namespace {
@@ -24,6 +26,23 @@ CatalogOptions read_options(const Options& options) {
   return catalog;
 }
 
+/// What check() below says, of options that an instance may follow.
+Status judge(const Options& options) {
+  if (auto policies = read_host_policies(options.get_map("host_policies")); !policies.ok()) {
+    return std::move(policies).status();
+  }
+  if (auto limits = read_gpu_load_limits(options.get_map("gpu_load_limit")); !limits.ok()) {
+    return std::move(limits).status();
+  }
+  for (const auto& [key, value] : options.get_map("backend_settings")) {
+    if (key.empty() || key.front() == '.' || key.back() == '.') {
+      return invalid_argument("option 'backend_settings' has the key '", key,
+                              "', expected '<backend>.<setting>' or '<setting>'");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {
@@ -45,6 +64,24 @@ void CatalogPlugin::check(OptionCheck& check) {
   }
 }
 
+bool CatalogPlugin::can_follow(const Options& next) noexcept {
+  // Models have other names then.
+  return next.get_bool("namespacing") == namespaced_.has_value() && judge(next).ok();
+}
+
+void CatalogPlugin::follow(const Options& next) noexcept { catalog_.follow(read_options(next)); }
+
+void CatalogPlugin::look_again() noexcept {
+  auto pass = std::make_shared<Pass>(host_.gate());
+  if (!*pass) return;
+  host_.workers().run(make_task([this, pass] {
+    std::optional<std::vector<std::string>> paths;
+    auto service = host_.registry().find<RepositoryPaths>();
+    if (service.ok() && service->minor() >= 1) paths = (*service)->paths();
+    catalog_.look_again(paths);
+  }));
+}
+
 Status CatalogPlugin::start() {
   auto repository = host_.registry().find<Repository>();
   if (!repository.ok()) return std::move(repository).status();
@@ -62,6 +99,11 @@ Status CatalogPlugin::start() {
     services_changed_.reset();
     return status;
   }
+  if (Status status = options_followed_.open(host_.events()); !status.ok()) {
+    services_changed_.reset();
+    server_state_changed_.reset();
+    return status;
+  }
   repository_ = std::move(repository).value();
   configs_ = std::move(configs).value();
   catalog_.watch();
@@ -70,6 +112,7 @@ Status CatalogPlugin::start() {
 
 void CatalogPlugin::stop() {
   catalog_.stop_watching();
+  options_followed_.reset();
   services_changed_.reset();
   server_state_changed_.reset();
   catalog_.drain();

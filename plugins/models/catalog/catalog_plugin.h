@@ -5,13 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/options_follower.h"
 #include "atoll/plugin.h"
+#include "atoll/repository_paths.h"
 #include "models/catalog/catalog.h"
 #include "models/catalog/namespaced_catalog.h"
 
 namespace atl::models {
 
-class CatalogPlugin final : public Plugin {
+class CatalogPlugin final : public Plugin, public OptionsFollower {
  public:
   explicit CatalogPlugin(Host& host);
 
@@ -24,9 +26,15 @@ class CatalogPlugin final : public Plugin {
   ModelCatalog& catalog() noexcept;
   Startup& startup() noexcept { return catalog_; }
   Catalog& core() noexcept { return catalog_; }
+  bool can_follow(const Options& next) noexcept override;
+  void follow(const Options& next) noexcept override;
   std::string holding() override { return catalog_.lifecycle().holding(); }
 
  private:
+  struct OnOptions {
+    CatalogPlugin& plugin;
+    void operator()(const OptionsFollowed&) const { plugin.look_again(); }
+  };
   struct OnService {
     Catalog& catalog;
     void operator()(const ServiceChanged& event) const { catalog.service_changed(event); }
@@ -35,6 +43,9 @@ class CatalogPlugin final : public Plugin {
     Catalog& catalog;
     void operator()(const ServerStateChanged& event) const { catalog.server_state_changed(event.state); }
   };
+
+  /// At models that failed, and at where those that serve came from.
+  void look_again() noexcept;
 
   Host& host_;
   Service<Repository> repository_;
@@ -45,6 +56,7 @@ class CatalogPlugin final : public Plugin {
   std::optional<NamespacedCatalog> namespaced_;  ///< in front of it, if models are known by identifiers
   Subscription<ServiceChanged, OnService> services_changed_{OnService{catalog_}};
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{catalog_}};
+  Subscription<OptionsFollowed, OnOptions> options_followed_{OnOptions{*this}};
 };
 
 }  // namespace atl::models

@@ -123,6 +123,16 @@ TEST(Catalog, IndexSaysWhenTheRepositoryCanNotBeRead) {
   EXPECT_THAT(bench.index(), ElementsAre("/srv: gone"));
 }
 
+TEST(Catalog, IndexHasWhatServesWhileTheRepositoryCanNotBeRead) {
+  CatalogBench bench;
+  bench.put("m");
+  bench.put("n");
+  ASSERT_TRUE(bench.load_one("m").ok());
+  bench.repository.fail(Code::kUnavailable, "/srv: gone");
+  EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+  EXPECT_EQ(bench.host.log().count(LogLevel::kWarning, "/srv: gone"), 1U);
+}
+
 TEST(Catalog, StatisticsAreOrderedAndOfReadyVersions) {
   CatalogBench bench;
   bench.put("b");

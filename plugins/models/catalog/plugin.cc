@@ -54,11 +54,11 @@ ATOLL_PLUGIN(CatalogPlugin,
               .help = "Loads, serves and unloads models.",
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = {provide<ModelCatalog, &CatalogPlugin::catalog>().minor(2),
-                           provide<Startup, &CatalogPlugin::startup>()},
+                           provide<Startup, &CatalogPlugin::startup>(), provide<OptionsFollower>()},
               .needs = {need<Repository>().minor(3), need<ModelConfigs>().minor(2), many<Backend>(),
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
                         optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
-                        optional<RequestMemory>(), optional<RepositoryAgents>()},
+                        optional<RequestMemory>(), optional<RepositoryAgents>(), optional<RepositoryPaths>()},
               .options = kOptions,
               .check = &CatalogPlugin::check});
 

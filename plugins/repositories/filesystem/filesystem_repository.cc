@@ -207,6 +207,7 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     return !is_elsewhere(root, &name) && root.listed->gives_name(name);
   });
   std::optional<Home> home;
+  std::string dangling;
   for (Root& root : *roots) {
     std::string_view name = identifier;
     if (is_elsewhere(root, &name) || (is_given && !root.listed->gives_name(name))) continue;
@@ -215,8 +216,12 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     std::string path = cat(root.path == "/" ? "" : root.path, "/", *directory);
     auto found = root.containment.find(root.containment.root(), *directory, path);
     if (!found.ok()) {
-      if (found.status().code() == Code::kNotFound) continue;
-      return std::move(found).status();
+      if (found.status().code() != Code::kNotFound) return std::move(found).status();
+      struct stat info;
+      const bool is_there =
+          ::fstatat(root.containment.root(), directory->c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+      if (is_there && S_ISLNK(info.st_mode)) dangling = path;
+      continue;
     }
     if (!S_ISDIR(found->mode)) continue;
     if (home) {
@@ -226,6 +231,7 @@ Result<FilesystemRepository::Home> FilesystemRepository::find_model(std::string_
     RepositoryEntry entry = {std::string(name), root.path, std::move(path)};
     home.emplace(Home{std::move(root), std::move(entry), std::move(found).value()});
   }
+  if (!home && !dangling.empty()) return not_found(dangling, ": is a link to something that is not there");
   if (!home) return not_found("model '", identifier, "' is not found in any model repository");
   return std::move(*home);
 }

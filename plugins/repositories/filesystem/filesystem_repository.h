@@ -54,6 +54,11 @@ class FilesystemRepository final : public Repository {
   /// valid directory: <path>", a path or configuration name that can not be meant; UNAVAILABLE "<path>:
   /// <reason>" it can not be listed.
   Status check(std::vector<Status>* missing = nullptr);
+  /// Goes on where the one before ends: what was added or removed while that one ran, and which repositories have been
+  /// there. Before the first other call.
+  void succeed(const FilesystemRepository& before) {
+    list_.succeed(before.list_, settings_.paths, before.settings_.paths);
+  }
   /// Those there are, to be changed.
   RepositoryPaths& paths() noexcept { return list_; }
 

@@ -187,7 +187,8 @@ TEST(Open, ReadsConfigurationAndVersions) {
     disk.directory("m/" + std::string(version));
   }
   // What Triton's layout has, what is hidden (a ConfigMap's "..data"), and what nobody takes for a version.
-  for (const char* silent : {"warmup", "initial_state", "configs", ".1", "..data", "venv", "python3.11"})
+  for (const char* silent :
+       {"warmup", "initial_state", "configs", ".1", "..data", "..2026_11_27_03.1", "venv", "python3.11"})
     disk.directory("m/" + std::string(silent));
   disk.file("m/7", "a file is no version");
   auto model = repository_at({disk.path() + "//"}).open("m");
@@ -416,6 +417,19 @@ TEST(Check, NamesThePathThatCanNotServe) {
   EXPECT_EQ(text({"s3://b/m"}), "option 'paths' holds 's3://b/m', expected a directory of this machine");
   FilesystemRepository climbing({.paths = {disk.path()}, .config_name = "../x"});
   EXPECT_EQ(climbing.check(nullptr).code(), Code::kInvalidArgument);
+}
+
+TEST(FilesystemRepository, ALinkThatLeadsNowhereIsNamed) {
+  RepositoryFolder disk;
+  disk.file("first/a/1/model");
+  disk.directory("second");
+  disk.link("second/a", "gone");
+  disk.link("second/b", "gone");
+  FilesystemRepository repository({.paths = {disk.at("first"), disk.at("second")}});
+  auto found = repository.open("b");
+  EXPECT_EQ(found.status().code(), Code::kNotFound);
+  EXPECT_EQ(found.status().message(), disk.at("second/b") + ": is a link to something that is not there");
+  EXPECT_TRUE(repository.open("a").ok()) << "another repository has it";
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 /// repositories/filesystem: model repositories that are directories of this machine.
 #include "atoll/plugin.h"
 
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "repositories/filesystem/filesystem_repository.h"
+#include "atoll/options_follower.h"
+#include "repositories/filesystem/following_repository.h"
 
 namespace atl::filesystem {
 namespace {
@@ -34,32 +34,54 @@ void check_options(OptionCheck& check) {
   });
 }
 
-class FilesystemPlugin final : public Plugin {
+class FilesystemPlugin final : public Plugin, public OptionsFollower {
  public:
-  explicit FilesystemPlugin(Host& host) : log_(host.log()) {
-    RepositorySettings settings = settings_from(host.options());
-    settings.linked_paths_option = cat("plugin.", host.instance_name(), ".linked_paths");
-    settings.log = &host.log();
-    settings.clock = &host.clock();
-    repository_ = std::make_unique<FilesystemRepository>(std::move(settings));
-  }
+  explicit FilesystemPlugin(Host& host)
+      : host_(host), options_(read_options(host.options())), repository_(options_) {}
 
   Status start() override {
     std::vector<Status> missing;
-    ATOLL_RETURN_IF_ERROR(repository_->check(&missing));
-    const std::string_view health =
-        repository_->is_complete() ? "" : ", and until then the server is neither live nor ready";
-    for (const Status& failure : missing) {
-      log_.warning(failure.text(), "; the repository is left out until it can be listed", health);
-    }
+    ATOLL_RETURN_IF_ERROR(repository_.check(&missing));
+    log_missing(missing);
     return {};
   }
-  Repository& repository() noexcept { return *repository_; }
-  RepositoryPaths& paths() noexcept { return repository_->paths(); }
+  Repository& repository() noexcept { return repository_; }
+  RepositoryPaths& paths() noexcept { return repository_; }
+
+  bool can_follow(const Options& next) noexcept override {
+    RepositorySettings settings = read_options(next);
+    // Models have other names then.
+    if (settings.namespacing != options_.namespacing) return false;
+    std::vector<Status> missing;
+    return FilesystemRepository(std::move(settings)).check(&missing).ok();
+  }
+  void follow(const Options& next) noexcept override {
+    options_ = read_options(next);
+    repository_.follow(options_);
+    std::vector<Status> missing;
+    if (Status status = repository_.check(&missing); !status.ok()) host_.log().error(status.text());
+    log_missing(missing);
+  }
 
  private:
-  Log& log_;
-  std::unique_ptr<FilesystemRepository> repository_;
+  RepositorySettings read_options(const Options& options) const {
+    RepositorySettings settings = settings_from(options);
+    settings.linked_paths_option = cat("plugin.", host_.instance_name(), ".linked_paths");
+    settings.log = &host_.log();
+    settings.clock = &host_.clock();
+    return settings;
+  }
+  void log_missing(const std::vector<Status>& missing) {
+    const std::string_view health =
+        repository_.is_complete() ? "" : ", and until then the server is neither live nor ready";
+    for (const Status& failure : missing) {
+      host_.log().warning(failure.text(), "; the repository is left out until it can be listed", health);
+    }
+  }
+
+  Host& host_;
+  RepositorySettings options_;
+  FollowingRepository repository_;
 };
 
 constexpr OptionTable kOptions{
@@ -95,7 +117,8 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .license = "Apache-2.0",
                                 .help = "Finds models in directories of this machine.",
                                 .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(3),
-                                             provide<RepositoryPaths, &FilesystemPlugin::paths>()},
+                                             provide<RepositoryPaths, &FilesystemPlugin::paths>().minor(1),
+                                             provide<OptionsFollower>()},
                                 .options = kOptions,
                                 .check = &check_options});
 

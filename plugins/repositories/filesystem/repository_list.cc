@@ -67,6 +67,44 @@ bool RepositoryList::were_all_seen() const noexcept {
                              [](const auto& one) { return one->was_seen.load(std::memory_order_relaxed); });
 }
 
+void RepositoryList::succeed(const RepositoryList& before, const std::vector<std::string>& wanted,
+                             const std::vector<std::string>& wanted_before) {
+  const auto names = [](const std::vector<std::string>& paths) {
+    std::set<std::string> plain;
+    for (const std::string& path : paths) plain.insert(without_trailing_slashes(path));
+    return plain;
+  };
+  const std::set<std::string> next = names(wanted);
+  const std::set<std::string> last = names(wanted_before);
+  std::map<std::string, std::shared_ptr<ListedRepository>> known;
+  std::vector<std::shared_ptr<ListedRepository>> added;
+  for (const std::shared_ptr<ListedRepository>& one : before.all()) {
+    const std::string path = without_trailing_slashes(one->path);
+    known.emplace(path, one);
+    if (!last.contains(path) && !next.contains(path)) added.push_back(one);
+  }
+  std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ListedRepository>> all;
+  for (std::shared_ptr<ListedRepository>& one : all_) {
+    const std::string path = without_trailing_slashes(one->path);
+    const auto same = known.find(path);
+    if (same != known.end()) {
+      all.push_back(same->second);
+    } else if (!last.contains(path)) {  // else it was removed by a call
+      all.push_back(one);
+    }
+  }
+  all.insert(all.end(), added.begin(), added.end());
+  all_ = std::move(all);
+}
+
+std::vector<std::string> RepositoryList::paths() const noexcept {
+  std::vector<std::string> paths;
+  for (const std::shared_ptr<ListedRepository>& one : all())
+    paths.push_back(without_trailing_slashes(one->path));
+  return paths;
+}
+
 Status RepositoryList::check_new(const ListedRepository& repository,
                                  std::span<const NamedDirectory> names) const {
   for (const auto& other : all_) {

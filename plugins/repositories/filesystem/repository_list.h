@@ -48,9 +48,14 @@ class RepositoryList final : public RepositoryPaths {
 
   std::vector<std::shared_ptr<ListedRepository>> all() const;
   bool were_all_seen() const noexcept;
+  /// Takes over what was added to and removed from another list, and what it knows of the repositories of both.
+  /// \param wanted, wanted_before  what this one and the other were made of
+  void succeed(const RepositoryList& before, const std::vector<std::string>& wanted,
+               const std::vector<std::string>& wanted_before);
 
   Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept override;
   Status remove(std::string_view path) noexcept override;
+  std::vector<std::string> paths() const noexcept override;
 
  private:
   Status check_new(const ListedRepository& repository, std::span<const NamedDirectory> names) const;

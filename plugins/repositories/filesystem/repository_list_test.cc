@@ -1,10 +1,11 @@
 // Repositories that come and go while the server runs.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "repositories/filesystem/filesystem_repository.h"
+#include "repositories/filesystem/following_repository.h"
 #include "repositories/filesystem/testing/repository_folder.h"
 
 namespace atl::filesystem {
@@ -112,6 +113,50 @@ TEST_F(RepositoryListTest, WithNamespacesAPathHasNoColons) {
   EXPECT_EQ(repository.paths().add(disk_.at("x::y"), {}).code(), Code::kInvalidArgument);
   EXPECT_TRUE(repository.paths().add(disk_.at("second"), std::vector<NamedDirectory>{{"b", "a"}}).ok());
   EXPECT_EQ(repository.open(disk_.at("second") + "::a")->entry.path, disk_.at("second/b"));
+}
+
+/// Other settings while it runs: what was added and removed meanwhile stays so.
+class FollowingRepositoryTest : public RepositoryListTest {
+ protected:
+  FollowingRepositoryTest() { disk_.file("third/d/1/model"); }
+  Names models_of(FollowingRepository& repository) {
+    Names names;
+    for (const RepositoryEntry& entry : repository.list().value()) names.push_back(entry.name);
+    return names;
+  }
+};
+
+TEST_F(FollowingRepositoryTest, PathsOfTheSettingsComeAndGo) {
+  FollowingRepository repository({.paths = {disk_.at("first")}});
+  repository.follow({.paths = {disk_.at("first"), disk_.at("second/")}});
+  EXPECT_EQ(models_of(repository), (Names{"a", "b", "c"}));
+  EXPECT_EQ(repository.paths(), (Names{disk_.at("first"), disk_.at("second")}));
+  repository.follow({.paths = {disk_.at("second")}});
+  EXPECT_EQ(models_of(repository), (Names{"b", "c"}));
+}
+
+TEST_F(FollowingRepositoryTest, WhatCallsHaveChangedStays) {
+  FollowingRepository repository({.paths = {disk_.at("first"), disk_.at("third")}});
+  ASSERT_TRUE(repository.add(disk_.at("second"), {}).ok());
+  ASSERT_TRUE(repository.remove(disk_.at("third")).ok());
+  repository.follow({.paths = {disk_.at("first"), disk_.at("third")}, .files_max = 7});
+  EXPECT_EQ(models_of(repository), (Names{"a", "b", "c"}));
+}
+
+TEST_F(FollowingRepositoryTest, OneThatHasBeenThereAndIsGoneStillCounts) {
+  FollowingRepository repository({.paths = {disk_.at("second")}, .allow_missing_paths = true});
+  EXPECT_EQ(models_of(repository), (Names{"b", "c"}));
+  std::filesystem::remove_all(disk_.at("second"));
+  repository.follow({.paths = {disk_.at("second")}, .allow_missing_paths = true, .files_max = 7});
+  EXPECT_FALSE(repository.list().ok()) << "else its models would look deleted";
+}
+
+TEST_F(FollowingRepositoryTest, FilesThatClientsBroughtOutliveTheSettings) {
+  FollowingRepository repository({.paths = {disk_.at("first")}, .files_directory = disk_.at("first")});
+  auto made = repository.open_files("brought", {{"1/model", "x"}});
+  ASSERT_TRUE(made.ok());
+  repository.follow({.paths = {disk_.at("first")}});
+  EXPECT_TRUE(std::filesystem::exists(made->model.versions.at(0).path + "/model"));
 }
 
 }  // namespace

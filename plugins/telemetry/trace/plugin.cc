@@ -1,6 +1,11 @@
 /// telemetry/trace: samples requests and writes down what happened to them.
 #include "atoll/plugin.h"
 
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "telemetry/trace/file_exporter.h"
 #include "telemetry/trace/option_table.h"
 #include "telemetry/trace/otlp_exporter.h"
@@ -8,6 +13,37 @@
 
 namespace atl::tracing {
 namespace {
+
+/// The running instances of this process, by name, the newest of each last: an instance that takes another one's place
+/// begins with what clients have set there. Found only by code of the same file; one that is replaced by a newer build of
+/// the plugin begins with the manifest's values.
+class RunningServices {
+ public:
+  void add(std::string_view instance, const TracingService& service) {
+    std::scoped_lock lock(mutex_);
+    services_.emplace_back(instance, &service);
+  }
+  void remove(const TracingService& service) {
+    std::scoped_lock lock(mutex_);
+    std::erase_if(services_, [&](const auto& one) { return one.second == &service; });
+  }
+  ClientSettings settings_of(std::string_view instance) const {
+    std::scoped_lock lock(mutex_);
+    for (auto one = services_.rbegin(); one != services_.rend(); ++one) {
+      if (one->first == instance) return one->second->client_settings();
+    }
+    return {};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<std::string, const TracingService*>> services_;
+};
+
+RunningServices& running_services() {
+  static RunningServices services;
+  return services;
+}
 
 class TracePlugin final : public Plugin {
  public:
@@ -33,9 +69,20 @@ class TracePlugin final : public Plugin {
   }
   Status start() override {
     ATOLL_RETURN_IF_ERROR(devices_.open());
-    return exporter_->start(host_.executors());
+    ATOLL_RETURN_IF_ERROR(exporter_->start(host_.executors()));
+    if (host_.replaces_running_instance()) {
+      for (const std::string& whose :
+           service_->take_over(running_services().settings_of(host_.instance_name()))) {
+        host_.log().warning("the trace settings that clients have set for ",
+                            whose.empty() ? std::string("the server") : cat("model '", whose, "'"),
+                            " end: they do not go with the changed options");
+      }
+    }
+    running_services().add(host_.instance_name(), *service_);
+    return {};
   }
   void stop() override {
+    running_services().remove(*service_);
     exporter_->stop(host_.clock().now_ns() + config_.stop_timeout_ns);
     devices_.close();
   }

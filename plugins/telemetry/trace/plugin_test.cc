@@ -35,6 +35,41 @@ TEST_F(TracePluginTest, WritesAFile) {
   EXPECT_EQ(ids_in(path).size(), 1u);
 }
 
+TEST_F(TracePluginTest, WhatClientsHaveSetGoesOverToTheNextInstance) {
+  host_.options().set_string("trace_file", (folder_.path() / "t.json").string());
+  test::PluginRunner before(host_);
+  ASSERT_TRUE(before.create_and_start().ok());
+  const TraceSetting rate[] = {{"trace_rate", {"77"}}};
+  const TraceSetting level[] = {{"trace_level", {"TIMESTAMPS"}}, {"trace_rate", {"78"}}};
+  ASSERT_TRUE(before.query<Tracing>()->update("", rate).ok());
+  ASSERT_TRUE(before.query<Tracing>()->update("m", level).ok());
+
+  host_.set_replaces_running_instance(true);
+  host_.options().set_string("trace_file", (folder_.path() / "other.json").string()).set_int("rate", 5);
+  test::PluginRunner next(host_);
+  ASSERT_TRUE(next.create_and_start().ok());
+  auto value_of = [&](std::string_view model, std::string_view name) {
+    for (const TraceSetting& setting : next.query<Tracing>()->settings(model).value()) {
+      if (setting.key == name) return setting.values.at(0);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(value_of("", "trace_rate"), "77");
+  EXPECT_EQ(value_of("m", "trace_rate"), "78");
+  EXPECT_EQ(value_of("m", "trace_level"), "TIMESTAMPS");
+  EXPECT_EQ(value_of("n", "trace_level"), "OFF");
+  before.stop();
+
+  // One that never got to run takes nothing with it.
+  host_.options().set_string("trace_file", "").set_int("rate", 6);
+  test::PluginRunner third(host_);
+  ASSERT_TRUE(third.create_and_start().ok());
+  EXPECT_TRUE(host_.log().contains("the trace settings that clients have set for model 'm' end"));
+  third.stop();
+  EXPECT_EQ(value_of("", "trace_rate"), "77");
+  next.stop();
+}
+
 TEST_F(TracePluginTest, PostsToACollector) {
   Collector collector;
   host_.options().set_strings("level", {"TIMESTAMPS"}).set_int("rate", 0).set_string("mode", "opentelemetry");

@@ -118,6 +118,29 @@ Status TracingService::update(std::string_view model, std::span<const TraceSetti
   return {};
 }
 
+ClientSettings TracingService::client_settings() const {
+  std::lock_guard lock(mutex_);
+  const ScopeSnapshot& now = scopes_.current();
+  ClientSettings settings{current_own(now.own, *now.global), {}};
+  for (const auto& [name, model] : now.models) settings.models[name] = current_own(model.own, *model.scope);
+  return settings;
+}
+
+std::vector<std::string> TracingService::take_over(const ClientSettings& settings) {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> left_out;
+  auto take = [&](Result<std::unique_ptr<ScopeSnapshot>> next, const std::string& whose) {
+    if (next.ok()) {
+      publish(std::move(next).value());
+    } else {
+      left_out.push_back(whose);
+    }
+  };
+  if (!settings.global.empty()) take(with_global(settings.global), {});
+  for (const auto& [name, own] : settings.models) take(with_model(name, own), name);
+  return left_out;
+}
+
 void TracingService::publish(std::unique_ptr<ScopeSnapshot> next) {
   on_.store(takes_traces(*next), std::memory_order_relaxed);
   std::unique_ptr<const ScopeSnapshot> before = scopes_.publish(std::move(next));

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "atoll/gate.h"
 #include "atoll/metrics.h"
@@ -14,6 +17,12 @@
 #include "telemetry/trace/settings.h"
 
 namespace atl::tracing {
+
+/// What clients have set, against the manifest.
+struct ClientSettings {
+  OwnValues global;
+  std::map<std::string, OwnValues> models;
+};
 
 class TracingService final : public Tracing, public MetricSource {
  public:
@@ -28,6 +37,11 @@ class TracingService final : public Tracing, public MetricSource {
   /// their sampling begins again.
   Status update(std::string_view model, std::span<const TraceSetting> changes) noexcept override;
   void collect(MetricSink& sink) const noexcept override;
+
+  ClientSettings client_settings() const;
+  /// Those of the instance before, over this one's manifest. What is not valid over it is left out.
+  /// \returns whose that was: "" for the server's
+  std::vector<std::string> take_over(const ClientSettings& settings);
 
   /// Models that may have settings of their own at a time; further ones are refused as RESOURCE_EXHAUSTED. To
   /// be set before use.

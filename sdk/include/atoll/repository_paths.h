@@ -1,10 +1,11 @@
-/// Which repositories there are, changed while the server runs. Service "atoll.repository_paths/1", provided by
+/// Which repositories there are, changed while the server runs. Service "atoll.repository_paths/1", minor 1, provided by
 /// repository plugins that can; a server may have none.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "atoll/status.h"
 
@@ -30,6 +31,10 @@ class RepositoryPaths {
   virtual Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept = 0;
   /// The opposite; those of the start, too. Errors: INVALID_ARGUMENT "failed to unregister '<path>', repository not found".
   virtual Status remove(std::string_view path) noexcept = 0;
+
+  // --- since minor 1 ---
+  /// Those there are now, as RepositoryEntry::repository names them. [any]
+  virtual std::vector<std::string> paths() const noexcept { return {}; }
 
  protected:
   ~RepositoryPaths() = default;

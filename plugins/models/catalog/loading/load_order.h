@@ -18,6 +18,7 @@ struct LoadOrder {
   std::optional<std::string> config;  ///< JSON that takes the place of the directory's configuration
   std::vector<RepositoryFile> files;  ///< take the place of the directory
   bool requested = false;   ///< by a call that names the model; not for the sake of an ensemble or service
+  bool by_client = false;   ///< what it says takes the place of what a client made the model before
   bool startup = false;     ///< by the control plugin while the server starts
   bool rebuild = false;     ///< what did not change, too: a service or a member was replaced
   bool reschedule = false;  ///< what did not change gets the scheduler that it would be given now
@@ -52,6 +53,7 @@ inline void enqueue(std::deque<LoadOrder>& waiting, LoadOrder order) {
   if (!joins) return waiting.push_back(std::move(order));
   LoadOrder& last = waiting.back();
   last.requested |= order.requested;
+  last.by_client |= order.by_client;
   last.startup |= order.startup;
   last.rebuild |= order.rebuild;
   last.reschedule |= order.reschedule;

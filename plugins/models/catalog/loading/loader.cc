@@ -16,25 +16,46 @@ Status without_path(const Status& failure, const std::string& path, const std::s
 
 }  // namespace
 
+void Loader::use(LoaderOptions options) {
+  auto next = std::make_shared<const LoaderOptions>(std::move(options));
+  std::scoped_lock lock(mutex_);
+  options_ = std::move(next);
+}
+
+std::shared_ptr<const LoaderOptions> Loader::options() const {
+  std::scoped_lock lock(mutex_);
+  return options_;
+}
+
+Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
+                                      PrepareProgress* progress) {
+  const std::shared_ptr<const LoaderOptions> options = this->options();
+  return ModelReader(host_, repository_, configs_, *options).read(model, order, loaded, progress);
+}
+
 LoadFailure Loader::build(const std::shared_ptr<const PreparedModel>& model, const RepositoryVersion& version,
-                          std::unique_ptr<ServedModel>* built) {
-  const uint32_t retries = context_.options.retries;
+                          const ServedModel* before, std::unique_ptr<ServedModel>* built) {
+  const std::shared_ptr<const LoaderOptions> options = this->options();
+  const BuildContext context = this->context(*options);
+  const uint32_t retries = options->retries;
   const RepositoryEntry& entry = model->files.entry;
   for (uint32_t attempt = 0;; ++attempt) {
-    LoadFailure failure = VersionBuilder(context_, model, version).build(built);
+    LoadFailure failure = VersionBuilder(context, model, version, {.before = before}).build(built);
     if (failure.ok()) return failure;
     if (attempt == retries) {
       if (model->directory != nullptr) failure.status = without_path(failure.status, entry.path, entry.name);
       return failure;
     }
-    context_.host.log().warning("attempt ", attempt + 1, " of ", retries + 1, " to load '", entry.name,
-                                "' version ", version.version, " failed: ", failure.status.text());
+    host_.log().warning("attempt ", attempt + 1, " of ", retries + 1, " to load '", entry.name, "' version ",
+                        version.version, " failed: ", failure.status.text());
   }
 }
 
 LoadFailure Loader::build_on(const ServedModel& served, const std::shared_ptr<const PreparedModel>& model,
                              std::unique_ptr<ServedModel>* built) {
-  return VersionBuilder(context_, model, {served.info().version, {}}, &served).build(built);
+  const std::shared_ptr<const LoaderOptions> options = this->options();
+  const BuildContext context = this->context(*options);
+  return VersionBuilder(context, model, {served.info().version, {}}, {.base = &served}).build(built);
 }
 
 }  // namespace atl::models

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "models/catalog/loading/load_order.h"
 #include "models/catalog/loading/loader_options.h"
@@ -15,29 +17,31 @@ namespace atl::models {
 /// [worker] for every function; several models at once.
 class Loader {
  public:
-  /// \param catalog  finds the members of ensembles \param options  outlive the loader
+  /// \param catalog  finds the members of ensembles
   Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
-         ModelCatalog& catalog, const LoaderOptions& options)
-      : reader_(host, repository, configs, options), context_{host, configs, serving, catalog, options} {}
+         ModelCatalog& catalog, LoaderOptions options)
+      : host_(host), repository_(repository), configs_(configs), serving_(serving), catalog_(catalog) {
+    use(std::move(options));
+  }
+
+  /// What is read and built from now on has these; what runs keeps those that it began with. [any]
+  void use(LoaderOptions options);
 
   /// As ModelReader::read().
   Result<PreparedModel> prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
-                                PrepareProgress* progress) {
-    const LongWork::Task task(context_.serving.work, context_.serving.requests.fault_notes, "loading",
-                              cat("model '", model, "'"));
-    return reader_.read(model, order, loaded, progress);
-  }
+                                PrepareProgress* progress);
   /// Loads and unloads that run now.
   std::vector<std::string> running() const {
-    return context_.serving.work == nullptr ? std::vector<std::string>() : context_.serving.work->running();
+    return serving_.work == nullptr ? std::vector<std::string>() : serving_.work->running();
   }
 
   /// Builds one version, trying as often as the options say. It serves when it is published. On failure
   /// nothing is left of it.
   /// Errors: INVALID_ARGUMENT configuration, or no such backend; UNIMPLEMENTED no such scheduler; what the
   /// backend and the scheduler say; UNAVAILABLE the server is going down.
+  /// \param before  the version as it is served, whose statistics go on with this one; null: there is none
   LoadFailure build(const std::shared_ptr<const PreparedModel>& model, const RepositoryVersion& version,
-                    std::unique_ptr<ServedModel>* built);
+                    const ServedModel* before, std::unique_ptr<ServedModel>* built);
   /// As build(), of a version that is served and whose instances are to be other ones. Shares its backend
   /// model, its statistics and the instances that stay, and has a scheduler of its own; `served` goes on as
   /// it is.
@@ -45,8 +49,18 @@ class Loader {
                        std::unique_ptr<ServedModel>* built);
 
  private:
-  ModelReader reader_;
-  const BuildContext context_;
+  std::shared_ptr<const LoaderOptions> options() const;
+  BuildContext context(const LoaderOptions& options) const {
+    return {host_, configs_, serving_, catalog_, options};
+  }
+
+  Host& host_;
+  Repository& repository_;
+  ModelConfigs& configs_;
+  ServingContext& serving_;
+  ModelCatalog& catalog_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const LoaderOptions> options_;  // guarded by mutex_
 };
 
 }  // namespace atl::models

@@ -46,8 +46,9 @@ Result<PreparedModel> ModelReader::read(const std::string& model, LoadOrder& ord
 
 Status ModelReader::read_files(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
                                PreparedModel& prepared, PrepareProgress* progress) {
-  // What is rebuilt for a reason of the server's own stays what the client made it.
-  bool as_loaded = loaded != nullptr && order.from_repository() && !order.requested;
+  // Whoever loads it for a reason of the server's own, or by its name because it is to be served: it stays what the
+  // client made it.
+  bool as_loaded = loaded != nullptr && order.from_repository() && !order.by_client;
   if (as_loaded && loaded->directory != nullptr) {
     prepared.directory = loaded->directory;
     prepared.config_override = loaded->config_override;

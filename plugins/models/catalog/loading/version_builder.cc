@@ -59,11 +59,12 @@ Result<inference::ModelConfig> with_instances(const std::string& served, const s
 }  // namespace
 
 VersionBuilder::VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
-                               const RepositoryVersion& version, const ServedModel* base)
+                               const RepositoryVersion& version, const BuiltBeside& served)
     : context_(context),
       model_(*model),
       version_(version),
-      base_(base),
+      base_(served.base),
+      before_(served.before),
       task_(context.serving.work, context.serving.requests.fault_notes, "loading",
             cat("model '", model->files.entry.name, "' version ", version.version)) {
   parts_.pass = Pass(context.host.gate());
@@ -218,11 +219,21 @@ Status VersionBuilder::describe() {
   if (info->response_cache) info->content_id = content_id();
   info->device_ordered = parts_.traits.device_ordered && runs_on_gpus(config_.message);
   parts_.info = std::make_unique<const ModelInfo>(std::move(info).value());
+  if (parts_.statistics == nullptr && before_ != nullptr &&
+      before_->info().max_batch_size == parts_.info->max_batch_size) {
+    parts_.statistics = before_->parts().statistics;
+  }
   if (parts_.statistics == nullptr) {
     parts_.statistics =
         std::make_shared<StatisticsRecorder>(context_.host.clock(), parts_.info->max_batch_size);
   }
   return {};
+}
+
+/// With a version that serves; warm-up must not count then.
+bool VersionBuilder::shares_statistics() const {
+  const ServedModel* other = base_ != nullptr ? base_ : before_;
+  return other != nullptr && other->parts().statistics == parts_.statistics;
 }
 
 std::string VersionBuilder::content_id() const {
@@ -247,7 +258,7 @@ LoadFailure VersionBuilder::add_instances() {
 }
 
 Status VersionBuilder::make_specs() {
-  InferenceReporter* reporter = base_ == nullptr ? parts_.statistics.get() : nullptr;
+  InferenceReporter* reporter = shares_statistics() ? nullptr : parts_.statistics.get();
   auto specs = make_instance_specs(config_.message, context_.options.host_policies, reporter);
   if (!specs.ok()) return std::move(specs).status();
   parts_.specs.resize(specs->size());
@@ -255,7 +266,7 @@ Status VersionBuilder::make_specs() {
   if (base_ != nullptr) kept_ = take_over(base_->parts(), *specs, parts_);
   for (size_t i = 0; i < specs->size(); ++i) {
     std::unique_ptr<InstanceSpec>& spec = specs.value()[i];
-    if (base_ == nullptr) {
+    if (!shares_statistics()) {
       parts_.specs[i] = std::move(spec);
     } else if (parts_.instances[i] == nullptr) {
       made_.push_back(std::make_shared<QuietSpec>(std::move(*spec), parts_.statistics.get()));
@@ -369,6 +380,8 @@ LoadFailure VersionBuilder::create_scheduler() {
 /// Of instances that serve already, nothing.
 Status VersionBuilder::warm_up(ServedModel& served) {
   std::vector<ScheduledInstance> fresh = served.parts().scheduled;
+  const ServedModel* other = base_ != nullptr ? base_ : before_;
+  const bool shared = other != nullptr && other->parts().statistics == served.parts().statistics;
   if (base_ != nullptr) {
     std::erase_if(fresh, [&](const ScheduledInstance& instance) {
       return std::none_of(made_.begin(), made_.end(),
@@ -377,7 +390,7 @@ Status VersionBuilder::warm_up(ServedModel& served) {
   }
   ATOLL_RETURN_IF_ERROR(run_warmup(config_.message, model_.files.entry.path, served, fresh));
   for (const auto& spec : made_) spec->quiet.open();
-  if (base_ == nullptr) served.parts().statistics->reset();  // what warm-up counted
+  if (!shared) served.parts().statistics->reset();  // what warm-up counted
   return {};
 }
 

@@ -51,13 +51,20 @@ struct BuildContext {
   const LoaderOptions& options;
 };
 
+/// The version as it is served, of one that is to take its place. Of both at most one.
+struct BuiltBeside {
+  /// It is to have other instances or another scheduler: its backend model, its statistics and the instances that stay
+  /// are shared with it.
+  const ServedModel* base = nullptr;
+  /// Nothing but a service behind it is another one: its statistics are shared with it.
+  const ServedModel* before = nullptr;
+};
+
 /// One attempt at one version, and gone then; what it has made so far goes with it. [worker]
 class VersionBuilder {
  public:
-  /// \param base  null, or the version as it is served, which is to have other instances or another scheduler:
-  /// its backend model, its statistics and the instances that stay are shared with it
   VersionBuilder(const BuildContext& context, const std::shared_ptr<const PreparedModel>& model,
-                 const RepositoryVersion& version, const ServedModel* base = nullptr);
+                 const RepositoryVersion& version, const BuiltBeside& served);
 
   LoadFailure build(std::unique_ptr<ServedModel>* built);
 
@@ -70,6 +77,7 @@ class VersionBuilder {
   ModelSource source_of(const inference::ModelConfig& given) const;
   Status complete_config(ModelSource& source, PendingModel* pending);
   Status describe();
+  bool shares_statistics() const;
   std::string content_id() const;
   LoadFailure add_instances();
   Status make_specs();
@@ -85,11 +93,12 @@ class VersionBuilder {
   const PreparedModel& model_;
   const RepositoryVersion& version_;
   const ServedModel* const base_;
+  const ServedModel* const before_;
   LongWork::Task task_;
   CompletedConfig config_;
   ModelContent content_;  ///< of a model with a response cache
   ModelParts parts_;
-  std::vector<std::shared_ptr<QuietSpec>> made_;  ///< beside the base's
+  std::vector<std::shared_ptr<QuietSpec>> made_;  ///< where the statistics count others' instances, too
   size_t kept_ = 0;                               ///< instances of the base
 };
 

@@ -125,7 +125,7 @@ Status fill(Request& request, const std::vector<SampleInput>& inputs, ServedMode
     input.name = arena.copy_text(sample.name);
     input.datatype = sample.datatype;
     if (!configured) input.flags = InputTensor::kAddedByScheduler;  // a control tensor
-    size_t batch_dims = configured && model.info().max_batch_size != 0 ? 1 : 0;
+    size_t batch_dims = model.info().max_batch_size != 0 ? 1 : 0;
     auto* shape = arena.make_array<int64_t>(sample.dims.size() + batch_dims);
     if (batch_dims != 0) shape[0] = 1;
     std::copy(sample.dims.begin(), sample.dims.end(), shape + batch_dims);

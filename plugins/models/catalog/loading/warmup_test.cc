@@ -57,7 +57,7 @@ TEST(Warmup, RunsEverySampleOnEveryInstanceUncounted) {
   EXPECT_TRUE(statistics.batches.empty());
 }
 
-TEST(Warmup, AddsControlTensorsAsTheyAre) {
+TEST(Warmup, ControlTensorsHaveTheBatchDimensionToo) {
   CatalogBench bench;
   bench.put("m", with_sample([](Sample& sample) {
               add_input(sample, "START", inference::TYPE_STRING, {2}).set_random_data(true);
@@ -69,7 +69,7 @@ TEST(Warmup, AddsControlTensorsAsTheyAre) {
     }
   };
   ASSERT_EQ(bench.load_one("m").text(), "OK");
-  EXPECT_THAT(seen, ElementsAre("INPUT0 [1,4] 16", "START [2] 8"));
+  EXPECT_THAT(seen, ElementsAre("INPUT0 [1,4] 16", "START [1,2] 8"));
 }
 
 TEST(Warmup, FailuresFailTheLoad) {

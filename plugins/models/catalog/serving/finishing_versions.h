@@ -25,8 +25,8 @@ class FinishingVersions {
   FinishingVersions(const FinishingVersions&) = delete;
   FinishingVersions& operator=(const FinishingVersions&) = delete;
 
-  /// Before the first version is served. \param time_ns  that a version has for it; 0: none
-  void set_time_ns(int64_t time_ns) noexcept { time_ns_ = time_ns; }
+  /// \param time_ns  that a version which is retired from now on has for it; 0: none
+  void set_time_ns(int64_t time_ns) noexcept { time_ns_.store(time_ns, std::memory_order_relaxed); }
   /// Takes a version that is about to be retired, and a reference of it, if it knows sequences.
   /// \returns whether it did: watch() then, without the lock
   bool add(const ReaderShards::Write&, const std::string& name, ServedModel& version);
@@ -52,7 +52,7 @@ class FinishingVersions {
   ReaderShards& shards_;
   const Clock& clock_;
   ExecutorFactory& executors_;
-  int64_t time_ns_ = 0;
+  std::atomic<int64_t> time_ns_{0};
   std::vector<Version> versions_;  // guarded by shards_, as the next one is; the oldest first
   bool ended_ = false;
   std::atomic<bool> any_{false};

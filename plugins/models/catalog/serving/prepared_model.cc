@@ -52,6 +52,12 @@ bool is_same_version(const PreparedModel& built, const PreparedModel& other, int
   return is_same(built, other, version, false);
 }
 
+bool is_made_of_the_same(const PreparedModel& built, const PreparedModel& other, int64_t version) {
+  if (&built == &other) return true;
+  if (built.directory == nullptr) return is_same_version(built, other, version);
+  return built.directory == other.directory && is_same_config(built.config, other.config, false);
+}
+
 bool differs_in_instances(const PreparedModel& built, const PreparedModel& other, int64_t version) {
   // Of one that is built of again, nothing can have changed.
   return &built == &other || is_same(built, other, version, true);

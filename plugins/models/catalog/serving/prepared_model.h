@@ -44,4 +44,7 @@ bool differs_in_instances(const PreparedModel& built, const PreparedModel& other
 /// versions share did not change, and the configurations differ in the version policy at most.
 bool is_same_version(const PreparedModel& built, const PreparedModel& other, int64_t version);
 
+/// Likewise, of what a client brought, too: whoever counts one goes on with the other.
+bool is_made_of_the_same(const PreparedModel& built, const PreparedModel& other, int64_t version);
+
 }  // namespace atl::models

@@ -51,6 +51,7 @@ void ModelLifecycle::load(ModelLoadRequest request, ModelDone done) {
   order.config = std::move(request.config);
   order.files = std::move(request.files);
   order.requested = true;
+  order.by_client = true;
   order.refresh_members = request.refresh_members;
   order.awaits_departures = true;
   order.callbacks.push_back([done = std::move(done)](const ModelLoadOutcome& outcome) {
@@ -191,6 +192,47 @@ void ModelLifecycle::service_changed(const ServiceChanged& event) {
     }
     ModelLoad::request(state_, model, reschedule_order());
   }
+}
+
+void ModelLifecycle::let_go_of_removed(Repository& repository, const std::vector<std::string>& paths) {
+  const std::set<std::string> there(paths.begin(), paths.end());
+  std::map<std::string, std::string> homeless;  // with where they were
+  {
+    std::scoped_lock lock(state_.mutex);
+    for (const auto& [model, record] : state_.records.all()) {
+      if (record.loaded == nullptr || record.loaded->directory != nullptr) continue;
+      const PreparedModel& loaded = *record.loaded;
+      const RepositoryEntry& entry = loaded.original != nullptr ? loaded.original->entry : loaded.files.entry;
+      if (!entry.repository.empty() && !there.contains(entry.repository)) {
+        homeless.emplace(model, entry.repository);
+      }
+    }
+  }
+  std::vector<LoadDone> cancelled;
+  for (const auto& [model, where] : homeless) {
+    if (repository.open(model).ok()) {
+      LoadOrder order;
+      order.requested = true;
+      ModelLoad::request(state_, model, std::move(order));
+      continue;
+    }
+    state_.host.log().info("model '", model, "' is unloaded: its repository '", where,
+                           "' is not in the manifest any more");
+    std::scoped_lock lock(state_.mutex);
+    unload_by_name(state_, model, &cancelled);
+  }
+  notify_all(cancelled, outdated(), true);
+}
+
+void ModelLifecycle::retry_failed() {
+  std::vector<std::string> failed;
+  {
+    std::scoped_lock lock(state_.mutex);
+    for (const auto& [model, record] : state_.records.all()) {
+      if (!record.loading && record.has_failed()) failed.push_back(model);
+    }
+  }
+  for (const std::string& model : failed) ModelLoad::request(state_, model, rebuild_order());
 }
 
 void ModelLifecycle::announce(const ChangedService& change, const std::vector<SchedulerOffer>& offers) {

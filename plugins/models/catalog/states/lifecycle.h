@@ -40,6 +40,12 @@ class ModelLifecycle {
   /// are built on another, or go with it. [control] Does not block.
   void service_changed(const ServiceChanged& event);
 
+  /// Models of repositories that are not among these any more end, unless another one has them: then they are loaded from
+  /// there. What clients brought stays. [worker]
+  void let_go_of_removed(Repository& repository, const std::vector<std::string>& paths);
+  /// Whatever has failed is loaded once more.
+  void retry_failed();
+
   /// Shows each instance of the versions that are there.
   void visit(const LongWork::See& see) const;
   /// What keeps the plugin from being stopped: "2 requests of model 'resnet50'".

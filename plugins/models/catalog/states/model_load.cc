@@ -175,7 +175,9 @@ void ModelLoad::build() {
     select_needed();
   }
   Built built(needed_.size());
-  if (std::vector<VersionFailure> failures = build_versions(built); !failures.empty()) {
+  std::vector<VersionFailure> failures = build_versions(built);
+  before_.clear();  // a version that is held looks as if requests of sequences were still on it
+  if (!failures.empty()) {
     built.clear();
     bases_.clear();
     return fail_versions(failures);
@@ -209,17 +211,21 @@ void ModelLoad::select_needed() {
     const ModelParts* parts = ready && may_keep && state.served->ready() ? &state.served->parts() : nullptr;
     const bool reschedule =
         parts != nullptr && (order_.reschedule || state_.services.lost(*parts) != nullptr);
-    if (parts != nullptr && !reschedule && is_same_version(*parts->source, *prepared_, version.version)) {
+    if (parts != nullptr && !reschedule && is_made_of_the_same(*parts->source, *prepared_, version.version)) {
       kept_.push_back(state.served);
       continue;
     }
     needed_.push_back(version);
     bases_.emplace_back();
+    before_.emplace_back();
     // Sequences that run are bound to their scheduler, and ensembles have no instances.
     const bool can_share = parts != nullptr && (!reschedule || parts->wanted_scheduler.is_stateless);
     if (can_share && differs_in_instances(*parts->source, *prepared_, version.version)) {
       state.served->add_reference();
       bases_.back() = ModelRef(state.served);
+    } else if (ready && is_made_of_the_same(*state.served->parts().source, *prepared_, version.version)) {
+      state.served->add_reference();
+      before_.back() = ModelRef(state.served);
     }
     if (!ready) state_.records.begin_load(model_, version.version);
   }
@@ -231,10 +237,11 @@ std::vector<ModelLoad::VersionFailure> ModelLoad::build_versions(Built& built) {
   parallel_for(state_.host.workers(), state_.host.gate(), built.size(), [&](size_t i) {
     // What is published is made by the loader.
     auto* base = static_cast<ServedModel*>(bases_[i].get());
+    auto* before = static_cast<ServedModel*>(before_[i].get());
     outcomes[i].version = needed_[i].version;
     outcomes[i].failure = guarded("loading", [&]() -> LoadFailure {
       if (base != nullptr) return state_.loader->build_on(*base, prepared_, &built[i]);
-      return state_.loader->build(prepared_, needed_[i], &built[i]);
+      return state_.loader->build(prepared_, needed_[i], before, &built[i]);
     });
   });
   std::erase_if(outcomes, [](const VersionFailure& outcome) { return outcome.failure.ok(); });

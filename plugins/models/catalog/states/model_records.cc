@@ -51,6 +51,13 @@ bool ModelRecord::has_member(std::string_view model) const {
   return false;
 }
 
+bool ModelRecord::has_failed() const {
+  if (has_ready() || suspended) return false;
+  return !failure.empty() || std::any_of(versions.begin(), versions.end(), [](const auto& version) {
+    return version.second.state == VersionState::kFailed;
+  });
+}
+
 bool ModelRecord::is_unloaded() const {
   for (const auto& [version, record] : versions) {
     if (record.state != VersionState::kUnloaded) return false;

@@ -70,6 +70,8 @@ struct ModelRecord {
   std::vector<int64_t> ready_versions() const;
   bool has_ready() const;
   bool has_member(std::string_view model) const;
+  /// Its last load went wrong, and nothing serves.
+  bool has_failed() const;
   /// Nothing but versions that were unloaded on purpose.
   bool is_unloaded() const;
   bool is_helped_by(const ChangedService& change) const;

@@ -82,9 +82,18 @@ TEST_F(OverridesTest, FilesTakeThePlaceOfTheDirectory) {
   EXPECT_EQ(max_batch_size(), 2u);
   EXPECT_THAT(last_path(), HasSubstr("/private/"));
   EXPECT_EQ(bench_.repository.private_directories, 1);
-  EXPECT_TRUE(bench_.load_one("m").ok()) << "back to the repository";
+  EXPECT_TRUE(bench_.load_files("m", {}, std::nullopt).status.ok()) << "back to the repository";
   EXPECT_THAT(bench_.index(true), ElementsAre("m/1 READY"));
   EXPECT_EQ(bench_.repository.private_directories, 0);
+}
+
+TEST_F(OverridesTest, FilesStayWhereTheServerItselfLoadsTheModelByItsName) {
+  EXPECT_TRUE(bench_.load_files("m", {"3/model"}, kBatchOfTwo).status.ok());
+  const size_t loads = bench_.backend.loads().size();
+  EXPECT_TRUE(bench_.load_one("m").ok()) << "as a control plugin does that has come anew";
+  EXPECT_THAT(bench_.index(true), ElementsAre("m/3 READY"));
+  EXPECT_EQ(max_batch_size(), 2u);
+  EXPECT_EQ(bench_.backend.loads().size(), loads);
 }
 
 TEST_F(OverridesTest, FilesNeedNoDirectoryAndLeaveNoneBehind) {

@@ -31,7 +31,7 @@ class ReloadCounts final : public MetricSource {
   std::atomic<uint64_t> refused_{0};
 };
 
-/// "added a; replaced b (options), c (file); removed d"
+/// "added a; replaced b (options), c (file); changed d; removed e"
 class ReloadChanges {
  public:
   static constexpr std::string_view kNew = "new";
@@ -43,11 +43,15 @@ class ReloadChanges {
       add(replaced_, name, why);
     }
   }
+  /// It stays, and goes on with other options.
+  void followed(std::string_view name) { add(followed_, name, {}); }
   void removed(std::string_view name) { add(removed_, name, {}); }
   std::string text() const {
     std::string all;
-    for (const auto& [what, names] :
-         {std::pair("added ", &added_), {"replaced ", &replaced_}, {"removed ", &removed_}}) {
+    for (const auto& [what, names] : {std::pair("added ", &added_),
+                                      {"replaced ", &replaced_},
+                                      {"changed ", &followed_},
+                                      {"removed ", &removed_}}) {
       if (!names->empty()) all += cat(all.empty() ? "" : "; ", what, *names);
     }
     return all.empty() ? "nothing changed" : all;
@@ -58,7 +62,7 @@ class ReloadChanges {
     names += cat(names.empty() ? "" : ", ", name);
     if (!why.empty()) names += cat(" (", why, ")");
   }
-  std::string added_, replaced_, removed_;
+  std::string added_, replaced_, followed_, removed_;
 };
 
 }  // namespace atl::runtime
