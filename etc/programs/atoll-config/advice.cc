@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "atoll/text.h"
 #include "configs/pbtxt/nearest.h"
@@ -9,7 +10,8 @@
 namespace atl::config {
 
 std::string meant(const std::string& name, const std::vector<std::string>& known) {
-  auto near = pbtxt::nearest(name, known);
+  // Of a letter or two every other name of that length is near.
+  auto near = name.size() < 3 ? std::nullopt : pbtxt::nearest(name, known);
   return near ? cat(", did you mean '", *near, "'?") : std::string();
 }
 

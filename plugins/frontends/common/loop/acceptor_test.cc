@@ -28,7 +28,7 @@ class AcceptorTest : public ::testing::Test {
     Result<ListeningSocket> socket = listen_on({"127.0.0.1", 0}, {}, "test");
     EXPECT_TRUE(socket.ok());
     port_ = socket->port;
-    EXPECT_TRUE(acceptor_.open(socket.value()).ok());
+    EXPECT_TRUE(acceptor_.open(std::move(socket).value()).ok());
   }
   ~AcceptorTest() override {
     for (int fd : taken_) close(fd);
