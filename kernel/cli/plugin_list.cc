@@ -31,8 +31,10 @@ std::vector<std::string> files_in(const std::vector<std::string>& folders) {
 
 Status list_plugins(const ServerArguments& arguments, LogSink& sink,
                     const std::function<void(std::span<const atoll_plugin_v1_t* const>)>& render) {
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  runtime::Problems wrong;
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, wrong);
   if (!manifest.ok()) return std::move(manifest).status();
+  ATOLL_RETURN_IF_ERROR(wrong.status());
   std::vector<std::string> files = files_in(search_path(manifest.value(), arguments.default_plugin_path));
   for (const InstanceConfig& config : manifest->instances) {
     if (!config.file.empty()) files.push_back(config.file);

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
@@ -27,12 +26,9 @@ int report(std::ostream& err, const Status& failure) {
 }
 
 int check(const ServerArguments& arguments, LogSink& sink, std::ostream& out, std::ostream& err) {
-  auto manifest = read_manifest(arguments.manifest_path, arguments.overrides);
-  if (!manifest.ok()) return report(err, manifest.status());
-  if (auto status = check_server(arguments, sink); !status.ok()) return report(err, status);
-  auto count = std::count_if(manifest->instances.begin(), manifest->instances.end(),
-                             [](const auto& i) { return i.enabled; });
-  out << arguments.manifest_path << ": ok, " << count << " plugin instances\n";
+  Result<size_t> count = check_server(arguments, sink);
+  if (!count.ok()) return report(err, count.status());
+  out << arguments.manifest_path << ": ok, " << count.value() << " plugin instances\n";
   return kExitOk;
 }
 

@@ -19,44 +19,64 @@ const atoll_provided_v1* provided_row(const GraphNode& node, std::string_view id
 
 class Resolver {
  public:
-  explicit Resolver(std::span<const GraphNode> nodes) : nodes_(nodes), before_(nodes.size()) {
+  Resolver(std::span<const GraphNode> nodes, runtime::Problems& problems,
+           const std::function<std::string(std::string_view)>& who_offers)
+      : nodes_(nodes), problems_(problems), who_offers_(who_offers), before_(nodes.size()) {
     graph_.bindings.resize(nodes.size());
     graph_.required.resize(nodes.size());
   }
 
-  Result<Graph> run() {
+  Graph run() {
     check_singletons();
+    check_alone();
     for (size_t i = 0; i < nodes_.size(); ++i) {
       check_named(i);
       for (const auto& need : nodes_[i].needs) bind(i, need);
     }
-    if (problems_.empty()) find_order();
-    if (!problems_.empty()) return Status(Code::kFailedPrecondition, std::move(problems_));
+    if (!failed_) find_order();
     return std::move(graph_);
   }
 
  private:
   std::string text(size_t i) const { return plugin_text(nodes_[i].name, nodes_[i].use); }
-  void problem(std::string line) { problems_ += cat(problems_.empty() ? "" : "\n", line); }
+  template <class... Parts>
+  void problem(size_t i, const Parts&... parts) {
+    problems_.add(nodes_[i].where, text(i), ": ", parts...);
+    failed_ = true;
+  }
 
   void check_singletons() {
     std::map<std::string, size_t> seen;
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if ((nodes_[i].flags & ATOLL_PLUGIN_SINGLETON) == 0) continue;
+      if (!is_singleton(i)) continue;
       auto [first, added] = seen.emplace(nodes_[i].use, i);
       if (added) continue;
-      problem(cat(text(i), ": the server takes one instance of this plugin, and '",
-                  nodes_[first->second].name, "' is one already"));
+      problem(i, "the server takes one instance of this plugin, and '", nodes_[first->second].name,
+              "' is one already");
     }
   }
+
+  void check_alone() {
+    std::map<std::string_view, size_t> seen;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      for (const atoll_provided_v1& row : nodes_[i].provides) {
+        if ((row.flags & ATOLL_PROVIDED_ALONE) == 0) continue;
+        auto [first, added] = seen.emplace(row.id, i);
+        const bool told = !added && nodes_[first->second].use == nodes_[i].use && is_singleton(i);
+        if (added || told) continue;
+        problem(i, "the server takes one plugin that provides ", row.id, ", and ", text(first->second),
+                " is one already");
+      }
+    }
+  }
+  bool is_singleton(size_t i) const { return (nodes_[i].flags & ATOLL_PLUGIN_SINGLETON) != 0; }
 
   void check_named(size_t i) {
     for (const auto& [id, instance] : nodes_[i].named) {
       bool known = std::any_of(nodes_[i].needs.begin(), nodes_[i].needs.end(),
                                [&](const auto& need) { return id == need.id; });
       if (!known)
-        problem(cat(text(i), ": the manifest binds ", id, " to '", instance,
-                    "', but the plugin does not need it"));
+        problem(i, "the manifest binds ", id, " to '", instance, "', but the plugin does not need it");
     }
   }
 
@@ -83,16 +103,16 @@ class Resolver {
       if (nodes_[j].name != name) continue;
       const atoll_provided_v1* row = provided_row(nodes_[j], need.id);
       if (row == nullptr) {
-        problem(cat(text(i), ": needs ", need.id, " from '", name, "', which does not provide it"));
+        problem(i, "needs ", need.id, " from '", name, "', which does not provide it");
       } else if (row->minor < need.minor) {
-        problem(cat(text(i), ": needs ", need.id, " of minor ", need.minor, " or newer, '", name,
-                    "' provides minor ", row->minor));
+        problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, '", name, "' provides minor ",
+                row->minor);
       } else {
         return j;
       }
       return kNone;
     }
-    problem(cat(text(i), ": needs ", need.id, " from '", name, "', which is not an enabled plugin"));
+    problem(i, "needs ", need.id, " from '", name, "', which is not an enabled plugin");
     return kNone;
   }
 
@@ -111,19 +131,22 @@ class Resolver {
         best = j;
         rank = row->rank;
         tied = kNone;
-      } else if (row->rank == rank) {
+      } else if (row->rank == rank && (row->flags & ATOLL_PROVIDED_ALONE) == 0) {
         tied = j;
       }
     }
-    if ((need.flags & kSoftFlags) != 0) return best;
+    if ((need.flags & ATOLL_NEED_MANY) != 0) return best;
+    if (best == kNone && (need.flags & ATOLL_NEED_OPTIONAL) != 0) return kNone;
     if (best == kNone && !too_old.empty()) {
-      problem(cat(text(i), ": needs ", need.id, " of minor ", need.minor, " or newer, ", too_old));
+      problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, ", too_old);
     } else if (best == kNone) {
-      problem(cat(text(i), ": needs ", need.id, ", no enabled plugin provides it"));
+      std::string offers = who_offers_ ? who_offers_(need.id) : std::string();
+      problem(i, "needs ", need.id, ", no enabled plugin provides it",
+              offers.empty() ? "" : "; these do: ", offers);
     } else if (tied != kNone) {
-      problem(cat(text(i), ": needs ", need.id, ", '", nodes_[best].name, "' and '", nodes_[tied].name,
-                  "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
-                  nodes_[best].name, "\" }"));
+      problem(i, "needs ", need.id, ", '", nodes_[best].name, "' and '", nodes_[tied].name,
+              "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
+              nodes_[best].name, "\" }");
       return kNone;
     }
     return best;
@@ -148,8 +171,7 @@ class Resolver {
     if (std::optional<std::vector<size_t>> cycle = find_cycle(by_name)) {
       std::string path;
       for (size_t i : *cycle) path += cat(path.empty() ? "" : " -> ", nodes_[i].name);
-      problem(cat("cycle of needs: ", path));
-      return;
+      return problem(cycle->front(), "cycle of needs: ", path);
     }
     std::sort(soft_needs_.begin(), soft_needs_.end(), [&](const auto& a, const auto& b) {
       return std::tie(nodes_[a.first].name, nodes_[a.second].name) <
@@ -204,10 +226,12 @@ class Resolver {
   }
 
   std::span<const GraphNode> nodes_;
+  runtime::Problems& problems_;
+  const std::function<std::string(std::string_view)>& who_offers_;
+  bool failed_ = false;
   std::vector<std::set<size_t>> before_;               // by node: who must be active first
   std::vector<std::pair<size_t, size_t>> soft_needs_;  // holder, provider: first if possible
   Graph graph_;
-  std::string problems_;
 };
 
 }  // namespace
@@ -216,6 +240,9 @@ std::string plugin_text(std::string_view name, std::string_view use) {
   return cat("plugin '", name, "' (", use, ")");
 }
 
-Result<Graph> resolve_graph(std::span<const GraphNode> nodes) { return Resolver(nodes).run(); }
+Graph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+                    const std::function<std::string(std::string_view)>& who_offers) {
+  return Resolver(nodes, problems, who_offers).run();
+}
 
 }  // namespace atl::kernel

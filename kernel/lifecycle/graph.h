@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/runtime/problems.h"
 #include "atoll/status.h"
 
 namespace atl::kernel {
@@ -20,6 +22,7 @@ struct GraphNode {
   std::span<const atoll_provided_v1> provides;
   std::span<const atoll_need_v1> needs;
   std::map<std::string, std::string> named;  ///< the manifest's `needs`: interface id -> instance
+  runtime::SourceLocation where;             ///< in the manifest
 };
 
 /// By node, in the order of the nodes given.
@@ -35,8 +38,11 @@ struct Graph {
 std::string plugin_text(std::string_view name, std::string_view use);
 
 /// Binds every need and finds the order in which to start. Providers of optional needs and of NEED_MANY start
-/// before their holders unless that would close a cycle. Errors: FAILED_PRECONDITION with every problem
-/// found, one line each.
-Result<Graph> resolve_graph(std::span<const GraphNode> nodes);
+/// before their holders unless that would close a cycle.
+/// \param problems    gets every one found
+/// \param who_offers  names plugins that are not enabled and provide an interface; "": none is known
+/// \returns of no use if there were problems
+Graph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+                    const std::function<std::string(std::string_view)>& who_offers = {});
 
 }  // namespace atl::kernel

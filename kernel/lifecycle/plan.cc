@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "atoll/runtime/fault_report.h"
+#include "atoll/runtime/manifest_check.h"
+#include "atoll/runtime/plugin_folders.h"
 #include "atoll/runtime/problems.h"
 #include "kernel/loader/plugin_file.h"
 
@@ -18,7 +20,33 @@ Result<LibraryUse> open_library(const InstanceConfig& config, const std::vector<
   return LibraryUse(loader, std::move(library).value());
 }
 
-void add_line(std::string& lines, std::string_view line) { lines += cat(lines.empty() ? "" : "\n", line); }
+/// What keeps a plugin from being loaded, which may be several lines.
+void add_lines(const PlannedInstance& instance, const Status& failure,
+               const std::vector<std::string>& folders, runtime::Problems& problems) {
+  const bool no_file = failure.code() == Code::kNotFound && instance.config.file.empty();
+  const std::string hint = no_file ? runtime::plugin_suggestion(instance.config.use, folders) : std::string();
+  const std::string text = cat(failure.text(), hint);
+  for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = text.find('\n', at);
+    problems.add(instance.config.plugin_where, instance.text(), ": ", text.substr(at, end - at));
+  }
+}
+
+/// What plugins say of their options, and what instances take from each other.
+void check_entries(const std::vector<PlannedInstance>& instances, runtime::Problems& problems) {
+  std::vector<std::string> sections;
+  for (const PlannedInstance& instance : instances) sections.push_back(cat("plugin.", instance.config.name));
+  std::vector<runtime::ManifestEntry> entries;
+  for (size_t i = 0; i < instances.size(); ++i) {
+    const PlannedInstance& instance = instances[i];
+    entries.push_back({sections[i], instance.config.where, instance.config.options, *instance.options,
+                       instance.library->descriptor()});
+    const std::string doing = cat("calling 'check' of ", instance.text());
+    runtime::ThreadNote note(doing.c_str());
+    runtime::check_entry(entries.back(), problems);
+  }
+  runtime::check_addresses(entries, problems);
+}
 
 GraphNode node_of(const PlannedInstance& instance) {
   GraphNode node;
@@ -28,6 +56,7 @@ GraphNode node_of(const PlannedInstance& instance) {
   node.provides = instance.library->provides();
   node.needs = instance.library->needs();
   node.named = instance.config.needs;
+  node.where = instance.config.where;
   return node;
 }
 
@@ -52,48 +81,44 @@ bool has_new_files(const Manifest& manifest, const std::vector<std::string>& def
 
 Result<GenerationPlan> plan_generation(const Manifest& manifest,
                                        const std::vector<std::string>& default_plugin_path,
-                                       PluginLoader& loader) {
+                                       PluginLoader& loader, runtime::Problems problems) {
   std::vector<std::string> folders = search_path(manifest, default_plugin_path);
   std::vector<PlannedInstance> instances;
-  std::string problems;
-  bool only_options = true;
   bool all_mapped = true;
   for (const InstanceConfig& config : manifest.instances) {
     if (!config.enabled) continue;
+    if (config.use.empty()) all_mapped = false;
+    if (config.use.empty()) continue;
     PlannedInstance instance;
     instance.config = config;
     const std::string doing = cat("loading ", instance.text());
     runtime::ThreadNote note(doing.c_str());
     Result<LibraryUse> library = open_library(config, folders, loader);
     if (!library.ok()) {
-      add_line(problems, runtime::prefix_lines(cat(instance.text(), ": "), library.status().text()));
-      only_options = all_mapped = false;
+      add_lines(instance, library.status(), folders, problems);
+      all_mapped = false;
       continue;
     }
     instance.library = std::move(library).value();
-    Result<std::unique_ptr<OptionValues>> options = check_options(config, instance.library->options());
-    if (options.ok()) {
-      instance.options = std::move(options).value();
-    } else {
-      add_line(problems, options.status().text());
-    }
+    instance.options = check_options(config, instance.library->options(), problems);
     instances.push_back(std::move(instance));
   }
+  check_entries(instances, problems);
   std::vector<GraphNode> nodes;
   for (const PlannedInstance& instance : instances) nodes.push_back(node_of(instance));
+  runtime::Problems graph_problems;
+  Graph graph = resolve_graph(nodes, graph_problems,
+                              [&](std::string_view id) { return runtime::providers_text(id, folders); });
   // A plugin that could not be mapped would only be reported again, as what others miss.
-  Result<Graph> graph = all_mapped ? resolve_graph(nodes) : Result<Graph>(Graph());
-  if (!graph.ok()) {
-    add_line(problems, graph.status().message());
-    only_options = false;
-  }
+  if (all_mapped) problems.add_all(graph_problems);
   if (!problems.empty()) {
-    return Status(only_options ? Code::kInvalidArgument : Code::kFailedPrecondition, std::move(problems));
+    const bool only_values = all_mapped && graph_problems.empty();
+    return problems.status(only_values ? Code::kInvalidArgument : Code::kFailedPrecondition);
   }
   GenerationPlan plan;
-  for (size_t i : graph->order) {
-    instances[i].bindings = std::move(graph->bindings[i]);
-    for (size_t provider : graph->required[i]) instances[i].required.insert(nodes[provider].name);
+  for (size_t i : graph.order) {
+    instances[i].bindings = std::move(graph.bindings[i]);
+    for (size_t provider : graph.required[i]) instances[i].required.insert(nodes[provider].name);
     plan.push_back(std::move(instances[i]));
   }
   return plan;

@@ -1,5 +1,5 @@
 /// A generation as it shall be: every enabled plugin mapped, its options and needs checked, nothing of it
-/// called.
+/// called but its own check of the options.
 #pragma once
 
 #include <map>
@@ -27,11 +27,12 @@ struct PlannedInstance {
 /// In start order.
 using GenerationPlan = std::vector<PlannedInstance>;
 
-/// Errors: every problem found, one line each. INVALID_ARGUMENT if the manifest's options are all that is
-/// wrong; FAILED_PRECONDITION if a plugin or the graph is.
+/// \param problems  what is wrong with the manifest already
+/// Errors: these and every problem found, one line each. INVALID_ARGUMENT if the manifest's keys and values are
+/// all that is wrong; FAILED_PRECONDITION if a plugin or the graph is.
 Result<GenerationPlan> plan_generation(const Manifest& manifest,
                                        const std::vector<std::string>& default_plugin_path,
-                                       PluginLoader& loader);
+                                       PluginLoader& loader, runtime::Problems problems = {});
 
 /// Whether planning would map a file that is not open yet, and so run code of it.
 bool has_new_files(const Manifest& manifest, const std::vector<std::string>& default_plugin_path,

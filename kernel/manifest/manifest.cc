@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "atoll/file_check.h"
 #include "atoll/lib/toml.h"
 #include "atoll/option_table.h"
 #include "atoll/runtime/option_table.h"
@@ -105,10 +106,15 @@ InstanceConfig read_instance(const RawValue::Member& member, Problems& problems)
   instance.file = values->get_string("file");
   instance.needs = values->get_map("needs");
   const auto* use = member.value.find("use");
+  const auto* file = member.value.find("file");
+  instance.plugin_where = file != nullptr  ? file->value.where
+                          : use != nullptr ? use->value.where
+                                           : member.where;
   instance.use = use == nullptr ? instance.name : values->get_string("use");
   if (use == nullptr ? instance.file.empty() : !is_role_and_name(instance.use)) {
+    instance.use.clear();
     problems.add(use == nullptr ? member.where : use->value.where, title, ".use: found ",
-                 use == nullptr ? "nothing" : cat('\'', instance.use, '\''),
+                 use == nullptr ? "nothing" : cat('\'', values->get_string("use"), '\''),
                  ", expected role/name (\"frontends/grpc\")");
   }
   return instance;
@@ -155,6 +161,9 @@ Manifest read_tables(const RawValue& root, Problems& problems) {
   manifest.log.format = log->get_string("format") == "json" ? LogFormat::kJson : LogFormat::kText;
   manifest.log.time_format = log->get_string("time_format");
   manifest.log.file = log->get_string("file");
+  if (Status file = manifest.log.file.empty() ? Status() : check_creatable_file(manifest.log.file);
+      !file.ok())
+    problems.add(root.find("log")->value.find("file")->value.where, "log.file: ", file.text());
   manifest.instances = read_instances(root, problems);
   return manifest;
 }
@@ -169,16 +178,14 @@ std::span<const OptionSection> manifest_sections() {
   return kSections;
 }
 
-Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides) {
+Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides,
+                               Problems& problems) {
   auto text = path.empty() ? Result<std::string>(std::string()) : read_text(path);
   if (!text.ok()) return std::move(text).status();
-  Problems problems;
   auto root = lib::parse_toml(text.value(), path, problems);
   if (!root) return problems.status();
   apply_overrides(overrides, *root, problems);
-  Manifest manifest = read_tables(*root, problems);
-  if (!problems.empty()) return problems.status();
-  return manifest;
+  return read_tables(*root, problems);
 }
 
 }  // namespace atl::kernel

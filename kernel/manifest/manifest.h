@@ -22,12 +22,13 @@ using runtime::SourceLocation;
 /// One [plugin.NAME] table.
 struct InstanceConfig {
   std::string name;  ///< "grpc"
-  std::string use;   ///< "frontends/grpc"; default: the name
+  std::string use;   ///< "frontends/grpc"; default: the name; empty: it is none, which was told
   bool enabled = true;
   std::string file;                          ///< path of the shared object; empty: searched in plugin_path
   std::map<std::string, std::string> needs;  ///< interface id -> name of the instance that shall provide it
   runtime::RawValue::Table options;          ///< the plugin's own keys
   SourceLocation where;
+  SourceLocation plugin_where;  ///< of what says which plugin it is: `file`, `use` or the table
 };
 
 struct ServerConfig {
@@ -65,13 +66,13 @@ struct Override {
 std::vector<Override> overrides_from_environment(char** environment);
 
 /// Reads and checks a manifest. Later overrides win over earlier ones and all of them over the file; an empty
-/// path means that there is no file, so the overrides stand alone. Every problem found is in the message, one
-/// line each: file:line:column, what was found, what was expected and, for an unknown key, the nearest known
-/// one. Limits: 1 MiB of text, 64 levels of nesting, 1,024 instances; an array or inline table holds at most
-/// 4,096 elements in 64 KiB.
-///
-/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT all others.
-Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides);
+/// path means that there is no file, so the overrides stand alone. Limits: 1 MiB of text, 64 levels of nesting,
+/// 1,024 instances; an array or inline table holds at most 4,096 elements in 64 KiB.
+/// \param problems  gets every one found: file:line:column, what was found, what was expected and, for an
+///                  unknown key, the nearest known one; what is wrong has its default in the manifest then
+/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT it can not be read, or is no TOML.
+Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides,
+                               runtime::Problems& problems);
 
 /// The tables that the kernel reads itself, for the reference: [atoll], [log], [plugin.NAME].
 std::span<const runtime::OptionSection> manifest_sections();

@@ -13,15 +13,13 @@ namespace atl::kernel {
 using runtime::check_option_table;
 using runtime::OptionValues;
 
-/// Checks keys, types, ranges and choices. All problems are in the message, one line each, with the place in
-/// the manifest and, for an unknown key, the nearest known one.
-inline Result<std::unique_ptr<OptionValues>> check_options(const InstanceConfig& instance,
-                                                           std::span<const atoll_option_v1> table) {
-  runtime::Problems problems;
-  auto values = runtime::read_options(cat("plugin.", instance.name), instance.where, instance.options, table,
-                                      runtime::reserved_options(), problems);
-  if (!problems.empty()) return problems.status();
-  return values;
+/// Checks keys, types, ranges and choices. Each problem has the place in the manifest and, for an unknown key,
+/// the nearest known one.
+inline std::unique_ptr<OptionValues> check_options(const InstanceConfig& instance,
+                                                   std::span<const atoll_option_v1> table,
+                                                   runtime::Problems& problems) {
+  return runtime::read_options(cat("plugin.", instance.name), instance.where, instance.options, table,
+                               runtime::reserved_options(), problems);
 }
 
 }  // namespace atl::kernel

@@ -35,14 +35,23 @@ InstanceConfig instance(std::string_view text) {
   return config;
 }
 
+/// What is wrong is the failure.
+Result<std::unique_ptr<OptionValues>> check_or_problems(const InstanceConfig& instance,
+                                                        std::span<const atoll_option_v1> table) {
+  runtime::Problems problems;
+  auto values = check_options(instance, table, problems);
+  if (!problems.empty()) return problems.status();
+  return values;
+}
+
 std::string problems(std::string_view text, std::span<const atoll_option_v1> table = kTable) {
-  auto values = check_options(instance(text), table);
+  auto values = check_or_problems(instance(text), table);
   EXPECT_FALSE(values.ok()) << text;
   return values.status().text();
 }
 
 TEST(CheckOptionsTest, DefaultsFillIn) {
-  auto values = check_options(instance(""), kTable);
+  auto values = check_or_problems(instance(""), kTable);
   ASSERT_TRUE(values.ok()) << values.status().text();
   const OptionValues& options = **values;
   EXPECT_TRUE(options.get_bool("flag"));
@@ -58,10 +67,10 @@ TEST(CheckOptionsTest, DefaultsFillIn) {
 }
 
 TEST(CheckOptionsTest, ReadsEveryType) {
-  auto values =
-      check_options(instance("flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
-                             "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b'}\n"),
-                    kTable);
+  auto values = check_or_problems(
+      instance("flag = false\ncount = -2\nratio = 2\naddress = ''\nmode = 'slow'\n"
+               "timeout = '10us'\nmessage_bytes_max = 4096\npaths = []\nlabels = {a = 'b'}\n"),
+      kTable);
   ASSERT_TRUE(values.ok()) << values.status().text();
   const OptionValues& options = **values;
   EXPECT_FALSE(options.get_bool("flag"));
@@ -126,20 +135,21 @@ TEST(CheckOptionsTest, RequiredOptionsMustBeGiven) {
   constexpr atoll_option_v1 kRequired[] = {
       {"path", ATOLL_OPTION_STRING, ATOLL_OPTION_REQUIRED, nullptr, nullptr, nullptr, nullptr, "Where."}};
   EXPECT_EQ(problems("", kRequired), "etc/atoll.toml:8:1: plugin.grpc.path: found nothing, expected string");
-  EXPECT_TRUE(check_options(instance("path = ''"), kRequired).ok());
+  EXPECT_TRUE(check_or_problems(instance("path = ''"), kRequired).ok());
 }
 
 TEST(CheckOptionsTest, EqualityIsOfValuesNotOfText) {
-  auto plain = check_options(instance(""), kTable);
-  auto same = check_options(instance("timeout = '30000ms'\nmessage_bytes_max = 67108864\ncount = 3"), kTable);
-  auto other = check_options(instance("count = 4"), kTable);
+  auto plain = check_or_problems(instance(""), kTable);
+  auto same =
+      check_or_problems(instance("timeout = '30000ms'\nmessage_bytes_max = 67108864\ncount = 3"), kTable);
+  auto other = check_or_problems(instance("count = 4"), kTable);
   ASSERT_TRUE(plain.ok() && same.ok() && other.ok());
   EXPECT_TRUE((*plain)->equals(**same));
   EXPECT_FALSE((*plain)->equals(**other));
 }
 
 TEST(CheckOptionsTest, AskingForAWrongKeyOrTypeIsADefectThatIsRemembered) {
-  auto values = check_options(instance(""), kTable);
+  auto values = check_or_problems(instance(""), kTable);
   ASSERT_TRUE(values.ok());
   EXPECT_EQ((*values)->get_int("nope"), 0);
   EXPECT_EQ((*values)->take_defect(), "it asked for option 'nope' that is not in its option table");
@@ -150,7 +160,7 @@ TEST(CheckOptionsTest, AskingForAWrongKeyOrTypeIsADefectThatIsRemembered) {
 }
 
 TEST(CheckOptionsDeathTest, OnceSealedItEndsTheProcess) {
-  auto values = check_options(instance(""), kTable);
+  auto values = check_or_problems(instance(""), kTable);
   ASSERT_TRUE(values.ok());
   (*values)->seal();
   EXPECT_DEATH((void)(*values)->get_int("nope"), "option 'nope' that is not in its option table");

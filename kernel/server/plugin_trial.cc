@@ -19,7 +19,8 @@ PluginTrial::PluginTrial(Kernel& kernel, std::function<bool()> end_requested,
     : kernel_(kernel), end_requested_(std::move(end_requested)), done_(std::move(done)) {}
 
 bool PluginTrial::begin(const ServerArguments& arguments) {
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  runtime::Problems ignored;
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, ignored);
   if (arguments.command_line.empty() || !manifest.ok() ||
       !has_new_files(manifest.value(), arguments.default_plugin_path, kernel_.loader())) {
     return false;

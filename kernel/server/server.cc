@@ -26,10 +26,11 @@ void report(const ServerArguments& arguments, Log& log, const Status& failure) {
 /// One run of the server. [control]
 class Server {
  public:
-  Server(const ServerArguments& arguments, LogSink& sink, Manifest manifest)
+  Server(const ServerArguments& arguments, LogSink& sink, Manifest manifest, runtime::Problems problems)
       : arguments_(arguments),
         sink_(sink),
         manifest_(std::move(manifest)),
+        problems_(std::move(problems)),
         kernel_(sink, arguments.version, manifest_.server.worker_threads),
         trial_(
             kernel_, [this] { return end_requested(); },
@@ -43,7 +44,7 @@ class Server {
     int64_t begun_ns = kernel_.clock().now_ns();
     publish(ServerStateChanged::State::kStarting);
     Result<GenerationPlan> plan =
-        plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader());
+        plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(), std::move(problems_));
     if (!plan.ok()) {
       report(arguments_, kernel_.log(), plan.status());
       return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;
@@ -106,10 +107,11 @@ class Server {
 
   Status replace_generation() {
     int64_t begun_ns = kernel_.clock().now_ns();
-    Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides);
+    runtime::Problems problems;
+    Result<Manifest> manifest = read_manifest(arguments_.manifest_path, arguments_.overrides, problems);
     if (!manifest.ok()) return std::move(manifest).status();
-    Result<GenerationPlan> plan =
-        plan_generation(manifest.value(), arguments_.default_plugin_path, kernel_.loader());
+    Result<GenerationPlan> plan = plan_generation(manifest.value(), arguments_.default_plugin_path,
+                                                  kernel_.loader(), std::move(problems));
     if (!plan.ok()) return std::move(plan).status();
     ATOLL_RETURN_IF_ERROR(sink_.configure(manifest->log));
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), manifest->server.drain_timeout_ns,
@@ -157,6 +159,7 @@ class Server {
   const ServerArguments& arguments_;
   LogSink& sink_;
   Manifest manifest_;
+  runtime::Problems problems_;  // of the first manifest, until it is planned
   Kernel kernel_;
   std::optional<SignalWatch> signals_;
   PluginTrial trial_;
@@ -175,24 +178,30 @@ void raise_descriptors(Log& log) {
 
 }  // namespace
 
-Status check_server(const ServerArguments& arguments, LogSink& sink) {
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+Result<size_t> check_server(const ServerArguments& arguments, LogSink& sink) {
+  runtime::Problems problems;
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, problems);
   if (!manifest.ok()) return std::move(manifest).status();
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
   PluginLoader loader(*log);
-  return plan_generation(manifest.value(), arguments.default_plugin_path, loader).status().clone();
+  Result<GenerationPlan> plan =
+      plan_generation(manifest.value(), arguments.default_plugin_path, loader, std::move(problems));
+  if (!plan.ok()) return std::move(plan).status();
+  return plan->size();
 }
 
 int run_server(const ServerArguments& arguments, LogSink& sink) {
-  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides);
+  runtime::Problems problems;
+  Result<Manifest> manifest = read_manifest(arguments.manifest_path, arguments.overrides, problems);
   std::unique_ptr<InstanceLog> log = sink.for_instance("kernel");
-  Status status = manifest.ok() ? sink.configure(manifest->log) : std::move(manifest).status();
-  if (!status.ok()) {
+  Status status = manifest.ok() ? sink.configure(manifest->log) : manifest.status().clone();
+  // What keeps the log from being opened may be among the problems, and is told with them.
+  if (!status.ok() && (!manifest.ok() || problems.empty())) {
     report(arguments, *log, status);
     return kExitManifest;
   }
   if (arguments.program == nullptr) raise_descriptors(*log);
-  auto server = std::make_unique<Server>(arguments, sink, std::move(manifest).value());
+  auto server = std::make_unique<Server>(arguments, sink, std::move(manifest).value(), std::move(problems));
   int code = server->run();
   if (code == kExitOverrun) (void)server.release();
   return code;

@@ -42,9 +42,9 @@ struct ServerArguments {
   Program* program = nullptr;  ///< null: the process is the server's own
 };
 
-/// Checks the manifest and the whole plugin graph without calling any plugin function. Every problem found is
-/// in the message, one line each. Errors: as read_manifest(); FAILED_PRECONDITION a plugin or the graph.
-Status check_server(const ServerArguments& arguments, LogSink& log);
+/// Checks the manifest and the whole plugin graph, and calls no function of plugins but their checks of
+/// options. \returns how many instances are enabled. Errors: as plan_generation(), with every problem found.
+Result<size_t> check_server(const ServerArguments& arguments, LogSink& log);
 
 /// Of run_server() inside a program: the drain overran.
 inline constexpr int kExitOverrun = 3;

@@ -8,6 +8,7 @@
 #include <span>
 #include <thread>
 
+#include "atoll/runtime/manifest_check.h"
 #include "atoll/runtime/option_values.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/typed_value.h"
@@ -79,8 +80,8 @@ class Steps {
  public:
   Steps(std::string made_up_text, Report& report) : made_up_(std::move(made_up_text)), report_(report) {}
   /// Whether it succeeded.
-  bool run(std::string_view name, atoll_status* result) {
-    Status status = Status::take(result);
+  bool run(std::string_view name, atoll_status* result) { return run(name, Status::take(result)); }
+  bool run(std::string_view name, const Status& status) {
     if (status.ok()) return true;
     if (made_up_.empty()) {
       report_.problem(cat(name, " failed: ", status.text()));
@@ -95,6 +96,15 @@ class Steps {
   std::string made_up_;
   Report& report_;
 };
+
+/// What the plugin itself says of the options, before anything is made of them.
+Status check(const atoll_plugin_v1_t& descriptor, const runtime::RawValue::Table& settings,
+             const runtime::OptionValues& values) {
+  runtime::Problems problems;
+  runtime::SourceLocation nowhere{"options", 0, 0};
+  runtime::check_entry({"plugin", nowhere, settings, values, descriptor}, problems);
+  return problems.status();
+}
 
 void query_all(const atoll_plugin_v1_t& descriptor, void* self, Report& report) {
   for (const atoll_provided_v1& row : std::span(descriptor.provides, descriptor.provides_count)) {
@@ -134,6 +144,9 @@ void run_instance(const atoll_plugin_v1_t& descriptor, const runtime::RawValue::
   const size_t threads_before = threads();
   Steps steps(made_up_text, report);
   void* self = nullptr;
+  report.step("check");
+  if (!steps.run("check", check(descriptor, settings, *values))) return;
+  if (threads() > threads_before) report.problem("check left a thread running, expected no side effects");
   report.step("create");
   auto* raw_host = reinterpret_cast<atoll_host*>(static_cast<Host*>(&host));
   if (!steps.run("create", descriptor.create(raw_host, &self))) return;

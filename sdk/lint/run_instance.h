@@ -7,7 +7,7 @@
 
 namespace atl::lint {
 
-/// Creates an instance with these options, else their defaults, asks it for all that it provides, starts,
+/// Has the plugin check these options, else their defaults, creates an instance with them, asks it for all that it provides, starts,
 /// stops and destroys it. Problems are a step that failed and a thread or a pass of its gate left behind.
 /// Options that the manifest must give get made-up values; that a step fails with them, or that a required
 /// service keeps the instance from being started, is a note.

@@ -75,6 +75,9 @@ Status check_tables(const atoll_plugin_v1_t& d) {
   std::set<std::string> provided;
   for (const auto& row : std::span(d.provides, d.provides_count)) {
     ATOLL_RETURN_IF_ERROR(check_id(row.id, "provided interface", provided));
+    if ((row.flags & ~ATOLL_PROVIDED_ALONE) != 0)
+      return refuse("provided interface '", row.id, "' has unknown flags ",
+                    row.flags & ~ATOLL_PROVIDED_ALONE);
   }
   std::set<std::string> needed;
   for (const auto& row : std::span(d.needs, d.needs_count))

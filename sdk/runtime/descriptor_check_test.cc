@@ -11,7 +11,7 @@ class DescriptorCheckTest : public testing::Test {
  protected:
   std::string verdict(std::string_view use = "test/x") { return check_descriptor(&d, 0, use).text(); }
 
-  atoll_provided_v1 provided[2] = {{"test.a/1", 0, 0}, {"test.b/2", 0, 0}};
+  atoll_provided_v1 provided[2] = {{"test.a/1", 0, 0, 0}, {"test.b/2", 0, 0, 0}};
   atoll_need_v1 needed[1] = {{"test.c/1", 0, 0}};
   atoll_option_v1 options[1] = {{"port", ATOLL_OPTION_INT, 0, "1", nullptr, nullptr, nullptr, "a port"}};
   atoll_plugin_v1_t d = {ATOLL_PLUGIN_MAGIC,
@@ -37,7 +37,8 @@ class DescriptorCheckTest : public testing::Test {
                          [](void*) {},
                          [](void*) {},
                          [](void*, const char*) -> void* { return nullptr; },
-                         [](void*, char*, uint32_t) -> uint32_t { return 0; }};
+                         [](void*, char*, uint32_t) -> uint32_t { return 0; },
+                         nullptr};
 };
 
 TEST_F(DescriptorCheckTest, AcceptsAGoodOne) {

@@ -47,6 +47,11 @@ std::string row_defect(const atoll_option_v1& row) {
   }
   if (row.choices != nullptr && row.type != ATOLL_OPTION_STRING)
     return "has choices, expected them on strings only";
+  if ((row.flags & ATOLL_OPTION_LISTENS) != 0 && row.type != ATOLL_OPTION_STRING &&
+      row.type != ATOLL_OPTION_BOOL)
+    return "says where the instance listens, expected that of strings and booleans only";
+  if ((row.flags & ATOLL_OPTION_SHARES_PORTS) != 0 && row.type != ATOLL_OPTION_BOOL)
+    return "says whether ports are shared, expected that of booleans only";
   for (const char* bound : {row.minimum, row.maximum}) {
     if (bound != nullptr && !parse_typed_value(row.type, bound)) {
       return cat("has bound '", bound, "', expected ", option_type_name(row.type));

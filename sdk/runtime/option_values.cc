@@ -28,17 +28,18 @@ const RawValue& culprit(uint32_t type, const RawValue& raw) {
   return raw;
 }
 
-void read_value(std::string_view section, const atoll_option_v1& row, const RawValue& raw, TypedValue& out,
+bool read_value(std::string_view section, const atoll_option_v1& row, const RawValue& raw, TypedValue& out,
                 Problems& problems) {
   auto value = typed_value(row.type, raw);
   if (value && is_allowed(row, *value)) {
     out = std::move(*value);
-    return;
+    return true;
   }
   const RawValue& wrong = culprit(row.type, raw);
   const auto* text = std::get_if<std::string>(&raw.data);
   problems.add(wrong.where, section, '.', row.key, ": found ", found_text(wrong), ", expected ",
                expected_text(row), text == nullptr ? "" : suggestion(*text, choices_of(row)));
+  return false;
 }
 
 bool is_moved(const atoll_option_v1& row) { return (row.flags & ATOLL_OPTION_MOVED) != 0; }
@@ -113,23 +114,25 @@ std::unique_ptr<OptionValues> read_options(std::string_view section, const Sourc
                                            std::span<const atoll_option_v1> table,
                                            std::span<const atoll_option_v1> other_keys, Problems& problems) {
   OptionValues::Values values;
+  std::set<std::string, std::less<>> refused;
   for (const auto& row : table) {
     values[row.key] = default_value(row);
     bool given = std::any_of(options.begin(), options.end(),
                              [&](const auto& option) { return option.key == row.key; });
     if (!given && (row.flags & ATOLL_OPTION_REQUIRED) != 0) {
       problems.add(where, section, '.', row.key, ": found nothing, expected ", expected_text(row));
+      refused.insert(row.key);
     }
   }
   for (const auto& option : options) {
     auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return option.key == r.key; });
     if (row == table.end() || is_moved(*row)) {
       add_unknown_key(section, option, table, other_keys, problems);
-    } else {
-      read_value(section, *row, option.value, values[row->key], problems);
+    } else if (!read_value(section, *row, option.value, values[row->key], problems)) {
+      refused.insert(row->key);
     }
   }
-  return std::make_unique<OptionValues>(std::move(values));
+  return std::make_unique<OptionValues>(std::move(values), std::move(refused));
 }
 
 }  // namespace atl::runtime

@@ -1,7 +1,9 @@
 #include "atoll/runtime/problems.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@ namespace {
 constexpr size_t kLinesMax = 100;
 constexpr size_t kLineBytesMax = 500;
 constexpr size_t kWordBytesMax = 64;
+constexpr size_t kCutBytesMin = 4;
 
 /// Levenshtein's distance.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -29,23 +32,36 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+size_t common_start(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 }  // namespace
 
 std::string location_text(const SourceLocation& where) {
   return where.line == 0 ? where.file : cat(where.file, ':', where.line, ':', where.column);
 }
 
-void Problems::add_line(std::string_view line) {
+void Problems::add_at(const SourceLocation& where, std::string_view text) {
   if (++count_ > kLinesMax) return;
-  if (!text_.empty()) text_.push_back('\n');
-  append_escaped(text_, line.substr(0, kLineBytesMax));
-  if (line.size() > kLineBytesMax) text_.append("...");
+  constexpr uint32_t kLast = std::numeric_limits<uint32_t>::max();
+  Line& line = lines_.emplace_back(Line{where.line == 0 ? kLast : where.line, where.column, {}});
+  append_escaped(line.text, text.substr(0, kLineBytesMax));
+  if (text.size() > kLineBytesMax) line.text.append("...");
 }
 
-Status Problems::status() const {
+Status Problems::status(Code code) const {
   if (count_ == 0) return {};
-  if (count_ <= kLinesMax) return invalid_argument(text_);
-  return invalid_argument(text_, "\nand ", count_ - kLinesMax, " more problems");
+  std::vector<const Line*> ordered;
+  for (const Line& line : lines_) ordered.push_back(&line);
+  std::stable_sort(ordered.begin(), ordered.end(), [](const Line* a, const Line* b) {
+    return std::tie(a->line, a->column) < std::tie(b->line, b->column);
+  });
+  std::string text;
+  if (ordered.size() > kLinesMax) ordered.resize(kLinesMax);
+  for (const Line* line : ordered) text += cat(text.empty() ? "" : "\n", line->text);
+  if (count_ > kLinesMax) text += cat("\nand ", count_ - kLinesMax, " more problems");
+  return Status(code, std::move(text));
 }
 
 void log_lines(Log& log, std::string_view lines) {
@@ -69,15 +85,28 @@ std::string on_one_line(std::string lines) {
   return lines;
 }
 
-std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
   if (word.size() > kWordBytesMax) return "";
   std::string_view nearest;
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best_start = 0;
   for (auto candidate : known) {
-    size_t distance = candidate.size() > kWordBytesMax ? best : edit_distance(word, candidate);
+    if (candidate.size() > kWordBytesMax) continue;
+    const size_t start = common_start(word, candidate);
+    // What was cut short is a hint of one edit: "backends/onnx" for "backends/onnxruntime".
+    const bool is_cut = start == word.size() && start >= kCutBytesMin && candidate.size() > start;
+    const size_t distance = is_cut ? 1 : edit_distance(word, candidate);
     // A word that shares nothing with a short candidate is within two edits of it, and no hint.
-    if (distance < best && distance < candidate.size()) best = distance, nearest = candidate;
+    if (distance >= candidate.size() || distance > best) continue;
+    // Of several that are as near, the one that begins alike: TYPE_FP32 for TYPE_FLOAT32, not TYPE_UINT32.
+    if (distance == best && (nearest.empty() || start <= best_start)) continue;
+    best = distance, best_start = start, nearest = candidate;
   }
+  return nearest;
+}
+
+std::string suggestion(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view nearest = nearest_word(word, known);
   return nearest.empty() ? "" : cat(", did you mean '", nearest, "'?");
 }
 

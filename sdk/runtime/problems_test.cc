@@ -24,6 +24,18 @@ TEST(ProblemsTest, AreToldTogetherAndBounded) {
   EXPECT_THAT(problems.status().text(), testing::EndsWith("\ny\nand 2 more problems"));
 }
 
+TEST(ProblemsTest, StandInTheOrderOfTheFile) {
+  Problems problems, more;
+  problems.add({"--set x", 0, 0}, "last");
+  problems.add({"m", 7, 2}, "b");
+  more.add({"m", 7, 1}, "a");
+  more.add({"m", 3, 9}, "first");
+  problems.add_all(more);
+  EXPECT_EQ(problems.status(Code::kFailedPrecondition).text(),
+            "m:3:9: first\nm:7:1: a\nm:7:2: b\n--set x: last");
+  EXPECT_EQ(problems.status(Code::kFailedPrecondition).code(), Code::kFailedPrecondition);
+}
+
 TEST(PrefixLinesTest, EachLineHasIt) {
   EXPECT_EQ(prefix_lines("p: ", "a\nb"), "p: a\np: b");
   EXPECT_EQ(prefix_lines("p: ", ""), "p: ");
@@ -35,6 +47,12 @@ TEST(SuggestionTest, OnlyNearWords) {
   EXPECT_EQ(suggestion("xy", known), "");
   EXPECT_EQ(suggestion("completely else", known), "");
   EXPECT_EQ(suggestion(std::string(10'000, 'a'), known), "");
+}
+
+TEST(SuggestionTest, WhatWasCutShortAndWhatBeginsAlike) {
+  const std::string_view known[] = {"python", "onnxruntime", "TYPE_UINT32", "TYPE_FP32"};
+  EXPECT_EQ(suggestion("onnx", known), ", did you mean 'onnxruntime'?");
+  EXPECT_EQ(suggestion("TYPE_FLOAT32", known), ", did you mean 'TYPE_FP32'?");
 }
 
 }  // namespace

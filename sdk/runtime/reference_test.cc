@@ -8,7 +8,7 @@
 namespace atl::runtime {
 namespace {
 
-constexpr atoll_provided_v1 kProvides[] = {{"atoll.frontend/1", 2, 5}, {"atoll.other/1", 0, 0}};
+constexpr atoll_provided_v1 kProvides[] = {{"atoll.frontend/1", 2, 5, 0}, {"atoll.other/1", 0, 0, 0}};
 constexpr atoll_need_v1 kNeeds[] = {{"atoll.models/1", 2, 0},
                                     {"atoll.trace/1", 0, ATOLL_NEED_OPTIONAL},
                                     {"atoll.config/1", 0, ATOLL_NEED_MANY}};

@@ -57,9 +57,10 @@ Result<GenerationPlan> KernelFixture::plan(const Instances& instances) {
     file << "[atoll]\nplugin_path = [\"" << plugin_path_ << "\"]\n";
     for (const auto& [name, body] : instances) file << "[plugin." << name << "]\n" << body << "\n";
   }
-  auto manifest = read_manifest(path, {});
+  runtime::Problems problems;
+  auto manifest = read_manifest(path, {}, problems);
   if (!manifest.ok()) return std::move(manifest).status();
-  return plan_generation(manifest.value(), {}, kernel_.loader());
+  return plan_generation(manifest.value(), {}, kernel_.loader(), std::move(problems));
 }
 
 Status KernelFixture::apply(const Instances& instances, int64_t drain_timeout_ns) {

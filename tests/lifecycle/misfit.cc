@@ -32,7 +32,7 @@ void* query(void*, const char*) { return nullptr; }
 uint32_t holding(void*, char*, uint32_t) { return 0; }
 
 #ifdef MISFIT_HOLLOW
-const atoll_provided_v1 kProvides[] = {{"atoll.hollow/1", 0, 0}};
+const atoll_provided_v1 kProvides[] = {{"atoll.hollow/1", 0, 0, 0}};
 #endif
 
 #ifdef MISFIT_OPTIONS
@@ -119,4 +119,5 @@ const atoll_plugin_v1_t MISFIT_SYMBOL = {.magic = MISFIT_MAGIC,
                                          .stop = &stop,
                                          .destroy = &destroy,
                                          .query = &query,
-                                         .holding = &holding};
+                                         .holding = &holding,
+                                         .check = nullptr};

@@ -20,7 +20,8 @@ def exactly(text):
 
 
 def refused(tmp_path, instances, *expected, code=1, checked=True, **settings):
-    """The lines, as patterns that must match whole lines, and nothing else is said."""
+    """The lines, as patterns that must match whole lines, and nothing else is said. What --check can know has its place in the
+    manifest before it."""
     path = tmp_path / "atoll.toml"
     path.write_text(manifest(instances, **settings))
     for arguments, codes in ((["--check"], (2,) if checked else (0,)), ([], (code,))):
@@ -30,8 +31,9 @@ def refused(tmp_path, instances, *expected, code=1, checked=True, **settings):
             continue
         lines = [line for line in lines if line != "ended"]
         assert len(lines) == len(expected), lines
+        place = exactly(str(path)) + r":\d+:\d+: " if checked else ""
         for pattern, line in zip(expected, lines):
-            assert re.fullmatch(pattern, line), (pattern, line)
+            assert re.fullmatch(place + pattern, line), (pattern, line)
 
 
 def one_file(tmp_path, file, *expected):
@@ -75,9 +77,15 @@ def test_a_plugin_of_this_tree_that_is_not_built_is_told_with_the_command_that_b
     folder = bare_server.parents[1] / "lib/atoll/plugins"
     exit_code, lines = run(path, *arguments, program=bare_server)
     assert [line for line in lines if line != "ended"] == [
-        f"plugin 'p{number:02}' ({name}): no file {name}.so in the plugin path ({folder}); "
+        f"{path}:{2 * number + 2}:7: plugin 'p{number:02}' ({name}): no file {name}.so in the plugin path ({folder}); "
         f"to get it: etc/dev/build {BUILD.name} {name}" for number, name in enumerate(names)]
     assert exit_code == code
+
+
+def test_a_name_that_is_like_one_of_the_plugin_path(tmp_path):
+    refused(tmp_path, {"x": 'use = "fixtures/providr"'},
+            exactly("plugin 'x' (fixtures/providr): no file fixtures/providr.so in the plugin path (" + str(PLUGINS)) + ".*\\)"
+            + exactly(", did you mean 'fixtures/provider'?"))
 
 
 def test_name_that_leaves_the_plugin_path(tmp_path):
@@ -115,7 +123,7 @@ def test_truncated_file(tmp_path):
         exit_code, lines = run_file(tmp_path, file)
         assert exit_code == 1 and len(lines) == 1, (size, exit_code, lines)
         cause = f"{file}: " + ("file too short" if size < 64 else "truncated: ")
-        assert lines[0].startswith("plugin 'x' (fixtures/provider): " + cause), (size, lines)
+        assert lines[0].startswith(f"{tmp_path}/atoll.toml:8:8: plugin 'x' (fixtures/provider): " + cause), (size, lines)
 
 
 def test_directory(tmp_path):
@@ -182,14 +190,16 @@ def test_other_name(tmp_path):
 
 def test_missing_needs_all_at_once(tmp_path):
     refused(tmp_path, {"l": 'use = "fixtures/lonely"', "c": 'use = "fixtures/consumer"'},
-            exactly("plugin 'c' (fixtures/consumer): needs atoll.fixture/1, no enabled plugin provides it"),
             exactly("plugin 'l' (fixtures/lonely): needs atoll.absent/1, no enabled plugin provides it"),
-            exactly("plugin 'l' (fixtures/lonely): needs atoll.missing/2, no enabled plugin provides it"))
+            exactly("plugin 'l' (fixtures/lonely): needs atoll.missing/2, no enabled plugin provides it"),
+            exactly("plugin 'c' (fixtures/consumer): needs atoll.fixture/1, no enabled plugin provides it; these do: ")
+            + r"fixtures/\w+(, fixtures/\w+)*")
 
 
 def test_a_disabled_provider_is_none(tmp_path):
     refused(tmp_path, {"c": 'use = "fixtures/consumer"', "p": 'use = "fixtures/provider"\nenabled = false'},
-            exactly("plugin 'c' (fixtures/consumer): needs atoll.fixture/1, no enabled plugin provides it"))
+            exactly("plugin 'c' (fixtures/consumer): needs atoll.fixture/1, no enabled plugin provides it; these do: ")
+            + ".*fixtures/provider.*")
 
 
 def test_version_too_low(tmp_path):
@@ -213,7 +223,7 @@ def test_named_provider_that_is_not_there(tmp_path):
 
 def test_cycle(tmp_path):
     refused(tmp_path, {"b": 'use = "fixtures/cycle_a"', "a": 'use = "fixtures/cycle_b"'},
-            exactly("cycle of needs: a -> b -> a"))
+            exactly("plugin 'a' (fixtures/cycle_b): cycle of needs: a -> b -> a"))
 
 
 def test_singleton_twice(tmp_path):

@@ -94,8 +94,8 @@ def test_a_star_stands_alone(repository):
     command = [str(ATOLL), "--manifest", str(DEFAULT_MANIFEST), "--set", f'plugin.repository.paths=["{repository}"]',
                "--set", EXPLICIT, "--set", 'plugin.control.load_model=["*", "plus"]']
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert result.returncode == 1
-    assert "Wildcard model name '*' must be the ONLY startup model if specified at all." in result.stderr
+    assert result.returncode == 2
+    assert "plugin.control.load_model: Wildcard model name '*' must be the ONLY startup model if specified at all." in result.stderr
 
 
 # --- loads and unloads ---

@@ -141,9 +141,9 @@ def test_clients_that_do_not_go_on_harm_nobody(serve, pki):
 
 def test_tls_files_that_can_not_be_used(serve, pki):
     for options, text in (
-            (['plugin.grpc.use_ssl=true'], "option 'server_cert' is empty"),
+            (['plugin.grpc.use_ssl=true'], "plugin.grpc.server_cert: is empty"),
             ([*tls_options(pki, False), 'plugin.grpc.server_key="/no/such/file"'],
-             "option 'server_key' names '/no/such/file', expected a readable PEM file: No such file or directory"),
+             "plugin.grpc.server_key: names '/no/such/file', expected a readable PEM file: No such file or directory"),
             ([*tls_options(pki, False), f'plugin.grpc.server_key="{pki}/client.key"'],
              "expected a key and certificates that belong together")):
         with pytest.raises(AssertionError) as caught:

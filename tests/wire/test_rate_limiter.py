@@ -268,5 +268,5 @@ def test_the_plugin_comes_and_goes_in_a_running_server(tmp_path):
 
 
 def test_a_bad_option_is_named(tmp_path):
-    with pytest.raises(AssertionError, match="option 'resources'.*'R1:x' has the count 'x', expected a whole number"):
+    with pytest.raises(AssertionError, match="plugin.rate_limiter.resources: 'R1:x' has the count 'x', expected a whole number"):
         Server(tmp_path, ENABLED, 'plugin.rate_limiter.resources=["R1:x"]')

@@ -2,13 +2,39 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "atoll/text.h"
+#include "configs/pbtxt/nearest.h"
 
 namespace atl::config {
+
+std::string meant(const std::string& name, const std::vector<std::string>& known) {
+  // Of a letter or two every other name of that length is near.
+  auto near = name.size() < 3 ? std::nullopt : pbtxt::nearest(name, known);
+  return near ? cat(", did you mean '", *near, "'?") : std::string();
+}
+
 namespace {
 
 using inference::ModelConfig;
+
+/// The names that the plugins have in Atoll's manifests. A server may have instances of other names, and
+/// backends made for Triton, which are known by their files.
+void advise_on_backend(const ModelConfig& config, const Warn& warn) {
+  static const std::vector<std::string> kBackends = {"cuda",   "identity", "onnxruntime",
+                                                     "python", "pytorch",  "repeat"};
+  const std::string& backend = config.backend();
+  if (backend.empty() || backend == "unknown" || config.has_ensemble_scheduling() ||
+      std::find(kBackends.begin(), kBackends.end(), backend) != kBackends.end())
+    return;
+  std::string all;
+  for (const std::string& known : kBackends) all += cat(all.empty() ? "" : ", ", known);
+  warn("backend", cat("'", backend, "' is none of Atoll's backends (", all,
+                      "); a server has it only as an instance of that name, or by backends/triton or "
+                      "backends/python",
+                      meant(backend, kBackends)));
+}
 
 void advise_on_steps(const ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn) {
   for (int i = 0; i < config.ensemble_scheduling().step_size(); ++i) {
@@ -19,7 +45,8 @@ void advise_on_steps(const ModelConfig& config, const std::set<std::string>& sib
            "model_version is 0 or not written: Atoll takes the latest version, Triton version 0; write -1");
     }
     if (!siblings.empty() && !siblings.contains(step.model_name())) {
-      warn(field, cat("model '", step.model_name(), "' is not in the repository"));
+      warn(field, cat("model '", step.model_name(), "' is not in the repository",
+                      meant(step.model_name(), {siblings.begin(), siblings.end()})));
     }
   }
 }
@@ -51,6 +78,7 @@ bool is_label(std::string_view tag) {
 }  // namespace
 
 void advise(const ModelConfig& config, const std::set<std::string>& siblings, const Warn& warn) {
+  advise_on_backend(config, warn);
   advise_on_steps(config, siblings, warn);
   advise_on_warmup(config, warn);
   advise_on_agents(config, warn);

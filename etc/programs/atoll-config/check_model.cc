@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -48,13 +47,8 @@ class ModelCheck {
     } else if (!given || read()) {
       check();
     }
-    // Of the whole file first, then in the order of the text; what was not looked at last.
-    auto order = [](const Problem& problem) {
-      bool last = problem.severity == Severity::kNote && problem.line == 0;
-      return std::tuple(last, problem.line, problem.column);
-    };
-    std::stable_sort(report_.problems.begin(), report_.problems.end(),
-                     [&](const Problem& a, const Problem& b) { return order(a) < order(b); });
+    std::stable_sort(report_.problems.begin(), report_.problems.end(), in_order);
+    report_.source = std::make_shared<const pbtxt::SourceMap>(std::move(reading_.source));
     return std::move(report_);
   }
 
@@ -99,6 +93,7 @@ class ModelCheck {
       findings.add("backend", std::move(derived));
       named.set_backend("unknown");
     }
+    report_.read = named;
     pbtxt::validate_model(named, findings);
     pbtxt::validate_instance_counts(named, settings_.instances_max, findings);
     tell(Severity::kError, findings);
@@ -119,8 +114,10 @@ class ModelCheck {
     bool may_complete = !options_.strict && !config.has_ensemble_scheduling();
     bool lenient = may_complete && replaces_tensors(config.backend());
     tell(lenient ? Severity::kWarning : Severity::kError, findings);
+    report_.may_be_completed = config.backend() == "unknown";
     if (!may_complete || config.backend() == "unknown") return;
     bool incomplete = config.input().empty() || config.output().empty() || lenient;
+    report_.may_be_completed = incomplete;
     if (!incomplete) return;
     tell(Severity::kNote, {}, "",
          cat("backend '", config.backend(),

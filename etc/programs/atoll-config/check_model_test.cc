@@ -62,7 +62,7 @@ TEST_F(CheckModelTest, AGoodModelHasItsResultingConfiguration) {
 }
 
 TEST_F(CheckModelTest, EveryMistakeOfATextAndEveryBrokenRuleIsTold) {
-  EXPECT_EQ(lines(R"(backend: "b"
+  EXPECT_EQ(lines(R"(backend: "identity"
 max_batchsize: 8
 input [ { name: "i" data_type: FP32 dims: [ 1 ] } ]
 )"),
@@ -71,7 +71,7 @@ input [ { name: "i" data_type: FP32 dims: [ 1 ] } ]
             "/m/config.pbtxt:3:32: input[0].data_type: unknown value 'FP32' of DataType, did you mean "
             "'TYPE_FP32'?\n");
   EXPECT_EQ(
-      lines(R"(backend: "b" max_batch_size: 2
+      lines(R"(backend: "identity" max_batch_size: 2
 nme: "x"
 dynamic_batching { preferred_batch_size: [ 0, 4 ] }
 input { name: "i" data_type: TYPE_FP32 dims: 0 }
@@ -90,8 +90,9 @@ output { name: "o" data_type: TYPE_FP32 }
 
 TEST_F(CheckModelTest, NamesAreDerivedAndCompared) {
   EXPECT_EQ(
-      lines("name: 'n' backend: 'b' input { name: 'i' data_type: TYPE_INT8 dims: 1 } output { name: 'o' "
-            "data_type: TYPE_INT8 dims: 1 }"),
+      lines(
+          "name: 'n' backend: 'identity' input { name: 'i' data_type: TYPE_INT8 dims: 1 } output { name: 'o' "
+          "data_type: TYPE_INT8 dims: 1 }"),
       "/m/config.pbtxt:1:1: name: unexpected directory name 'm' for model 'n', directory name must equal "
       "model name\n");
   model_.versions.clear();
@@ -199,16 +200,17 @@ ensemble_scheduling { step [
       "Atoll takes the latest version, Triton version 0; write -1\n"
       "/m/config.pbtxt:5:5: warning: ensemble_scheduling.step[1]: model 'y' is not in the repository\n");
   EXPECT_EQ(
-      lines("backend: 'b' dynamic_batching { priority_queue_policy { key: 1 value { } } } input { name: 'i' "
-            "data_type: TYPE_INT8 dims: 1 } output { name: 'o' data_type: TYPE_INT8 dims: 1 }"),
-      "/m/config.pbtxt:1:14: warning: dynamic_batching: max_batch_size is 0: requests are never batched, "
+      lines(
+          "backend: 'identity' dynamic_batching { priority_queue_policy { key: 1 value { } } } input { name: 'i' "
+          "data_type: TYPE_INT8 dims: 1 } output { name: 'o' data_type: TYPE_INT8 dims: 1 }"),
+      "/m/config.pbtxt:1:21: warning: dynamic_batching: max_batch_size is 0: requests are never batched, "
       "unless the backend completes it\n"
-      "/m/config.pbtxt:1:33: warning: dynamic_batching.priority_queue_policy: is ignored without "
+      "/m/config.pbtxt:1:40: warning: dynamic_batching.priority_queue_policy: is ignored without "
       "priority_levels\n");
 }
 
 TEST_F(CheckModelTest, ManyProblemsAreCounted) {
-  std::string text = "backend: 'b' ";
+  std::string text = "backend: 'identity' ";
   for (int i = 0; i < 150; ++i) text += cat("input { name: 'i", i, "' } ");
   auto many = report(text);
   EXPECT_EQ(many.problems.front().text, "and 50 more of this kind");

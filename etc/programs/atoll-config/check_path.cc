@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "check_ensembles.h"
 #include "check_model.h"
 #include "repositories/filesystem/filesystem_repository.h"
 #include "repositories/filesystem/names.h"
@@ -56,6 +57,31 @@ ModelReport unreadable(const std::string& name, const std::string& path, const S
   return report;
 }
 
+/// Models of the repository that ensembles among the reports are made of, and those in turn, where they are not
+/// among the reports themselves.
+std::vector<ModelReport> steps_beside(const std::vector<ModelReport>& reports,
+                                      filesystem::FilesystemRepository& repository,
+                                      const CheckOptions& options) {
+  std::set<std::string> known;
+  std::vector<std::string> wanted;
+  auto add_steps = [&](const ModelReport& report) {
+    if (!report.read) return;
+    for (const auto& step : report.read->ensemble_scheduling().step()) wanted.push_back(step.model_name());
+  };
+  for (const ModelReport& report : reports) known.insert(report.name);
+  for (const ModelReport& report : reports) add_steps(report);
+  std::vector<ModelReport> steps;
+  for (size_t next = 0; next < wanted.size(); ++next) {
+    if (!known.insert(wanted[next]).second) continue;
+    auto model = repository.open(wanted[next]);
+    if (!model.ok())
+      continue;  // that it is not there is told of the ensemble, or it is in another repository
+    steps.push_back(check_model(*model, options));
+    add_steps(steps.back());
+  }
+  return steps;
+}
+
 }  // namespace
 
 Result<std::vector<ModelReport>> check_path(const std::string& path, const PathOptions& options) {
@@ -80,6 +106,7 @@ Result<std::vector<ModelReport>> check_path(const std::string& path, const PathO
       reports.push_back(unreadable(name, cat(subject->repository, "/", name), model.status()));
     }
   }
+  check_ensembles(reports, steps_beside(reports, repository, check));
   return reports;
 }
 

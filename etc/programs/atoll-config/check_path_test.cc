@@ -69,5 +69,101 @@ TEST_F(CheckPathTest, AModelThatMustNotBeReadIsAProblemOfThatModel) {
   EXPECT_EQ(checked(at("models")), "a 1; b 1; c 0");
 }
 
+class CheckEnsemblesTest : public CheckPathTest {
+ protected:
+  CheckEnsemblesTest() { std::filesystem::remove_all(root_.path() / "models"); }
+  void model(const std::string& name, const std::string& config) const {
+    file("models/" + name + "/config.pbtxt", config);
+    std::filesystem::create_directories(root_.path() / "models" / name / "1");
+  }
+  /// A model with these tensors, each "NAME TYPE DIM".
+  void member(const std::string& name, const std::string& input, const std::string& output) const {
+    model(name, "backend: 'identity' " + tensor("input", input) + tensor("output", output));
+  }
+  static std::string tensor(const std::string& field, const std::string& text) {
+    const size_t first = text.find(' '), second = text.rfind(' ');
+    return cat(field, " { name: '", text.substr(0, first), "' data_type: TYPE_",
+               text.substr(first + 1, second - first - 1), " dims: ", text.substr(second + 1), " }\n");
+  }
+  static std::string step(const std::string& model, const std::string& input, const std::string& fed_by,
+                          const std::string& output, const std::string& fed) {
+    return cat("step { model_name: '", model, "' model_version: -1 input_map { key: '", input, "' value: '",
+               fed_by, "' } output_map { key: '", output, "' value: '", fed, "' } }\n");
+  }
+  void ensemble(const std::string& name, const std::string& steps) const {
+    model(name, "platform: 'ensemble'\n" + tensor("input", "IN FP32 4") + tensor("output", "OUT FP32 4") +
+                    "ensemble_scheduling {\n" + steps + "}");
+  }
+  /// What is wrong, as "LINE: TEXT", under the path.
+  std::string problems(const std::string& path = "models") const {
+    auto reports = check_path(at(path), {});
+    if (!reports.ok()) return reports.status().text();
+    std::string out;
+    for (const ModelReport& report : *reports) {
+      for (const Problem& problem : report.problems)
+        out += cat(out.empty() ? "" : "\n", problem.line, ": ", problem.text);
+    }
+    return out;
+  }
+};
+
+TEST_F(CheckEnsemblesTest, MapsNameTensorsThatMembersHave) {
+  member("a", "INPUT0 FP32 4", "OUTPUT0 FP32 4");
+  ensemble("e", step("a", "INPUT0", "IN", "OUTPUT0", "OUT"));
+  EXPECT_EQ(problems(), "");
+  ensemble("e", step("a", "INPUT", "IN", "OUTPUT1", "OUT"));
+  EXPECT_EQ(
+      problems(),
+      "5: in ensemble e, ensemble tensor IN is mapping to non-existing input INPUT in model a, did you "
+      "mean 'INPUT0'?\n"
+      "5: in ensemble e, input INPUT0 in model a is not mapped to any ensemble tensors\n"
+      "5: in ensemble e, ensemble tensor OUT is mapped from non-existing output OUTPUT1 in model a, did "
+      "you mean 'OUTPUT0'?");
+  EXPECT_EQ(problems("models/e").substr(0, 20), "5: in ensemble e, en") << "its steps are looked up";
+}
+
+TEST_F(CheckEnsemblesTest, TypesAndShapesGoTogether) {
+  member("a", "I FP32 4", "O INT32 4");
+  member("b", "I FP32 3", "O FP32 -1");
+  ensemble("e", step("a", "I", "IN", "O", "t") + step("b", "I", "t", "O", "OUT"));
+  EXPECT_EQ(
+      problems(),
+      "6: in ensemble e, ensemble tensor t: inconsistent data type: TYPE_INT32 is inferred from model a "
+      "while TYPE_FP32 is inferred from model b");
+  member("a", "I FP32 4", "O FP32 4");
+  EXPECT_EQ(problems(),
+            "6: in ensemble e, ensemble tensor t: inconsistent shape: [4] is inferred from model a while [3] "
+            "is inferred from model b");
+  member("b", "I FP32 -1", "O FP32 -1");
+  EXPECT_EQ(problems(), "");
+}
+
+TEST_F(CheckEnsemblesTest, WhatABackendMayCompleteIsNotMissing) {
+  model("a", "backend: 'onnxruntime'");
+  ensemble("e", step("a", "I", "IN", "O", "OUT"));
+  EXPECT_EQ(problems().find("non-existing"), std::string::npos) << problems();
+}
+
+TEST_F(CheckEnsemblesTest, EnsemblesAreNotInEachOther) {
+  for (const char* pair : {"ab", "bc", "ca"})
+    ensemble(std::string(1, pair[0]), step(std::string(1, pair[1]), "IN", "IN", "OUT", "OUT"));
+  ensemble("d", step("a", "IN", "IN", "OUT", "OUT"));
+  EXPECT_EQ(problems(),
+            "4: circular dependency between ensembles: a -> b -> c -> a\n"
+            "4: circular dependency between ensembles: b -> c -> a -> b\n"
+            "4: circular dependency between ensembles: c -> a -> b -> c");
+}
+
+TEST_F(CheckEnsemblesTest, UnknownModelsAndBackendsHaveNearNames) {
+  member("tokenizer", "I FP32 4", "O FP32 4");
+  ensemble("e", step("tokeniser", "I", "IN", "O", "OUT"));
+  model("x", "backend: 'onnxruntme' " + tensor("input", "I FP32 1") + tensor("output", "O FP32 1"));
+  EXPECT_EQ(problems(),
+            "5: model 'tokeniser' is not in the repository, did you mean 'tokenizer'?\n"
+            "1: 'onnxruntme' is none of Atoll's backends (cuda, identity, onnxruntime, python, pytorch, "
+            "repeat); a server has it only as an instance of that name, or by backends/triton or "
+            "backends/python, did you mean 'onnxruntime'?");
+}
+
 }  // namespace
 }  // namespace atl::config

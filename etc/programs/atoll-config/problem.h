@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"
 
 namespace atl::config {
@@ -26,6 +29,15 @@ struct Problem {
   std::string text;
 };
 
+/// Of the whole file first, then in the order of the text; what was not looked at last.
+inline bool in_order(const Problem& a, const Problem& b) {
+  auto order = [](const Problem& problem) {
+    bool last = problem.severity == Severity::kNote && problem.line == 0;
+    return std::tuple(last, problem.line, problem.column);
+  };
+  return order(a) < order(b);
+}
+
 struct ModelReport {
   std::string name;
   std::string path;         ///< of the model's directory
@@ -33,6 +45,10 @@ struct ModelReport {
   std::vector<Problem> problems;
   /// What the server would go on with, as far as no backend is asked. Only without errors.
   std::optional<inference::ModelConfig> config;
+  /// The configuration as far as it could be read, with errors too; for what other models need of it.
+  std::optional<inference::ModelConfig> read = {};
+  std::shared_ptr<const pbtxt::SourceMap> source = {};  ///< places in the text of `read`
+  bool may_be_completed = false;                        ///< a backend may add inputs and outputs
 };
 
 /// Number of problems of a severity.

@@ -88,6 +88,7 @@ ATOLL_PLUGIN(
      .help = "Lets requests run as far as the quotas of their tenants and the load of the server allow.",
      .flags = ATOLL_PLUGIN_SINGLETON,
      .provides = {provide<RequestAdmission, &QuotasPlugin::request_admission>(), provide<MetricSource>()},
-     .options = kOptions});
+     .options = kOptions,
+     .check = &check_options});
 
 }  // namespace atl::quotas

@@ -4,6 +4,12 @@
 
 namespace atl::quotas {
 
+void check_options(OptionCheck& check) {
+  check.list("tenants", &parse_tenants);
+  check.passes("default_tenant", parse_quota("default_tenant", check.options().get_string("default_tenant")));
+  check.whole(read_options(check.options()));
+}
+
 Result<RequestOptions> read_options(const Options& options) {
   RequestOptions read;
   AdmissionSettings& settings = read.settings;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "admission/quotas/admission_control.h"
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 
@@ -13,6 +14,7 @@ struct RequestOptions {
 };
 
 /// Errors: INVALID_ARGUMENT a quota, or options that need another one.
+void check_options(OptionCheck& check);
 Result<RequestOptions> read_options(const Options& options);
 
 }  // namespace atl::quotas

@@ -46,6 +46,8 @@ constexpr OptionTable kOptions{
     option_moved("overload_interval", "admission/quotas"),
 };
 
+void check_options(OptionCheck& check) { check.list("resources", &ResourceLimits::parse); }
+
 }  // namespace
 
 ATOLL_PLUGIN(RateLimiterPlugin,
@@ -56,6 +58,7 @@ ATOLL_PLUGIN(RateLimiterPlugin,
               .flags = ATOLL_PLUGIN_SINGLETON,
               .provides = {provide<ExecutionAdmission, &RateLimiterPlugin::execution_admission>(),
                            provide<MetricSource>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::admission

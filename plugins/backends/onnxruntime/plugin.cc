@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "atoll/backend.h"
+#include "atoll/file_check.h"
 #include "atoll/usable_cpus.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_source.h"
@@ -83,6 +84,11 @@ class OnnxRuntime final : public Plugin {
   OnnxBackend backend_;
 };
 
+void check_options(OptionCheck& check) {
+  const std::string& library = check.options().get_string("library");
+  if (!library.empty()) check.passes("library", check_readable_file(library));
+}
+
 }  // namespace
 
 ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
@@ -90,7 +96,8 @@ ATOLL_PLUGIN(OnnxRuntime, {.name = "backends/onnxruntime",
                            .license = "Apache-2.0",
                            .help = "Runs ONNX models on CPUs and GPUs with ONNX Runtime.",
                            .provides = {provide<Backend, &OnnxRuntime::backend>()},
-                           .needs = {optional<Memory>(), optional<Cuda>()},
-                           .options = kOptions});
+                           .needs = {many<Memory>(), optional<Cuda>()},
+                           .options = kOptions,
+                           .check = &check_options});
 
 }  // namespace atl::ort

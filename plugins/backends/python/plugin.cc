@@ -41,6 +41,8 @@ class PythonPlugin final : public Plugin, public MetricSource {
   std::optional<PythonBackend> backend_;
 };
 
+void check_options(OptionCheck& check) { check.whole(PythonSettings::read(check.options())); }
+
 }  // namespace
 
 ATOLL_PLUGIN(
@@ -53,6 +55,7 @@ ATOLL_PLUGIN(
      .provides = {provide<Backend, &PythonPlugin::backend>().minor(Backend::kUnreadyReasonMinor).rank(1),
                   provide<MetricSource>()},
      .needs = {optional<ModelCatalog>(), optional<ModelControl>(), many<Memory>()},
-     .options = kPythonOptions});
+     .options = kPythonOptions,
+     .check = &check_options});
 
 }  // namespace atl::python

@@ -38,6 +38,7 @@ ATOLL_PLUGIN(RedisCachePlugin,
                       "asked before, of this server or another.",
               .provides = {provide<ResponseCache, &RedisCachePlugin::cache>(),
                            provide<MetricSource, &RedisCachePlugin::cache>()},
-              .options = kRedisOptions});
+              .options = kRedisOptions,
+              .check = &RedisSettings::check});
 
 }  // namespace atl::caches

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "atoll/file_check.h"
 #include "atoll/text.h"
 
 namespace atl::caches {
@@ -47,6 +48,18 @@ Status read_tls(const Options& options, RedisSettings* settings) {
 }
 
 }  // namespace
+
+void RedisSettings::check(OptionCheck& check) {
+  const Options& options = check.options();
+  RedisSettings settings;
+  check.passes("address", read_address(options.get_string("address"), &settings));
+  check.passes({}, read_tls(options, &settings));
+  for (const char* key : {"tls_root_cert", "tls_client_cert", "tls_client_key"}) {
+    const std::string& path = options.get_string(key);
+    if (!path.empty()) check.passes(key, check_readable_file(path));
+  }
+  check.whole(read(options));
+}
 
 Result<RedisSettings> RedisSettings::read(const Options& options) {
   RedisSettings settings;

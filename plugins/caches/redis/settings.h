@@ -5,6 +5,7 @@
 #include <string>
 
 #include "atoll/host_port.h"
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 
@@ -35,6 +36,7 @@ struct RedisSettings {
 
   /// User and password also from TRITONCACHE_REDIS_USERNAME and TRITONCACHE_REDIS_PASSWORD, where the options are
   /// empty. Errors: INVALID_ARGUMENT, naming the option.
+  static void check(OptionCheck& check);
   static Result<RedisSettings> read(const Options& options);
 };
 

@@ -27,12 +27,18 @@ std::string json_of(const std::map<std::string, std::string>& settings) {
 
 }  // namespace
 
-Result<std::unique_ptr<ForeignCache>> ForeignCache::open(const Wanted& wanted, Log& log) {
+Result<std::string> ForeignCache::find(const Wanted& wanted) {
   const std::string file = cat("libtritoncache_", wanted.name, ".so");
-  const std::string path = triton::find_library_file(wanted.directories, wanted.name, file);
+  std::string path = triton::find_library_file(wanted.directories, wanted.name, file);
   if (path.empty()) return no_library(wanted, file);
+  return path;
+}
+
+Result<std::unique_ptr<ForeignCache>> ForeignCache::open(const Wanted& wanted, Log& log) {
+  Result<std::string> path = find(wanted);
+  if (!path.ok()) return std::move(path).status();
   std::unique_ptr<ForeignCache> cache(new ForeignCache(log));
-  Result<triton::ForeignLibrary> library = triton::ForeignLibrary::open(path);
+  Result<triton::ForeignLibrary> library = triton::ForeignLibrary::open(path.value());
   Status status = std::move(library).status();
   if (status.ok()) {
     cache->library_ = std::move(library).value();

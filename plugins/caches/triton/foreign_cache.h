@@ -25,6 +25,8 @@ class ForeignCache final : public AnswerLibrary {
   /// [control] Errors: INVALID_ARGUMENT there is no such file, or it lacks an entry point; those of the dynamic linker and of
   /// CacheInitialize; INTERNAL that gave no cache. Each names the cache.
   /// \param log  outlives it
+  /// The path of its file. Errors: INVALID_ARGUMENT there is none.
+  static Result<std::string> find(const Wanted& wanted);
   static Result<std::unique_ptr<ForeignCache>> open(const Wanted& wanted, Log& log);
   ForeignCache(const ForeignCache&) = delete;
   ForeignCache& operator=(const ForeignCache&) = delete;

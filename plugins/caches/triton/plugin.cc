@@ -62,6 +62,12 @@ class TritonCachePlugin final : public Plugin, public MetricSource {
   TritonCache cache_;
 };
 
+void check_options(OptionCheck& check) {
+  const Options& options = check.options();
+  check.passes("name",
+               ForeignCache::find({options.get_string("name"), options.get_strings("directories"), {}}));
+}
+
 }  // namespace
 
 ATOLL_PLUGIN(
@@ -72,6 +78,7 @@ ATOLL_PLUGIN(
      .help = "Answers requests of models with response_cache from a cache made for Triton, if the same "
              "was asked before.",
      .provides = {provide<ResponseCache, &TritonCachePlugin::cache>(), provide<MetricSource>()},
-     .options = kOptions});
+     .options = kOptions,
+     .check = &check_options});
 
 }  // namespace atl::caches

@@ -83,4 +83,28 @@ uint32_t EnsembleGraph::missing_ancestor(uint32_t tensor) const {
   return queue.size() > 1 ? queue[1] : kNone;  // a cycle: its members explain each other
 }
 
+std::vector<uint32_t> EnsembleGraph::circle_above(uint32_t tensor) const {
+  std::vector<uint32_t> walked;
+  std::vector<bool> seen(steps_.size());
+  while (true) {
+    const uint32_t step = tensors_[tensor].producer;
+    if (step == kNone) return {};
+    if (seen[step]) {
+      walked.erase(walked.begin(), std::find(walked.begin(), walked.end(), step));
+      return walked;
+    }
+    seen[step] = true;
+    walked.push_back(step);
+    // Where nobody makes an input, that is what is missing.
+    uint32_t next = kNone;
+    for (uint32_t input : steps_[step].inputs) {
+      if (tensors_[input].ready) continue;
+      if (tensors_[input].producer == kNone) return {};
+      if (next == kNone) next = input;
+    }
+    if (next == kNone) return {};
+    tensor = next;
+  }
+}
+
 }  // namespace atl::pbtxt

@@ -45,6 +45,10 @@ class EnsembleGraph {
   /// where possible one that no other missing tensor explains. kNone if there is none but itself.
   uint32_t missing_ancestor(uint32_t tensor) const;
 
+  /// After propagate(), of a tensor that is not ready: steps that wait for each other, each for the next one and
+  /// the last one for the first, which keep it from being computed. Empty: something else does.
+  std::vector<uint32_t> circle_above(uint32_t tensor) const;
+
  private:
   uint32_t intern(const std::string& name);
 

@@ -31,6 +31,10 @@ size_t distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+size_t common_start(const std::string& a, const std::string& b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 /// The only candidate that begins with "<wanted>_" or ends with "_<wanted>".
 std::optional<std::string> only_extension(const std::string& wanted,
                                           const std::vector<std::string>& candidates) {
@@ -86,13 +90,17 @@ std::optional<std::string> nearest(std::string_view name, const std::vector<std:
   if (name.size() > kNameBytesMax) return std::nullopt;
   std::string wanted = lower(name);
   size_t best = std::max<size_t>(1, wanted.size() / 3) + 1;
+  size_t best_start = 0;
   std::optional<std::string> found;
   for (const std::string& candidate : candidates) {
-    size_t changes = distance(wanted, lower(candidate));
-    if (changes < best) {
-      best = changes;
-      found = candidate;
-    }
+    const std::string known = lower(candidate);
+    const size_t changes = distance(wanted, known);
+    const size_t start = common_start(wanted, known);
+    // Of several that are as near, the one that begins alike: TYPE_FP32 for TYPE_FLOAT32, not TYPE_UINT32.
+    if (changes > best || (changes == best && (!found || start <= best_start))) continue;
+    best = changes;
+    best_start = start;
+    found = candidate;
   }
   if (!found) found = only_extension(wanted, candidates);
   return found ? found : only_with_words(wanted, candidates);

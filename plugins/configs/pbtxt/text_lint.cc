@@ -42,7 +42,18 @@ std::string unknown_field(const protobuf::Descriptor* type, const std::string& n
   return with_suggestion(cat("unknown field '", name, "' in ", short_name(type->full_name())), name, known);
 }
 
+/// What other programs call types of tensors.
+constexpr std::pair<std::string_view, std::string_view> kOtherTypeNames[] = {
+    {"FLOAT", "FP32"},   {"FLOAT32", "FP32"},  {"DOUBLE", "FP64"}, {"FLOAT64", "FP64"}, {"HALF", "FP16"},
+    {"FLOAT16", "FP16"}, {"BFLOAT16", "BF16"}, {"INT", "INT32"},   {"LONG", "INT64"},   {"BYTE", "UINT8"},
+    {"BYTES", "STRING"}, {"STR", "STRING"},    {"BOOLEAN", "BOOL"}};
+
 std::string unknown_value(const protobuf::EnumDescriptor* type, const std::string& name) {
+  for (const auto& [other, ours] : kOtherTypeNames) {
+    if (type->full_name() != "inference.DataType" || (name != other && name != cat("TYPE_", other))) continue;
+    return with_suggestion(cat("unknown value '", name, "' of ", short_name(type->full_name())),
+                           cat("TYPE_", ours), {cat("TYPE_", ours)});
+  }
   std::vector<std::string> known;
   for (int i = 0; i < type->value_count(); ++i) known.push_back(type->value(i)->name());
   return with_suggestion(cat("unknown value '", name, "' of ", short_name(type->full_name())), name, known);

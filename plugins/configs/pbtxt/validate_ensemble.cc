@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -86,6 +87,18 @@ void find_ends(const ModelConfig& config, const EnsembleGraph& graph, std::vecto
   }
 }
 
+/// "; steps 0 and 2 wait for each other"; empty: they do not.
+std::string circle_text(const EnsembleGraph& graph, uint32_t tensor) {
+  if (graph.tensor(tensor).ready) return "";
+  std::vector<uint32_t> steps = graph.circle_above(tensor);
+  std::sort(steps.begin(), steps.end());
+  if (steps.size() == 1) return cat("; step ", steps[0], " waits for its own output");
+  std::string text;
+  for (size_t i = 0; i < steps.size(); ++i)
+    text += cat(i == 0 ? "; steps " : i + 1 == steps.size() ? " and " : ", ", steps[i]);
+  return text.empty() ? text : text + " wait for each other";
+}
+
 void check_written(const ModelConfig& config, const EnsembleGraph& graph,
                    const std::vector<uint32_t>& outputs, Findings& findings) {
   for (size_t i = 0; i < outputs.size() && !findings.full(); ++i) {
@@ -97,7 +110,7 @@ void check_written(const ModelConfig& config, const EnsembleGraph& graph,
       text += cat(": at least one of its depending tensors, '", graph.tensor(missing).name,
                   "', is not connected");
     }
-    findings.invalid(cat("output[", i, "]"), text);
+    findings.invalid(cat("output[", i, "]"), text, circle_text(graph, outputs[i]));
   }
 }
 
@@ -110,7 +123,7 @@ void check_used(const ModelConfig& config, const EnsembleGraph& graph, const std
     if (tensor.ready && (is_output[index] || !tensor.consumers.empty())) continue;
     uint32_t step = tensor.producer != EnsembleGraph::kNone ? tensor.producer : tensor.consumers.front();
     findings.invalid(cat("ensemble_scheduling.step[", step, "]"), "ensemble tensor '", tensor.name,
-                     "' is unused in ensemble '", config.name(), "'");
+                     "' is unused in ensemble '", config.name(), "'", circle_text(graph, index));
   }
 }
 

@@ -64,8 +64,11 @@ TEST(ValidateEnsemble, Flow) {
             "connected"},
            {ensemble("i", "o", step("ib", "a") + step("a", "b") + step("b", "o")),
             "output 'o' for ensemble 'm' is not written: at least one of its depending tensors, 'b', is not "
-            "connected"},
-           {ensemble("", "o", step("o", "o")), "output 'o' for ensemble 'm' is not written"},
+            "connected; steps 0 and 1 wait for each other"},
+           {ensemble("", "o", step("o", "o")),
+            "output 'o' for ensemble 'm' is not written; step 0 waits for its own output"},
+           {ensemble("i", "o", step("i", "o") + step("c", "a") + step("a", "b") + step("b", "c")),
+            "ensemble tensor 'a' is unused in ensemble 'm'; steps 1, 2 and 3 wait for each other"},
            {ensemble("i", "o", step("i", "ot")), "ensemble tensor 't' is unused in ensemble 'm'"},
            {ensemble("i", "o", step("i", "o") + step("u", "v") + step("v", "w")),
             "ensemble tensor 'u' is unused in ensemble 'm'"}});

@@ -16,7 +16,10 @@ class ExplicitPlugin final : public Plugin {
  public:
   explicit ExplicitPlugin(Host& host) : host_(host), control_(read_options(host.options()), host.gate()) {}
 
-  Status init() override { return check_startup_models(control_.options().load_model); }
+  /// Of the options.
+  static void check(OptionCheck& check) {
+    check.passes("load_model", check_startup_models(read_options(check.options()).load_model));
+  }
   Status start() override {
     Result<Service<ModelCatalog>> catalog = host_.registry().find<ModelCatalog>();
     if (!catalog.ok()) return std::move(catalog).status();

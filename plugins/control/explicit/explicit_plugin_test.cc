@@ -33,7 +33,9 @@ class ExplicitPluginTest : public ::testing::Test {
   }
   Status start() {
     plugin_ = std::make_unique<ExplicitPlugin>(host_);
-    ATOLL_RETURN_IF_ERROR(plugin_->init());
+    ProblemLines problems(host_.options());
+    ExplicitPlugin::check(problems);
+    ATOLL_RETURN_IF_ERROR(problems.status());
     return plugin_->start();
   }
   ModelControl& control() { return plugin_->control(); }

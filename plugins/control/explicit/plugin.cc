@@ -28,6 +28,7 @@ ATOLL_PLUGIN(
      .flags = ATOLL_PLUGIN_RESIDENT,  // the catalog may still be returning from what it was given to call
      .provides = {provide<ModelControl, &ExplicitPlugin::control>()},
      .needs = {need<ModelCatalog>().minor(1), need<Repository>()},
-     .options = kOptions});
+     .options = kOptions,
+     .check = &ExplicitPlugin::check});
 
 }  // namespace atl::control

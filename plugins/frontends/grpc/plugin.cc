@@ -18,6 +18,7 @@ ATOLL_PLUGIN(GrpcFrontend,
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
                         optional<Access>(), many<Memory>(), many<GrpcCalls>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_grpc_options});
 
 }  // namespace atl::frontends::grpc_frontend

@@ -17,20 +17,20 @@ std::string digest_of(const TlsFiles& files) {
 
 }  // namespace
 
-Result<TlsContext> Certificates::read(std::string* digest) const {
-  Result<TlsFiles> files = read_tls_files(settings_.tls);
+Result<TlsContext> read_certificates(const GrpcSettings& settings, std::string* digest) {
+  Result<TlsFiles> files = read_tls_files(settings.tls);
   if (!files.ok()) return std::move(files).status();
   *digest = digest_of(files.value());
   Result<TlsContext> context = TlsContext::make({.server_cert = std::move(files->server_cert),
                                                  .server_key = std::move(files->server_key),
                                                  .root_cert = std::move(files->root_cert),
-                                                 .mutual = settings_.tls.mutual});
+                                                 .mutual = settings.tls.mutual});
   if (context.ok()) return context;
-  return unusable_tls_files(settings_.address, settings_.tls, context.status().message());
+  return unusable_tls_files(settings.address, settings.tls, context.status().message());
 }
 
 Status Certificates::open() {
-  Result<TlsContext> context = read(&digest_);
+  Result<TlsContext> context = read_certificates(settings_, &digest_);
   if (!context.ok()) return std::move(context).status();
   const std::string problem = context->time_problem();
   if (!problem.empty()) {
@@ -44,7 +44,7 @@ Status Certificates::open() {
 
 void Certificates::renew() noexcept {
   std::string digest;
-  Result<TlsContext> context = read(&digest);
+  Result<TlsContext> context = read_certificates(settings_, &digest);
   if (context.ok() && digest == digest_) return;
   const std::string why = context.ok() ? context->time_problem() : std::string(context.status().message());
   if (!why.empty()) {

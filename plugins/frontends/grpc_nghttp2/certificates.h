@@ -11,6 +11,10 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
+/// What the TLS files of the options make. \param digest  of what the files hold
+/// Errors: INVALID_ARGUMENT files that can not be read or do not belong together, by name.
+Result<TlsContext> read_certificates(const GrpcSettings& settings, std::string* digest);
+
 /// [control]
 class Certificates {
  public:
@@ -30,8 +34,6 @@ class Certificates {
     }
   };
 
-  /// \param digest  of what the files hold
-  Result<TlsContext> read(std::string* digest) const;
   /// New connections get what the files hold now. If that is no use, all stays as it was, and the log says so.
   void renew() noexcept;
 

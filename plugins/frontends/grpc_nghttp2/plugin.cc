@@ -8,6 +8,17 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
+namespace {
+
+void check_options(OptionCheck& check) {
+  check_grpc_options(check);
+  Result<GrpcSettings> settings = read_grpc_settings(check.options());
+  std::string digest;
+  if (settings.ok() && settings->tls.use_ssl) check.whole(read_certificates(settings.value(), &digest));
+}
+
+}  // namespace
+
 ATOLL_PLUGIN(Nghttp2Frontend,
              {.name = "frontends/grpc_nghttp2",
               .version = "0.1.0",
@@ -18,6 +29,7 @@ ATOLL_PLUGIN(Nghttp2Frontend,
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
                         optional<Access>(), many<Memory>(), many<GrpcCalls>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::frontends::grpc_nghttp2

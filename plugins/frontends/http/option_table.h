@@ -7,6 +7,7 @@ namespace atl::frontends::http {
 
 inline constexpr OptionTable kOptions{
     option_string("address", "127.0.0.1:8000")
+        .listens()
         .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
     option_int("threads", 0)
         .range(0, 128)

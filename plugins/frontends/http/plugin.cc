@@ -20,6 +20,7 @@ ATOLL_PLUGIN(HttpFrontend,
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
                         optional<Access>(), many<Memory>(), many<HttpRoutes>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::frontends::http

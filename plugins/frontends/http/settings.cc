@@ -17,6 +17,15 @@ uint32_t number(const Options& options, std::string_view key) {
 
 }  // namespace
 
+void check_options(OptionCheck& check) {
+  const Options& options = check.options();
+  check.list("cors_allowed_origins", [](const auto& origins) { return CorsPolicy::parse(origins); });
+  check.passes("header_forward_pattern",
+               HeaderForward::compile(options.get_string("header_forward_pattern")));
+  check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
+  check.whole(read_settings(options));
+}
+
 Result<HttpSettings> read_settings(const Options& options) noexcept {
   HttpSettings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "frontends/common/header_forward.h"
@@ -22,6 +23,7 @@ struct HttpSettings {
 };
 
 /// Errors: INVALID_ARGUMENT address, cors_allowed_origins, header_forward_pattern, tenant_header.
+void check_options(OptionCheck& check);
 Result<HttpSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::http

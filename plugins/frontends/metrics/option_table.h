@@ -7,8 +7,10 @@ namespace atl::frontends::metrics {
 
 inline constexpr OptionTable kOptions{
     option_string("address", "127.0.0.1:8002")
+        .listens()
         .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
     option_bool("listen", true)
+        .listens()
         .help("Whether the page is served at the address; if not, only other plugins get it."),
     option_duration("interval", "2s")
         .range("1ms", "3600s")

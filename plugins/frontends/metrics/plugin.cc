@@ -15,6 +15,7 @@ ATOLL_PLUGIN(MetricsFrontend,
               .help = "Serves metrics in Prometheus' text format over HTTP.",
               .provides = {provide<MetricsPage>()},
               .needs = {optional<ModelCatalog>(), optional<Access>(), many<MetricSource>(), many<Memory>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::frontends::metrics

@@ -76,6 +76,12 @@ Result<std::vector<double>> read_bounds(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+void check_options(OptionCheck& check) {
+  check.list("summary_quantiles", &read_quantiles);
+  check.list("duration_buckets", &read_bounds);
+  check.whole(read_settings(check.options()));
+}
+
 Result<MetricsSettings> read_settings(const Options& options) noexcept {
   MetricsSettings settings;
   Result<ListenAddress> address = ListenAddress::parse(options.get_string("address"));

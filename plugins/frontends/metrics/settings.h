@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "frontends/common/listen_address.h"
@@ -26,6 +27,7 @@ struct MetricsSettings {
 };
 
 /// Errors: INVALID_ARGUMENT address, summary_quantiles, duration_buckets.
+void check_options(OptionCheck& check);
 Result<MetricsSettings> read_settings(const Options& options) noexcept;
 
 }  // namespace atl::frontends::metrics

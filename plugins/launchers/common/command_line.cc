@@ -74,6 +74,11 @@ std::vector<std::string> CommandLine::fill(const Places& places) const {
   return filled;
 }
 
+void check_runtimes(OptionCheck& check, PlaceNames known) {
+  for (const auto& [name, text] : check.options().get_map("runtimes"))
+    check.passes("runtimes", CommandLine::parse(text, known), name);
+}
+
 Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
                                                          PlaceNames known) {
   std::map<std::string, std::string> texts = options.get_map("runtimes");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 
@@ -35,6 +36,8 @@ class CommandLine {
 
 /// Command lines of an option 'runtimes', by name, with one for "atoll" unless it is there. \param known  as for parse()
 /// Errors: INVALID_ARGUMENT names option and runtime; of `default_runtime` too, which has to be one of them.
+/// Reports each of them that is none.
+void check_runtimes(OptionCheck& check, PlaceNames known);
 Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
                                                          PlaceNames known);
 /// As a variable of the environment: links in an Atoll's repository may lead into these directories.

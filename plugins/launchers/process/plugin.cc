@@ -65,6 +65,7 @@ ATOLL_PLUGIN(
          "Starts the servers of pools as processes of this machine, each with CPU cores, GPUs and memory of "
          "its own, and finds those that run again after a restart.",
      .provides = {provide<Launcher, &ProcessLauncherPlugin::launcher>()},
-     .options = kProcessOptions});
+     .options = kProcessOptions,
+     .check = &ProcessSettings::check});
 
 }  // namespace atl::launchers

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "atoll/cpu_list.h"
+#include "atoll/file_check.h"
 
 namespace atl::launchers {
 namespace {
@@ -59,6 +60,16 @@ Status read_machine(const Options& options, MachineParts& machine) {
 }
 
 }  // namespace
+
+void ProcessSettings::check(OptionCheck& check) {
+  const Options& options = check.options();
+  check_runtimes(check, kPlaces);
+  MachineParts machine;
+  check.passes({}, read_machine(options, machine));
+  const std::string& directory = options.get_string("state_directory");
+  if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
+  check.whole(read(options));
+}
 
 Result<ProcessSettings> ProcessSettings::read(const Options& options) {
   ProcessSettings settings;

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "launchers/common/command_line.h"
@@ -23,6 +24,7 @@ struct ProcessSettings {
   uint64_t log_bytes_max = 0;
 
   /// Errors: INVALID_ARGUMENT names the option.
+  static void check(OptionCheck& check);
   static Result<ProcessSettings> read(const Options& options);
 };
 

@@ -43,6 +43,7 @@ ATOLL_PLUGIN(
          "Starts the servers of pools as jobs of a Slurm cluster, with CPU cores, GPUs and memory, and finds "
          "them again after a restart.",
      .provides = {provide<Launcher, &SlurmLauncherPlugin::launcher>()},
-     .options = kSlurmOptions});
+     .options = kSlurmOptions,
+     .check = &SlurmSettings::check});
 
 }  // namespace atl::launchers

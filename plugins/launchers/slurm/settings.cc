@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "atoll/file_check.h"
+
 namespace atl::launchers {
 namespace {
 
@@ -12,6 +14,13 @@ constexpr std::string_view kAtoll =
     "--http-address={host} --http-port=0 --grpc-address={host} --grpc-port=0 --allow-metrics=false";
 
 }  // namespace
+
+void SlurmSettings::check(OptionCheck& check) {
+  check_runtimes(check, kPlaces);
+  const std::string& directory = check.options().get_string("state_directory");
+  if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
+  check.whole(read(check.options()));
+}
 
 Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   SlurmSettings settings;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "launchers/common/command_line.h"
@@ -24,6 +25,7 @@ struct SlurmSettings {
   uint64_t log_bytes_max = 0;
 
   /// Errors: INVALID_ARGUMENT names the option.
+  static void check(OptionCheck& check);
   static Result<SlurmSettings> read(const Options& options);
 };
 

@@ -27,12 +27,33 @@ Result<BytesByDevice> bytes_by_device(const Options& options, std::string_view k
     const std::optional<int32_t> ordinal = parse_ordinal(device);
     const std::optional<uint64_t> parsed = parse_bytes(size);
     if (!ordinal || !parsed) {
-      return invalid_argument("option ", map_key, " has ", device, " = '", size,
+      return invalid_argument("option '", map_key, "' has ", device, " = '", size,
                               "', expected the number of a GPU and a size such as 4GiB");
     }
     bytes.some[*ordinal] = *parsed;
   }
   return bytes;
+}
+
+Result<DeviceChoice> choice_from(const Options& options, const std::vector<std::string>& devices) {
+  DeviceChoice choice;
+  choice.min_capability = static_cast<int32_t>(std::lround(10 * options.get_float("min_compute_capability")));
+  if (devices.empty()) return choice;
+  choice.ordinals.emplace();
+  for (const std::string& text : devices) {
+    const std::optional<int32_t> ordinal = parse_ordinal(text);
+    if (!ordinal) return invalid_argument("option 'devices' has '", text, "', expected the number of a GPU");
+    choice.ordinals->push_back(*ordinal);
+  }
+  std::sort(choice.ordinals->begin(), choice.ordinals->end());
+  return choice;
+}
+
+void check_options(OptionCheck& check) {
+  const Options& options = check.options();
+  check.list("devices", [&](const auto& devices) { return choice_from(options, devices); });
+  check.passes("limit_by_device", bytes_by_device(options, "limit"));
+  check.passes("kept_by_device", bytes_by_device(options, "kept"));
 }
 
 class CudaMemoryPlugin final : public Plugin {
@@ -42,24 +63,13 @@ class CudaMemoryPlugin final : public Plugin {
   Cuda& cuda() noexcept { return devices_; }
 
   Status init() override {
-    DeviceChoice choice;
-    choice.min_capability =
-        static_cast<int32_t>(std::lround(10 * host_.options().get_float("min_compute_capability")));
-    if (const auto& chosen = host_.options().get_strings("devices"); !chosen.empty()) {
-      choice.ordinals.emplace();
-      for (const std::string& text : chosen) {
-        const std::optional<int32_t> ordinal = parse_ordinal(text);
-        if (!ordinal)
-          return invalid_argument("option devices has '", text, "', expected the number of a GPU");
-        choice.ordinals->push_back(*ordinal);
-      }
-      std::sort(choice.ordinals->begin(), choice.ordinals->end());
-    }
+    Result<DeviceChoice> choice = choice_from(host_.options(), host_.options().get_strings("devices"));
+    if (!choice.ok()) return std::move(choice).status();
     Result<BytesByDevice> limit = bytes_by_device(host_.options(), "limit");
     if (!limit.ok()) return std::move(limit).status();
     Result<BytesByDevice> kept = bytes_by_device(host_.options(), "kept");
     if (!kept.ok()) return std::move(kept).status();
-    devices_.open(open_driver(host_.options().get_string("library")), choice);
+    devices_.open(open_driver(host_.options().get_string("library")), choice.value());
     memory_.emplace(devices_, CudaMemorySettings{.limit = *limit, .kept = *kept});
     return {};
   }
@@ -99,6 +109,7 @@ ATOLL_PLUGIN(CudaMemoryPlugin,
               .flags = ATOLL_PLUGIN_RESIDENT,
               .provides = {provide<Memory, &CudaMemoryPlugin::memory>().minor(Memory::kEventsMinor),
                            provide<Cuda, &CudaMemoryPlugin::cuda>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::memory

@@ -51,12 +51,12 @@ TEST(CudaMemoryPlugin, OptionsThatAreNoneAreRefused) {
     PluginRunner plugin(host);
     return std::string(plugin.set("library", "/nowhere").set(key, value).create_and_start().message());
   };
-  EXPECT_EQ(refusal("devices", R"(["first"])"), "option devices has 'first', expected the number of a GPU");
-  EXPECT_EQ(refusal("devices", R"(["-1"])"), "option devices has '-1', expected the number of a GPU");
+  EXPECT_EQ(refusal("devices", R"(["first"])"), "option 'devices' has 'first', expected the number of a GPU");
+  EXPECT_EQ(refusal("devices", R"(["-1"])"), "option 'devices' has '-1', expected the number of a GPU");
   EXPECT_EQ(refusal("kept_by_device", R"({"0" = "much"})"),
-            "option kept_by_device has 0 = 'much', expected the number of a GPU and a size such as 4GiB");
+            "option 'kept_by_device' has 0 = 'much', expected the number of a GPU and a size such as 4GiB");
   EXPECT_EQ(refusal("limit_by_device", R"({"x" = "1GiB"})"),
-            "option limit_by_device has x = '1GiB', expected the number of a GPU and a size such as 4GiB");
+            "option 'limit_by_device' has x = '1GiB', expected the number of a GPU and a size such as 4GiB");
 }
 
 }  // namespace

@@ -63,6 +63,10 @@ constexpr OptionTable kOptions{
               "process may use (50%); 0: no limit. Further requests are refused."),
 };
 
+void check_options(OptionCheck& check) {
+  check.passes("request_budget", budget_bytes(check.options().get_string("request_budget"), 0));
+}
+
 }  // namespace
 
 ATOLL_PLUGIN(HostMemoryPlugin,
@@ -72,6 +76,7 @@ ATOLL_PLUGIN(HostMemoryPlugin,
               .help = "Gives out CPU memory, and bounds what requests take of it.",
               .provides = {provide<Memory, &HostMemoryPlugin::memory>().minor(Memory::kGrowableMinor),
                            provide<RequestMemory>(), provide<MetricSource>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &check_options});
 
 }  // namespace atl::memory

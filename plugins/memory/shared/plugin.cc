@@ -21,6 +21,8 @@ constexpr OptionTable kOptions{
         .help("A region that no request has used for this long is unregistered; 0s: never."),
 };
 
+void check_options(OptionCheck& check) { check.list("allowed_owners", &find_users); }
+
 }  // namespace
 
 ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
@@ -31,6 +33,7 @@ ATOLL_PLUGIN(SharedMemoryPlugin, {.name = "memory/shared",
                                   .provides = {provide<SharedMemory, &SharedMemoryPlugin::regions>(),
                                                provide<MetricSource, &SharedMemoryPlugin::regions>()},
                                   .needs = {many<Memory>()},
-                                  .options = kOptions});
+                                  .options = kOptions,
+                                  .check = &check_options});
 
 }  // namespace atl::memory

@@ -21,7 +21,8 @@ Result<std::vector<uid_t>> find_users(const std::vector<std::string>& names) noe
       passwd* found = nullptr;
       getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
       if (found == nullptr) {
-        return invalid_argument("allowed_owners: '", name, "': expected the name or number of a user");
+        return invalid_argument("option 'allowed_owners' has '", name,
+                                "', expected the name or number of a user");
       }
       user = found->pw_uid;
     }

@@ -116,7 +116,7 @@ TEST_F(SharedMemoryPluginTest, OwnersAreNamesOrNumbers) {
   EXPECT_EQ(users.value(), (std::vector<uid_t>{0, 1234}));
   for (const char* unknown : {"no-such-user", "", "-1", "12x", "99999999999"}) {
     EXPECT_EQ(find_users({unknown}).status().message(),
-              cat("allowed_owners: '", unknown, "': expected the name or number of a user"));
+              cat("option 'allowed_owners' has '", unknown, "', expected the name or number of a user"));
   }
   set(true, 0, {"no-such-user"});
   test::PluginRunner plugin(host_);

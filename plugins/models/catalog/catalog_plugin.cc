@@ -14,7 +14,7 @@ CatalogOptions read_options(const Options& options) {
   catalog.loader.namespacing = options.get_bool("namespacing");
   catalog.loader.retries = static_cast<uint32_t>(options.get_int("load_retry_count"));
   catalog.loader.settings = options.get_map("backend_settings");
-  // What is wrong with them init() says.
+  // What is wrong with them check() said.
   if (auto policies = read_host_policies(options.get_map("host_policies")); policies.ok()) {
     catalog.loader.host_policies = std::move(policies).value();
   }
@@ -35,20 +35,14 @@ ModelCatalog& CatalogPlugin::catalog() noexcept {
   return catalog_;
 }
 
-Status CatalogPlugin::init() {
-  if (auto policies = read_host_policies(host_.options().get_map("host_policies")); !policies.ok()) {
-    return std::move(policies).status();
+void CatalogPlugin::check(OptionCheck& check) {
+  check.map("host_policies", &read_host_policies);
+  check.map("gpu_load_limit", &read_gpu_load_limits);
+  for (const auto& [key, value] : check.options().get_map("backend_settings")) {
+    if (!key.empty() && key.front() != '.' && key.back() != '.') continue;
+    check.report("backend_settings", key,
+                 cat("found the key '", key, "', expected '<backend>.<setting>' or '<setting>'"));
   }
-  if (auto limits = read_gpu_load_limits(host_.options().get_map("gpu_load_limit")); !limits.ok()) {
-    return std::move(limits).status();
-  }
-  for (const auto& [key, value] : host_.options().get_map("backend_settings")) {
-    if (key.empty() || key.front() == '.' || key.back() == '.') {
-      return invalid_argument("option 'backend_settings' has the key '", key,
-                              "', expected '<backend>.<setting>' or '<setting>'");
-    }
-  }
-  return {};
 }
 
 Status CatalogPlugin::start() {

@@ -15,7 +15,8 @@ class CatalogPlugin final : public Plugin {
  public:
   explicit CatalogPlugin(Host& host);
 
-  Status init() override;
+  /// Of the options.
+  static void check(OptionCheck& check);
   Status start() override;
   void drain(int64_t /*deadline_ns*/) override { catalog_.drain(); }
 

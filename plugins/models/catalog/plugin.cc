@@ -59,6 +59,7 @@ ATOLL_PLUGIN(CatalogPlugin,
                         many<SchedulerProvider>(), many<Memory>(), many<RequestAdmission>(),
                         optional<ResponseCache>(), many<ExecutionAdmission>(), optional<FaultNotes>(),
                         optional<RequestMemory>(), optional<RepositoryAgents>()},
-              .options = kOptions});
+              .options = kOptions,
+              .check = &CatalogPlugin::check});
 
 }  // namespace atl::models

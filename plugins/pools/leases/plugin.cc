@@ -58,6 +58,7 @@ ATOLL_PLUGIN(PoolsPlugin,
                            provide<RemoteModels, &PoolsPlugin::leased_models>(),
                            provide<MetricSource, &PoolsPlugin::metrics>()},
               .needs = {need<Launcher>(), need<Placement>()},
-              .options = kPoolOptions});
+              .options = kPoolOptions,
+              .check = &PluginSettings::check});
 
 }  // namespace atl::pools

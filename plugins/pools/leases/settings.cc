@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "atoll/file_check.h"
 #include "pools/leases/json_requests.h"
 
 namespace atl::pools {
@@ -28,8 +29,10 @@ Status read_limits(const Options& options, LeaseLimits& limits) {
   return {};
 }
 
-Status read_pools(const Options& options, std::vector<PoolDefinition>& declared) {
-  for (const auto& [name, json] : options.get_map("pools")) {
+using Members = std::map<std::string, std::string>;
+
+Status read_pools(const Members& members, std::vector<PoolDefinition>& declared) {
+  for (const auto& [name, json] : members) {
     Result<PoolDefinition> pool = read_pool(json);
     if (pool.ok() && !pool->name.empty() && pool->name != name)
       pool = invalid_argument("name is '", pool->name, "'");
@@ -43,6 +46,18 @@ Status read_pools(const Options& options, std::vector<PoolDefinition>& declared)
 
 }  // namespace
 
+void PluginSettings::check(OptionCheck& check) {
+  check.map("pools", [](const Members& members) {
+    std::vector<PoolDefinition> declared;
+    return read_pools(members, declared);
+  });
+  LeaseLimits limits;
+  check.passes({}, read_limits(check.options(), limits));
+  const std::string& directory = check.options().get_string("state_directory");
+  if (!directory.empty()) check.passes("state_directory", check_creatable_folder(directory));
+  check.whole(read(check.options()));
+}
+
 Result<PluginSettings> PluginSettings::read(const Options& options) {
   PluginSettings settings;
   const std::string& directory = options.get_string("state_directory");
@@ -50,7 +65,7 @@ Result<PluginSettings> PluginSettings::read(const Options& options) {
   settings.state_directory = absolute(directory);
   PoolSettings& pools = settings.pools;
   ATOLL_RETURN_IF_ERROR(read_limits(options, pools.lease_limits));
-  ATOLL_RETURN_IF_ERROR(read_pools(options, settings.declared));
+  ATOLL_RETURN_IF_ERROR(read_pools(options.get_map("pools"), settings.declared));
   pools.repositories = settings.state_directory + "/repositories";
   pools.unknown_needs_new_instance = options.get_bool("unknown_needs_new_instance");
   pools.idle_ns = options.get_duration_ns("idle_timeout");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "pools/leases/definitions.h"
@@ -21,6 +22,7 @@ struct PluginSettings {
   std::vector<PoolDefinition> declared;    ///< pools that are there from the start, by name
 
   /// Errors: INVALID_ARGUMENT names the option.
+  static void check(OptionCheck& check);
   static Result<PluginSettings> read(const Options& options);
 };
 

@@ -68,11 +68,14 @@ FilesystemRepository::FilesystemRepository(RepositorySettings settings)
       links_{settings_.follow_links, settings_.linked_paths},
       list_(settings_.paths, settings_.namespacing, links_) {}
 
+Status check_config_name(const std::string& name) {
+  if (name.find('/') == std::string::npos && !name.starts_with('.')) return {};
+  return invalid_argument("option 'config_name' is '", name,
+                          "', expected the name of a file in a model's folder 'configs', without '.pbtxt'");
+}
+
 Status FilesystemRepository::check(std::vector<Status>* missing) {
-  if (settings_.config_name.find('/') != std::string::npos || settings_.config_name.starts_with('.')) {
-    return invalid_argument("option 'config_name' is '", settings_.config_name,
-                            "', expected the name of a file in a model's folder 'configs', without '.pbtxt'");
-  }
+  ATOLL_RETURN_IF_ERROR(check_config_name(settings_.config_name));
   if (settings_.paths.empty()) return invalid_argument("option 'paths' is empty, expected at least one path");
   for (const std::string& path : settings_.paths) {
     if (path.empty()) return invalid_argument("option 'paths' holds an empty path");

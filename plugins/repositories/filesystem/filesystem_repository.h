@@ -33,6 +33,9 @@ struct RepositorySettings {
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
 };
 
+/// Errors: INVALID_ARGUMENT it is no name of a file.
+Status check_config_name(const std::string& name);
+
 /// Keeps nothing of the repositories between calls but which there are and whether they have been there, so several may
 /// run at once; every call sees the disk as it is then.
 class FilesystemRepository final : public Repository {

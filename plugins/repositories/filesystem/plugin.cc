@@ -2,6 +2,7 @@
 #include "atoll/plugin.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "repositories/filesystem/filesystem_repository.h"
@@ -9,21 +10,35 @@
 namespace atl::filesystem {
 namespace {
 
+RepositorySettings settings_from(const Options& options) {
+  return {.paths = options.get_strings("paths"),
+          .allow_missing_paths = options.get_bool("allow_missing_paths"),
+          .follow_links = options.get_bool("follow_links"),
+          .linked_paths = options.get_strings("linked_paths"),
+          .namespacing = options.get_bool("namespacing"),
+          .config_name = options.get_string("config_name"),
+          .files_max = static_cast<uint64_t>(options.get_int("files_max")),
+          .files_directory = options.get_string("files_directory")};
+}
+
+void check_options(OptionCheck& check) {
+  const RepositorySettings settings = settings_from(check.options());
+  check.passes("config_name", check_config_name(settings.config_name));
+  check.list("paths", [&](const std::vector<std::string>& paths) {
+    RepositorySettings some = settings;
+    some.paths = paths;
+    some.config_name.clear();
+    std::vector<Status> missing;
+    return FilesystemRepository(some).check(&missing);
+  });
+}
+
 class FilesystemPlugin final : public Plugin {
  public:
   explicit FilesystemPlugin(Host& host) : log_(host.log()) {
-    const Options& options = host.options();
-    repository_ = std::make_unique<FilesystemRepository>(RepositorySettings{
-        .paths = options.get_strings("paths"),
-        .allow_missing_paths = options.get_bool("allow_missing_paths"),
-        .follow_links = options.get_bool("follow_links"),
-        .linked_paths = options.get_strings("linked_paths"),
-        .namespacing = options.get_bool("namespacing"),
-        .config_name = options.get_string("config_name"),
-        .files_max = static_cast<uint64_t>(options.get_int("files_max")),
-        .files_directory = options.get_string("files_directory"),
-        .clock = &host.clock(),
-    });
+    RepositorySettings settings = settings_from(host.options());
+    settings.clock = &host.clock();
+    repository_ = std::make_unique<FilesystemRepository>(std::move(settings));
   }
 
   Status start() override {
@@ -72,6 +87,7 @@ ATOLL_PLUGIN(FilesystemPlugin, {.name = "repositories/filesystem",
                                 .help = "Finds models in directories of this machine.",
                                 .provides = {provide<Repository, &FilesystemPlugin::repository>().minor(2),
                                              provide<RepositoryPaths, &FilesystemPlugin::paths>()},
-                                .options = kOptions});
+                                .options = kOptions,
+                                .check = &check_options});
 
 }  // namespace atl::filesystem

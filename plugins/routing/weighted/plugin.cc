@@ -85,6 +85,7 @@ ATOLL_PLUGIN(WeightedRouting, {.name = "routing/weighted",
                                .provides = {provide<ModelRouter, &WeightedRouting::router>(),
                                             provide<MetricSource, &WeightedRouting::router>()},
                                .needs = {need<ModelCatalog>(), many<Memory>()},
-                               .options = kOptions});
+                               .options = kOptions,
+                               .check = &check_routes});
 
 }  // namespace atl::routing

@@ -49,8 +49,8 @@ struct Entry {
 };
 
 template <class Use>
-Status for_each(const Options& options, std::string_view option, Use&& use) {
-  for (const auto& [key, value] : options.get_map(option)) {
+Status for_each(const Entries& entries, std::string_view option, Use&& use) {
+  for (const auto& [key, value] : entries) {
     Entry entry{option, key, value, {}, {}};
     // The last dot: names of models may contain some.
     const size_t dot = key.rfind('.');
@@ -134,17 +134,32 @@ Status finish_weights(const std::string& model, ModelRoute* route) {
   return {};
 }
 
-}  // namespace
-
-Result<RouteTable> read_routes(const Options& options) {
+/// All but what the entries of a model have to be together.
+Result<RouteTable> read_entries(const Entries& labels, const Entries& weights, const Entries& shadows) {
   RouteTable table;
   const auto label = [&](const Entry& entry) { return read_label(entry, &table); };
   const auto weight = [&](const Entry& entry) { return read_weight(entry, &table); };
   const auto shadow = [&](const Entry& entry) { return read_shadow(entry, &table); };
-  ATOLL_RETURN_IF_ERROR(for_each(options, "labels", label));
-  ATOLL_RETURN_IF_ERROR(for_each(options, "weights", weight));
-  ATOLL_RETURN_IF_ERROR(for_each(options, "shadows", shadow));
-  for (auto& [model, route] : table) ATOLL_RETURN_IF_ERROR(finish_weights(model, &route));
+  ATOLL_RETURN_IF_ERROR(for_each(labels, "labels", label));
+  ATOLL_RETURN_IF_ERROR(for_each(weights, "weights", weight));
+  ATOLL_RETURN_IF_ERROR(for_each(shadows, "shadows", shadow));
+  return table;
+}
+
+}  // namespace
+
+void check_routes(OptionCheck& check) {
+  const Entries labels = check.map("labels", [](const Entries& all) { return read_entries(all, {}, {}); });
+  check.map("weights", [&](const Entries& all) { return read_entries(labels, all, {}); });
+  check.map("shadows", [&](const Entries& all) { return read_entries(labels, {}, all); });
+  check.whole(read_routes(check.options()));
+}
+
+Result<RouteTable> read_routes(const Options& options) {
+  Result<RouteTable> table =
+      read_entries(options.get_map("labels"), options.get_map("weights"), options.get_map("shadows"));
+  if (!table.ok()) return table;
+  for (auto& [model, route] : table.value()) ATOLL_RETURN_IF_ERROR(finish_weights(model, &route));
   return table;
 }
 

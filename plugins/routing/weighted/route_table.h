@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 
@@ -44,6 +45,7 @@ using RouteTable = std::map<std::string, ModelRoute, std::less<>>;
 
 /// From the options `labels`, `weights` and `shadows`, whose keys are "<model>.<label or version>".
 /// Errors: INVALID_ARGUMENT with option and key.
+void check_routes(OptionCheck& check);
 Result<RouteTable> read_routes(const Options& options);
 
 /// The position that a draw falls on, by weight, among those whose bit is not set in `without`.

@@ -36,6 +36,11 @@ constexpr OptionTable kOptions{
             "HTTP calls that need a key, as 'category,category:key=value': the header '<key>' must be the value. Categories: the same, and metrics (the page)."),
 };
 
+void check_options(OptionCheck& check) {
+  check.list("restricted_protocols", [](const auto& entries) { return Keys::parse(entries, {}); });
+  check.list("restricted_apis", [](const auto& entries) { return Keys::parse({}, entries); });
+}
+
 }  // namespace
 
 ATOLL_PLUGIN(KeysPlugin, {.name = "security/keys",
@@ -43,6 +48,7 @@ ATOLL_PLUGIN(KeysPlugin, {.name = "security/keys",
                           .license = "Apache-2.0",
                           .help = "Lets only clients with a key make the calls that it is told.",
                           .provides = {provide<Access, &KeysPlugin::access>()},
-                          .options = kOptions});
+                          .options = kOptions,
+                          .check = &check_options});
 
 }  // namespace atl::keys

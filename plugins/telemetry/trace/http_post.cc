@@ -35,7 +35,8 @@ CURLcode perform(CURLM* multi, CURL* curl, const std::atomic<bool>& interrupted)
 /// OTLP names these answers as those to try again after.
 bool is_retryable(long code) noexcept { return code == 429 || code == 502 || code == 503 || code == 504; }
 
-/// With its scheme, which may be left out for http.
+}  // namespace
+
 Result<std::string> whole_url(const std::string& url) {
   std::string whole = url.find("://") == std::string::npos ? cat("http://", url) : url;
   CURLU* parsed = curl_url();
@@ -45,8 +46,6 @@ Result<std::string> whole_url(const std::string& url) {
   if (code == CURLUE_OK && http) return whole;
   return invalid_argument("option 'url' is '", url, "', expected [http://]host[:port]/path or https://...");
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Transport>> CurlTransport::create(const std::string& url) {
   static const CURLcode initialized = curl_global_init(CURL_GLOBAL_ALL);

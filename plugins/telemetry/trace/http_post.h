@@ -26,6 +26,9 @@ class Transport {
   virtual void interrupt(bool refuse) noexcept = 0;
 };
 
+/// The collector's address with its scheme, which may be left out for http. Errors: INVALID_ARGUMENT it is none.
+Result<std::string> whole_url(const std::string& url);
+
 /// By libcurl: http and https, connections are kept. post() by one thread at a time.
 class CurlTransport final : public Transport {
  public:

@@ -66,6 +66,7 @@ ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
                            .provides = {provide<Tracing, &TracePlugin::service>(),
                                         provide<MetricSource, &TracePlugin::service>()},
                            .needs = {many<Memory>()},
-                           .options = kOptions});
+                           .options = kOptions,
+                           .check = &check_options});
 
 }  // namespace atl::tracing

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "atoll/clock.h"
+#include "telemetry/trace/http_post.h"
 
 namespace atl::tracing {
 namespace {
@@ -105,6 +106,18 @@ std::vector<std::string> level_words(uint32_t level) {
 SettingValues OwnValues::over(const SettingValues& fallback) const noexcept {
   return {level.value_or(fallback.level), rate.value_or(fallback.rate), count.value_or(fallback.count),
           log_frequency.value_or(fallback.log_frequency)};
+}
+
+void check_options(OptionCheck& check) {
+  const Options& options = check.options();
+  check.list("level", &read_level);
+  check.list("resource", [](const auto& texts) {
+    std::vector<std::pair<std::string, std::string>> resource;
+    return read_resource(texts, &resource);
+  });
+  if (options.get_string("mode") == "opentelemetry")
+    check.passes("url", whole_url(options.get_string("url")));
+  check.whole(read_config(options));
 }
 
 Result<Config> read_config(const Options& options) {

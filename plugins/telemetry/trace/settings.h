@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "atoll/tracing.h"
@@ -55,6 +56,7 @@ struct Config {
 };
 
 /// Errors: INVALID_ARGUMENT a level, a resource attribute, or a combination that check() refuses.
+void check_options(OptionCheck& check);
 Result<Config> read_config(const Options& options);
 
 /// Whether traces can be taken with these values; always, if the level is OFF.

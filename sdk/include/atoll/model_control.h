@@ -24,6 +24,7 @@ struct ModelControlParameter {
 class ModelControl {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.model_control/1";
+  static constexpr bool kOneProvider = true;  ///< two would load and unload against each other
   using Done = std::function<void(Status)>;
 
   /// "none", "poll", "explicit".

@@ -199,7 +199,7 @@ class OptionDraft {
     if (has_default_ && most < order_of<kType>(default_)) option_error::the_default_is_outside_of_the_range();
     return draft;
   }
-  /// "text|json": one of them.
+  /// One of them; all stand in one text: "text|json".
   constexpr OptionDraft choices(const char* choices) const requires(kType == ATOLL_OPTION_STRING) {
     if (has_default_ && !option_detail::is_choice(default_, choices)) {
       option_error::the_default_is_not_among_the_choices();
@@ -208,12 +208,19 @@ class OptionDraft {
     draft.row_.choices = choices;
     return draft;
   }
+  /// The instance listens at this TCP address, "host:port": its form is checked, and that no other instance of
+  /// the manifest listens at the same. Of a bool: where it is false, the instance listens at none.
+  constexpr OptionDraft listens() const requires(kType == ATOLL_OPTION_STRING || kType == ATOLL_OPTION_BOOL) {
+    return flagged(ATOLL_OPTION_LISTENS);
+  }
+  /// Where it is true, the ports of listens() may be those of other instances that say so too.
+  constexpr OptionDraft shares_ports() const requires(kType == ATOLL_OPTION_BOOL) {
+    return flagged(ATOLL_OPTION_SHARES_PORTS);
+  }
   /// A manifest without it is refused.
   constexpr OptionDraft required() const {
     if (has_default_) option_error::a_required_option_has_no_default();
-    OptionDraft draft = *this;
-    draft.row_.flags |= ATOLL_OPTION_REQUIRED;
-    return draft;
+    return flagged(ATOLL_OPTION_REQUIRED);
   }
   /// One sentence, with the unit; it is the option's documentation.
   constexpr Option help(const char* sentence) const {
@@ -227,6 +234,12 @@ class OptionDraft {
   }
 
  private:
+  constexpr OptionDraft flagged(uint32_t flag) const {
+    OptionDraft draft = *this;
+    draft.row_.flags |= flag;
+    return draft;
+  }
+
   Option row_;
   std::conditional_t<kMany, std::nullptr_t, Value> default_{};
   bool has_default_ = false;

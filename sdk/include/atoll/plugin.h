@@ -16,6 +16,10 @@
 ///     .needs = {atl::need<atl::ModelCatalog>(), atl::optional<atl::Tracing>(), atl::many<atl::Memory>()},
 ///     .options = kOptions
 ///
+/// and what its options have to be beyond their types as a function (option_check.h):
+///
+///     .check = &check_options
+///
 /// All functions run on the control thread, one at a time, and should return within milliseconds; long work
 /// goes to host.workers(). A constructor or function that throws is reported as a failure of that step,
 /// naming the exception.
@@ -31,6 +35,7 @@
 #include "atoll/abi/plugin.h"
 #include "atoll/guarded.h"
 #include "atoll/host.h"
+#include "atoll/option_check.h"
 #include "atoll/option_table.h"
 #include "atoll/services.h"
 #include "atoll/status.h"
@@ -68,6 +73,9 @@ struct PluginDescription {
   ProvidedServices<T> provides = {};
   NeededServices needs = {};
   std::span<const atoll_option_v1> options = {};
+  /// Reports what is wrong with options, beyond what their table says; null: nothing can be. `create` begins
+  /// with it, so the constructor and init() see only options that it has passed.
+  void (*check)(OptionCheck&) = nullptr;
 };
 
 namespace plugin_detail {
@@ -78,12 +86,24 @@ struct Shims {
     auto& host = *reinterpret_cast<Host*>(raw);
     return guarded("create",
                    [&]() -> Status {
+                     ATOLL_RETURN_IF_ERROR(checked(host.options()));
                      auto plugin = std::make_unique<T>(host);
                      ATOLL_RETURN_IF_ERROR(plugin->init());
                      *self = static_cast<Plugin*>(plugin.release());
                      return {};
                    })
         .release();
+  }
+  static Status checked(const Options& options) {
+    if (kDescription.check == nullptr) return {};
+    ProblemLines problems(options);
+    kDescription.check(problems);
+    return problems.status();
+  }
+  static void check(atoll_option_check* raw) {
+    auto& options = *reinterpret_cast<OptionCheck*>(raw);
+    Status status = guarded("check", [&] { kDescription.check(options); });
+    if (!status.ok()) options.report({}, {}, status.text());
   }
   static Plugin& plugin(void* self) { return *static_cast<Plugin*>(self); }
   static atoll_status* start(void* self) {
@@ -140,7 +160,8 @@ constexpr atoll_plugin_v1_t describe() {
           &Shims::stop,
           &Shims::destroy,
           &Shims::query,
-          &Shims::holding};
+          &Shims::holding,
+          d.check == nullptr ? nullptr : &Shims::check};
 }
 
 }  // namespace plugin_detail

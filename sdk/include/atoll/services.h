@@ -62,6 +62,16 @@ constexpr const char* id_of() {
   }
 }
 
+/// An interface with `static constexpr bool kOneProvider = true` has one provider in a server.
+template <class Interface>
+constexpr uint32_t provided_flags() {
+  if constexpr (requires { Interface::kOneProvider; }) {
+    return Interface::kOneProvider ? ATOLL_PROVIDED_ALONE : 0;
+  } else {
+    return 0;
+  }
+}
+
 template <class T, class Interface>
 void* itself(T& plugin) {
   return static_cast<Interface*>(&plugin);
@@ -113,7 +123,8 @@ class ProvidedServices {
   constexpr ProvidedServices() = default;
   template <class... Rows>
   requires(requires { typename Rows::Interface; } && ...) constexpr ProvidedServices(Rows... rows)
-      : rows_{{services_detail::id_of<typename Rows::Interface>(), rows.minor_number, rows.rank_number}...},
+      : rows_{{services_detail::id_of<typename Rows::Interface>(), rows.minor_number, rows.rank_number,
+               services_detail::provided_flags<typename Rows::Interface>()}...},
         getters_{services_detail::getter<T, typename Rows::Interface, Rows::kFrom>()...},
         size_(sizeof...(rows)) {
     static_assert(sizeof...(rows) <= kProvidedMax, "a plugin provides 8 services at most");

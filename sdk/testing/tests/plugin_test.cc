@@ -28,8 +28,9 @@ static_assert(offsetof(atoll_plugin_v1_t, options) == 80);
 static_assert(offsetof(atoll_plugin_v1_t, provides_count) == 88);
 static_assert(offsetof(atoll_plugin_v1_t, create) == 104);
 static_assert(offsetof(atoll_plugin_v1_t, holding) == 152);
-static_assert(sizeof(atoll_plugin_v1_t) == 160);
-static_assert(sizeof(atoll_provided_v1) == 16 && offsetof(atoll_provided_v1, rank) == 12);
+static_assert(offsetof(atoll_plugin_v1_t, check) == 160);
+static_assert(sizeof(atoll_plugin_v1_t) == 168);
+static_assert(sizeof(atoll_provided_v1) == 24 && offsetof(atoll_provided_v1, flags) == 16);
 static_assert(sizeof(atoll_need_v1) == 16 && offsetof(atoll_need_v1, flags) == 12);
 static_assert(sizeof(atoll_option_v1) == 56 && offsetof(atoll_option_v1, help) == 48);
 

@@ -10,6 +10,7 @@ template <class... More>
 constexpr auto grpc_options(const More&... more) {
   return OptionTable{
       option_string("address", "127.0.0.1:8001")
+          .listens()
           .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
       option_int("threads", 0)
           .range(0, 128)
@@ -41,6 +42,7 @@ constexpr auto grpc_options(const More&... more) {
               "Responses of one decoupled request that may wait to be written; with one more the request is "
               "cancelled."),
       option_bool("reuse_port", false)
+          .shares_ports()
           .help(
               "Whether the port may be shared with other listeners (SO_REUSEPORT); without, a port in use is "
               "refused."),

@@ -44,6 +44,17 @@ Status read_checked(const Options& options, GrpcSettings* settings) {
 
 }  // namespace
 
+void check_grpc_options(OptionCheck& check) {
+  const Options& options = check.options();
+  check.passes("header_forward_pattern",
+               HeaderForward::compile(options.get_string("header_forward_pattern")));
+  check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
+  Result<TlsSettings> tls = TlsSettings::read(options);
+  const bool are_named = check.passes({}, tls);
+  if (are_named && tls->use_ssl) check_tls_files(tls.value(), check);
+  check.whole(read_grpc_settings(options));
+}
+
 Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept {
   GrpcSettings settings;
   ATOLL_RETURN_IF_ERROR(read_checked(options, &settings));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "frontends/common/grpc/tls_settings.h"
@@ -47,6 +48,8 @@ struct GrpcSettings {
   }
 };
 
+/// What is wrong with the options that are common to the frontends, each by itself, the TLS files included.
+void check_grpc_options(OptionCheck& check);
 /// Errors: INVALID_ARGUMENT address, TLS files that are not named, header pattern, tenant header.
 Result<GrpcSettings> read_grpc_settings(const Options& options) noexcept;
 

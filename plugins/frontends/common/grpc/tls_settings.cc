@@ -50,6 +50,14 @@ Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept {
   return files;
 }
 
+void check_tls_files(const TlsSettings& settings, OptionCheck& check) {
+  std::string content;
+  check.passes({}, read_pem("server_cert", settings.server_cert, "CERTIFICATE", &content));
+  check.passes({}, read_pem("server_key", settings.server_key, "PRIVATE KEY", &content));
+  if (!settings.root_cert.empty())
+    check.passes({}, read_pem("root_cert", settings.root_cert, "CERTIFICATE", &content));
+}
+
 Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why) {
   return invalid_argument("gRPC can not listen on '", address.text(address.port), "' with server_cert '",
                           settings.server_cert, "', server_key '", settings.server_key, "', root_cert '",

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/option_check.h"
 #include "atoll/options.h"
 #include "atoll/status.h"
 #include "frontends/common/listen_address.h"
@@ -33,6 +34,8 @@ struct TlsFiles {
 /// certificate or key; the text names the option and the file, never what is in it.
 Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept;
 
+/// Reports each of them that read_tls_files() refuses.
+void check_tls_files(const TlsSettings& settings, OptionCheck& check);
 /// What to say of files that were read but do not serve. \param why  in addition; empty: not known
 Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why);
 

@@ -44,7 +44,7 @@ Result<CorsPolicy> CorsPolicy::parse(const std::vector<std::string>& origins) no
     } else if (is_origin(origin)) {
       policy.origins_.push_back(origin);
     } else {
-      return invalid_argument("option cors_allowed_origins has '", origin,
+      return invalid_argument("option 'cors_allowed_origins' has '", origin,
                               "', expected an origin as browsers send it, such as https://app.example or "
                               "http://127.0.0.1:8080, or null, or *");
     }

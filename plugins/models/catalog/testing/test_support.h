@@ -148,8 +148,10 @@ class CatalogBench {
     host.registry().publish<ModelConfigs>("configs", configs);
     host.registry().publish<Backend>("fake", backend);
     host.registry().publish<SchedulerProvider>("default", scheduler);
+    ProblemLines problems(host.options());
+    CatalogPlugin::check(problems);
+    start_status = problems.status();
     plugin = std::make_unique<CatalogPlugin>(host);
-    start_status = plugin->init();
     if (start_status.ok()) start_status = plugin->start();
   }
   ~CatalogBench() { end(); }

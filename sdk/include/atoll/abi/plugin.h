@@ -20,12 +20,12 @@ extern "C" {
 #define ATOLL_PLUGIN_SYMBOL "atoll_plugin_v1"
 #define ATOLL_PLUGIN_MAGIC 0x314C4F54415F4C50ull /* any other value: not a descriptor */
 #define ATOLL_ABI_MAJOR 1u
-#define ATOLL_ABI_MINOR 0u
+#define ATOLL_ABI_MINOR 1u
 
 /* The layout of the structs that cross the boundary (requests, tensors, traits, statistics and so on): grows
  * by one with every change of a member of any of them. The sizes of those that each request passes are
  * asserted beside them, so that a change of one is not overlooked. */
-#define ATOLL_SDK_LAYOUT 4
+#define ATOLL_SDK_LAYOUT 5
 
 /* Interfaces cross the boundary as C++ vtables, so both sides must agree on everything that shapes them: the
  * compiler's C++ ABI, the standard library's string ABI and debug mode, the sanitizer's runtime, and the
@@ -68,11 +68,16 @@ extern "C" {
 #define ATOLL_PLUGIN_RESIDENT 1u
 #define ATOLL_PLUGIN_SINGLETON 2u /* at most one enabled instance a server */
 
+/* Flags of a provided interface. */
+/* A server takes one enabled instance that provides it: two would work against each other. */
+#define ATOLL_PROVIDED_ALONE 1u
+
 /* One interface that a plugin provides: "atoll.backend/1". The number after the slash is the major. */
 typedef struct atoll_provided_v1 {
   const char* id;
   uint32_t minor; /* highest minor implemented */
   int32_t rank;   /* among providers of one interface the highest rank is bound when nobody names one */
+  uint32_t flags;
 } atoll_provided_v1;
 
 /* Flags of a need. */
@@ -99,7 +104,14 @@ enum atoll_option_type {
   ATOLL_OPTION_STRING_MAP = 7   /* { key = "value" } */
 };
 
+/* Flags of an option. */
 #define ATOLL_OPTION_REQUIRED 1u
+/* 2u: see atoll/moved_option.h */
+/* STRING: the instance listens at this TCP address, "host:port"; port 0: the system chooses one. No two
+   enabled instances of a manifest may listen at the same. BOOL: where false, it listens at none. */
+#define ATOLL_OPTION_LISTENS 4u
+/* BOOL only: where true, the instance shares the ports of its addresses with others that say so too. */
+#define ATOLL_OPTION_SHARES_PORTS 8u
 
 /* One row of a plugin's option table. Keys that are not in the table are errors in a manifest. Default,
  * minimum and maximum are written as they would be in the manifest ("30s", "0", "true", "[]"); NULL: none. */
@@ -110,7 +122,7 @@ typedef struct atoll_option_v1 {
   const char* default_value; /* NULL and not REQUIRED: empty, 0 or false */
   const char* minimum;
   const char* maximum;
-  const char* choices; /* STRING only: "text|json"; NULL: any */
+  const char* choices; /* STRING only, all in one text: "text|json"; NULL: any */
   const char* help;    /* one sentence, with the unit */
 } atoll_option_v1;
 
@@ -118,6 +130,8 @@ typedef struct atoll_option_v1 {
 typedef struct atoll_host atoll_host;
 /* NULL is success; otherwise an atl::Status given away with Status::release() and owned by the receiver. */
 typedef struct atoll_status atoll_status;
+/* The options of an instance that is not made yet: really an atl::OptionCheck (atoll/option_check.h). */
+typedef struct atoll_option_check atoll_option_check;
 
 /* All functions are called on the kernel's one control thread, must not throw and must not block for long. */
 typedef struct atoll_plugin_v1_t {
@@ -155,6 +169,11 @@ typedef struct atoll_plugin_v1_t {
   /* Writes into text (capacity bytes, NUL-terminated) what the instance still holds, for a drain that
    * overran: "2 requests of resnet50". Returns the length. */
   uint32_t (*holding)(void* self, char* text, uint32_t capacity);
+
+  /* Since minor 1. Reports everything in the options that create or start would refuse and that the option table
+   * can not say. It is called without an instance, before there is one, and any number of times; it may read
+   * files, and changes nothing. NULL: the table says everything. */
+  void (*check)(atoll_option_check* check);
 } atoll_plugin_v1_t;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,7 +23,9 @@ namespace atl::runtime {
 class OptionValues final : public Options {
  public:
   using Values = std::map<std::string, TypedValue, std::less<>>;
-  explicit OptionValues(Values values) : values_(std::move(values)) {}
+  /// \param refused  keys whose values were refused, so that these are their defaults
+  explicit OptionValues(Values values, std::set<std::string, std::less<>> refused = {})
+      : values_(std::move(values)), refused_(std::move(refused)) {}
   virtual ~OptionValues() = default;
 
   bool get_bool(std::string_view key) const noexcept override;
@@ -38,6 +41,8 @@ class OptionValues final : public Options {
   std::string take_defect() const noexcept;
   void seal() noexcept { sealed_.store(true); }
 
+  bool refused(std::string_view key) const noexcept { return refused_.contains(key); }
+
   /// Same keys, same values: an instance whose options are equal to its predecessor's is carried over by a
   /// reload.
   bool equals(const OptionValues& other) const noexcept { return values_ == other.values_; }
@@ -48,6 +53,7 @@ class OptionValues final : public Options {
   void defect(std::string_view key, std::string_view problem) const noexcept;
 
   Values values_;
+  std::set<std::string, std::less<>> refused_;
   std::atomic<bool> sealed_{false};
   mutable std::mutex mutex_;  // guards defect_
   mutable std::string defect_;

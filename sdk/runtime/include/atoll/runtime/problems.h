@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "atoll/log.h"
 #include "atoll/status.h"
@@ -28,15 +30,26 @@ class Problems {
  public:
   template <class... Parts>
   void add(const SourceLocation& where, const Parts&... parts) {
-    add_line(cat(location_text(where), ": ", parts...));
+    add_at(where, cat(location_text(where), ": ", parts...));
   }
-  void add_line(std::string_view line);
+  void add_line(std::string_view line) { add_at({}, line); }
+  void add_all(const Problems& others) {
+    lines_.insert(lines_.end(), others.lines_.begin(), others.lines_.end());
+    count_ += others.count_;
+  }
   bool empty() const { return count_ == 0; }
-  /// INVALID_ARGUMENT with all lines, or OK.
-  Status status() const;
+  /// \param code  of the failure
+  /// \returns a failure with all lines, those of a file in its order and then the others; or OK
+  Status status(Code code = Code::kInvalidArgument) const;
 
  private:
-  std::string text_;
+  struct Line {
+    uint32_t line, column;
+    std::string text;
+  };
+  void add_at(const SourceLocation& where, std::string_view text);
+
+  std::vector<Line> lines_;
   size_t count_ = 0;
 };
 
@@ -47,7 +60,9 @@ std::string prefix_lines(std::string_view prefix, std::string_view lines);
 /// The lines joined by "; ".
 std::string on_one_line(std::string lines);
 
-/// ", did you mean 'address'?" for a word a few edits away from a known one; else empty.
+/// The known word that a misspelt one is a few edits away from, or was cut short of; empty: there is none.
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
+/// ", did you mean 'address'?" if there is such a word; else empty.
 std::string suggestion(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace atl::runtime

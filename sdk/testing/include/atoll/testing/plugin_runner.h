@@ -39,7 +39,7 @@ class PluginRunner {
 
   /// Errors: as create() of the plugin; before it is called INVALID_ARGUMENT with everything that is wrong
   /// with the options, in the server's words: "plugin.test.temperature: found float 2000, expected number,
-  /// 0.001..1000".
+  /// 0.001..1000". What the plugin's own check says is a failure of create().
   Status create() noexcept {
     ATOLL_RETURN_IF_ERROR(apply_option_table({atoll_plugin_v1.options, atoll_plugin_v1.options_count}, texts_,
                                              host_.options(), cat("plugin.", host_.instance_name())));
