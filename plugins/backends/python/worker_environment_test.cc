@@ -29,6 +29,12 @@ TEST(WorkerEnvironment, MoreIsPassedOnByNameOrPrefix) {
   EXPECT_EQ(variable(environment, "MY_B"), "2");
 }
 
+TEST(WorkerEnvironment, AllOfThemAreNotTheServersOwn) {
+  const auto environment = passed({"HF_TOKEN=t", "ATOLL__PLUGIN__KEYS__RESTRICTED_APIS=[]"}, {"*"});
+  EXPECT_EQ(variable(environment, "HF_TOKEN"), "t");
+  EXPECT_EQ(variable(environment, "ATOLL__PLUGIN__KEYS__RESTRICTED_APIS"), "");
+}
+
 TEST(WorkerEnvironment, BytecodeIsWrittenOnlyWhereAFolderIsSaid) {
   const auto environment = passed({"PYTHONPYCACHEPREFIX=/cache", "PYTHONUNBUFFERED="});
   EXPECT_EQ(variable(environment, "PYTHONDONTWRITEBYTECODE"), "");
