@@ -110,7 +110,9 @@ TEST_F(ExplicitPluginTest, OtherOptionsLoadWhatTheyNameAnewAndNothingElse) {
 
 TEST_F(ExplicitPluginTest, WrongNamesAreRefusedBeforeTheStart) {
   set_options(host_, {"*", "a"});
-  EXPECT_EQ(start().text(), "Wildcard model name '*' must be the ONLY startup model if specified at all.");
+  EXPECT_EQ(
+      start().text(),
+      "option 'load_model': Wildcard model name '*' must be the ONLY startup model if specified at all.");
   set_options(host_, {"../a"});
   EXPECT_EQ(start().text(),
             "option 'load_model': invalid model name '../a', model name must not contain path traversal "

@@ -72,7 +72,9 @@ TEST(KeysPlugin, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
     test::PluginRunner plugin(host);
     Status status = plugin.create();
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
-    return std::string(status.message());
+    const std::string where = cat("option '", option, "': ");
+    EXPECT_TRUE(status.message().starts_with(where)) << status.message();
+    return std::string(status.message().substr(std::min(where.size(), status.message().size())));
   };
   EXPECT_EQ(refusal("restricted_protocols", "nothing:k=v"), "unknown restricted protocol 'nothing' ");
   EXPECT_EQ(refusal("restricted_protocols", "metrics:k=v"), "unknown restricted protocol 'metrics' ");

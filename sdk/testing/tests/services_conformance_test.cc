@@ -65,21 +65,21 @@ MetricSourceProvider metrics(std::string name, MetricFault fault,
 
 const std::vector<std::string> kMisnamed = {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem",
                                             "ManyThreadsCollectWhileItCounts"};
-INSTANTIATE_TEST_SUITE_P(
-    Fakes, MetricSourceConformance,
-    ::testing::Values(metrics("right", MetricFault::kNone),
-                      metrics("milliseconds", MetricFault::kMilliseconds, kMisnamed),
-                      metrics("no help", MetricFault::kNoHelp, kMisnamed),
-                      metrics("a sample twice", MetricFault::kTwice,
-                              {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem", "CountersDoNotGoBack",
-                               "ManyThreadsCollectWhileItCounts"}),
-                      metrics("other labels", MetricFault::kOtherLabels, kMisnamed),
-                      metrics("forgets", MetricFault::kForgets, {"CountersDoNotGoBack"}),
-                      metrics("stuck", MetricFault::kStuck, {"WhatHappensIsCounted"}),
-                      metrics("wrong buckets", MetricFault::kBuckets, kMisnamed),
-                      metrics("no number", MetricFault::kNotANumber,
-                              {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem", "WhatHappensIsCounted",
-                               "ManyThreadsCollectWhileItCounts"})));
+INSTANTIATE_TEST_SUITE_P(Fakes, MetricSourceConformance,
+                         ::testing::Values(metrics("right", MetricFault::kNone),
+                                           metrics("milliseconds", MetricFault::kMilliseconds, kMisnamed),
+                                           metrics("no help", MetricFault::kNoHelp, kMisnamed),
+                                           metrics("a sample twice", MetricFault::kTwice,
+                                                   {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem",
+                                                    "CountersDoNotGoBack",
+                                                    "ManyThreadsCollectWhileItCounts"}),
+                                           metrics("other labels", MetricFault::kOtherLabels, kMisnamed),
+                                           metrics("forgets", MetricFault::kForgets, {"CountersDoNotGoBack"}),
+                                           metrics("stuck", MetricFault::kStuck, {"WhatHappensIsCounted"}),
+                                           metrics("wrong buckets", MetricFault::kBuckets, kMisnamed),
+                                           metrics("no number", MetricFault::kNotANumber,
+                                                   {"NamesUnitsLabelsAndValuesAreAsPrometheusWantsThem",
+                                                    "ManyThreadsCollectWhileItCounts"})));
 
 // --- the log ---
 

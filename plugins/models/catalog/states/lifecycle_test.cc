@@ -450,7 +450,7 @@ TEST(Plugin, RefusesBadSettings) {
     CatalogBench bench(CatalogBench::Threads::kSimulated, [&](test::FakeOptions& options) {
       options.set_map("backend_settings", {{key, "1"}});
     });
-    EXPECT_EQ(bench.start_status.text(), cat("option 'backend_settings' has the key '", key,
+    EXPECT_EQ(bench.start_status.text(), cat("option 'backend_settings': found the key '", key,
                                              "', expected '<backend>.<setting>' or '<setting>'"));
   }
 }

@@ -341,12 +341,13 @@ TEST_F(StartTest, TlsFilesThatAreNeededMustBeNamed) {
   EXPECT_EQ(try_start().message(), empty("root_cert", "use_ssl_mutual"));
 }
 
-TEST_F(StartTest, ASharedPortIsTakenOnlyIfAskedFor) {
+TEST_F(StartTest, APortIsSharedOnlyByThoseThatAllAskForIt) {
+  host_.options().set_bool("reuse_port", true);
   start();
   host_.options().set_string("address", target());
-  EXPECT_EQ(try_start().code(), Code::kUnavailable);
-  host_.options().set_bool("reuse_port", true);
   EXPECT_TRUE(try_start().ok());
+  host_.options().set_bool("reuse_port", false);
+  EXPECT_EQ(try_start().code(), Code::kUnavailable);
 }
 
 }  // namespace
