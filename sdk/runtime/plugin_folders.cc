@@ -144,6 +144,7 @@ std::string plugin_suggestion(std::string_view name, std::span<const std::string
     if (other.substr(0, at) == role) names.push_back(other.substr(at + 1));
     if (other.substr(at + 1) == own) roles.push_back(other.substr(0, at));
   }
+  if (std::ranges::find(names, own) != names.end()) return "";  // it is known, and was not built
   if (std::string_view near = nearest_word(own, names); !near.empty())
     return cat(", did you mean '", role, "/", near, "'?");
   const std::string_view near = nearest_word(role, roles);

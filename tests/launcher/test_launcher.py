@@ -1,5 +1,6 @@
 """tritonserver: Triton's command line, answered by the real server behind it."""
 
+import re
 import http.client
 import json
 import os
@@ -338,8 +339,10 @@ def test_every_key_is_one_of_the_manifest(repository, tmp_path):
     for foreign in ["backends/python", "backends/triton", "agents/triton", "caches/triton", "frontends/c_api"]:
         installation.add_plugin(foreign)
     checked = installation.run(f"--model-repository={repository}", *SERVED)
-    assert checked.returncode == 0 and ": ok, " in checked.stdout, checked.stderr
-    assert checked.stderr == ""
+    # The flags name files that are not there; whatever else the server said would be about a key.
+    lines = checked.stderr.splitlines()
+    assert len(lines) >= 3, checked
+    assert all(re.search("expected a readable PEM file|unable to find 'libtritoncache_", line) for line in lines), checked.stderr
 
 
 @pytest.mark.parametrize("flag, plugin", [("--model-control-mode=poll", "control/poll"),

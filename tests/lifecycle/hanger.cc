@@ -58,4 +58,5 @@ ATOLL_PLUGIN(Hanger, {.name = "fixtures/hanger",
                       .version = "1.0.0",
                       .license = "Apache-2.0",
                       .help = "A fixture of the lifecycle tests that hangs.",
+                      .flags = ATOLL_PLUGIN_UNTRIED,  // or a trial would hang in its stead
                       .options = kOptions});

@@ -238,7 +238,7 @@ def test_certificates_are_renewed(repository, pki, tmp_path):
             caller.more()
             shutil.copy(pki / "server.key", folder / "server.key")
             server.process.send_signal(signal.SIGHUP)
-            server.wait_for_line(r"the TLS files are not taken, those read before go on serving: .*server_key")
+            server.wait_for_line(r"reload refused: .*server_key")
             assert subject(server, pki) == "client"
             caller.more()
         finally:
