@@ -19,6 +19,8 @@
 #include <typeinfo>
 #include <utility>
 
+#include "atoll/text.h"
+
 namespace atl::runtime {
 namespace {
 

@@ -62,7 +62,7 @@ def test_what_is_not_built_is_left_out(small_prefix):
     assert {path.name for path in (small_prefix / "lib/atoll").iterdir()} == {"libatoll_proto.so", "libonnxruntime.so.1", "plugins",
                                                                              "python"}
     run(small_prefix / "bin/atoll", "--manifest", small_prefix / "etc/atoll/atoll.toml", "--set", 'plugin.cache.use="caches/local"',
-        "--check")
+        "--set", f'plugin.repository.paths=["{small_prefix}"]', "--check")
 
 
 def test_no_file_points_into_the_tree_it_was_built_in(server_prefix):
