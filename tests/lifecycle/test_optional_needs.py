@@ -345,7 +345,8 @@ def optional_needs(tmp_path):
 
 
 def test_every_optional_need_is_in_the_table(tmp_path):
-    assert optional_needs(tmp_path) == set(NEEDS) | NOT_SEEN
+    # Of any number of memories backends/onnxruntime follows each, so its need is not among the optional ones.
+    assert optional_needs(tmp_path) == set(NEEDS) - {("backends/onnxruntime", "atoll.memory/1")} | NOT_SEEN
 
 
 @pytest.mark.parametrize("plugin, interface", NEEDS)
