@@ -36,10 +36,18 @@ bool TrimRule::is_quiet(const MemorySample& sample) const noexcept {
 bool TrimRule::is_due(const MemorySample& sample) noexcept {
   const bool is_first = last_.now_ns == 0;
   const bool grows = sample.resident_bytes > last_.resident_bytes + kNoiseBytes;
-  const bool may_now = sample.now_ns >= not_before_ns_ || (is_quiet(sample) && !is_first);
+  const bool quiet = is_quiet(sample) && !is_first;
+  const bool may_now = sample.now_ns >= not_before_ns_ || quiet;
   last_ = sample;
   least_bytes_ = is_first ? sample.resident_bytes : std::min(least_bytes_, sample.resident_bytes);
-  return !is_first && !grows && may_now && sample.resident_bytes >= least_bytes_ + kWorthBytes;
+  floor_bytes_ = is_first ? sample.resident_bytes : std::min(floor_bytes_, sample.resident_bytes);
+  if (is_first || grows) return false;
+  if (may_now && sample.resident_bytes >= least_bytes_ + kWorthBytes) {
+    retry_pause_ns_ = kShortestPauseNs;
+    return true;
+  }
+  // What was in use at the last time may have been freed since, and the resident memory does not tell.
+  return quiet && sample.now_ns >= retry_ns_ && sample.resident_bytes >= floor_bytes_ + kWorthBytes;
 }
 
 void TrimRule::done(uint64_t before, uint64_t after, int64_t now_ns) noexcept {
@@ -49,6 +57,8 @@ void TrimRule::done(uint64_t before, uint64_t after, int64_t now_ns) noexcept {
   before_bytes_ = before;
   not_before_ns_ = now_ns + pause_ns_;
   least_bytes_ = last_.resident_bytes = after;  // what is left is in use
+  retry_ns_ = now_ns + retry_pause_ns_;
+  retry_pause_ns_ = std::min(2 * retry_pause_ns_, kLongestPauseNs);
 }
 
 Status MemoryTrim::start() noexcept {

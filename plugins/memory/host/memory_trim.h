@@ -39,6 +39,9 @@ class TrimRule {
   uint64_t before_bytes_ = 0;
   int64_t not_before_ns_ = 0;
   int64_t pause_ns_ = kShortestPauseNs;
+  uint64_t floor_bytes_ = 0;  // the least that was ever resident
+  int64_t retry_ns_ = 0;
+  int64_t retry_pause_ns_ = kShortestPauseNs;  // doubles while nothing has grown
 };
 
 /// Looks every few seconds, on a thread below the priority of those that answer, which costs requests nothing.
