@@ -53,25 +53,6 @@ def given_back(server):
     eventually(lambda: resident_mib(server) < before + GIVEN_BACK_MIB, MINUTE_S, lambda: f"{resident_mib(server):.0f} MiB")
 
 
-def test_metadata_that_hpack_makes_large(server):
-    """A byte of each list stands for 4,000 of the table."""
-    connections, calls, repeats, value = 10, 1000, 15, b"v" * 4000
-    plain = call_headers(STREAM)
-    first = plain + b"\x40\x01x\x7f" + varint(len(value) - 127) + value
-    with given_back(server) as before, contextlib.ExitStack() as stack:
-        for _ in range(connections):
-            raw = stack.enter_context(Raw(server))
-            raw.ignore_answers()
-            raw.send(frame(HEADERS, END_HEADERS, 1, first))
-            with contextlib.suppress(ConnectionError):
-                for stream in range(3, 2 * calls, 2):
-                    raw.send(frame(HEADERS, END_HEADERS, stream, plain + b"\xbe" * repeats))
-        with server.client() as client:
-            assert client.is_server_live()
-        # 8 MiB of metadata each, and what calls take beside it.
-        assert resident_mib(server) < before + (GIVEN_BACK_MIB if SANITIZED else connections * 16)
-
-
 def test_slow_readers(server):
     """Many clients that do not read their answers."""
     clients, count = 300, (2 * MIB) // 4
