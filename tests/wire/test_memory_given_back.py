@@ -12,7 +12,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.http2 import END_HEADERS, HEADERS, Raw, call_headers, frame, varint
+from support.http2 import END_HEADERS, HEADERS, Raw, call_headers, frame
 from support.server import SANITIZED, Server, usage
 from support.waiting import eventually
 from tritonclient.grpc import service_pb2, service_pb2_grpc
@@ -22,7 +22,6 @@ MIB = 1 << 20
 # Above what it was before, at most. Sanitizers keep what was freed.
 GIVEN_BACK_MIB = 4096 if SANITIZED else 64
 MINUTE_S = 60
-STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 OWN = GRPC_FRONTENDS[1]
 
 
