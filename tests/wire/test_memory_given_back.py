@@ -12,7 +12,7 @@ import pytest
 import tritonclient.grpc as grpcclient
 from support import models
 from support.grpc_frontends import GRPC_FRONTENDS
-from support.http2 import END_HEADERS, HEADERS, Raw, call_headers, frame
+from support.http2 import END_HEADERS, HEADERS, Raw, call_headers, frame, varint
 from support.server import SANITIZED, Server, usage
 from support.waiting import eventually
 from tritonclient.grpc import service_pb2, service_pb2_grpc
@@ -22,6 +22,7 @@ MIB = 1 << 20
 # Above what it was before, at most. Sanitizers keep what was freed.
 GIVEN_BACK_MIB = 4096 if SANITIZED else 64
 MINUTE_S = 60
+STREAM = "/inference.GRPCInferenceService/ModelStreamInfer"
 OWN = GRPC_FRONTENDS[1]
 
 
@@ -50,6 +51,26 @@ def given_back(server):
     yield before
     print(f"before {before:.0f} MiB, at the end of the traffic {resident_mib(server):.0f} MiB")
     eventually(lambda: resident_mib(server) < before + GIVEN_BACK_MIB, MINUTE_S, lambda: f"{resident_mib(server):.0f} MiB")
+
+
+def test_metadata_that_hpack_makes_large(server):
+    """A byte of each list stands for 4,000 of the table."""
+    connections, calls, repeats, value = 10, 1000, 15, b"v" * 4000
+    plain = call_headers(STREAM)
+    first = plain + b"\x40\x01x\x7f" + varint(len(value) - 127) + value
+    with given_back(server) as before, contextlib.ExitStack() as stack:
+        for _ in range(connections):
+            raw = stack.enter_context(Raw(server))
+            stack.callback(raw.hang_up)  # a socket that a thread reads from is not closed by close()
+            raw.ignore_answers()
+            raw.send(frame(HEADERS, END_HEADERS, 1, first))
+            with contextlib.suppress(ConnectionError):
+                for stream in range(3, 2 * calls, 2):
+                    raw.send(frame(HEADERS, END_HEADERS, stream, plain + b"\xbe" * repeats))
+        with server.client() as client:
+            assert client.is_server_live()
+        # 8 MiB of metadata each, and what calls take beside it.
+        assert resident_mib(server) < before + (GIVEN_BACK_MIB if SANITIZED else connections * 16)
 
 
 def test_slow_readers(server):
