@@ -29,6 +29,8 @@ std::shared_ptr<const LoaderOptions> Loader::options() const {
 
 Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
                                       PrepareProgress* progress) {
+  const LongWork::Task task(serving_.work, serving_.requests.fault_notes, "loading",
+                            cat("model '", model, "'"));
   const std::shared_ptr<const LoaderOptions> options = this->options();
   return ModelReader(host_, repository_, configs_, *options).read(model, order, loaded, progress);
 }
