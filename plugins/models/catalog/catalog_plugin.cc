@@ -26,23 +26,6 @@ CatalogOptions read_options(const Options& options) {
   return catalog;
 }
 
-/// What check() below says, of options that an instance may follow.
-Status judge(const Options& options) {
-  if (auto policies = read_host_policies(options.get_map("host_policies")); !policies.ok()) {
-    return std::move(policies).status();
-  }
-  if (auto limits = read_gpu_load_limits(options.get_map("gpu_load_limit")); !limits.ok()) {
-    return std::move(limits).status();
-  }
-  for (const auto& [key, value] : options.get_map("backend_settings")) {
-    if (key.empty() || key.front() == '.' || key.back() == '.') {
-      return invalid_argument("option 'backend_settings' has the key '", key,
-                              "', expected '<backend>.<setting>' or '<setting>'");
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 CatalogPlugin::CatalogPlugin(Host& host) : host_(host), catalog_(host, read_options(host.options())) {
@@ -65,8 +48,10 @@ void CatalogPlugin::check(OptionCheck& check) {
 }
 
 bool CatalogPlugin::can_follow(const Options& next) noexcept {
-  // Models have other names then.
-  return next.get_bool("namespacing") == namespaced_.has_value() && judge(next).ok();
+  ProblemLines problems(next);
+  check(problems);
+  // With another value of namespacing models have other names.
+  return problems.passed() && next.get_bool("namespacing") == namespaced_.has_value();
 }
 
 void CatalogPlugin::follow(const Options& next) noexcept { catalog_.follow(read_options(next)); }

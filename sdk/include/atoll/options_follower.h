@@ -10,7 +10,7 @@
 namespace atl {
 
 /// Asked at a reload of an instance of which nothing but options differ. Without this service, or where it says no, the
-/// instance is built anew beside the running one, as ever, and so is everybody who requires its services.
+/// instance is built anew beside the running one, and so is every instance that requires its services.
 ///
 /// Host::options() stays what the instance was made with: what is followed is taken from `next`, by value, because
 /// `next` ends with the call. [control]
@@ -18,9 +18,9 @@ class OptionsFollower {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.options_follower/1";
 
-  /// Whether the instance can go on with these options; changes nothing, since the reload may still be refused. False
-  /// for values that init() would refuse, too: the instance is then built anew, which refuses the reload with init()'s
-  /// own message.
+  /// Whether the instance can go on with these options; changes nothing, since the reload may still be refused. A reload
+  /// asks only with options that the plugin's check (option_check.h) has passed. For values that init() would refuse the
+  /// answer is false: then the instance is built anew, and init()'s own message refuses the reload.
   virtual bool can_follow(const Options& next) noexcept = 0;
   /// The reload is applied; can_follow() has said yes to the same options in the same reload. Cannot fail.
   virtual void follow(const Options& next) noexcept = 0;

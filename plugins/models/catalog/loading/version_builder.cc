@@ -231,9 +231,9 @@ Status VersionBuilder::describe() {
 }
 
 /// With a version that serves; warm-up must not count then.
-bool VersionBuilder::shares_statistics() const {
+bool VersionBuilder::is_shared(const std::shared_ptr<StatisticsRecorder>& statistics) const {
   const ServedModel* other = base_ != nullptr ? base_ : before_;
-  return other != nullptr && other->parts().statistics == parts_.statistics;
+  return other != nullptr && other->parts().statistics == statistics;
 }
 
 std::string VersionBuilder::content_id() const {
@@ -258,7 +258,7 @@ LoadFailure VersionBuilder::add_instances() {
 }
 
 Status VersionBuilder::make_specs() {
-  InferenceReporter* reporter = shares_statistics() ? nullptr : parts_.statistics.get();
+  InferenceReporter* reporter = is_shared(parts_.statistics) ? nullptr : parts_.statistics.get();
   auto specs = make_instance_specs(config_.message, context_.options.host_policies, reporter);
   if (!specs.ok()) return std::move(specs).status();
   parts_.specs.resize(specs->size());
@@ -266,7 +266,7 @@ Status VersionBuilder::make_specs() {
   if (base_ != nullptr) kept_ = take_over(base_->parts(), *specs, parts_);
   for (size_t i = 0; i < specs->size(); ++i) {
     std::unique_ptr<InstanceSpec>& spec = specs.value()[i];
-    if (!shares_statistics()) {
+    if (!is_shared(parts_.statistics)) {
       parts_.specs[i] = std::move(spec);
     } else if (parts_.instances[i] == nullptr) {
       made_.push_back(std::make_shared<QuietSpec>(std::move(*spec), parts_.statistics.get()));
@@ -380,8 +380,6 @@ LoadFailure VersionBuilder::create_scheduler() {
 /// Of instances that serve already, nothing.
 Status VersionBuilder::warm_up(ServedModel& served) {
   std::vector<ScheduledInstance> fresh = served.parts().scheduled;
-  const ServedModel* other = base_ != nullptr ? base_ : before_;
-  const bool shared = other != nullptr && other->parts().statistics == served.parts().statistics;
   if (base_ != nullptr) {
     std::erase_if(fresh, [&](const ScheduledInstance& instance) {
       return std::none_of(made_.begin(), made_.end(),
@@ -390,7 +388,7 @@ Status VersionBuilder::warm_up(ServedModel& served) {
   }
   ATOLL_RETURN_IF_ERROR(run_warmup(config_.message, model_.files.entry.path, served, fresh));
   for (const auto& spec : made_) spec->quiet.open();
-  if (!shared) served.parts().statistics->reset();  // what warm-up counted
+  if (!is_shared(served.parts().statistics)) served.parts().statistics->reset();  // what warm-up counted
   return {};
 }
 

@@ -77,7 +77,7 @@ class VersionBuilder {
   ModelSource source_of(const inference::ModelConfig& given) const;
   Status complete_config(ModelSource& source, PendingModel* pending);
   Status describe();
-  bool shares_statistics() const;
+  bool is_shared(const std::shared_ptr<StatisticsRecorder>& statistics) const;
   std::string content_id() const;
   LoadFailure add_instances();
   Status make_specs();
