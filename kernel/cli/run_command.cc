@@ -70,7 +70,8 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
       break;
   }
   runtime::install_memory_reserve();
-  // A write beyond the largest size of a file fails, as on a full disk. Up to the last line of the log.
+  // A write beyond the largest size of a file (RLIMIT_FSIZE) then fails, as it does on a full disk. It stays ignored, because
+  // the log's last line is written after the signals' handlers are gone.
   ::signal(SIGXFSZ, SIG_IGN);
   return run_server(arguments, sink);
 }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <iterator>
 
 #include "atoll/runtime/fault_report.h"
 #include "atoll/runtime/system_clock.h"
@@ -14,17 +13,14 @@
 namespace atl::kernel {
 namespace {
 
-constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ};
-constexpr int kSignalCount = std::size(kSignals);
-/// A write that it would be sent for fails with an error, which is all that is needed.
-constexpr bool is_ignored(int number) { return number == SIGPIPE || number == SIGXFSZ; }
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
 
 // Signal handlers reach globals only.
 std::atomic<int> wake_descriptor_now{-1};
 std::atomic<bool> end_now{false};
 std::atomic<int64_t> end_asked_ns{0};
 std::atomic<bool> reload_now{false};
-struct sigaction previous[kSignalCount];
+struct sigaction previous[4];
 
 void handle(int number) {
   int saved = errno;
@@ -48,9 +44,9 @@ SignalWatch::SignalWatch(int wake_descriptor) {
   end_now.store(false);
   end_asked_ns.store(0);
   reload_now.store(false);
-  for (int i = 0; i < kSignalCount; ++i) {
+  for (int i = 0; i < 4; ++i) {
     struct sigaction action {};
-    action.sa_handler = is_ignored(kSignals[i]) ? SIG_IGN : &handle;
+    action.sa_handler = kSignals[i] == SIGPIPE ? SIG_IGN : &handle;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     ::sigaction(kSignals[i], &action, &previous[i]);
@@ -58,7 +54,7 @@ SignalWatch::SignalWatch(int wake_descriptor) {
 }
 
 SignalWatch::~SignalWatch() {
-  for (int i = 0; i < kSignalCount; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
+  for (int i = 0; i < 4; ++i) ::sigaction(kSignals[i], &previous[i], nullptr);
   wake_descriptor_now.store(-1);
 }
 

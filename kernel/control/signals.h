@@ -5,8 +5,8 @@
 
 namespace atl::kernel {
 
-/// SIGTERM and SIGINT ask to end, SIGHUP asks to reload, SIGPIPE and SIGXFSZ (a file that has
-/// reached its limit) are ignored; the previous dispositions come back with the destructor. A second SIGTERM or SIGINT ends the process in the handler itself, with 128 +
+/// SIGTERM and SIGINT ask to end, SIGHUP asks to reload, SIGPIPE is ignored; the previous dispositions come
+/// back with the destructor. A second SIGTERM or SIGINT ends the process in the handler itself, with 128 +
 /// its number, so that it works while the control thread is stuck. Handlers, not a mask, because a mask would
 /// be inherited by every thread and child process. One at a time.
 class SignalWatch {

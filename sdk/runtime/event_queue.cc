@@ -120,6 +120,7 @@ Result<uint64_t> EventQueue::subscribe(std::string_view event_id, uint32_t size,
     id = next_subscription_++;
     Subscriber& subscriber = subscribers_[id];
     subscriber.event_id = event_id;
+    if (calls_ != nullptr) subscriber.text = handler_text(event_id, handler);
     subscriber.options = options;
     subscriber.handler = handler;
     subscriber.context = context;
@@ -165,7 +166,7 @@ bool EventQueue::deliver_one() {
   Subscriber& subscriber = subscribers_[id];
   Payload payload = subscriber.queue[sequence].payload;
   EventHandler handler = subscriber.handler;
-  const std::string event_id = calls_ == nullptr ? std::string() : subscriber.event_id;
+  const std::string text = subscriber.text;
   void* context = subscriber.context;
   remove_queued(subscriber, sequence);
   ++totals_.delivered;
@@ -174,7 +175,7 @@ bool EventQueue::deliver_one() {
   lock.unlock();
   bool threw = false;
   try {
-    CallWatch::Call watched(calls_, calls_ == nullptr ? std::string() : handler_text(event_id, handler));
+    CallWatch::Call watched(calls_, text);
     handler(context, payload->data());
   } catch (...) {
     threw = true;

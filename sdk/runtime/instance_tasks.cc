@@ -13,7 +13,7 @@ bool InstanceTasks::add(Queue& queue, const Task& task) noexcept {
       return true;
     }
   }
-  runtime::drop_task(task);
+  drop_task(task);
   return false;
 }
 
@@ -37,9 +37,8 @@ void InstanceTasks::run_next(Queue& queue) noexcept {
     ++running_;
   }
   {
-    runtime::CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr,
-                                     cat("a control task of ", whose_));
-    if (!runtime::run_task(task) && on_throw_) on_throw_();
+    CallWatch::Call watched(&queue == &control_ ? calls_ : nullptr, text_);
+    if (!run_task(task) && on_throw_) on_throw_();
   }
   bool idle = false;
   {
@@ -64,7 +63,7 @@ void InstanceTasks::close() noexcept {
     dropped.insert(dropped.end(), worker_.begin(), worker_.end());
     worker_.clear();
   }
-  for (const Task& task : dropped) runtime::drop_task(task);
+  for (const Task& task : dropped) drop_task(task);
 }
 
 int64_t InstanceTasks::pending() const noexcept {

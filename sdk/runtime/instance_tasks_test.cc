@@ -16,9 +16,9 @@ namespace {
 
 class InstanceTasksTest : public testing::Test {
  protected:
-  runtime::SystemClock clock;
-  runtime::ControlLoop loop{clock};
-  runtime::WorkerThreads workers{1};
+  SystemClock clock;
+  ControlLoop loop{clock};
+  WorkerThreads workers{1};
   std::atomic<int> idle{0};
   std::atomic<int> threw{0};
   std::shared_ptr<InstanceTasks> tasks = std::make_shared<InstanceTasks>(

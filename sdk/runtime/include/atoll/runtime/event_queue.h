@@ -56,6 +56,7 @@ class EventQueue {
   };
   struct Subscriber {
     std::string event_id;
+    std::string text;  // of the handler, as the watch of calls tells it; empty: nobody watches
     SubscriptionOptions options;
     EventHandler handler = nullptr;
     void* context = nullptr;

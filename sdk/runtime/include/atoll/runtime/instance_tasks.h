@@ -1,4 +1,4 @@
-/// The tasks that one instance has given to the kernel's threads.
+/// The tasks that one plugin instance has given to its host's threads.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "atoll/executor.h"
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
+#include "atoll/text.h"
 
 namespace atl::runtime {
 
@@ -21,14 +23,14 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
  public:
   /// \param on_idle   called when the last task ended, once watch_idle() was called.
   /// \param on_throw  told of tasks that let an exception out.
-  InstanceTasks(runtime::ControlLoop& loop, WorkerPool& workers, std::function<void()> on_idle,
+  InstanceTasks(ControlLoop& loop, WorkerPool& workers, std::function<void()> on_idle,
                 std::function<void()> on_throw)
       : loop_(loop), workers_(workers), on_idle_(std::move(on_idle)), on_throw_(std::move(on_throw)) {}
 
   /// Control tasks are watched from here on. Before the first one. \param whose  names them
-  void watch(runtime::CallWatch& calls, std::string whose) {
+  void watch(CallWatch& calls, std::string_view whose) {
     calls_ = &calls;
-    whose_ = std::move(whose);
+    text_ = cat("a control task of ", whose);
   }
   void post_control(Task task) noexcept;
   void run(Task task) noexcept override;
@@ -43,10 +45,10 @@ class InstanceTasks final : public WorkerPool, public std::enable_shared_from_th
   bool add(Queue& queue, const Task& task) noexcept;
   void run_next(Queue& queue) noexcept;
 
-  runtime::ControlLoop& loop_;
+  ControlLoop& loop_;
   WorkerPool& workers_;
-  runtime::CallWatch* calls_ = nullptr;
-  std::string whose_;
+  CallWatch* calls_ = nullptr;
+  std::string text_;  // of a control task
   const std::function<void()> on_idle_;
   const std::function<void()> on_throw_;
   mutable std::mutex mutex_;  // guards everything below
