@@ -166,7 +166,7 @@ bool EventQueue::deliver_one() {
   Subscriber& subscriber = subscribers_[id];
   Payload payload = subscriber.queue[sequence].payload;
   EventHandler handler = subscriber.handler;
-  const std::string text = subscriber.text;
+  std::string text = subscriber.text;
   void* context = subscriber.context;
   remove_queued(subscriber, sequence);
   ++totals_.delivered;
@@ -175,7 +175,7 @@ bool EventQueue::deliver_one() {
   lock.unlock();
   bool threw = false;
   try {
-    CallWatch::Call watched(calls_, text);
+    CallWatch::Call watched(calls_, std::move(text));
     handler(context, payload->data());
   } catch (...) {
     threw = true;

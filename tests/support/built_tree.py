@@ -105,7 +105,8 @@ class BuiltTree:
             file = pathlib.PurePath("etc", file.name)  # what is installed is a copy
         if not (ROOT / file).is_file():
             return ""
-        words = [word for setting in settings for word in ("--set", setting)]
+        # What a script's variable holds is known when it runs; as it stands it is no value of an option.
+        words = [word for setting in settings if "$" not in setting for word in ("--set", setting)]
         return self.said("bin/atoll", "--manifest", file, *words, "--check")
 
     def flags_refusal(self, flags):
