@@ -71,8 +71,9 @@ class CountedInstance final : public BackendInstance {
   uint32_t executing() const noexcept {
     return static_cast<uint32_t>(executing_.load(std::memory_order_relaxed));
   }
-  /// Which execution it is in: a number that is never again, 0: none. One that answers later is in one as long as it has less room than
-  /// when it is empty, and in another one whenever its room changes or a batch comes. [any]
+  /// The number of the execution that the instance is in; no other execution has it. 0: the instance is in none. An instance that
+  /// answers after execute() is in one as long as it has less room than when it is empty; the number changes with its room and with
+  /// each batch. [any]
   uint64_t execution() const noexcept {
     const uint64_t executing = executing_.load(std::memory_order_relaxed);
     if (static_cast<uint32_t>(executing) != 0) return executing;

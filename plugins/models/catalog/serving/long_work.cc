@@ -29,7 +29,9 @@ std::string in_brackets(const std::string& step) { return step.empty() ? "" : ca
 void LongWork::start(Visit visit) {
   visit_ = std::move(visit);
   Result<SerialExecutorPtr> thread = host_.executors().create("models-watch", {});
-  if (!thread.ok()) return host_.log().warning("nobody tells what takes long: ", thread.status().text());
+  if (!thread.ok())
+    return host_.log().warning("loads and executions that take long are not reported: ",
+                               thread.status().text());
   thread_ = std::move(thread).value();
   look_again();
 }

@@ -16,8 +16,8 @@
 
 namespace atl::models {
 
-/// Looks once a second, on a thread of its own, so a request pays for none of it: what it is seen to do in two looks it has been doing
-/// for as long as they are apart. [any]
+/// Looks once a second, on a thread of its own, so that a request pays nothing. An instance that is in the same execution at two looks
+/// has been in it for at least the time between them. [any]
 class LongWork {
  public:
   /// What an instance does at a look. \param what  as a line begins with: "model 'm' version 1, instance m_0_0"
