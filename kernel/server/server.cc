@@ -70,7 +70,10 @@ class Server {
     publish(ServerStateChanged::State::kActive);
     kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
                        (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
-    if (program() != nullptr) program()->active(kernel_);
+    if (program() != nullptr) {
+      kernel_.events().deliver();  // its first call finds what every plugin has been told of the others
+      program()->active(kernel_);
+    }
     if (signals_) kernel_.loop().on_turn([this] { poll_reload(); });
     kernel_.loop().run_until([this] { return end_requested(); });
     return shut_down();

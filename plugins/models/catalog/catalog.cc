@@ -81,6 +81,7 @@ void Catalog::follow_admission() {
 }
 
 void Catalog::server_state_changed(ServerStateChanged::State state) {
+  if (state == ServerStateChanged::State::kActive) server_is_active_.store(true, std::memory_order_release);
   if (state != ServerStateChanged::State::kDraining) return;
   ServerPhase expected = ServerPhase::kServing;
   if (phase_.compare_exchange_strong(expected, ServerPhase::kExiting)) lifecycle_.stop_accepting();
@@ -112,7 +113,7 @@ bool Catalog::live() const noexcept {
 bool Catalog::ready() const noexcept {
   if (phase_.load(std::memory_order_acquire) != ServerPhase::kServing || !repository_->is_complete())
     return false;
-  if (!complete()) return false;
+  if (!complete() || !server_is_active_.load(std::memory_order_acquire)) return false;
   if (!strict_readiness_.load(std::memory_order_relaxed)) return true;
   return unready().models == 0;
 }

@@ -100,6 +100,7 @@ class Catalog final : public ModelCatalog, public Startup {
   ReaderShards shards_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
   std::atomic<bool> startup_complete_{false};
+  std::atomic<bool> server_is_active_{false};  ///< every plugin has started
   AdmissionPoint admission_;
   Followed<ResponseCache> cache_;
   LongWork work_;

@@ -182,6 +182,24 @@ TEST(Catalog, ReadyWhenEveryVersionIs) {
   EXPECT_TRUE(catalog.ready());
 }
 
+TEST(Catalog, IsNotReadyBeforeEveryPluginHasStarted) {
+  CatalogBench bench;
+  CatalogPlugin starting(bench.host);
+  ASSERT_TRUE(starting.start().ok());
+  starting.catalog().set_startup_complete();
+  EXPECT_TRUE(starting.catalog().live());
+  EXPECT_FALSE(starting.catalog().ready());
+  bench.host.events().publish(ServerStateChanged{ServerStateChanged::State::kStarting, 1});
+  bench.host.run_ready();
+  EXPECT_FALSE(starting.catalog().ready());
+  bench.host.events().publish(ServerStateChanged{ServerStateChanged::State::kActive, 1});
+  bench.host.run_ready();
+  EXPECT_TRUE(starting.catalog().ready());
+  starting.drain(0);
+  bench.host.run_ready();
+  starting.stop();
+}
+
 TEST(Catalog, TheIndexSaysWhyAnInstanceIsNotReady) {
   CatalogBench bench;
   bench.put("m");

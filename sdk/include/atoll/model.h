@@ -152,8 +152,8 @@ class ModelCatalog {
   // --- [any] ---
   /// Initialised and not ended.
   virtual bool live() const noexcept = 0;
-  /// Live, start-up loads decided and, in strict readiness, no version failed and the READY ones can serve.
-  /// What is on its way, or was unloaded on purpose, does not count.
+  /// Live, every plugin started, start-up loads decided and, in strict readiness, no version failed and the READY
+  /// ones can serve. What is on its way, or was unloaded on purpose, does not count.
   virtual bool ready() const noexcept = 0;
   /// True from the moment the server began to drain: health calls then fail with UNAVAILABLE "Server
   /// exiting".

@@ -106,6 +106,7 @@ struct Shims {
     return problems.status();
   }
   static void check(atoll_option_check* raw) {
+    if (kDescription.check == nullptr) return;
     auto& options = *reinterpret_cast<OptionCheck*>(raw);
     Status status = guarded("check", [&] { kDescription.check(options); });
     if (!status.ok()) options.report({}, {}, status.text());
@@ -166,7 +167,7 @@ constexpr atoll_plugin_v1_t describe() {
           &Shims::destroy,
           &Shims::query,
           &Shims::holding,
-          d.check == nullptr ? nullptr : &Shims::check};
+          &Shims::check};
 }
 
 }  // namespace plugin_detail

@@ -153,6 +153,7 @@ class CatalogBench {
     start_status = problems.status();
     plugin = std::make_unique<CatalogPlugin>(host);
     if (start_status.ok()) start_status = plugin->start();
+    if (start_status.ok()) plugin->core().server_state_changed(ServerStateChanged::State::kActive);
   }
   ~CatalogBench() { end(); }
 
