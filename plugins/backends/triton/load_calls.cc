@@ -12,15 +12,11 @@
 #include <thread>
 #include <utility>
 
+#include "atoll/lib/duration_text.h"
 #include "atoll/runtime/fault_report.h"
 
 namespace atl::triton {
 namespace {
-
-std::string duration_text(int64_t duration_ns) {
-  if (duration_ns % kNsPerSecond == 0) return cat(duration_ns / kNsPerSecond, " s");
-  return cat(duration_ns / kNsPerMs, " ms");
-}
 
 /// Of the process.
 constinit std::atomic<uint32_t> calls_left_inside{0};

@@ -15,6 +15,7 @@ CatalogOptions read_options(const Options& options) {
   catalog.loader.default_max_batch_size = options.get_int("default_max_batch_size");
   catalog.loader.namespacing = options.get_bool("namespacing");
   catalog.loader.retries = static_cast<uint32_t>(options.get_int("load_retry_count"));
+  catalog.loader.warmup_timeout_ns = options.get_duration_ns("warmup_timeout");
   catalog.loader.settings = options.get_map("backend_settings");
   // What is wrong with them check() said.
   if (auto policies = read_host_policies(options.get_map("host_policies")); policies.ok()) {

@@ -28,6 +28,10 @@ constexpr OptionTable kOptions{
     option_int("load_retry_count", 0)
         .range(0, 100)
         .help("How many more times a version that failed to load is tried."),
+    option_duration("warmup_timeout", "10m")
+        .range("0s", "24h")
+        .help("How long a backend may take to answer one execution of a warm-up sample; then the load fails, "
+              "and the version stays in memory until it has answered. 0s: for ever."),
     option_duration("sequence_drain", "20s")
         .range("0s", "24h")
         .help("How long a version that is replaced or unloaded goes on with the sequences that began on it; "

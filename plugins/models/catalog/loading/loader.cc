@@ -27,6 +27,13 @@ std::shared_ptr<const LoaderOptions> Loader::options() const {
   return options_;
 }
 
+std::vector<std::string> Loader::running() const {
+  std::vector<std::string> all = left_warmups_.texts();
+  if (serving_.work == nullptr) return all;
+  for (std::string& one : serving_.work->running()) all.push_back(std::move(one));
+  return all;
+}
+
 Result<PreparedModel> Loader::prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
                                       PrepareProgress* progress) {
   const LongWork::Task task(serving_.work, serving_.requests.fault_notes, "loading",
@@ -44,7 +51,8 @@ LoadFailure Loader::build(const std::shared_ptr<const PreparedModel>& model, con
   for (uint32_t attempt = 0;; ++attempt) {
     LoadFailure failure = VersionBuilder(context, model, version, {.before = before}).build(built);
     if (failure.ok()) return failure;
-    if (attempt == retries) {
+    // A warm-up that took too long keeps its version, and the next one would, too.
+    if (attempt == retries || failure.status.code() == Code::kDeadlineExceeded) {
       if (model->directory != nullptr) failure.status = without_path(failure.status, entry.path, entry.name);
       return failure;
     }

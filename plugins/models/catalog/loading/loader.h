@@ -20,7 +20,12 @@ class Loader {
   /// \param catalog  finds the members of ensembles
   Loader(Host& host, Repository& repository, ModelConfigs& configs, ServingContext& serving,
          ModelCatalog& catalog, LoaderOptions options)
-      : host_(host), repository_(repository), configs_(configs), serving_(serving), catalog_(catalog) {
+      : host_(host),
+        repository_(repository),
+        configs_(configs),
+        serving_(serving),
+        catalog_(catalog),
+        left_warmups_(host) {
     use(std::move(options));
   }
 
@@ -30,10 +35,8 @@ class Loader {
   /// As ModelReader::read().
   Result<PreparedModel> prepare(const std::string& model, LoadOrder& order, const PreparedModel* loaded,
                                 PrepareProgress* progress);
-  /// Loads and unloads that run now.
-  std::vector<std::string> running() const {
-    return serving_.work == nullptr ? std::vector<std::string>() : serving_.work->running();
-  }
+  /// Loads and unloads that run now, and what warm-ups have left behind.
+  std::vector<std::string> running() const;
 
   /// Builds one version, trying as often as the options say. It serves when it is published. On failure
   /// nothing is left of it.
@@ -50,8 +53,8 @@ class Loader {
 
  private:
   std::shared_ptr<const LoaderOptions> options() const;
-  BuildContext context(const LoaderOptions& options) const {
-    return {host_, configs_, serving_, catalog_, options};
+  BuildContext context(const LoaderOptions& options) {
+    return {host_, configs_, serving_, catalog_, options, left_warmups_};
   }
 
   Host& host_;
@@ -59,6 +62,7 @@ class Loader {
   ModelConfigs& configs_;
   ServingContext& serving_;
   ModelCatalog& catalog_;
+  LeftWarmups left_warmups_;
   mutable std::mutex mutex_;
   std::shared_ptr<const LoaderOptions> options_;  // guarded by mutex_
 };

@@ -87,8 +87,7 @@ LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
   auto served = std::make_unique<ServedModel>(context_.serving, std::move(parts_),
                                               find_correlation_control(config_.message),
                                               config_.message.dynamic_batching().preserve_ordering());
-  task_.at("warming up");
-  ATOLL_RETURN_IF_ERROR(warm_up(*served));
+  ATOLL_RETURN_IF_ERROR(warm_up(served));
   const auto took_ns = static_cast<uint64_t>(context_.host.clock().now_ns() - begun_ns);
   served->set_load_duration_ns(base_ == nullptr ? took_ns : base_->statistics().load_duration_ns);
   if (base_ != nullptr) log_changes(*served);
@@ -378,17 +377,19 @@ LoadFailure VersionBuilder::create_scheduler() {
 }
 
 /// Of instances that serve already, nothing.
-Status VersionBuilder::warm_up(ServedModel& served) {
-  std::vector<ScheduledInstance> fresh = served.parts().scheduled;
+Status VersionBuilder::warm_up(std::unique_ptr<ServedModel>& served) {
+  std::vector<ScheduledInstance> fresh = served->parts().scheduled;
   if (base_ != nullptr) {
     std::erase_if(fresh, [&](const ScheduledInstance& instance) {
       return std::none_of(made_.begin(), made_.end(),
                           [&](const auto& one) { return &one->spec == instance.spec; });
     });
   }
-  ATOLL_RETURN_IF_ERROR(run_warmup(config_.message, model_.files.entry.path, served, fresh));
+  const WarmupOptions options{context_.host.clock(), context_.host.gate(), context_.left_warmups, task_,
+                              context_.options.warmup_timeout_ns};
+  ATOLL_RETURN_IF_ERROR(run_warmup(options, config_.message, model_.files.entry.path, served, fresh));
   for (const auto& spec : made_) spec->quiet.open();
-  if (!is_shared(served.parts().statistics)) served.parts().statistics->reset();  // what warm-up counted
+  if (!is_shared(served->parts().statistics)) served->parts().statistics->reset();  // what warm-up counted
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "models/catalog/loading/loader_options.h"
 #include "models/catalog/loading/model_content.h"
 #include "models/catalog/loading/model_info.h"
+#include "models/catalog/loading/warmup_run.h"
 #include "models/catalog/serving/served_model.h"
 
 namespace atl::models {
@@ -49,6 +50,7 @@ struct BuildContext {
   ServingContext& serving;
   ModelCatalog& catalog;
   const LoaderOptions& options;
+  LeftWarmups& left_warmups;
 };
 
 /// The version as it is served, of one that is to take its place. Of both at most one.
@@ -85,7 +87,7 @@ class VersionBuilder {
   Result<std::shared_ptr<CountedInstance>> create_instance(const InstanceSpec& spec);
   Result<std::unique_ptr<BackendInstance>> create_where_bound(const InstanceSpec& spec);
   LoadFailure create_scheduler();
-  Status warm_up(ServedModel& served);
+  Status warm_up(std::unique_ptr<ServedModel>& served);
   void warn_of_unknown_policies();
   void log_changes(const ServedModel& served);
 

@@ -1,15 +1,12 @@
 #include "models/catalog/loading/warmup.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <utility>
 #include <vector>
 
-#include "atoll/inner_request.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_file.h"
 
@@ -17,46 +14,6 @@ namespace atl::models {
 namespace {
 
 using Sample = inference::ModelWarmup;
-
-/// Drops what it is answered, but for the first failure.
-class WarmupRequest final : public InnerRequest {
- public:
-  virtual ~WarmupRequest() = default;
-
-  /// Until the backend has done with it. \returns the first failure it was answered
-  Status wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended_; });
-    return std::move(failure_);
-  }
-
- private:
-  Status reserve(const OutputTensor& output, uint64_t size_bytes) noexcept override {
-    if (size_bytes <= kWarmupBytesMax) return {};
-    return invalid_argument("output '", output.name, "' takes ", size_bytes, " bytes");
-  }
-  void on_response(Response* response, uint32_t) noexcept override {
-    if (response != nullptr && failure_.ok()) failure_ = std::move(response->error);
-  }
-  void on_end() noexcept override {
-    std::scoped_lock lock(mutex_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;
-  Status failure_;
-};
-
-/// One input of a sample, shared by all its requests.
-struct SampleInput {
-  std::string name;
-  DataType datatype = DataType::kInvalid;
-  std::vector<int64_t> dims;
-  std::string bytes;
-};
 
 Result<std::string> sample_bytes(const std::string& name, const Sample::Input& input, uint64_t elements,
                                  const std::string& model_directory) {
@@ -89,7 +46,7 @@ Result<std::string> sample_bytes(const std::string& name, const Sample::Input& i
   return bytes;
 }
 
-Result<std::vector<SampleInput>> sample_inputs(const Sample& sample, const std::string& model_directory) {
+Result<SampleInputs> sample_inputs(const Sample& sample, const std::string& model_directory) {
   std::map<std::string, const Sample::Input*> by_name;
   for (const auto& [name, input] : sample.inputs()) by_name.emplace(name, &input);
   std::vector<SampleInput> inputs;
@@ -111,62 +68,7 @@ Result<std::vector<SampleInput>> sample_inputs(const Sample& sample, const std::
     made.bytes = std::move(bytes).value();
     inputs.push_back(std::move(made));
   }
-  return inputs;
-}
-
-Status fill(Request& request, const std::vector<SampleInput>& inputs, ServedModel& model) {
-  Arena& arena = request.arena();
-  request.model = &model;
-  for (const SampleInput& sample : inputs) {
-    const auto& specs = model.info().inputs;
-    bool configured =
-        std::any_of(specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == sample.name; });
-    InputTensor& input = request.add_input();
-    input.name = arena.copy_text(sample.name);
-    input.datatype = sample.datatype;
-    if (!configured) input.flags = InputTensor::kAddedByScheduler;  // a control tensor
-    size_t batch_dims = model.info().max_batch_size != 0 ? 1 : 0;
-    auto* shape = arena.make_array<int64_t>(sample.dims.size() + batch_dims);
-    if (batch_dims != 0) shape[0] = 1;
-    std::copy(sample.dims.begin(), sample.dims.end(), shape + batch_dims);
-    input.shape = {shape, sample.dims.size() + batch_dims};
-    auto* buffer = arena.make<Buffer>();
-    buffer->data = const_cast<char*>(sample.bytes.data());  // backends only read inputs
-    buffer->size_bytes = sample.bytes.size();
-    input.buffers = {buffer, 1};
-    input.size_bytes = sample.bytes.size();
-  }
-  return model.validator().validate(request);
-}
-
-/// \returns the failures, "<e1>; <e2>; ".
-std::string execute(const Sample& sample, const std::vector<SampleInput>& inputs, ServedModel& model,
-                    BackendInstance& instance, AdmittedInstance* admission) {
-  std::string failures;
-  std::vector<std::unique_ptr<WarmupRequest>> contexts;
-  std::vector<Request*> requests;
-  for (uint32_t i = 0; i < sample.batch_size(); ++i) {
-    WarmupRequest& context = *contexts.emplace_back(std::make_unique<WarmupRequest>());
-    context.begin();
-    if (Status status = fill(context.request, inputs, model); !status.ok()) return cat(status.text(), "; ");
-    requests.push_back(&context.request);
-  }
-  Batch batch;
-  batch.requests = requests;
-  batch.total_batch_size = sample.batch_size();
-  if (admission != nullptr && admission->holds_resources()) {
-    for (Request* request : requests) request->call_flags |= kHoldsResources;
-  }
-  Status executed;
-  {
-    AdmittedExecution execution(admission);
-    executed = instance.execute(batch);
-  }
-  if (!executed.ok()) return cat(executed.text(), "; ");
-  for (const auto& context : contexts) {
-    if (Status status = context->wait(); !status.ok()) failures += cat(status.text(), "; ");
-  }
-  return failures;
+  return std::make_shared<const std::vector<SampleInput>>(std::move(inputs));
 }
 
 Status check_bounds(const Sample& sample, const ModelInfo& info) {
@@ -188,26 +90,48 @@ AdmittedInstance* admission_of(const ModelParts& parts, const ScheduledInstance&
   return nullptr;
 }
 
-Status failed(const Sample& sample, std::string_view why) {
-  return invalid_argument("failed to run warmup sample '", sample.name(), "': ", why);
+/// As a client sees it, whatever the backend called it; a limit that was hit is told apart, because it is not tried again.
+Status failed(const Sample& sample, const Status& why) {
+  const Code code = why.code() == Code::kDeadlineExceeded ? why.code() : Code::kInvalidArgument;
+  return make_status(code, "failed to run warmup sample '", sample.name(), "': ", why.text(), "; ");
+}
+
+/// The version is taken if the run is not answered in time.
+Status execute(const WarmupOptions& options, const Sample& sample, const SampleInputs& inputs,
+               std::unique_ptr<ServedModel>& model, const ScheduledInstance& instance) {
+  auto run = std::make_shared<WarmupRun>(inputs);
+  for (uint32_t i = 0; i < sample.batch_size(); ++i) {
+    if (Status status = run->add(*model); !status.ok()) return failed(sample, status);
+  }
+  AdmittedInstance* admission = admission_of(model->parts(), instance);
+  if (Status status = run->execute(*instance.backend, admission, options.clock.now_ns()); !status.ok()) {
+    return failed(sample, status);
+  }
+  if (Status status = run->wait(options.clock, options.gate, options.timeout_ns); !status.ok()) {
+    options.left.take(std::move(run), std::move(model));
+    return failed(sample, status);
+  }
+  const std::string failures = run->failures();
+  if (failures.empty()) return {};
+  return invalid_argument("failed to run warmup sample '", sample.name(), "': ", failures);
 }
 
 }  // namespace
 
-Status run_warmup(const inference::ModelConfig& config, const std::string& model_directory,
-                  ServedModel& model, std::span<const ScheduledInstance> instances) {
+Status run_warmup(const WarmupOptions& options, const inference::ModelConfig& config,
+                  const std::string& model_directory, std::unique_ptr<ServedModel>& model,
+                  std::span<const ScheduledInstance> instances) {
+  if (config.model_warmup().empty()) return {};
+  ATOLL_RETURN_IF_ERROR(options.left.check(model->info().name));
   for (const Sample& sample : config.model_warmup()) {
     if (sample.batch_size() == 0) continue;
-    if (Status status = check_bounds(sample, model.info()); !status.ok()) {
-      return failed(sample, cat(status.text(), "; "));
-    }
-    Result<std::vector<SampleInput>> inputs = sample_inputs(sample, model_directory);
-    if (!inputs.ok()) return failed(sample, cat(inputs.status().text(), "; "));
+    if (Status status = check_bounds(sample, model->info()); !status.ok()) return failed(sample, status);
+    Result<SampleInputs> inputs = sample_inputs(sample, model_directory);
+    if (!inputs.ok()) return failed(sample, inputs.status());
+    options.task.at(cat("running warmup sample '", sample.name(), "'"));
     for (const ScheduledInstance& instance : instances) {
-      AdmittedInstance* admission = admission_of(model.parts(), instance);
       for (uint32_t i = 0; i < std::max(sample.count(), 1U); ++i) {
-        std::string failures = execute(sample, inputs.value(), model, *instance.backend, admission);
-        if (!failures.empty()) return failed(sample, failures);
+        ATOLL_RETURN_IF_ERROR(execute(options, sample, inputs.value(), model, instance));
       }
     }
   }

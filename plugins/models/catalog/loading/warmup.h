@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "atoll/status.h"
+#include "models/catalog/loading/warmup_run.h"
 #include "models/catalog/serving/served_model.h"
 
 namespace inference {
@@ -18,10 +20,21 @@ namespace atl::models {
 inline constexpr uint64_t kWarmupBytesMax = 1ull << 30;  ///< of one input
 inline constexpr uint32_t kWarmupCountMax = 10'000;      ///< executions of one sample on one instance
 
-/// Runs the samples in their order on the instances; answers are dropped. Waits until the
-/// backend has released all requests. [worker] The model is not published yet.
-/// Errors: INVALID_ARGUMENT "failed to run warmup sample '<s>': ..."
-Status run_warmup(const inference::ModelConfig& config, const std::string& model_directory,
-                  ServedModel& model, std::span<const ScheduledInstance> instances);
+struct WarmupOptions {
+  Clock& clock;
+  const Gate& gate;  ///< when it closes nothing is waited for any more
+  LeftWarmups& left;
+  LongWork::Task& task;    ///< told which sample runs
+  int64_t timeout_ns = 0;  ///< of one execution of a sample; 0: none
+};
+
+/// Runs the samples in their order on the instances; answers are dropped. Waits for each execution until the
+/// backend has released all its requests. [worker] The model is not published yet; it is taken if that takes too long,
+/// because its instances and the requests have to stay until the backend has done with them.
+/// Errors: INVALID_ARGUMENT "failed to run warmup sample '<s>': ..."; DEADLINE_EXCEEDED the same, an execution took longer
+/// than timeout_ns; RESOURCE_EXHAUSTED LeftWarmups::check()
+Status run_warmup(const WarmupOptions& options, const inference::ModelConfig& config,
+                  const std::string& model_directory, std::unique_ptr<ServedModel>& model,
+                  std::span<const ScheduledInstance> instances);
 
 }  // namespace atl::models

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
+#include <thread>
 
 #include "models/catalog/testing/test_support.h"
 
@@ -107,6 +109,66 @@ TEST(Warmup, FailuresFailTheLoad) {
                   one.why, ";"));
     EXPECT_EQ(bench.backend.live_models(), 0);
   }
+}
+
+/// A model whose backend keeps its warm-up requests.
+class UnansweredWarmup : public ::testing::Test {
+ protected:
+  UnansweredWarmup()
+      : bench_(CatalogBench::Threads::kSimulated, [](test::FakeOptions& options) {
+          options.set_duration_ns("warmup_timeout", kNsPerSecond).set_int("load_retry_count", 3);
+        }) {
+    bench_.put("m", with_sample([](Sample& sample) { sample.set_batch_size(2); }));
+    bench_.backend.behavior.answer_later = true;
+    bench_.backend.behavior.busy_ns = kNsPerSecond;
+  }
+  void answer_all() {
+    for (test::FakeInstance* instance : bench_.backend.instances()) instance->answer_held();
+    bench_.host.run_ready();
+    EXPECT_EQ(bench_.backend.live_models(), 0);
+  }
+  std::string holding() { return bench_.plugin->holding(); }
+
+  CatalogBench bench_;
+  const std::string kFailure =
+      "version 1 is at UNAVAILABLE state: Deadline exceeded: failed to run warmup sample 's': the backend has not "
+      "answered within 1 s; ;";
+};
+
+TEST_F(UnansweredWarmup, FailsTheLoadAndKeepsTheVersionUntilItIsAnswered) {
+  EXPECT_EQ(bench_.load_one("m").message(), kFailure);
+  EXPECT_EQ(bench_.backend.live_models(), 1) << "it is not tried again";
+  EXPECT_EQ(holding(), "a warm-up request of model 'm' version 1 that was not answered");
+  ASSERT_EQ(bench_.backend.instances().size(), 1U);
+  answer_all();
+  EXPECT_EQ(holding(), "");
+  bench_.backend.behavior.answer_later = false;
+  EXPECT_EQ(bench_.load_one("m").text(), "OK");
+}
+
+TEST_F(UnansweredWarmup, OnlySoManyAreLeft) {
+  for (uint32_t i = 0; i < LeftWarmups::kMost; ++i) EXPECT_EQ(bench_.load_one("m").message(), kFailure);
+  EXPECT_THAT(bench_.load_one("m").message(),
+              ::testing::HasSubstr("8 warm-up requests of earlier loads were not answered"));
+  EXPECT_EQ(bench_.backend.live_models(), static_cast<int>(LeftWarmups::kMost));
+  answer_all();
+}
+
+TEST(Warmup, TheEndOfTheServerIsNotKeptWaiting) {
+  CatalogBench bench(CatalogBench::Threads::kReal,
+                     [](test::FakeOptions& options) { options.set_duration_ns("warmup_timeout", 0); });
+  bench.put("m", with_sample([](Sample&) {}));
+  bench.backend.behavior.answer_later = true;
+  std::promise<Status> loaded;
+  bench.catalog().load({"m"}, [&](const std::vector<ModelLoadResult>& results) {
+    loaded.set_value(results[0].status.clone());
+  });
+  while (bench.backend.instances().empty() || bench.backend.instances()[0]->executions() == 0) {
+    std::this_thread::yield();
+  }
+  bench.host.gate().close();
+  EXPECT_FALSE(loaded.get_future().get().ok());
+  bench.backend.instances()[0]->answer_held();
 }
 
 }  // namespace
