@@ -1,9 +1,6 @@
 #include "launchers/process/process_record.h"
 
 #include <fcntl.h>
-#include <rapidjson/document.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
 
 #include <cerrno>
 #include <charconv>
@@ -16,11 +13,12 @@
 #include <utility>
 
 #include "atoll/file_descriptor.h"
+#include "atoll/lib/checked_document.h"
 
 namespace atl::launchers {
 namespace {
 
-using rapidjson::Value;
+using Value = CheckedValue;
 
 std::string this_boot() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -29,8 +27,7 @@ std::string this_boot() {
   return id;
 }
 
-void write_address(rapidjson::Writer<rapidjson::StringBuffer>& writer, const char* key,
-                   const HostPort& address) {
+void write_address(CheckedWriter& writer, const char* key, const HostPort& address) {
   writer.Key(key);
   writer.String(address.host.empty() ? "" : address.text().c_str());
 }
@@ -73,8 +70,8 @@ bool read_record(const Value& object, ProcessRecord& record) {
 }
 
 std::string json_of(const ProcessRecord& record) {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer writer(buffer);
+  CheckedBuffer buffer;
+  CheckedWriter writer(buffer);
   writer.StartObject();
   writer.Key("pid");
   writer.Int(record.process.pid);
@@ -129,7 +126,7 @@ Result<ProcessRecord> ProcessRecord::read(const std::string& file) {
   std::ifstream in(file);
   if (!in) return not_found("there is no ", file);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  rapidjson::Document document;
+  CheckedDocument document;
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   ProcessRecord record;
   if (document.HasParseError() || !read_record(document, record))

@@ -1,10 +1,9 @@
 #include "pools/leases/http_model_host.h"
 
-#include <rapidjson/document.h>
-
 #include <algorithm>
 #include <utility>
 
+#include "atoll/lib/checked_document.h"
 #include "atoll/utf8.h"
 
 namespace atl::pools {
@@ -13,19 +12,17 @@ namespace {
 
 constexpr size_t kTextBytesMax = 1'024;
 
-std::string_view text_of(const rapidjson::Value& value) {
-  return {value.GetString(), value.GetStringLength()};
-}
+std::string_view text_of(const CheckedValue& value) { return {value.GetString(), value.GetStringLength()}; }
 
 /// Empty: there is no such text.
-std::string_view text_in(const rapidjson::Value& object, const char* name) {
+std::string_view text_in(const CheckedValue& object, const char* name) {
   const auto member = object.FindMember(name);
   return member == object.MemberEnd() || !member->value.IsString() ? std::string_view()
                                                                    : text_of(member->value);
 }
 
 /// Not negative; 0: there is no such number. Bounded, so that sums of a few do not overflow.
-int64_t number_in(const rapidjson::Value& object, const char* name) {
+int64_t number_in(const CheckedValue& object, const char* name) {
   constexpr uint64_t kMax = uint64_t{1} << 60;
   const auto member = object.FindMember(name);
   if (member == object.MemberEnd() || !member->value.IsUint64()) return 0;
@@ -35,7 +32,7 @@ int64_t number_in(const rapidjson::Value& object, const char* name) {
 int64_t wall_ns(int64_t ms) { return std::min(ms, INT64_MAX / kNsPerMs) * kNsPerMs; }
 
 /// Without recursion, which a text could make deep.
-bool parse(rapidjson::Document& document, std::string_view text) {
+bool parse(CheckedDocument& document, std::string_view text) {
   document.Parse<rapidjson::kParseIterativeFlag>(text.data(), text.size());
   return !document.HasParseError();
 }
@@ -43,7 +40,7 @@ bool parse(rapidjson::Document& document, std::string_view text) {
 }  // namespace
 
 std::string error_of(const HttpAnswer& answer) {
-  rapidjson::Document document;
+  CheckedDocument document;
   if (parse(document, answer.body) && document.IsObject()) {
     if (const std::string_view text = text_in(document, "error"); !text.empty())
       return replace_invalid_utf8(text.substr(0, kTextBytesMax));
@@ -54,10 +51,10 @@ std::string error_of(const HttpAnswer& answer) {
 }
 
 Result<bool> is_in_use(std::string_view index, std::string_view model) {
-  rapidjson::Document document;
+  CheckedDocument document;
   if (!parse(document, index) || !document.IsArray())
     return internal_error("the repository's index is no JSON array");
-  for (const rapidjson::Value& version : document.GetArray()) {
+  for (const CheckedValue& version : document.GetArray()) {
     if (!version.IsObject() || text_in(version, "name") != model) continue;
     const std::string_view state = text_in(version, "state");
     if (!state.empty() && state != "UNAVAILABLE") return true;
@@ -66,11 +63,11 @@ Result<bool> is_in_use(std::string_view index, std::string_view model) {
 }
 
 Result<ServedModels> served_of(std::string_view index) {
-  rapidjson::Document document;
+  CheckedDocument document;
   if (!parse(document, index) || !document.IsArray())
     return internal_error("the repository's index is no JSON array");
   ServedModels models;
-  for (const rapidjson::Value& version : document.GetArray()) {
+  for (const CheckedValue& version : document.GetArray()) {
     if (!version.IsObject()) continue;
     const std::string name(text_in(version, "name"));
     const std::string_view state = text_in(version, "state"), reason = text_in(version, "reason");
@@ -84,7 +81,7 @@ Result<ServedModels> served_of(std::string_view index) {
 }
 
 Result<std::vector<std::string>> backends_of(std::string_view config) {
-  rapidjson::Document document;
+  CheckedDocument document;
   if (!parse(document, config) || !document.IsObject())
     return internal_error("its configuration is no JSON object");
   if (text_in(document, "platform") == "ensemble" || document.HasMember("ensemble_scheduling"))
@@ -96,14 +93,14 @@ Result<std::vector<std::string>> backends_of(std::string_view config) {
 }
 
 Result<UseByModel> use_of(std::string_view statistics) {
-  rapidjson::Document document;
+  CheckedDocument document;
   if (!parse(document, statistics) || !document.IsObject())
     return internal_error("the statistics are no JSON object");
   const auto models = document.FindMember("model_stats");
   if (models == document.MemberEnd() || !models->value.IsArray())
     return internal_error("the statistics have no model_stats");
   UseByModel all;
-  for (const rapidjson::Value& model : models->value.GetArray()) {
+  for (const CheckedValue& model : models->value.GetArray()) {
     if (!model.IsObject()) continue;
     ModelUse& use = all[std::string(text_in(model, "name"))];
     use.last_wall_ns = std::max(use.last_wall_ns, wall_ns(number_in(model, "last_inference")));

@@ -1,14 +1,12 @@
 #include "pools/leases/json_answers.h"
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <map>
 #include <set>
 
+#include "atoll/lib/checked_json.h"
 #include "atoll/utf8.h"
 
 namespace atl::pools {
@@ -62,8 +60,8 @@ class Json {
   std::string take() { return {buffer_.GetString(), buffer_.GetSize()}; }
 
  private:
-  rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+  CheckedBuffer buffer_;
+  CheckedWriter writer_{buffer_};
 };
 
 void write_definition(Json& json, const PoolRecord& record) {

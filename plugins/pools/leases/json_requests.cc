@@ -1,6 +1,5 @@
 #include "pools/leases/json_requests.h"
 
-#include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 
 #include <cmath>
@@ -10,13 +9,14 @@
 #include <utility>
 
 #include "atoll/clock.h"
+#include "atoll/lib/checked_document.h"
 #include "atoll/quantity.h"
 #include "atoll/text.h"
 
 namespace atl::pools {
 namespace {
 
-using rapidjson::Value;
+using Value = CheckedValue;
 
 std::string_view text_of(const Value& value) { return {value.GetString(), value.GetStringLength()}; }
 
@@ -109,7 +109,7 @@ Status read_members(std::string_view place, const Value& object, std::string_vie
 }
 
 /// An object. Without recursion, which a text could make deep.
-Status parse(std::string_view json, rapidjson::Document* document) {
+Status parse(std::string_view json, CheckedDocument* document) {
   document->Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(),
                                                                                           json.size());
   if (document->HasParseError()) {
@@ -198,7 +198,7 @@ std::optional<Status> read_lease_field(std::string_view name, const std::string&
 }  // namespace
 
 Result<PoolDefinition> read_pool(std::string_view json) {
-  rapidjson::Document document;
+  CheckedDocument document;
   ATOLL_RETURN_IF_ERROR(parse(json, &document));
   PoolDefinition pool;
   ATOLL_RETURN_IF_ERROR(
@@ -210,7 +210,7 @@ Result<PoolDefinition> read_pool(std::string_view json) {
 }
 
 Result<PoolUpdate> read_pool_update(std::string_view json) {
-  rapidjson::Document document;
+  CheckedDocument document;
   ATOLL_RETURN_IF_ERROR(parse(json, &document));
   PoolUpdate update;
   ATOLL_RETURN_IF_ERROR(read_members(
@@ -226,7 +226,7 @@ Result<PoolUpdate> read_pool_update(std::string_view json) {
 }
 
 Result<LeaseDefinition> read_lease(std::string_view json) {
-  rapidjson::Document document;
+  CheckedDocument document;
   ATOLL_RETURN_IF_ERROR(parse(json, &document));
   LeaseDefinition lease;
   ATOLL_RETURN_IF_ERROR(
@@ -240,7 +240,7 @@ Result<LeaseDefinition> read_lease(std::string_view json) {
 Result<std::optional<int64_t>> read_renewal(std::string_view json) {
   std::optional<int64_t> duration_ns;
   if (json.empty()) return duration_ns;
-  rapidjson::Document document;
+  CheckedDocument document;
   ATOLL_RETURN_IF_ERROR(parse(json, &document));
   ATOLL_RETURN_IF_ERROR(read_members(
       "", document, "duration",
@@ -252,7 +252,7 @@ Result<std::optional<int64_t>> read_renewal(std::string_view json) {
 }
 
 Result<std::string> read_lease_name(std::string_view json) {
-  rapidjson::Document document;
+  CheckedDocument document;
   ATOLL_RETURN_IF_ERROR(parse(json, &document));
   std::string lease;
   ATOLL_RETURN_IF_ERROR(read_members(

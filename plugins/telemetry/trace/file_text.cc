@@ -56,7 +56,7 @@ void write_tensor(JsonWriter& json, const RecordedEvent& event) {
 }  // namespace
 
 std::string file_text(const Record& record) {
-  rapidjson::StringBuffer buffer;
+  CheckedBuffer buffer;
   std::string text;
   auto add = [&](auto&& write) {
     buffer.Clear();

@@ -1,14 +1,13 @@
 /// Writing JSON, with text from anywhere.
 #pragma once
 
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <string_view>
+
+#include "atoll/lib/checked_json.h"
 
 namespace atl::tracing {
 
-using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
+using JsonWriter = CheckedWriter;
 
 /// Writes a string value; bytes that are not UTF-8 become U+FFFD.
 void write_text(JsonWriter& json, std::string_view text);

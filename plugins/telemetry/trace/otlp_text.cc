@@ -168,7 +168,7 @@ void end_list(JsonWriter& json) {
 
 std::string otlp_text(std::span<const std::unique_ptr<Record>> records,
                       std::span<const std::pair<std::string, std::string>> resource, IdSource& ids) {
-  rapidjson::StringBuffer buffer;
+  CheckedBuffer buffer;
   JsonWriter json(buffer);
   json.StartObject();
   begin_list(json, "resourceSpans");

@@ -39,7 +39,7 @@ float from_fp16(uint16_t bits) {
 }
 
 std::string texts(std::string_view bytes) {
-  rapidjson::StringBuffer buffer;
+  CheckedBuffer buffer;
   std::string out;
   uint32_t size = 0;
   while (bytes.size() >= sizeof size) {

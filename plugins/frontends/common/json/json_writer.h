@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/lib/checked_json.h"
 #include "atoll/utf8.h"
-#include "frontends/common/json/checked_allocator.h"
 #include "frontends/common/json/json_output.h"
 
 namespace atl::frontends {

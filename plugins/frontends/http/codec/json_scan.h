@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "atoll/lib/checked_json.h"
 #include "atoll/status.h"
-#include "frontends/common/json/checked_allocator.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/long_arrays.h"

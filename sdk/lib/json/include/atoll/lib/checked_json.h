@@ -1,11 +1,14 @@
-/// Memory for RapidJSON, which takes for granted that it gets some.
+/// RapidJSON over memory that is checked: it takes for granted that it gets some.
 #pragma once
+
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include <cstddef>
 #include <cstring>
 #include <new>
 
-namespace atl::frontends {
+namespace atl {
 
 /// As rapidjson::CrtAllocator, which gives null where there is no memory; this one throws std::bad_alloc.
 class CheckedAllocator {
@@ -22,4 +25,8 @@ class CheckedAllocator {
   static void Free(void* memory) { ::operator delete(memory); }
 };
 
-}  // namespace atl::frontends
+/// As rapidjson::StringBuffer and Writer, with that memory.
+using CheckedBuffer = rapidjson::GenericStringBuffer<rapidjson::UTF8<>, CheckedAllocator>;
+using CheckedWriter = rapidjson::Writer<CheckedBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, CheckedAllocator>;
+
+}  // namespace atl
