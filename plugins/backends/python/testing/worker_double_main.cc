@@ -20,6 +20,11 @@
 #include "backends/python/protocol.h"
 #include "backends/python/testing/worker_end.h"
 
+#ifdef __SANITIZE_ADDRESS__
+/// The server preloads a library into workers, and AddressSanitizer would have to come before it.
+extern "C" const char* __asan_default_options() { return "verify_asan_link_order=0"; }
+#endif
+
 namespace atl::python {
 namespace {
 
