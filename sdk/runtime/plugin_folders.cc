@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
-#include <map>
 #include <optional>
 
 #include "atoll/abi/plugin.h"
@@ -39,11 +38,8 @@ class ElfImage {
     segments_ = table<Elf64_Phdr>(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
     sections_ = table<Elf64_Shdr>(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
     for (const Elf64_Shdr& section : sections_) {
-      if (section.sh_type != SHT_RELA) continue;
-      for (const Elf64_Rela& entry : table<Elf64_Rela>(section.sh_offset, section.sh_size)) {
-        if (ELF64_R_TYPE(entry.r_info) == kRelative)
-          pointers_[entry.r_offset] = static_cast<uint64_t>(entry.r_addend);
-      }
+      if (section.sh_type == SHT_RELA)
+        relocations_.push_back(table<Elf64_Rela>(section.sh_offset, section.sh_size));
     }
   }
 
@@ -51,16 +47,27 @@ class ElfImage {
   std::optional<uint64_t> symbol(std::string_view name) const {
     for (const Elf64_Shdr& section : sections_) {
       if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections_.size()) continue;
+      const Elf64_Shdr& names = sections_[section.sh_link];
+      const std::vector<char> texts = table<char>(names.sh_offset, names.sh_size);
       for (const Elf64_Sym& entry : table<Elf64_Sym>(section.sh_offset, section.sh_size)) {
-        if (text_in_file(sections_[section.sh_link].sh_offset + entry.st_name) == name) return entry.st_value;
+        if (entry.st_name >= texts.size()) continue;
+        const char* text = texts.data() + entry.st_name;
+        if (std::string_view(text, ::strnlen(text, texts.size() - entry.st_name)) == name)
+          return entry.st_value;
       }
     }
     return std::nullopt;
   }
-  /// The pointer at an address; 0: null, or not in the file.
+  /// The pointer at an address; 0: null, or not in the file. Looks through all of what the linker will write, because
+  /// a file is asked for few of hundreds of thousands.
   uint64_t pointer(uint64_t address) const {
-    auto moved = pointers_.find(address);
-    return moved != pointers_.end() ? moved->second : value<uint64_t>(address).value_or(0);
+    for (const std::vector<Elf64_Rela>& table : relocations_) {
+      for (const Elf64_Rela& entry : table) {
+        if (entry.r_offset == address && ELF64_R_TYPE(entry.r_info) == kRelative)
+          return static_cast<uint64_t>(entry.r_addend);
+      }
+    }
+    return value<uint64_t>(address).value_or(0);
   }
   template <class T>
   std::optional<T> value(uint64_t address) const {
@@ -101,7 +108,7 @@ class ElfImage {
   FileDescriptor file_;
   std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Shdr> sections_;
-  std::map<uint64_t, uint64_t> pointers_;  // address to what the linker will write there
+  std::vector<std::vector<Elf64_Rela>> relocations_;
 };
 
 /// "role/name" of every ROLE/NAME with one of the extensions; ordered, each once.

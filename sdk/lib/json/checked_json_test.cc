@@ -1,11 +1,11 @@
-#include "atoll/lib/checked_document.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <new>
 #include <string>
 #include <string_view>
+
+#include "atoll/lib/checked_document.h"
 
 namespace {
 thread_local bool refuse = false;

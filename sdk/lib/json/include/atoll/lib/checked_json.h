@@ -27,6 +27,7 @@ class CheckedAllocator {
 
 /// As rapidjson::StringBuffer and Writer, with that memory.
 using CheckedBuffer = rapidjson::GenericStringBuffer<rapidjson::UTF8<>, CheckedAllocator>;
-using CheckedWriter = rapidjson::Writer<CheckedBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, CheckedAllocator>;
+using CheckedWriter =
+    rapidjson::Writer<CheckedBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, CheckedAllocator>;
 
 }  // namespace atl
