@@ -7,6 +7,34 @@
 #include "atoll/text.h"
 
 namespace atl::models {
+
+/// Of the type and of the shape that clients see, with as many bytes.
+inline bool OutputCheck::is_as_expected(const OutputTensor& output, const Expected& expected) noexcept {
+  const size_t rank = expected.shape.size();
+  if (output.datatype != expected.datatype || output.shape.size() != rank || !expected.has_shape)
+    return false;
+  uint64_t bytes = expected.element_bytes;
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t size = output.shape[i];
+    if (expected.shape[i] >= 0 && size != expected.shape[i]) return false;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) return false;
+  }
+  return expected.element_bytes == 0 || bytes == output.buffer.size_bytes;
+}
+
+/// What was asked for, in that order, is there and nothing else. Every answer goes through here.
+inline bool OutputCheck::is_right(const Response& response,
+                                  std::span<const RequestedOutput> wanted) const noexcept {
+  if (response.outputs.size() != wanted.size()) return false;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const OutputTensor& output = response.outputs[i];
+    const auto index = static_cast<size_t>(wanted[i].spec_index);
+    if (index >= expected_.size() || !is_same_name(wanted[i].name, output.name)) return false;
+    if (!is_as_expected(output, expected_[index])) return false;
+  }
+  return true;
+}
+
 namespace {
 
 /// In the request's arena, which also holds what was asked for.
@@ -51,11 +79,14 @@ OutputCheck::OutputCheck(const ModelInfo& info, std::string_view instance, Log& 
     : log_(log),
       clock_(clock),
       subject_(cat("model '", info.name, "' version ", info.version, ", instance '", instance, "'")),
-      decoupled_(info.decoupled) {
-  for (const TensorSpec& output : info.outputs) {
-    Expected& expected = expected_.emplace_back();
+      decoupled_(info.decoupled),
+      expected_(info.outputs.size()) {
+  for (size_t i = 0; i < info.outputs.size(); ++i) {
+    const TensorSpec& output = info.outputs[i];
+    Expected& expected = expected_[i];
     expected.name = output.name;
     expected.datatype = output.datatype;
+    expected.element_bytes = data_type_size_bytes(output.datatype);
     expected.shape = with_batch(output.dims, info.max_batch_size != 0);
     expected.backend_shape = with_batch(output.backend_dims(), info.max_batch_size != 0);
     expected.has_shape = !output.shape_tensor;
@@ -74,20 +105,17 @@ void OutputCheck::unwatch(Request& request) noexcept {
     watched->withdraw(request);
 }
 
-void OutputCheck::look(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
+void OutputCheck::look_closer(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
   size_t in_place = 0;
   for (size_t i = 0; i < response.outputs.size(); ++i) {
     const OutputTensor& output = response.outputs[i];
-    size_t guess = i;
-    if (i < wanted.size() && is_same_name(wanted[i].name, output.name)) {
-      ++in_place;
-      if (wanted[i].spec_index >= 0) guess = static_cast<size_t>(wanted[i].spec_index);
-    }
-    if (Expected* expected = find(output.name, guess); expected != nullptr) {
-      compare(output, *expected);
-    } else {
+    if (i < wanted.size() && is_same_name(wanted[i].name, output.name)) ++in_place;
+    Expected* expected = find(output.name, i);
+    if (expected == nullptr) {
       tell(unknown_, "a response has output '", output.name,
            "', which is not in the model's configuration; nobody gets it");
+    } else {
+      tell_differences(output, *expected);
     }
   }
   if (in_place != wanted.size() && !decoupled_) look_for_missing(response, wanted);
@@ -102,7 +130,7 @@ OutputCheck::Expected* OutputCheck::find(std::string_view name, size_t guess) no
   return nullptr;
 }
 
-void OutputCheck::compare(const OutputTensor& output, Expected& expected) noexcept {
+void OutputCheck::tell_differences(const OutputTensor& output, Expected& expected) noexcept {
   if (output.datatype != expected.datatype) {
     tell(expected.type, "output '", expected.name, "' has type ", data_type_name(output.datatype),
          ", and its configuration says ", data_type_name(expected.datatype), "; clients get it as it is");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,21 +30,27 @@ class OutputCheck {
   static void unwatch(Request& request) noexcept;
 
   /// A response without an error. \param wanted  what its request asked for
-  void look(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
+  void look(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
+    if (!is_right(response, wanted)) look_closer(response, wanted);
+  }
 
  private:
   static constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
   struct Expected {
     std::string name;
     DataType datatype = DataType::kInvalid;
-    std::vector<int64_t> shape, backend_shape;  ///< with the batch dimension; -1: variable
+    uint64_t element_bytes = 0;                 ///< 0: elements have no size of their own
     bool has_shape = true;                      ///< and it is to be compared
+    std::vector<int64_t> shape, backend_shape;  ///< with the batch dimension; -1: variable
     LogInterval missing{kIntervalNs}, type{kIntervalNs}, dims{kIntervalNs}, bytes{kIntervalNs},
         twice{kIntervalNs};
   };
 
   Expected* find(std::string_view name, size_t guess) noexcept;
-  void compare(const OutputTensor& output, Expected& expected) noexcept;
+  bool is_right(const Response& response, std::span<const RequestedOutput> wanted) const noexcept;
+  void look_closer(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
+  static bool is_as_expected(const OutputTensor& output, const Expected& expected) noexcept;
+  void tell_differences(const OutputTensor& output, Expected& expected) noexcept;
   void look_for_missing(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
   void look_for_repeated(const Response& response) noexcept;
   template <class... Parts>
@@ -53,9 +58,9 @@ class OutputCheck {
 
   Log& log_;
   const Clock& clock_;
-  const std::string subject_;  ///< begins every record
-  const bool decoupled_;       ///< each response has the outputs that it likes
-  std::deque<Expected> expected_;
+  const std::string subject_;       ///< begins every record
+  const bool decoupled_;            ///< each response has the outputs that it likes
+  std::vector<Expected> expected_;  ///< in the order of ModelInfo::outputs
   LogInterval unknown_{kIntervalNs};
 };
 
