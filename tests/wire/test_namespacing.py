@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 import urllib.request
 
 import pytest
 from support.control import EXPLICIT, PROTOCOLS, Control
-from support.models import write_add
+from support.models import write_add, write_model
 from support.server import Server
+from support.waiting import eventually
 
 NAMESPACING = ("plugin.repository.namespacing=true", "plugin.models.namespacing=true")
 AMBIGUOUS = ("There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve "
@@ -64,3 +66,28 @@ def test_without_it_a_name_in_two_repositories_is_not_served(repositories):
     with Server(repositories, EXPLICIT) as server, Control(server, "grpc") as control:
         _, message = control.refusal(control.load, "m")
         assert "model appears in two or more repositories" in message
+
+
+ENSEMBLE = """
+name: "top" platform: "ensemble"
+input { name: "INPUT0" data_type: TYPE_FP32 dims: 4 }
+output { name: "OUTPUT0" data_type: TYPE_FP32 dims: 4 }
+ensemble_scheduling { step { model_name: "m" model_version: -1
+  input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } }
+"""
+
+
+def test_an_ensemble_whose_member_goes_is_linked_to_the_one_that_is_left(repositories):
+    a, b = repositories
+    write_model(a, "top", ENSEMBLE).joinpath("1").mkdir(exist_ok=True)
+    poll = ('plugin.control.use="control/poll"', 'plugin.control.interval="100ms"', 'plugin.control.settle_time="100ms"')
+    with Server(repositories, *poll, *NAMESPACING) as server, Control(server, "grpc") as control:
+        server.wait_ready()
+        assert control.infer("top") == ("1", 2.0)
+        shutil.move(a / "m", a.parent / "away")
+        eventually(lambda: control.client.is_model_ready("top") and control.infer("top") == ("1", 3.0))
+        assert control.infer("m") == ("1", 3.0)
+        shutil.rmtree(b / "m")
+        eventually(lambda: not control.client.is_model_ready("top"))
+        shutil.move(a.parent / "away", a / "m")
+        eventually(lambda: control.client.is_model_ready("top") and control.infer("top") == ("1", 2.0))

@@ -273,3 +273,21 @@ def test_an_edited_manifest_begins_and_ends_it(repository, tmp_path):
             if "none" in use:
                 eventually(lambda: control.index()["plus"] == {"1": ("READY", "")})
             assert control.infer("plus", 1) == ("1", 2)
+
+
+def test_a_model_that_is_made_after_its_first_request_is_found(repository):
+    with Server(repository, ON_DEMAND, option("interval", "0s")) as server, Control(server, "grpc") as control:
+        code, message = control.refusal(control.infer, "late")
+        assert (code, message) == ("NOT_FOUND", "Request for unknown model: 'late' is not found")
+        models.write_add(repository.parent, "late", 4)
+        (repository.parent / "late").rename(repository / "late")
+        eventually(lambda: not refused(control, "late"))
+        assert control.infer("late") == ("1", 5.0)
+
+
+def refused(control, model):
+    try:
+        control.infer(model)
+    except InferenceServerException:
+        return True
+    return False

@@ -36,9 +36,9 @@ void complain(std::ostream& err, std::string_view message) {
 
 /// \param option  a flag with its dashes, or a variable of the environment
 void complain_of(std::ostream& err, std::string_view option, const Status& status) {
-  err << usage() << '\n';
   complain(err, cat("Bad option: \"", option, "\"."));
   complain(err, status.message());
+  complain(err, kSeeHelp);
 }
 
 }  // namespace
@@ -49,8 +49,12 @@ std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Envi
   LaunchOptions options;
   optind = 0;  // glibc: begin anew
   for (int found; (found = getopt_long(argc, argv, "", flags.data(), nullptr)) != -1;) {
-    if (found < kFirstFlag) {  // --help, or getopt has said what it did not understand
+    if (found == kHelp) {
       err << usage() << std::flush;
+      return std::nullopt;
+    }
+    if (found < kFirstFlag) {  // getopt has said what it did not understand
+      complain(err, kSeeHelp);
       return std::nullopt;
     }
     const Flag& flag = flag_table()[static_cast<size_t>(found - kFirstFlag)];
@@ -61,8 +65,8 @@ std::optional<LaunchOptions> read_command_line(int argc, char** argv, const Envi
     }
   }
   if (optind < argc) {
-    err << usage() << '\n';
     complain(err, cat("Unexpected argument: ", argv[optind]));
+    complain(err, kSeeHelp);
     return std::nullopt;
   }
   FlagUse use{"", "", options};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "flag.h"
@@ -56,8 +57,9 @@ Status read_old_cache_size(FlagUse& use) {
 
 Status read_rate_limit(FlagUse& use) {
   std::string mode = lower(use.value);
-  if (mode != "off" && mode != "execution_count")
-    return invalid_argument("invalid argument for --rate-limit");
+  constexpr std::string_view kModes[] = {"off", "execution_count"};
+  if (std::ranges::find(kModes, mode) == std::end(kModes))
+    return not_one_of("invalid argument for --rate-limit", use.value, kModes);
   use.options.rate_limit = mode != "off";
   return {};
 }

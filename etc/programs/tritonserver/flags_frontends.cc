@@ -77,8 +77,9 @@ Status read_mutual(FlagUse& use) {
 
 Status read_compression(FlagUse& use) {
   std::string level(use.value);
-  if (level != "none" && level != "low" && level != "medium" && level != "high") {
-    return invalid_argument("invalid argument for --grpc_infer_response_compression_level");
+  constexpr std::string_view kLevels[] = {"none", "low", "medium", "high"};
+  if (std::ranges::find(kLevels, level) == std::end(kLevels)) {
+    return not_one_of("invalid argument for --grpc_infer_response_compression_level", level, kLevels);
   }
   use.options.keys.set("plugin.grpc.response_compression", level);
   return {};
@@ -102,7 +103,7 @@ Status read_restricted(FlagUse& use, std::string_view word, std::string_view key
                                               "statistics",    "trace",        "logging"};
   for (std::string_view name : split(left.substr(0, colon), ',')) {
     if (std::find(std::begin(kCategories), std::end(kCategories), name) == std::end(kCategories)) {
-      return invalid_argument("unknown restricted ", word, " '", name, "' ");
+      return not_one_of(cat("unknown restricted ", word), name, kCategories);
     }
     if (!taken.emplace(name).second) {
       return invalid_argument("restricted ", word, " '", name,

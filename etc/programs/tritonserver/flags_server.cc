@@ -56,8 +56,9 @@ Status read_log_error(FlagUse& use) {
 }
 
 Status read_log_format(FlagUse& use) {
-  if (use.value != "default" && use.value != "ISO8601") {
-    return invalid_argument("invalid argument for --log-format");
+  constexpr std::string_view kFormats[] = {"default", "ISO8601"};
+  if (std::ranges::find(kFormats, use.value) == std::end(kFormats)) {
+    return not_one_of("invalid argument for --log-format", use.value, kFormats);
   }
   use.options.keys.set("log.format", "text");
   use.options.keys.set("log.time_format", use.value);
@@ -106,8 +107,9 @@ Status read_strict_config(FlagUse& use) {
 
 Status read_control_mode(FlagUse& use) {
   std::string mode = lower(use.value);
-  if (mode != "none" && mode != "poll" && mode != "explicit") {
-    return invalid_argument("invalid argument for --model-control-mode");
+  constexpr std::string_view kModes[] = {"none", "poll", "explicit"};
+  if (std::ranges::find(kModes, mode) == std::end(kModes)) {
+    return not_one_of("invalid argument for --model-control-mode", use.value, kModes);
   }
   use.options.control_mode = mode;
   return {};

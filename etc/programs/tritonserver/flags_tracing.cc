@@ -34,7 +34,7 @@ Status add_level(TraceOptions& trace, std::string_view text) {
   }
   constexpr std::string_view kWords[] = {"OFF", "TIMESTAMPS", "TENSORS", "true", "false", "on", "min", "max"};
   if (std::find(std::begin(kWords), std::end(kWords), word) == std::end(kWords)) {
-    return invalid_argument("invalid value for trace level option: ", text);
+    return not_one_of("invalid value for trace level option", text, kWords);
   }
   trace.level.push_back(word);
   return {};
@@ -58,9 +58,9 @@ Status set_trace(TraceOptions& trace, const TraceFlag& setting, std::string_view
 
 Status set_mode(TraceOptions& trace, std::string_view text) {
   std::string mode = lower(text);
-  if (mode != "triton" && mode != kOpenTelemetry) {
-    return invalid_argument("invalid value for trace mode option: ", text,
-                            ". Available options are \"triton\" and \"opentelemetry\"");
+  constexpr std::string_view kModes[] = {"triton", kOpenTelemetry};
+  if (std::ranges::find(kModes, mode) == std::end(kModes)) {
+    return not_one_of("invalid value for trace mode option", text, kModes);
   }
   trace.texts.insert_or_assign("mode", mode);
   return {};

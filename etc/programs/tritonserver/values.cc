@@ -21,11 +21,18 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+Status not_one_of(std::string_view what, std::string_view text, std::span<const std::string_view> values) {
+  std::string list;
+  for (std::string_view value : values) list += cat(list.empty() ? "" : ", ", value);
+  return invalid_argument(what, ": found '", text, "', expected one of: ", list);
+}
+
 Result<bool> parse_bool(std::string_view text) {
   std::string word = lower(text);
   if (word == "true" || word == "on" || word == "1") return true;
   if (word == "false" || word == "off" || word == "0") return false;
-  return invalid_argument("invalid value for bool option: ", text);
+  constexpr std::string_view kValues[] = {"true", "on", "1", "false", "off", "0"};
+  return not_one_of("invalid value for bool option", text, kValues);
 }
 
 Result<int64_t> parse_integer(std::string_view text, int64_t minimum, int64_t maximum) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@
 
 namespace atl::tritonserver {
 
-/// true, on, 1 or false, off, 0, in any case. Errors: "invalid value for bool option: <v>".
+/// What a value is told that is none of the few that there are: "<what>: found '<v>', expected one of: a, b".
+Status not_one_of(std::string_view what, std::string_view text, std::span<const std::string_view> values);
+
+/// true, on, 1 or false, off, 0, in any case. Errors: "invalid value for bool option: found '<v>', expected one of: ...".
 Result<bool> parse_bool(std::string_view text);
 
 /// A leading number is enough: "5x" is 5. Errors: "Invalid option value. Got <v>" there is none; "Provided

@@ -9,7 +9,8 @@ TEST(Values, Booleans) {
   for (const char* text : {"true", "TRUE", "On", "1"}) EXPECT_TRUE(parse_bool(text).value()) << text;
   for (const char* text : {"false", "FALSE", "oFF", "0"}) EXPECT_FALSE(parse_bool(text).value()) << text;
   for (const char* text : {"", "yes", "2", "true "}) {
-    EXPECT_EQ(parse_bool(text).status().text(), cat("invalid value for bool option: ", text));
+    EXPECT_EQ(parse_bool(text).status().text(), cat("invalid value for bool option: found '", text,
+                                                    "', expected one of: true, on, 1, false, off, 0"));
   }
 }
 

@@ -67,20 +67,6 @@ TEST_F(OutputCheckTest, WhatIsAsConfiguredIsNotTold) {
   EXPECT_TRUE(look(plain, {{"ONE"}}, {"ONE", "ANY"}).empty());  // not asked for
 }
 
-TEST_F(OutputCheckTest, DifferencesAreToldOnce) {
-  OutputCheck check(source(8), log_);
-  EXPECT_EQ(look(check, {{"ONE", DataType::kInt64, {1, 2}}}, {"ONE"}),
-            (std::vector<std::string>{
-                "model 'm' version 3: output 'ONE' is INT64, and its configuration says FP32; "
-                "clients get it as it is. This is said once"}));
-  EXPECT_EQ(
-      look(check, {{"ONE", DataType::kInt64, {2}}}, {"ONE"}),
-      (std::vector<std::string>{"model 'm' version 3: output 'ONE' has the shape [2], which does not fit the "
-                                "[-1,2] of its configuration; clients get it as it is. This is said once"}));
-  EXPECT_TRUE(look(check, {{"ONE", DataType::kInt32, {2, 3}}}, {"ONE"}).empty());
-  EXPECT_EQ(look(check, {{"ANY", DataType::kFp64, {1, 4, 2}}}, {"ANY"}).size(), 2u);
-}
-
 TEST_F(OutputCheckTest, NamesThatNobodyKnowsAreToldOnce) {
   OutputCheck check(source(0), log_);
   const std::vector<std::string> told = {

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
+
+#include "atoll/utf8.h"
 
 namespace atl::pbtxt {
 
@@ -22,6 +27,8 @@ class VersionFiles {
     if (first != model.versions.end()) path_ = first->path;
   }
 
+  /// Of the directory; empty: there is none.
+  const std::string& path() const noexcept { return path_; }
   bool exists(const char* name) const { return type_of(name) != std::filesystem::file_type::not_found; }
   bool directory(const char* name) const { return type_of(name) == std::filesystem::file_type::directory; }
   bool file(const char* name) const { return exists(name) && !directory(name); }
@@ -133,6 +140,61 @@ bool derive_python(const VersionFiles& files, ModelConfig* config) {
   return true;
 }
 
+/// By which the functions above know a backend.
+constexpr std::string_view kKnownFiles[] = {"model.onnx", "model.py",  "model.plan",       "model.pt",
+                                            "model.pt2",  "model.xml", "model.savedmodel", "model.graphdef"};
+
+std::string known_files() {
+  std::string text;
+  for (std::string_view name : kKnownFiles) text += cat(text.empty() ? "" : ", ", name);
+  return text;
+}
+
+bool has_known_ending(const std::filesystem::path& name) {
+  return std::ranges::any_of(kKnownFiles, [&](std::string_view known) {
+    return std::filesystem::path(known).extension() == name.extension();
+  });
+}
+
+/// "'net.onnx', 'weights' and 2 more": those first whose ending a backend knows; empty: there is nothing.
+/// \param any  others, too
+std::string listed(const std::string& directory, bool any) {
+  constexpr size_t kShownMax = 3;
+  constexpr int kLookedAtMax = 1000;
+  std::set<std::string> near, others;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (int i = 0; !error && entry != std::filesystem::directory_iterator() && i < kLookedAtMax; ++i) {
+    const std::filesystem::path name = entry->path().filename();
+    const bool is_shown = !name.native().starts_with('.');
+    if (is_shown && has_known_ending(name)) near.insert(name);
+    if (is_shown && any && !has_known_ending(name)) others.insert(name);
+    entry.increment(error);
+  }
+  std::vector<std::string> names(near.begin(), near.end());
+  names.insert(names.end(), others.begin(), others.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShownMax); ++i) {
+    text += cat(text.empty() ? "" : ", ", "'", replace_invalid_utf8(names[i]), "'");
+  }
+  if (names.size() > kShownMax) text += cat(" and ", names.size() - kShownMax, " more");
+  return text;
+}
+
+/// What the model lacks for its backend to be known by its files. \param path  of the version directory; empty: there is none
+std::string what_is_missing(const RepositoryModel& model, const std::string& path) {
+  if (path.empty()) {
+    const std::string misplaced = listed(model.entry.path, false);
+    return cat("The model has no version directory",
+               misplaced.empty() ? std::string() : cat(" and ", misplaced, " beside where it should be"),
+               ": expected a directory '1' with one of ", known_files());
+  }
+  const std::string found = listed(path, true);
+  return cat("Version directory '", std::filesystem::path(path).filename().native(), "' ",
+             found.empty() ? std::string("is empty") : cat("has ", found), ": expected one of ",
+             known_files());
+}
+
 }  // namespace
 
 Status derive(const RepositoryModel& model, const SourceMap& source, ModelConfig* config) {
@@ -147,7 +209,8 @@ Status derive(const RepositoryModel& model, const SourceMap& source, ModelConfig
     return source.invalid("backend", "Invalid model name: Could not determine backend for model '",
                           config->name(),
                           "' with no backend in model configuration. Expected model name of the form "
-                          "'model.<backend_name>'.");
+                          "'model.<backend_name>'. ",
+                          what_is_missing(model, files.path()));
   }
   config->set_backend(config->name().substr(dot + 1));
   config->set_default_model_filename(cat("model.", config->backend()));

@@ -10,7 +10,8 @@ namespace atl::pbtxt {
 
 /// Name, platform, backend and default_model_filename from the directory's name and the files of one version
 /// directory (the lexicographically first one). Looks at the disk; opens nothing.
-/// Errors: INVALID_ARGUMENT "Invalid model name: Could not determine backend for model '<m>' ...".
+/// Errors: INVALID_ARGUMENT "Invalid model name: Could not determine backend for model '<m>' ...", with what is missing or what is there
+/// instead.
 /// Source: model configuration, "Name, Platform and Backend".
 Status derive(const RepositoryModel& model, const SourceMap& source, inference::ModelConfig* config);
 

@@ -111,9 +111,46 @@ TEST_F(DeriveTest, FromTheFiles) {
 TEST_F(DeriveTest, FromTheModelsNameAtLast) {
   EXPECT_EQ(derived("", {}, "a.b.c"), "b.c  model.b.c");
   EXPECT_EQ(derived("", {"1/model.plan/"}, "x.identity"), "identity  model.identity");
-  EXPECT_EQ(derived("", {"1/weights"}),
-            "Invalid model name: Could not determine backend for model 'm' with no backend in model "
-            "configuration. Expected model name of the form 'model.<backend_name>'.");
+}
+
+TEST_F(DeriveTest, WhatIsMissingIsTold) {
+  const std::string text =
+      "Invalid model name: Could not determine backend for model 'm' with no backend in model configuration. "
+      "Expected model name of the form 'model.<backend_name>'. ";
+  const std::string known =
+      "model.onnx, model.py, model.plan, model.pt, model.pt2, model.xml, model.savedmodel, model.graphdef";
+  struct Case {
+    std::vector<std::string> files;
+    const char* missing;
+  } cases[] = {
+      {{"1/net.onnx"}, "Version directory '1' has 'net.onnx': expected one of "},
+      {{"7/a", "7/net.py", "7/Model.ONNX", "7/.hidden"},
+       "Version directory '7' has 'net.py', 'Model.ONNX', 'a': expected one of "},
+      {{"1/a", "1/b", "1/c", "1/d", "1/weights.pt"},
+       "Version directory '1' has 'weights.pt', 'a', 'b' and 2 more: expected one of "},
+      {{"1/weights"}, "Version directory '1' has 'weights': expected one of "},
+      {{"1/"}, "Version directory '1' is empty: expected one of "},
+      {{"1/bad\xff"}, "Version directory '1' has 'bad\xef\xbf\xbd': expected one of "},
+  };
+  for (const Case& c : cases) EXPECT_EQ(derived("", c.files), text + c.missing + known) << c.files.front();
+  EXPECT_EQ(derived("", {}),
+            text + "The model has no version directory: expected a directory '1' with one of " + known);
+}
+
+TEST_F(DeriveTest, AFileWithoutAVersionDirectoryIsTold) {
+  RepositoryModel model;
+  model.entry = {"m", root_.path(), root_.path() / "m"};
+  std::filesystem::create_directories(model.entry.path);
+  for (const char* file : {"model.onnx", "config.pbtxt", "labels.txt"}) {
+    std::ofstream(std::filesystem::path(model.entry.path) / file) << "x";
+  }
+  auto config = config_of("");
+  const std::string text(derive(model, SourceMap(), &config).message());
+  EXPECT_NE(
+      text.find("'model.<backend_name>'. The model has no version directory and 'model.onnx' beside where it "
+                "should be: expected a directory '1' with one of model.onnx, "),
+      std::string::npos)
+      << text;
 }
 
 }  // namespace

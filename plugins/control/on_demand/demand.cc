@@ -15,6 +15,8 @@ namespace {
 constexpr int32_t kNice = 10;
 /// After a repository could not be listed.
 constexpr int64_t kListRetryNs = kNsPerSecond;
+/// Requests for unknown names have the repository listed at most once in this time, whatever they name.
+constexpr int64_t kLookAgainNs = kNsPerSecond;
 /// How often use is sampled, at least and at most; in between, as often as unload_after needs it.
 constexpr int64_t kSampleLeastNs = kNsPerSecond / 20;
 constexpr int64_t kSampleMostNs = 10 * kNsPerSecond;
@@ -85,8 +87,17 @@ Status Demand::await(const WantedModel& wanted, ModelWaiter& waiter) noexcept {
     if (!is_there) return std::move(found).status();
   }
   std::scoped_lock lock(mutex_);
-  if (!entries_.contains(wanted.name)) return std::move(found).status();
-  return wait_locked(wanted, waiter, std::move(pass));
+  if (entries_.contains(wanted.name)) return wait_locked(wanted, waiter, std::move(pass));
+  if (!may_look_locked()) return std::move(found).status();
+  ATOLL_RETURN_IF_ERROR(add_waiting_locked(wanted, waiter, std::move(pass)));
+  if (!std::exchange(is_looking_, true)) executor_->post(make_task([this] { look_for_unknown(); }));
+  return {};
+}
+
+/// Names that nobody has leave room for requests that wait for models.
+bool Demand::may_look_locked() const {
+  if (waiting_.size() >= (options_.max_waiting + 1) / 2) return false;
+  return is_looking_ || host_.clock().now_ns() >= next_look_ns_;
 }
 
 Status Demand::wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass) {
@@ -99,6 +110,20 @@ Status Demand::wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass 
     return unavailable("model '", name, "' is not loaded, and ", waiting_.size(),
                        " requests wait for models already, at most max_waiting may");
   }
+  ATOLL_RETURN_IF_ERROR(add_waiting_locked(wanted, waiter, std::move(pass)));
+  load_locked(name, entry);
+  return {};
+}
+
+void Demand::load_locked(const std::string& name, Entry& entry) {
+  if (entry.state == State::kLoading) return;
+  entry.state = State::kLoading;
+  executor_->post(make_task([this, name] { load(name); }));
+}
+
+Status Demand::add_waiting_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass) {
+  const std::string name(wanted.name);
+  const int64_t now_ns = host_.clock().now_ns();
   const uint64_t id = ++last_waiting_;
   // The executor can not look for this one before the lock is given back.
   if (wanted.cancellation != nullptr && !wanted.cancellation->listen(this, reinterpret_cast<void*>(id))) {
@@ -117,11 +142,39 @@ Status Demand::wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass 
         end_waiting(id,
                     make_status(code, "model '", name, "' is still being loaded after ", waited_ms, " ms"));
       }));
-  if (entry.state != State::kLoading) {
-    entry.state = State::kLoading;
-    executor_->post(make_task([this, name] { load(name); }));
-  }
   return {};
+}
+
+/// What was made since the repository was listed last is loaded for those who have asked for it; the others are told
+/// that there is no such model.
+void Demand::look_for_unknown() {
+  Pass pass(host_.gate());
+  {
+    std::scoped_lock lock(mutex_);
+    is_looking_ = false;  // who comes from now on may ask for what the listing misses
+    next_look_ns_ = host_.clock().now_ns() + kLookAgainNs;
+  }
+  if (pass) (void)list();
+  struct Unknown {
+    uint64_t id = 0;
+    std::string model;
+    int64_t version = 0;
+  };
+  std::vector<Unknown> unknown;
+  {
+    std::scoped_lock lock(mutex_);
+    const int64_t now_ns = host_.clock().now_ns();
+    for (const auto& [id, waiting] : waiting_) {
+      auto found = entries_.find(waiting.model);
+      if (pass && found != entries_.end()) {
+        const bool is_away = found->second.state == State::kAway && now_ns >= found->second.retry_at_ns;
+        if (is_away) load_locked(found->first, found->second);
+        if (found->second.state == State::kLoading) continue;
+      }
+      unknown.push_back({id, waiting.model, waiting.version});
+    }
+  }
+  for (const Unknown& one : unknown) end_waiting(one.id, catalog_->acquire(one.model, one.version));
 }
 
 void Demand::on_cancel(void* context) noexcept {
@@ -197,6 +250,10 @@ void Demand::look_again() noexcept {
 
 /// \returns false if the repository can not be listed: what is known stays.
 bool Demand::list() {
+  {
+    std::scoped_lock lock(mutex_);
+    next_look_ns_ = host_.clock().now_ns() + kLookAgainNs;
+  }
   Result<std::vector<RepositoryEntry>> listed = repository_->list();
   if (!listed.ok()) {
     std::string text = listed.status().text();

@@ -81,11 +81,19 @@ class Demand final : public ModelDemand, private CancelListener {
   void on_cancel(void* context) noexcept override;
   /// [any, locked] \returns the failure that ends the call, or OK: it waits
   Status wait_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass);
+  /// [any, locked] Of a name that the repository did not have when it was listed. \returns whether it may be listed
+  /// again for this request
+  bool may_look_locked() const;
+  /// [any, locked] Errors: CANCELLED.
+  Status add_waiting_locked(const WantedModel& wanted, ModelWaiter& waiter, Pass pass);
+  /// [any, locked]
+  void load_locked(const std::string& name, Entry& entry);
 
   // All of these on the executor.
   void begin();
   void poll_repository();
   bool list();
+  void look_for_unknown();
   void load(const std::string& name);
   void loaded(const std::string& name, ModelLoadOutcome outcome);
   void notify(const std::string& name, const Status& failure);
@@ -106,6 +114,8 @@ class Demand final : public ModelDemand, private CancelListener {
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<uint64_t, Waiting> waiting_;  ///< in the order they came
   uint64_t last_waiting_ = 0;
+  bool is_looking_ = false;  ///< for names that are not among the entries; who comes until it begins joins it
+  int64_t next_look_ns_ = 0;  ///< not before that
 
   // Of the executor.
   std::map<std::string, Load> loads_;

@@ -133,6 +133,51 @@ TEST_F(OnDemandTest, WhatTheRepositoryDoesNotHaveIsRefusedAtOnce) {
   EXPECT_EQ(calls(), Calls{});
 }
 
+TEST_F(OnDemandTest, WhatIsMadeAfterAFailedRequestIsFoundByTheNext) {
+  start();
+  host_.fake_clock().advance(kNsPerSecond);
+  EXPECT_EQ(answer("late"), "NOT_FOUND Request for unknown model: 'late' is not found");
+  put("late");
+  EXPECT_EQ(answer("late"), "refused NOT_FOUND Request for unknown model: 'late' has no available versions")
+      << "it was looked for a moment ago";
+  host_.fake_clock().advance(kNsPerSecond);
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  for (int i = 0; i < 100; ++i) waiters.push_back(ask("late"));
+  host_.run_ready();
+  for (const auto& waiter : waiters) EXPECT_EQ(waiter->answer, "version 1");
+  EXPECT_EQ(calls(), Calls{"load late"});
+}
+
+TEST_F(OnDemandTest, UnknownNamesHaveTheRepositoryListedOnceASecond) {
+  host_.options().set_int("max_waiting", 10);
+  start();
+  host_.fake_clock().advance(kNsPerSecond);
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  for (int i = 0; i < 100; ++i) waiters.push_back(ask(cat("nobody ", i)));
+  auto known = ask("a");
+  host_.run_ready();
+  EXPECT_EQ(known->answer, "version 1") << "they leave room";
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = cat("NOT_FOUND Request for unknown model: 'nobody ", i, "' is not found");
+    EXPECT_EQ(waiters[static_cast<size_t>(i)]->answer, i < 5 ? text : "refused " + text);
+  }
+  const uint64_t lists = repository_.lists();
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(ask(cat("other ", i))->answer.starts_with("refused NOT_FOUND"));
+  host_.run_ready();
+  EXPECT_EQ(repository_.lists(), lists);
+  host_.fake_clock().advance(kNsPerSecond);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(answer("nobody").find("NOT_FOUND") == std::string::npos, false);
+  EXPECT_EQ(repository_.lists(), lists + 1);
+}
+
+TEST_F(OnDemandTest, ARepositoryThatCanNotBeListedKeepsItsAnswers) {
+  start();
+  host_.fake_clock().advance(kNsPerSecond);
+  repository_.fail(Code::kUnavailable);
+  EXPECT_EQ(answer("nobody"), "NOT_FOUND Request for unknown model: 'nobody' is not found");
+  EXPECT_EQ(answer("a"), "version 1");
+}
+
 TEST_F(OnDemandTest, AVersionThatIsNotThereLoadsOnce) {
   start();
   EXPECT_EQ(answer("a", 7), "NOT_FOUND Request for unknown model: 'a' version 7 is not found");

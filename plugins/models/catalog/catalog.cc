@@ -186,6 +186,22 @@ void Catalog::append_statistics(const std::string& name, int64_t version,
   all->back().name = name;
 }
 
+/// Clients ask again and again: a change alone is worth a record.
+void Catalog::tell_of_listing(const Status& outcome) {
+  const std::string failure = outcome.ok() ? std::string() : outcome.text();
+  std::string before;
+  {
+    std::scoped_lock lock(listing_mutex_);
+    before = std::exchange(listing_failure_, failure);
+  }
+  if (before == failure) return;
+  if (failure.empty()) {
+    host_.log().info("the model repositories can be listed again: the index has all models");
+  } else {
+    host_.log().warning("the index has only models that are or were loaded: ", failure);
+  }
+}
+
 Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   ATOLL_RETURN_IF_ERROR(check_phase());
   Result<std::vector<RepositoryEntry>> listed = repository_->list();
@@ -195,9 +211,9 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   } else if (lifecycle_.read([](const ModelRecords& records) { return records.all().empty(); })) {
     return std::move(listed).status();
   } else {
-    // What was loaded serves all the same.
-    host_.log().warning("the index has only models that are or were loaded: ", listed.status().text());
+    tell_of_listing(listed.status());  // what was loaded serves all the same
   }
+  if (listed.ok()) tell_of_listing({});
   return lifecycle_.read([&](const ModelRecords& records) {
     for (const auto& [model, record] : records.all()) {
       if (!record.is_unloaded()) directories.try_emplace(model, 0);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,7 @@ class Catalog final : public ModelCatalog, public Startup {
  private:
   Unready unready() const;
   void follow_admission();
+  void tell_of_listing(const Status& outcome);
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
   LoaderOptions loader_options_;  // until start()
@@ -111,6 +113,8 @@ class Catalog final : public ModelCatalog, public Startup {
   Host& host_;
   Repository* repository_ = nullptr;
   std::optional<Loader> loader_;
+  std::mutex listing_mutex_;
+  std::string listing_failure_;  ///< why the index had to do without the repositories; empty: it had them
 };
 
 }  // namespace atl::models

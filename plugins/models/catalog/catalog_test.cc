@@ -133,6 +133,27 @@ TEST(Catalog, IndexHasWhatServesWhileTheRepositoryCanNotBeRead) {
   EXPECT_EQ(bench.host.log().count(LogLevel::kWarning, "/srv: gone"), 1U);
 }
 
+TEST(Catalog, ARepositoryThatGoesAndComesBackIsToldOnce) {
+  CatalogBench bench;
+  bench.put("m");
+  ASSERT_TRUE(bench.load_one("m").ok());
+  const std::string again = "can be listed again";
+  for (size_t i = 1; i <= 2; ++i) {
+    bench.repository.fail(Code::kUnavailable, "/srv: gone");
+    for (int asked = 0; asked < 10; ++asked) EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+    EXPECT_EQ(bench.host.log().count(LogLevel::kWarning, "/srv: gone"), i);
+    EXPECT_EQ(bench.host.log().count(LogLevel::kInfo, again), i - 1);
+    bench.repository.fail(Code::kOk);
+    for (int asked = 0; asked < 10; ++asked) EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
+    EXPECT_EQ(bench.host.log().count(LogLevel::kInfo, again), i);
+  }
+  bench.repository.fail(Code::kUnavailable, "/srv: gone");
+  (void)bench.index();
+  bench.repository.fail(Code::kUnavailable, "/srv: not a directory");
+  (void)bench.index();
+  EXPECT_EQ(bench.host.log().count(LogLevel::kWarning, "/srv: not a directory"), 1U) << "another reason";
+}
+
 TEST(Catalog, StatisticsAreOrderedAndOfReadyVersions) {
   CatalogBench bench;
   bench.put("b");

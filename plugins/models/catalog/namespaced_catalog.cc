@@ -57,6 +57,28 @@ std::vector<ModelLoadResult> by_name(const std::vector<std::pair<std::string, si
   return results;
 }
 
+/// Whether members are in no repository any more, and each of them has another model of its name that would be linked
+/// in its place.
+bool has_other_members(std::string_view ensemble, const std::vector<EnsembleMember>& members,
+                       const std::vector<RepositoryEntry>& entries) {
+  bool any_gone = false;
+  for (const EnsembleMember& member : members) {
+    size_t others = 0;
+    bool is_there = false;
+    bool is_own = false;
+    for (const RepositoryEntry& entry : entries) {
+      if (model_name_of(entry.name) != model_name_of(member.model)) continue;
+      ++others;
+      is_there |= entry.name == member.model;
+      is_own |= model_namespace_of(entry.name) == model_namespace_of(ensemble);
+    }
+    if (is_there) continue;
+    if (others != 1 && !is_own) return false;
+    any_gone = true;
+  }
+  return any_gone;
+}
+
 /// The index knows no repositories.
 void show_names(std::vector<ModelIndexEntry>* entries) {
   for (ModelIndexEntry& entry : *entries) entry.name = std::string(model_name_of(entry.name));
@@ -129,7 +151,24 @@ void NamespacedCatalog::load(std::vector<std::string> models,
                                   [counts, done = std::move(done)](std::vector<ModelLoadOutcome> outcomes) {
                                     done(by_name(counts, std::move(outcomes)));
                                   });
+        relink_ensembles();
       }));
+}
+
+void NamespacedCatalog::relink_ensembles() const {
+  const auto waiting = catalog_.lifecycle().read([](const ModelRecords& records) {
+    std::vector<std::pair<std::string, std::vector<EnsembleMember>>> ensembles;
+    for (const auto& [identifier, record] : records.all()) {
+      if (record.suspended && !record.loading) ensembles.emplace_back(identifier, record.members);
+    }
+    return ensembles;
+  });
+  if (waiting.empty()) return;
+  const Result<std::vector<RepositoryEntry>> entries = catalog_.repository().list();
+  if (!entries.ok()) return;
+  for (const auto& [ensemble, members] : waiting) {
+    if (has_other_members(ensemble, members, entries.value())) catalog_.lifecycle().rebuild(ensemble);
+  }
 }
 
 void NamespacedCatalog::unload(std::vector<std::string> models,

@@ -36,6 +36,9 @@ class NamespacedCatalog final : public ModelCatalog {
   uint64_t open_sequences() const noexcept override { return catalog_.open_sequences(); }
 
  private:
+  /// Ensembles that went with a member which no repository has any more are loaded with the model that their member's name means
+  /// now. [worker]
+  void relink_ensembles() const;
   std::string the_only_identifier(std::string_view name) const;
   std::vector<std::string> loaded_identifiers(const std::vector<std::string>& models) const;
 

@@ -122,6 +122,46 @@ TEST_F(NamespacesTest, EnsemblesPreferMembersOfTheirOwnRepository) {
   EXPECT_EQ(ensembles_.members[0], top.get()) << "as the scheduler of /a::alone finds it";
 }
 
+/// As a control plugin does it that polls: what has gone is unloaded, and what is new is loaded.
+TEST_F(NamespacesTest, AnEnsembleWhoseMemberHasGoneIsLinkedToAnother) {
+  bench_.put("/a::m");
+  bench_.put("/b::m");
+  bench_.put("/a::top", ensemble_of("m"));
+  for (const ModelLoadResult& result : bench_.load({"/a::m", "/b::m", "/a::top"}))
+    EXPECT_TRUE(result.status.ok());
+  bench_.repository.remove("/a::m");
+  bench_.unload({"/a::m"});
+  EXPECT_EQ(refusal("top").code(), Code::kNotFound);
+  EXPECT_TRUE(bench_.load({}).empty());
+  ASSERT_TRUE(bench_.catalog().acquire("top", 1).ok());
+  ASSERT_EQ(ensembles_.members.size(), 1U);
+  EXPECT_EQ(ensembles_.members[0], bench_.catalog().acquire("/b::m", 1)->get());
+  // It comes back with its own.
+  bench_.put("/a::m");
+  bench_.repository.remove("/b::m");
+  bench_.unload({"/b::m"});
+  bench_.load({"/a::m"});
+  ASSERT_TRUE(bench_.catalog().acquire("top", 1).ok());
+  EXPECT_EQ(ensembles_.members[0], bench_.catalog().acquire("/a::m", 1)->get());
+}
+
+TEST_F(NamespacesTest, AnEnsembleWaitsForAMemberThatIsStillThere) {
+  bench_.put("/a::m");
+  bench_.put("/b::m");
+  bench_.put("/a::top", ensemble_of("m"));
+  for (const ModelLoadResult& result : bench_.load({"/a::m", "/b::m", "/a::top"}))
+    EXPECT_TRUE(result.status.ok());
+  bench_.unload({"/a::m"});  // by a client
+  bench_.load({});
+  EXPECT_EQ(refusal("top").code(), Code::kNotFound);
+  bench_.put("/c::m");
+  bench_.repository.remove("/a::m");
+  bench_.load({});
+  EXPECT_EQ(refusal("top").code(), Code::kNotFound) << "two have the name";
+  bench_.load({"/a::top"});
+  EXPECT_EQ(refusal("top").code(), Code::kNotFound);
+}
+
 TEST_F(NamespacesTest, AnEnsembleOfAnAmbiguousNameIsRefused) {
   bench_.put("/a::m");
   bench_.put("/b::m");

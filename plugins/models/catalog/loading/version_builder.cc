@@ -320,7 +320,8 @@ Result<std::shared_ptr<CountedInstance>> VersionBuilder::create_instance(const I
       std::move(made).value(), parts_.backend->minor(), context_.serving.requests.fault_notes,
       cat("executing a batch of model '", parts_.info->name, "' version ", parts_.info->version,
           " on instance '", spec.name, "'"),
-      spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter);
+      spec.kind == InstanceKind::kGpu ? nullptr : context_.serving.requests.device_inputs, spec.reporter,
+      std::make_unique<OutputCheck>(*parts_.info, spec.name, context_.host.log(), context_.host.clock()));
 }
 
 /// What an instance that is bound to cores or a node takes at its creation belongs there, too.

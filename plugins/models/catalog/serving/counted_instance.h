@@ -15,11 +15,12 @@
 #include "atoll/backend.h"
 #include "atoll/fault_notes.h"
 #include "models/catalog/requests/device_inputs.h"
+#include "models/catalog/requests/output_check.h"
 
 namespace atl::models {
 
 /// Costs an uncontended lock, two relaxed stores, a note and a look for device memory a batch, and a look at
-/// each request's trace. Without it nobody could tell queued requests from executing ones. Two schedulers
+/// each request's trace and outputs. Without it nobody could tell queued requests from executing ones. Two schedulers
 /// have the instance while one of them takes the other's place; they take turns then, so neither waits longer
 /// than for one batch, or, where the other one was quicker to use the instance's room, until there is room
 /// again.
@@ -29,10 +30,13 @@ class CountedInstance final : public BackendInstance {
   /// \param notes  told what the thread does while the instance executes; may be null, else outlives this
   /// \param device_inputs  brings inputs to the CPU; null: the instance reads device memory itself
   /// \param reporter  of the instance
+  /// \param outputs  tells what is wrong with answers; null: nobody looks
   CountedInstance(std::unique_ptr<BackendInstance> instance, uint32_t backend_minor,
                   FaultNotes* notes = nullptr, std::string doing = {},
-                  const DeviceInputs* device_inputs = nullptr, InferenceReporter* reporter = nullptr) noexcept
-      : instance_(std::move(instance)),
+                  const DeviceInputs* device_inputs = nullptr, InferenceReporter* reporter = nullptr,
+                  std::unique_ptr<OutputCheck> outputs = nullptr) noexcept
+      : outputs_(std::move(outputs)),
+        instance_(std::move(instance)),
         has_reasons_(backend_minor >= Backend::kUnreadyReasonMinor),
         notes_(notes),
         doing_(std::move(doing)),
@@ -46,8 +50,10 @@ class CountedInstance final : public BackendInstance {
     FaultNote note(notes_, doing_.c_str());
     if (has_room_.load(std::memory_order_relaxed)) wait_for_room(batch.total_batch_size);
     const bool maybe_on_device = device_inputs_ != nullptr && device_inputs_->are_possible();
+    watch(batch);
     Status status =
         maybe_on_device ? device_inputs_->execute(*instance_, batch, reporter_) : instance_->execute(batch);
+    if (!status.ok()) unwatch(batch);
     executing_.store(batches_ << 32, std::memory_order_relaxed);
     return status;
   }
@@ -100,12 +106,22 @@ class CountedInstance final : public BackendInstance {
     std::unique_lock<std::mutex> lock_;
   };
 
+  void watch(const Batch& batch) const noexcept {
+    if (outputs_ == nullptr) return;
+    for (Request* request : batch.requests) outputs_->watch(*request);
+  }
+  /// A batch that failed was not touched.
+  void unwatch(const Batch& batch) const noexcept {
+    if (outputs_ == nullptr) return;
+    for (Request* request : batch.requests) OutputCheck::unwatch(*request);
+  }
   /// A scheduler gives no more than there is room for, but does not see what another one gives.
   void wait_for_room(uint32_t weight) const noexcept {
     while (instance_->room() < weight) std::this_thread::sleep_for(kRoomInterval);
   }
 
   static constexpr std::chrono::milliseconds kRoomInterval{1};
+  const std::unique_ptr<OutputCheck> outputs_;  // it sees the instance's last responses
   std::unique_ptr<BackendInstance> instance_;
   const bool has_reasons_;
   FaultNotes* const notes_;

@@ -43,6 +43,8 @@ class ModelLifecycle {
   /// Models of repositories that are not among these any more end, unless another one has them: then they are loaded from
   /// there. What clients brought stays. [worker]
   void let_go_of_removed(Repository& repository, const std::vector<std::string>& paths);
+  /// Loads a model once more for a reason of the server's own.
+  void rebuild(const std::string& model) { ModelLoad::request(state_, model, rebuild_order()); }
   /// Whatever has failed is loaded once more.
   void retry_failed();
 

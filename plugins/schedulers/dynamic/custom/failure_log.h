@@ -1,11 +1,12 @@
 /// Failures on the request path, logged now and then.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "atoll/clock.h"
+#include "atoll/lib/log_interval.h"
 #include "atoll/log.h"
 #include "atoll/status.h"
 
@@ -19,25 +20,18 @@ class FailureLog {
       : log_(log), clock_(clock), subject_(std::move(subject)) {}
 
   void add(std::string_view what, const Status& failure) noexcept {
-    const int64_t now = clock_.now_ns();
-    int64_t next = next_ns_.load(std::memory_order_relaxed);
-    if (now < next || !next_ns_.compare_exchange_strong(next, now + kPauseNs, std::memory_order_relaxed)) {
-      left_out_.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-    const uint64_t left_out = left_out_.exchange(0, std::memory_order_relaxed);
-    const std::string more = left_out == 0 ? "" : cat(" (and ", left_out, " failures that were not logged)");
+    const std::optional<uint64_t> left_out = interval_.next(clock_.now_ns());
+    if (!left_out) return;
+    const std::string more =
+        *left_out == 0 ? "" : cat(" (and ", *left_out, " failures that were not logged)");
     log_.error(subject_, ": ", what, ": ", failure.text(), more);
   }
 
  private:
-  static constexpr int64_t kPauseNs = 10 * kNsPerSecond;
-
   Log& log_;
   Clock& clock_;
   const std::string subject_;
-  std::atomic<int64_t> next_ns_{INT64_MIN};
-  std::atomic<uint64_t> left_out_{0};
+  LogInterval interval_{10 * kNsPerSecond};
 };
 
 }  // namespace atl::schedulers

@@ -71,8 +71,15 @@ class FakeRepository final : public Repository {
     failure_ = Status(code, std::move(message));
   }
 
+  /// How often list() was called.
+  uint64_t lists() const {
+    std::lock_guard lock(mutex_);
+    return lists_;
+  }
+
   Result<std::vector<RepositoryEntry>> list() noexcept override {
     std::lock_guard lock(mutex_);
+    ++lists_;
     if (!failure_.ok()) return failure_.clone();
     std::vector<RepositoryEntry> entries;
     for (const auto& [name, model] : models_) {
@@ -152,7 +159,8 @@ class FakeRepository final : public Repository {
   }
 
   std::atomic<bool> complete_{true};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  uint64_t lists_ = 0;
   uint64_t last_value_ = 0;
   std::map<std::string, std::vector<RepositoryStamp>, std::less<>> stamps_;
   std::map<std::string, uint64_t> looks_;

@@ -1,0 +1,67 @@
+/// What a backend answers otherwise than the configuration of its model says.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "atoll/clock.h"
+#include "atoll/lib/log_interval.h"
+#include "atoll/log.h"
+#include "atoll/model.h"
+#include "atoll/request.h"
+
+namespace atl::models {
+
+/// Tells it in the log, for one instance: of each output and kind of difference the first one, then at most one a minute. Clients get
+/// such answers as they are, or an error where no answer can be made of them. Outlives the requests that it watches. [any]
+class OutputCheck {
+ public:
+  /// \param log, clock  outlive it
+  OutputCheck(const ModelInfo& info, std::string_view instance, Log& log, const Clock& clock);
+  OutputCheck(const OutputCheck&) = delete;
+  OutputCheck& operator=(const OutputCheck&) = delete;
+
+  /// Its responses will be looked at, on their way. Before the instance gets the request; costs a few words of its arena.
+  void watch(Request& request) noexcept;
+  /// Undoes it, for a request that the instance has not touched.
+  static void unwatch(Request& request) noexcept;
+
+  /// A response without an error. \param wanted  what its request asked for
+  void look(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
+    if (!is_right(response, wanted)) look_closer(response, wanted);
+  }
+
+ private:
+  static constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
+  struct Expected {
+    std::string name;
+    DataType datatype = DataType::kInvalid;
+    uint64_t element_bytes = 0;                 ///< 0: elements have no size of their own
+    bool has_shape = true;                      ///< and it is to be compared
+    std::vector<int64_t> shape, backend_shape;  ///< with the batch dimension; -1: variable
+    LogInterval missing{kIntervalNs}, type{kIntervalNs}, dims{kIntervalNs}, bytes{kIntervalNs},
+        twice{kIntervalNs};
+  };
+
+  Expected* find(std::string_view name, size_t guess) noexcept;
+  bool is_right(const Response& response, std::span<const RequestedOutput> wanted) const noexcept;
+  void look_closer(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
+  static bool is_as_expected(const OutputTensor& output, const Expected& expected) noexcept;
+  void tell_differences(const OutputTensor& output, Expected& expected) noexcept;
+  void look_for_missing(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
+  void look_for_repeated(const Response& response) noexcept;
+  template <class... Parts>
+  void tell(LogInterval& interval, const Parts&... parts) noexcept;
+
+  Log& log_;
+  const Clock& clock_;
+  const std::string subject_;       ///< begins every record
+  const bool decoupled_;            ///< each response has the outputs that it likes
+  std::vector<Expected> expected_;  ///< in the order of ModelInfo::outputs
+  LogInterval unknown_{kIntervalNs};
+};
+
+}  // namespace atl::models
