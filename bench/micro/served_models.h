@@ -70,6 +70,7 @@ class ServedModels {
         .set_bool("namespacing", false)
         .set_int("default_max_batch_size", 4)
         .set_int("load_retry_count", 0)
+        .set_duration_ns("warmup_timeout", 60 * kNsPerSecond)
         .set_map("backend_settings", {})
         .set_map("gpu_load_limit", {})
         .set_map("host_policies", {})
