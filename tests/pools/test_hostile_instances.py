@@ -177,7 +177,28 @@ def test_answers_to_requests_that_are_passed_on(pools):
     assert resident_mib(pools) < before + KEPT_MIB
 
 
-def test_answers_over_grpc_that_are_passed_on(pools):
+GRPC_FAILURES = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.CANCELLED,
+                 grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNKNOWN)
+
+
+def refused_call(stub, message):
+    with pytest.raises(grpc.RpcError) as error:
+        stub.ModelInfer(message, timeout=5)
+    assert error.value.code() in GRPC_FAILURES
+
+
+def refused_stream(stub, message):
+    """A stream tells of a request's failure in an answer, or ends with it."""
+    try:
+        answers = list(stub.ModelStreamInfer(iter([message]), timeout=5))
+    except grpc.RpcError as error:
+        assert error.code() in GRPC_FAILURES
+    else:
+        assert answers and all(answer.error_message for answer in answers), answers
+
+
+@pytest.mark.parametrize("refused", [refused_call, refused_stream])
+def test_answers_over_grpc_that_are_passed_on(pools, refused):
     pools.create(instance={"runtime": "hostile"})
     behave(pools)
     assert pools.acquire("a")["state"] == "ACTIVE"
@@ -188,10 +209,7 @@ def test_answers_over_grpc_that_are_passed_on(pools):
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         for how in GRPC_ATTACKS:
             behave(pools, f"/nothing {how}")
-            with pytest.raises(grpc.RpcError) as error:
-                stub.ModelInfer(message, timeout=5)
-            assert error.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL, grpc.StatusCode.CANCELLED,
-                                          grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNKNOWN), how
+            refused(stub, message)
             assert stub.ServerLive(service_pb2.ServerLiveRequest(), timeout=WAIT_S).live, how
     assert is_well(pools)
     assert resident_mib(pools) < before + KEPT_MIB
