@@ -302,6 +302,9 @@ level = ["TIMESTAMP"]
 resource = ["a=b", "c"]
 [plugin.onnx]
 use = "backends/onnxrutime"
+[plugin.triton]
+use = "backends/triton"
+settings = {{ "onnx." = "1" }}
 """
 FOUND = [
     (2, 1, "unknown key 'drain_timout' in [atoll], did you mean 'drain_timeout'?"),
@@ -321,6 +324,7 @@ FOUND = [
     (36, 20, "plugin.trace.resource: has 'c', expected key=value"),
     (38, 7, "plugin 'onnx' (backends/onnxrutime): no file backends/onnxrutime.so in the plugin path ({plugins}), did you mean "
             "'backends/onnxruntime'?"),
+    (41, 24, "plugin.triton.settings.onnx.: found the key 'onnx.', expected '<backend>.<setting>' or '<setting>'"),
 ]
 
 

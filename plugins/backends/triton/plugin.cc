@@ -2,6 +2,7 @@
 #include "atoll/plugin.h"
 
 #include "atoll/events.h"
+#include "atoll/lib/backend_settings.h"
 #include "atoll/triton/host.h"
 #include "backends/triton/load_calls.h"
 #include "backends/triton/server_link.h"
@@ -16,6 +17,8 @@ TritonOptions options_from(const Options& options) {
   return {options.get_strings("directories"), options.get_map("settings"),
           options.get_bool("libraries_in_models")};
 }
+
+void check_options(OptionCheck& check) { check_backend_settings(check, "settings"); }
 
 class TritonBackendPlugin final : public Plugin, public MetricSource {
  public:
@@ -104,6 +107,7 @@ ATOLL_PLUGIN(
      .provides = {provide<Backend, &TritonBackendPlugin::backend>().minor(Backend::kUnreadyReasonMinor),
                   provide<MetricSource>()},
      .needs = {optional<TRITONSERVER_Server>(), many<Memory>()},
-     .options = kOptions});
+     .options = kOptions,
+     .check = &check_options});
 
 }  // namespace atl::triton

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/lib/backend_settings.h"
+
 namespace atl::models {
 namespace {
 
@@ -41,11 +43,7 @@ ModelCatalog& CatalogPlugin::catalog() noexcept {
 void CatalogPlugin::check(OptionCheck& check) {
   check.map("host_policies", &read_host_policies);
   check.map("gpu_load_limit", &read_gpu_load_limits);
-  for (const auto& [key, value] : check.options().get_map("backend_settings")) {
-    if (!key.empty() && key.front() != '.' && key.back() != '.') continue;
-    check.report("backend_settings", key,
-                 cat("found the key '", key, "', expected '<backend>.<setting>' or '<setting>'"));
-  }
+  check_backend_settings(check, "backend_settings");
 }
 
 bool CatalogPlugin::can_follow(const Options& next) noexcept {
