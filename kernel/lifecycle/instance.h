@@ -69,6 +69,8 @@ class Instance final : private Host {
   void set_retires(bool retires) { retires_.store(retires); }
   /// Its present state is forgotten when it is gone.
   void leave_manifest() { leaving_ = true; }
+  /// It has left the manifest, and another instance of its plugin would do harm beside it.
+  bool bars_its_return() const { return leaving_ && planned_.library->has(ATOLL_PLUGIN_UNTRIED); }
   std::vector<Holding> holders() const { return kernel_.services.holders_of(owner()); }
   /// What keeps it from being quiescent, for operators; empty: nothing of its own.
   std::string held_by() const;

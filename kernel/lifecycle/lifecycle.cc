@@ -153,13 +153,18 @@ std::string Lifecycle::reload_waits_for() const {
   for (const Retirement& retirement : retirements_) {
     if (!retirement.overrun()) within.push_back(&retirement);
   }
+  auto text = [&](const Retirement& retirement) {
+    const int64_t left_ns = std::max<int64_t>(0, retirement.deadline_ns() - kernel_.clock.now_ns());
+    return cat(retirement.held_by(), "; at most ", (left_ns + kNsPerSecond - 1) / kNsPerSecond, " s");
+  };
+  for (const Retirement* one : within) {
+    if (one->bars_a_return()) return cat("what was removed and may not be made again yet: ", text(*one));
+  }
   if (within.size() < kRetiringMost) return {};
   const auto first = *std::min_element(within.begin(), within.end(), [](const auto* a, const auto* b) {
     return a->deadline_ns() < b->deadline_ns();
   });
-  const int64_t left_ns = std::max<int64_t>(0, first->deadline_ns() - kernel_.clock.now_ns());
-  return cat("one of ", within.size(), " old generations that retire: ", first->held_by(), "; at most ",
-             (left_ns + kNsPerSecond - 1) / kNsPerSecond, " s");
+  return cat("one of ", within.size(), " old generations that retire: ", text(*first));
 }
 
 }  // namespace atl::kernel

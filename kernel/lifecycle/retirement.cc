@@ -92,6 +92,10 @@ std::vector<Retirement::Holder> Retirement::holders() const {
   return found;
 }
 
+bool Retirement::bars_a_return() const {
+  return !overrun_ && std::ranges::any_of(instances_, [](const auto& one) { return one->bars_its_return(); });
+}
+
 std::string Retirement::held_by() const {
   std::string text;
   for (const auto& [who, what] : holders()) text += cat(text.empty() ? "" : ", ", who, ": ", what);

@@ -165,6 +165,24 @@ TEST_F(ReloadTest, OldGenerationsRetireInTheBackgroundButNotAnyNumber) {
   EXPECT_EQ(probe("p")->size(), 5);
 }
 
+TEST_F(ReloadTest, WhatMayNotBeTwiceIsGoneBeforeItComesBack) {
+  const std::string alone = R"(use = "fixtures/alone")";
+  expect_ok(apply({{"p", alone}, {"w", kWatcher}}));
+  probe<fixture::Watcher>("w")->acquire_all();  // and keeps it
+  expect_ok(apply({{"p", alone + "\nsize = 2"}, {"w", kWatcher}}));
+  kernel_.loop().run_ready();
+  EXPECT_EQ(kernel_.lifecycle().reload_waits_for(), "") << "it takes over from the one before";
+  probe<fixture::Watcher>("w")->acquire_all();
+  expect_ok(apply({{"w", kWatcher}}));
+  kernel_.loop().run_ready();
+  EXPECT_EQ(kernel_.lifecycle().reload_waits_for(),
+            "what was removed and may not be made again yet: plugin 'p' (fixtures/alone): services held by w "
+            "(atoll.fixture/1); at most 3600 s");
+  probe<fixture::Watcher>("w")->let_go();
+  settle();
+  EXPECT_EQ(kernel_.lifecycle().reload_waits_for(), "");
+}
+
 TEST_F(ReloadTest, AHolderThatStartedBeforeItsProviderIsToldToLetGo) {
   // The ensemble requires the watcher, which holds the ensemble: neither can end before the other began to
   // drain.
