@@ -13,6 +13,7 @@
 
 #include "atoll/fault_notes.h"
 #include "atoll/host.h"
+#include "atoll/stop_executor.h"
 
 namespace atl::models {
 
@@ -34,7 +35,7 @@ class LongWork {
   /// Begins to look. Without a thread (none is to be had) nothing is told.
   void start(Visit visit);
   /// Nothing is visited any more when it returns.
-  void stop() { thread_.reset(); }
+  void stop() { stop_executor(thread_); }
   /// What start()'s thread does each second.
   void look();
   /// Loads and unloads that run now: "loading model 'm' version 1 for 12 s (creating instance m_0_0)".
