@@ -152,6 +152,7 @@ def test_a_failed_load_is_told_and_not_repeated_in_a_storm(repository, protocol)
         code, text = told.pop()
         assert code == "UNAVAILABLE"
         assert text.startswith("model 'broken' is loaded on demand and failed to load: ") and "max_batchsize" in text
+        server.wait_for_line("failed to load 'broken'")  # it may come after the answer
         assert server.log.count("failed to load 'broken'") == 1
         ((state, reason),) = control.index()["broken"].values()
         assert state == "UNAVAILABLE" and reason.startswith("loaded on demand; the last load failed: ")
