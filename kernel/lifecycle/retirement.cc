@@ -93,7 +93,7 @@ std::vector<Retirement::Holder> Retirement::holders() const {
 }
 
 bool Retirement::bars_a_return() const {
-  return !overrun_ && std::ranges::any_of(instances_, [](const auto& one) { return one->bars_its_return(); });
+  return std::ranges::any_of(instances_, [](const auto& one) { return one->bars_its_return(); });
 }
 
 std::string Retirement::held_by() const {

@@ -27,7 +27,7 @@ class Retirement {
   bool done() const { return instances_.empty(); }
   /// The deadline has passed with somebody left: their holders have been logged.
   bool overrun() const { return overrun_; }
-  /// One of them has to be gone before its plugin may be made again.
+  /// One of these instances has to be gone before its plugin may be made again.
   bool bars_a_return() const;
   int64_t deadline_ns() const { return deadline_ns_; }
   /// Who keeps it from its end and with what, on one line.

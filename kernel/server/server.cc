@@ -71,7 +71,7 @@ class Server {
     kernel_.log().info("active: ", kernel_.lifecycle().instances().size(), " plugin instances in ",
                        (kernel_.clock().now_ns() - begun_ns) / kNsPerMs, " ms");
     if (program() != nullptr) {
-      kernel_.events().deliver();  // its first call finds what every plugin has been told of the others
+      kernel_.events().deliver();  // every plugin knows the services of the others before the program calls
       program()->active(kernel_);
     }
     if (signals_) kernel_.loop().on_turn([this] { poll_reload(); });

@@ -5,6 +5,7 @@
 #include "atoll/text.h"
 
 namespace atl::python {
+
 OutputCheck::OutputCheck(const ModelSource& source, Log& log)
     : log_(log), model_(cat("model '", source.name, "' version ", source.version)) {
   for (const TensorSpec& output : source.model.outputs) names_.push_back(output.name);

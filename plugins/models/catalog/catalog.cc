@@ -186,8 +186,8 @@ void Catalog::append_statistics(const std::string& name, int64_t version,
   all->back().name = name;
 }
 
-/// Clients ask again and again: a change alone is worth a record.
-void Catalog::tell_of_listing(const Status& outcome) {
+/// Only when the outcome differs from the one before, because clients ask for the index again and again.
+void Catalog::log_listing(const Status& outcome) {
   const std::string failure = outcome.ok() ? std::string() : outcome.text();
   std::string before;
   {
@@ -208,12 +208,12 @@ Result<std::vector<ModelIndexEntry>> Catalog::index(bool ready_only) noexcept {
   std::map<std::string, uint32_t> directories;
   if (listed.ok()) {
     for (const RepositoryEntry& entry : listed.value()) ++directories[entry.name];
+    log_listing({});
   } else if (lifecycle_.read([](const ModelRecords& records) { return records.all().empty(); })) {
     return std::move(listed).status();
   } else {
-    tell_of_listing(listed.status());  // what was loaded serves all the same
+    log_listing(listed.status());  // what was loaded serves all the same
   }
-  if (listed.ok()) tell_of_listing({});
   return lifecycle_.read([&](const ModelRecords& records) {
     for (const auto& [model, record] : records.all()) {
       if (!record.is_unloaded()) directories.try_emplace(model, 0);

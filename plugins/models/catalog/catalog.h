@@ -94,7 +94,7 @@ class Catalog final : public ModelCatalog, public Startup {
  private:
   Unready unready() const;
   void follow_admission();
-  void tell_of_listing(const Status& outcome);
+  void log_listing(const Status& outcome);
   void append_statistics(const std::string& name, int64_t version, std::vector<ModelStatistics>* all) const;
 
   LoaderOptions loader_options_;  // until start()

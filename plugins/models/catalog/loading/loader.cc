@@ -51,8 +51,7 @@ LoadFailure Loader::build(const std::shared_ptr<const PreparedModel>& model, con
   for (uint32_t attempt = 0;; ++attempt) {
     LoadFailure failure = VersionBuilder(context, model, version, {.before = before}).build(built);
     if (failure.ok()) return failure;
-    // A warm-up that took too long keeps its version, and the next one would, too.
-    if (attempt == retries || failure.status.code() == Code::kDeadlineExceeded) {
+    if (attempt == retries || failure.is_final) {
       if (model->directory != nullptr) failure.status = without_path(failure.status, entry.path, entry.name);
       return failure;
     }

@@ -39,7 +39,7 @@ class Loader {
   std::vector<std::string> running() const;
 
   /// Builds one version, trying as often as the options say. It serves when it is published. On failure
-  /// nothing is left of it.
+  /// nothing is left of it, but for a version whose warm-up was not answered (LeftWarmups).
   /// Errors: INVALID_ARGUMENT configuration, or no such backend; UNIMPLEMENTED no such scheduler; what the
   /// backend and the scheduler say; UNAVAILABLE the server is going down.
   /// \param before  the version as it is served, whose statistics go on with this one; null: there is none

@@ -87,7 +87,10 @@ LoadFailure VersionBuilder::build(std::unique_ptr<ServedModel>* built) {
   auto served = std::make_unique<ServedModel>(context_.serving, std::move(parts_),
                                               find_correlation_control(config_.message),
                                               config_.message.dynamic_batching().preserve_ordering());
-  ATOLL_RETURN_IF_ERROR(warm_up(served));
+  if (LoadFailure failure = warm_up(served); !failure.ok()) {
+    failure.is_final = served == nullptr;  // a backend still has it
+    return failure;
+  }
   const auto took_ns = static_cast<uint64_t>(context_.host.clock().now_ns() - begun_ns);
   served->set_load_duration_ns(base_ == nullptr ? took_ns : base_->statistics().load_duration_ns);
   if (base_ != nullptr) log_changes(*served);

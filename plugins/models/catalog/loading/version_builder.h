@@ -26,8 +26,9 @@ struct LoadFailure {
   LoadFailure(Status why, Want what = {}) noexcept : status(std::move(why)), want(std::move(what)) {}
   bool ok() const noexcept { return status.ok(); }
 
-  Status status;  ///< OK: there is none
-  Want want;      ///< the service for want of which it failed, if that is the reason
+  Status status;          ///< OK: there is none
+  Want want;              ///< the service for want of which it failed, if that is the reason
+  bool is_final = false;  ///< another attempt must not be made: this one's memory is still in use
 };
 
 /// The configuration that a version is built with. Completed and checked; parsed once.

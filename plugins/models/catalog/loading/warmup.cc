@@ -90,9 +90,8 @@ AdmittedInstance* admission_of(const ModelParts& parts, const ScheduledInstance&
   return nullptr;
 }
 
-/// As a client sees it, whatever the backend called it; a limit that was hit is told apart, because it is not tried again.
-Status failed(const Sample& sample, const Status& why) {
-  const Code code = why.code() == Code::kDeadlineExceeded ? why.code() : Code::kInvalidArgument;
+/// INVALID_ARGUMENT, whatever code the backend failed with: a sample is part of the model's configuration.
+Status failed(const Sample& sample, const Status& why, Code code = Code::kInvalidArgument) {
   return make_status(code, "failed to run warmup sample '", sample.name(), "': ", why.text(), "; ");
 }
 
@@ -109,7 +108,7 @@ Status execute(const WarmupOptions& options, const Sample& sample, const SampleI
   }
   if (Status status = run->wait(options.clock, options.gate, options.timeout_ns); !status.ok()) {
     options.left.take(std::move(run), std::move(model));
-    return failed(sample, status);
+    return failed(sample, status, status.code());
   }
   const std::string failures = run->failures();
   if (failures.empty()) return {};

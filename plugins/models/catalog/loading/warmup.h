@@ -29,10 +29,11 @@ struct WarmupOptions {
 };
 
 /// Runs the samples in their order on the instances; answers are dropped. Waits for each execution until the
-/// backend has released all its requests. [worker] The model is not published yet; it is taken if that takes too long,
-/// because its instances and the requests have to stay until the backend has done with them.
+/// backend has released all its requests. [worker]
+/// \param model  not published yet. Null afterwards if an execution was not waited for to its end: the model's instances and
+///               the requests have to stay until the backend has done with them, and `options.left` keeps them
 /// Errors: INVALID_ARGUMENT "failed to run warmup sample '<s>': ..."; DEADLINE_EXCEEDED the same, an execution took longer
-/// than timeout_ns; RESOURCE_EXHAUSTED LeftWarmups::check()
+/// than timeout_ns; UNAVAILABLE the same, the server is going down; RESOURCE_EXHAUSTED LeftWarmups::check()
 Status run_warmup(const WarmupOptions& options, const inference::ModelConfig& config,
                   const std::string& model_directory, std::unique_ptr<ServedModel>& model,
                   std::span<const ScheduledInstance> instances);
