@@ -243,6 +243,10 @@ std::string Instance::held_by() const {
   auto add = [&](std::string_view what) { held += cat(held.empty() ? "" : "; ", what); };
   if (std::string holders_text = holdings_text(holders()); !holders_text.empty())
     add(cat("services held by ", holders_text));
+  for (const Holding& one : holders()) {
+    if (std::string said = kernel_.holding_of(one.holder); !said.empty())
+      add(cat(one.holder_name, " says: ", said));
+  }
   if (int64_t inside = gate_.count(); inside != 0) add(cat(inside, " passes through its gate"));
   if (int64_t pending = tasks_->pending(); pending != 0) add(cat(pending, " tasks"));
   if (std::string said = holding(); !said.empty()) add(cat("it says: ", said));

@@ -28,6 +28,8 @@ struct KernelContext {
   std::string version;
   std::function<void()>
       poke;  ///< [any] an instance may have become quiescent: look again, on the control thread
+  /// What an instance that serves says that it holds; empty: nothing, or it does not serve.
+  std::function<std::string(OwnerId)> holding_of;
 };
 
 }  // namespace atl::kernel

@@ -21,6 +21,13 @@ struct Lifecycle::Build {
   runtime::ReloadChanges changes;
 };
 
+Lifecycle::Lifecycle(KernelContext& kernel) : kernel_(kernel) {
+  kernel_.holding_of = [this](OwnerId owner) {
+    auto found = std::ranges::find(current_, owner, [](const auto& instance) { return instance->owner(); });
+    return found == current_.end() ? std::string() : (*found)->holding();
+  };
+}
+
 void Lifecycle::match(Build& build, GenerationPlan plan) {
   for (const auto& instance : current_) build.running[instance->name()] = instance;
   std::set<std::string> carried;

@@ -16,7 +16,7 @@ namespace atl::kernel {
 /// Bring-up is a reload from nothing, and the end a reload to nothing. [control]
 class Lifecycle {
  public:
-  explicit Lifecycle(KernelContext& kernel) : kernel_(kernel) {}
+  explicit Lifecycle(KernelContext& kernel);
 
   /// Builds the planned generation beside the running one and swaps. Instances that do not differ are carried
   /// over, the others created and started; then the registry is swapped, and what is not carried over is

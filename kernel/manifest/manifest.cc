@@ -8,6 +8,7 @@
 #include "atoll/file_check.h"
 #include "atoll/lib/toml.h"
 #include "atoll/option_table.h"
+#include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/runtime/option_values.h"
 #include "kernel/manifest/overrides.h"
@@ -21,7 +22,6 @@ using runtime::Problems;
 using runtime::RawValue;
 
 constexpr size_t kInstancesMax = 1024;
-constexpr size_t kNameBytesMax = 64;
 
 constexpr OptionTable kServerOptions{
     option_duration("drain_timeout", "30s")
@@ -51,17 +51,6 @@ constexpr OptionTable kLogOptions{
     option_string("file").help(
         "File that records are appended to, opened again by a reload; empty: standard error."),
 };
-
-bool is_name(std::string_view text) {
-  constexpr char kAllowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-  return !text.empty() && text.size() <= kNameBytesMax && text != "." && text != ".." &&
-         text.find_first_not_of(kAllowed) == std::string_view::npos;
-}
-
-bool is_role_and_name(std::string_view text) {
-  size_t slash = text.find('/');
-  return slash != std::string_view::npos && is_name(text.substr(0, slash)) && is_name(text.substr(slash + 1));
-}
 
 /// Reads at most one byte more than a manifest may have, whatever the path leads to.
 Result<std::string> read_text(const std::string& path) {
@@ -114,7 +103,7 @@ InstanceConfig read_instance(const RawValue::Member& member, Problems& problems)
                           : use != nullptr ? use->value.where
                                            : member.where;
   instance.use = use == nullptr ? instance.name : values->get_string("use");
-  if (use == nullptr ? instance.file.empty() : !is_role_and_name(instance.use)) {
+  if (use == nullptr ? instance.file.empty() : !runtime::is_plugin_name(instance.use)) {
     instance.use.clear();
     problems.add(use == nullptr ? member.where : use->value.where, title, ".use: found ",
                  use == nullptr ? "nothing" : cat('\'', values->get_string("use"), '\''),
@@ -134,7 +123,7 @@ std::vector<InstanceConfig> read_instances(const RawValue& root, Problems& probl
     return instances;
   }
   for (const auto& member : members) {
-    if (!is_name(member.key)) {
+    if (!runtime::is_name(member.key)) {
       problems.add(member.where, "found instance name '", member.key, "', expected [A-Za-z0-9_.-]{1,64}");
     } else if (member.value.table() == nullptr) {
       (void)members_of(cat("plugin.", member.key), member.value, problems);  // says that it is no table

@@ -23,7 +23,8 @@ Kernel::Kernel(LogSink& sink, std::string version, uint32_t worker_threads)
                loader_,
                watch_,
                std::move(version),
-               [this] { poke(); }},
+               [this] { poke(); },
+               {}},
       lifecycle_(context_) {
   watch_.start();
   OwnerId self = services_.add_owner("kernel", {}, {});

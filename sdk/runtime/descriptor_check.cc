@@ -49,7 +49,8 @@ Status check_build_tag(std::string_view tag) {
                   " of the SDK's structs, this server has layout ", kOwn.substr(kBeforeLayout),
                   ": build the plugin again with this server's SDK");
   }
-  return refuse("its build tag is '", tag, "', this server's is '", kOwn, "'");
+  return refuse("its build tag is '", tag, "', this server's is '", kOwn,
+                "': build the plugin with the compiler, its options and the SDK of this server");
 }
 
 Status check_versions(const atoll_plugin_v1_t& d, size_t size_bytes) {
@@ -59,7 +60,8 @@ Status check_versions(const atoll_plugin_v1_t& d, size_t size_bytes) {
   if (d.magic != ATOLL_PLUGIN_MAGIC)
     return refuse("its descriptor does not begin with the magic number of one");
   if (d.abi_major != ATOLL_ABI_MAJOR) {
-    return refuse("its plugin ABI is ", d.abi_major, ", this server's is ", ATOLL_ABI_MAJOR);
+    return refuse("its plugin ABI is ", d.abi_major, ", this server's is ", ATOLL_ABI_MAJOR,
+                  ": build the plugin again with this server's SDK");
   }
   if (d.struct_size < sizeof d) {
     return refuse("its descriptor says ", d.struct_size, " bytes, expected at least ", sizeof d);
@@ -105,10 +107,22 @@ bool is_interface_id(std::string_view id) {
   return major.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+bool is_name(std::string_view text) {
+  constexpr char kAllowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !text.empty() && text.size() <= kNameBytesMax && text != "." && text != ".." &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+bool is_plugin_name(std::string_view text) {
+  size_t slash = text.find('/');
+  return slash != std::string_view::npos && is_name(text.substr(0, slash)) && is_name(text.substr(slash + 1));
+}
+
 Status check_descriptor(const atoll_plugin_v1_t* descriptor, size_t size_bytes, std::string_view use) {
   const atoll_plugin_v1_t& d = *descriptor;
   ATOLL_RETURN_IF_ERROR(check_versions(d, size_bytes));
   ATOLL_RETURN_IF_ERROR(check_text(d.name, "name"));
+  if (!is_plugin_name(d.name)) return refuse("its name is '", d.name, "', expected role/name");
   ATOLL_RETURN_IF_ERROR(check_text(d.version, "version"));
   ATOLL_RETURN_IF_ERROR(check_text(d.license, "license"));
   ATOLL_RETURN_IF_ERROR(check_text(d.help, "help"));

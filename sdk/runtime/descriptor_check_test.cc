@@ -74,6 +74,14 @@ TEST_F(DescriptorCheckTest, ChecksTexts) {
   EXPECT_EQ(verdict(), "its descriptor's license is longer than 4096 bytes");
 }
 
+TEST_F(DescriptorCheckTest, ChecksTheName) {
+  d.name = "ab";
+  EXPECT_EQ(verdict(), "its name is 'ab', expected role/name");
+  EXPECT_TRUE(is_plugin_name("backends/my-own_2.1"));
+  for (const char* name : {"", "/", "a/", "/a", "a/b/c", "a b/c", "./a"})
+    EXPECT_FALSE(is_plugin_name(name)) << name;
+}
+
 TEST_F(DescriptorCheckTest, ChecksFunctionsAndFlags) {
   d.stop = nullptr;
   EXPECT_EQ(

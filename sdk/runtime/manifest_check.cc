@@ -47,12 +47,27 @@ class EntryCheck final : public OptionCheck {
     if (!key.empty() && key == named.key) text = named.rest;
     if (entry_.values.refused(key)) return;
     const RawValue::Member* option = written(entry_, key);
+    if (option == nullptr && text.starts_with("options '")) {
+      option = first_written_of(text);
+      if (option != nullptr) key = option->key;
+    }
     const bool is_map = option != nullptr && option->value.table() != nullptr && !element.empty();
     problems_.add(option == nullptr ? entry_.where : place_in(option->value, element), entry_.section,
                   key.empty() ? "" : ".", key, is_map ? "." : "", is_map ? element : "", ": ", text);
   }
 
  private:
+  /// Of the options that a text names in quotes, the first one that is written.
+  const RawValue::Member* first_written_of(std::string_view text) const {
+    size_t end = 0;
+    for (size_t at = text.find('\''); at != std::string_view::npos; at = text.find('\'', end + 1)) {
+      end = text.find('\'', at + 1);
+      if (end == std::string_view::npos) break;
+      const RawValue::Member* option = written(entry_, text.substr(at + 1, end - at - 1));
+      if (option != nullptr) return option;
+    }
+    return nullptr;
+  }
   bool is_option(std::string_view key) const {
     return std::any_of(rows(entry_).begin(), rows(entry_).end(),
                        [&](const auto& row) { return key == row.key; });

@@ -36,6 +36,8 @@ void check_options(atoll_option_check* raw) {
   }
   if (check.options().get_string("mode") == "b")
     check.whole(invalid_argument("option 'mode' is 'b', expected another one"));
+  if (check.options().get_bool("shared") && check.options().get_string("address") == "127.0.0.1:1")
+    check.whole(invalid_argument("options 'listen' and 'shared': 'shared' is too much"));
   if (check.options().get_bool("shared") && !check.options().get_bool("listen"))
     check.whole(invalid_argument("neither here nor there"));
 }
@@ -113,6 +115,11 @@ TEST_F(ManifestCheckTest, TheOptionThatATextNamesIsFoundAndOtherTextsAreTheTable
   EXPECT_EQ(problems(),
             "m:11:5: plugin.a.mode: is 'b', expected another one\n"
             "m:20:1: plugin.b: neither here nor there");
+}
+
+TEST_F(ManifestCheckTest, OfSeveralOptionsTheOneThatIsWrittenIsThePlace) {
+  add("a", {option("address", "\"127.0.0.1:1\""), option("shared", "true")});
+  EXPECT_EQ(problems(), "m:12:5: plugin.a.shared: options 'listen' and 'shared': 'shared' is too much");
 }
 
 TEST_F(ManifestCheckTest, WhatTheTableRefusedIsNotToldAgain) {

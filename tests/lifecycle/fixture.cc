@@ -75,6 +75,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB, pub
   }
 
   void drain(int64_t) override {
+    if (host_.options().get_string("throw") == "drain") throw std::runtime_error("as told");
     if (!host_.options().get_bool("stubborn")) let_go();
   }
 
@@ -86,6 +87,7 @@ class FixturePlugin final : public atl::Plugin, public atl::fixture::CycleB, pub
 #if defined(FIXTURE_TELLER)
     server_state_.reset();
 #endif
+    if (host_.options().get_string("throw") == "stop") throw std::runtime_error("as told");
   }
 
   std::string holding() override {
@@ -171,7 +173,7 @@ constexpr auto fail_unless() {
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("fail", "").choices("|create|start").help("the step that fails"),
-    atl::option_string("throw", "").choices("|create|start").help("the step that throws"),
+    atl::option_string("throw", "").choices("|create|start|drain|stop").help("the step that throws"),
     atl::option_string("crash", "").choices("|stop").help("the step that ends the process"),
     fail_unless().help("a start with another word than 'atoll' fails"),
     atl::option_int("size", 1).range(1, 10).help("a number"),

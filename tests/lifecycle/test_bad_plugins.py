@@ -3,10 +3,11 @@ start, and an exit code that is not 0."""
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
-from harness import ATOLL, FIXTURES, PLUGINS, SANITIZED, manifest, run
+from harness import ATOLL, FIXTURES, PLUGINS, SANITIZED, Server, manifest, run
 from support.server import BUILD, ROOT
 
 TAG = "itanium-abi[0-9]+/libstdc\\+\\+cxx11/sanitizer=" + ("(address|thread)" if SANITIZED else "none") \
@@ -162,7 +163,8 @@ def test_wrong_magic(tmp_path):
 
 
 def test_wrong_abi_major(tmp_path):
-    one_fixture(tmp_path, "wrong_major", exactly(f"{FIXTURES}/wrong_major.so: its plugin ABI is 7, this server's is 1"))
+    one_fixture(tmp_path, "wrong_major", exactly(f"{FIXTURES}/wrong_major.so: its plugin ABI is 7, this server's is 1: "
+                                                 "build the plugin again with this server's SDK"))
 
 
 def test_wrong_abi_major_by_symbol(tmp_path):
@@ -172,7 +174,7 @@ def test_wrong_abi_major_by_symbol(tmp_path):
 def test_wrong_build_tag(tmp_path):
     one_fixture(tmp_path, "wrong_tag",
                 exactly(f"{FIXTURES}/wrong_tag.so: its build tag is 'other-compiler/other-stl/sanitizer=none', "
-                        "this server's is '") + TAG + "'")
+                        "this server's is '") + TAG + exactly("': build the plugin with the compiler, its options and the SDK of this server"))
 
 
 def test_wrong_layout(tmp_path):
@@ -256,6 +258,15 @@ def test_failing_step(tmp_path, step):
 def test_what_a_failed_start_makes_fail_is_not_said(tmp_path):
     refused(tmp_path, {"a": 'use = "fixtures/crasher"\ncrash = "complain"', "b": 'use = "fixtures/provider"\nfail = "start"'},
             exactly("plugin 'b' (fixtures/provider): start failed: told to fail"), checked=False)
+
+
+@pytest.mark.parametrize("step", ["drain", "stop"])
+def test_what_the_end_of_a_plugin_throws_is_logged(tmp_path, step):
+    with Server(tmp_path, {"x": f'use = "fixtures/provider"\nthrow = "{step}"'}) as server:
+        server.expect("active")
+        server.send(signal.SIGTERM)
+        server.expect(rf"ERROR \[x\] {step}: Internal: threw: as told$")
+        assert server.wait() == 0
 
 
 @pytest.mark.parametrize("step", ["create", "start"])

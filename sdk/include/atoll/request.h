@@ -73,8 +73,8 @@ struct RequestedOutput {
 };
 static_assert(sizeof(RequestedOutput) == 56);  // see ATOLL_SDK_LAYOUT
 
-/// Tensors that a model keeps from request to request of a sequence, in the scheduler's hands.
-/// Implicit state of a sequence; null in requests of models without it. [instance]
+/// Implicit state of a sequence: tensors that the scheduler keeps from request to request. Null in requests of models
+/// without it. [instance]
 class SequenceState {
  public:
   /// Whether the model has a state `name`, by the name that it has as an output. Errors: INVALID_ARGUMENT it has none.
@@ -119,8 +119,8 @@ class ResponseSink {
   ~ResponseSink() = default;
 };
 
-/// A request that is not finished goes on with a later batch (continuous batching).
-/// Told by release(kReleaseReschedule): the scheduler of an iterative sequence takes the request back.
+/// The scheduler of an iterative sequence: release(kReleaseReschedule) gives it a request that is not finished, which goes
+/// on with a later batch (continuous batching).
 class Rescheduler {
  public:
   /// [instance] Takes the request over again. On failure the caller still owns it.

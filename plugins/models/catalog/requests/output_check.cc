@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "atoll/sink_interposer.h"
 #include "atoll/text.h"
@@ -105,7 +106,7 @@ void OutputCheck::unwatch(Request& request) noexcept {
     watched->withdraw(request);
 }
 
-void OutputCheck::look_closer(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
+void OutputCheck::look_closer(Response& response, std::span<const RequestedOutput> wanted) noexcept {
   size_t in_place = 0;
   for (size_t i = 0; i < response.outputs.size(); ++i) {
     const OutputTensor& output = response.outputs[i];
@@ -115,7 +116,8 @@ void OutputCheck::look_closer(const Response& response, std::span<const Requeste
       tell(unknown_, "a response has output '", output.name,
            "', which is not in the model's configuration; nobody gets it");
     } else {
-      tell_differences(output, *expected);
+      Status unreadable = tell_differences(output, *expected);
+      if (!unreadable.ok() && response.error.ok()) response.error = std::move(unreadable);
     }
   }
   if (in_place != wanted.size() && !decoupled_) look_for_missing(response, wanted);
@@ -130,7 +132,7 @@ OutputCheck::Expected* OutputCheck::find(std::string_view name, size_t guess) no
   return nullptr;
 }
 
-void OutputCheck::tell_differences(const OutputTensor& output, Expected& expected) noexcept {
+Status OutputCheck::tell_differences(const OutputTensor& output, Expected& expected) noexcept {
   if (output.datatype != expected.datatype) {
     tell(expected.type, "output '", expected.name, "' has type ", data_type_name(output.datatype),
          ", and its configuration says ", data_type_name(expected.datatype), "; clients get it as it is");
@@ -142,11 +144,12 @@ void OutputCheck::tell_differences(const OutputTensor& output, Expected& expecte
          " of its configuration; clients get it as it is");
   }
   const std::optional<uint64_t> bytes = bytes_of(output);
-  if (bytes && *bytes != output.buffer.size_bytes) {
-    tell(expected.bytes, "output '", expected.name, "' of type ", data_type_name(output.datatype),
-         " and shape ", shape_text(output.shape), " has ", output.buffer.size_bytes,
-         " bytes, and its shape asks for ", *bytes);
-  }
+  if (!bytes || *bytes == output.buffer.size_bytes) return {};
+  const std::string what =
+      cat("output '", expected.name, "' of type ", data_type_name(output.datatype), " and shape ",
+          shape_text(output.shape), " has ", output.buffer.size_bytes, " bytes, its shape asks for ", *bytes);
+  tell(expected.bytes, what);
+  return internal_error(what);
 }
 
 void OutputCheck::look_for_missing(const Response& response,

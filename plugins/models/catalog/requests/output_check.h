@@ -29,8 +29,9 @@ class OutputCheck {
   /// Undoes it, for a request that the instance has not touched.
   static void unwatch(Request& request) noexcept;
 
-  /// A response without an error. \param wanted  what its request asked for
-  void look(const Response& response, std::span<const RequestedOutput> wanted) noexcept {
+  /// A response without an error. One whose bytes do not fit its shape becomes a failure: no client can read it.
+  /// \param wanted  what its request asked for
+  void look(Response& response, std::span<const RequestedOutput> wanted) noexcept {
     if (!is_right(response, wanted)) look_closer(response, wanted);
   }
 
@@ -48,9 +49,9 @@ class OutputCheck {
 
   Expected* find(std::string_view name, size_t guess) noexcept;
   bool is_right(const Response& response, std::span<const RequestedOutput> wanted) const noexcept;
-  void look_closer(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
+  void look_closer(Response& response, std::span<const RequestedOutput> wanted) noexcept;
   static bool is_as_expected(const OutputTensor& output, const Expected& expected) noexcept;
-  void tell_differences(const OutputTensor& output, Expected& expected) noexcept;
+  Status tell_differences(const OutputTensor& output, Expected& expected) noexcept;
   void look_for_missing(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
   void look_for_repeated(const Response& response) noexcept;
   template <class... Parts>

@@ -87,11 +87,31 @@ TEST_F(OutputCheckTest, WrongOnesAreTold) {
             told("output 'OUTPUT0' has the shape [4], which does not fit the [-1,4] of its configuration" +
                  as_it_is));
   EXPECT_EQ(answer({{"OUTPUT0", DataType::kFp32, {1, 4}, 12}, one_}),
-            told("output 'OUTPUT0' of type FP32 and shape [1,4] has 12 bytes, and its shape asks for 16"));
+            told("output 'OUTPUT0' of type FP32 and shape [1,4] has 12 bytes, its shape asks for 16"));
   EXPECT_EQ(answer({zero_, one_, {"OTHER"}}),
             told("a response has output 'OTHER', which is not in the model's configuration; nobody gets it"));
   EXPECT_EQ(answer({zero_, one_, zero_}),
             told("a response has output 'OUTPUT0' more than once; clients get an error"));
+}
+
+TEST_F(OutputCheckTest, WhatNoClientCanReadIsAFailure) {
+  load();
+  bench_.backend.behavior.respond = [](Request& request) {
+    Response* response = request.sink->new_response();
+    const std::vector<int64_t> shape = {1, 4};
+    OutputTensor& output = response->add_output("OUTPUT0", DataType::kFp32, shape);
+    EXPECT_TRUE(response->allocate(output, 12).ok());
+    response->send();
+  };
+  test::TestRequest request;
+  fill_simple(request);
+  ModelRef model = bench_.catalog().acquire("m", 1).value();
+  EXPECT_EQ(request.infer(*model.get()).text(), "OK");
+  bench_.host.run_ready();
+  ASSERT_EQ(request.responses().size(), 1u);
+  EXPECT_EQ(request.responses()[0].code, Code::kInternal);
+  EXPECT_EQ(request.responses()[0].message,
+            "output 'OUTPUT0' of type FP32 and shape [1,4] has 12 bytes, its shape asks for 16");
 }
 
 TEST_F(OutputCheckTest, TheSameIsToldOnceAMinute) {

@@ -11,7 +11,12 @@ namespace atl::runtime {
 
 inline constexpr uint32_t kTableRowsMax = 1024;
 inline constexpr size_t kTextBytesMax = 4096;
+inline constexpr size_t kNameBytesMax = 64;  ///< of each part
 
+/// "role", "my-plugin_2.1": of instances, and the two parts of a plugin's name.
+bool is_name(std::string_view text);
+/// "role/name"
+bool is_plugin_name(std::string_view text);
 /// "atoll.backend/1": words of [a-z0-9_] joined by dots, a slash, a number from 1.
 bool is_interface_id(std::string_view id);
 
