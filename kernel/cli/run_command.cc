@@ -60,6 +60,7 @@ int run_command(int argc, const char* const* argv, char** environment, std::ostr
   LogSink sink;
   runtime::SignalStack signal_stack;
   runtime::install_fault_report(&sink.pending_records());
+  const runtime::ExitReport exit_report;
   if (!line->trial.empty()) try_plugins(arguments, sink, line->trial);
   switch (line->action) {
     case Action::kCheck:

@@ -124,7 +124,8 @@ Status ServiceRegistry::none_found(const Table& table, std::string_view interfac
   if (instance.empty()) return not_found("no instance provides ", interface_id);
   for (const auto& [id, owner] : owners_) {
     if (owner.withdrawn && owner.name == instance) {
-      return unavailable("plugin '", instance, "', asked for ", interface_id, ", is draining");
+      return unavailable("plugin '", instance, "', asked for ", interface_id,
+                         ", was withdrawn when this was tried");
     }
   }
   if (names.empty())

@@ -22,6 +22,13 @@ namespace atl::runtime {
 namespace {
 
 constexpr off_t kTextBytesMost = 64 * 1024;
+constexpr size_t kLineBytesMost = 400;
+
+std::string_view last_line(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \r\n") + 1);
+  text.remove_prefix(text.rfind('\n') + 1);  // npos + 1 is 0
+  return text.substr(0, kLineBytesMost);
+}
 
 }  // namespace
 
@@ -96,13 +103,18 @@ std::string ChildRun::last_note() const {
 }
 
 std::string ChildRun::end_text(const End& end) const {
-  std::string said = tail(errors_);
-  if (const size_t fault = said.find("atoll: fatal: "); end.exit_code < 0 && fault != std::string::npos) {
-    return said.substr(fault, said.find_last_not_of(" \n") + 1 - fault);
+  const std::string errors = tail(errors_);
+  std::string_view said = errors, report;
+  if (const size_t fault = said.find("atoll: fatal: "); fault != std::string::npos) {
+    report = said.substr(fault, said.find_last_not_of(" \n") + 1 - fault);
+    said = said.substr(0, fault);
   }
+  const std::string_view words = last_line(said);
+  const std::string also = words.empty() ? "" : cat("; it said last: ", words);
+  if (!report.empty()) return cat(report, also);
   const char* name = ::sigabbrev_np(end.signal);
   return cat(end.exit_code >= 0 ? cat("exit code ", end.exit_code) : cat("SIG", name == nullptr ? "?" : name),
-             last_note());
+             last_note(), also);
 }
 
 std::string ChildRun::tail(const FileDescriptor& file) {

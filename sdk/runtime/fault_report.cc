@@ -47,6 +47,7 @@ struct Object {
 constinit Object objects[256];
 constinit std::atomic<const std::atomic<uint64_t>*> pending{nullptr};
 constinit std::atomic<int> log_descriptor{-1};
+constinit std::atomic<pid_t> exit_is_fatal_in{0};
 constinit thread_local const char* note = nullptr;
 std::atomic<int> told{-1};
 constexpr std::string_view kToldPrefix = "atoll-note: ";
@@ -186,6 +187,15 @@ void on_signal(int number, siginfo_t* info, void* context) noexcept {
   std::abort();
 }
 
+void on_exit_call(int status, void*) noexcept {
+  if (exit_is_fatal_in.load() != ::getpid()) return;
+  await_pending_lines();
+  Line line;
+  line.add("atoll: fatal: exit(").add(cat(status)).add(") was called");
+  add_where(line, 0, 0);
+  line.write();
+}
+
 struct Range {
   uintptr_t address, begin, end;
 };
@@ -231,6 +241,12 @@ void install_fault_report(const std::atomic<uint64_t>* pending_lines) noexcept {
     ::sigaction(number, &action, nullptr);
   }
 }
+
+ExitReport::ExitReport() noexcept {
+  static const int registered = ::on_exit(&on_exit_call, nullptr);
+  if (registered == 0) exit_is_fatal_in.store(::getpid());
+}
+ExitReport::~ExitReport() { exit_is_fatal_in.store(0); }
 
 void set_fault_log(int descriptor) noexcept { log_descriptor.store(descriptor); }
 

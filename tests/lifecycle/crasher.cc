@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <future>
@@ -90,6 +91,10 @@ class Crasher final : public atl::Plugin {
     if (does("abort")) ::abort();
     if (does("terminate")) []() noexcept { refuse(); }();
     if (does("throw")) refuse();
+    if (does("says_why")) {
+      ::fputs("crasher: the licence has run out\n", stderr);
+      ::abort();
+    }
     if (does("exit")) ::exit(3);
     if (does("exit_at_once")) ::_exit(0);
     if (does("hang")) std::promise<void>().get_future().wait();
@@ -109,8 +114,9 @@ class Crasher final : public atl::Plugin {
 
 constexpr atl::OptionTable kOptions{
     atl::option_string("crash", "")
-        .choices("|complain|ask_create|ask_start|segv|abort|terminate|thread|left|looks|stack|throw|exit|"
-                 "exit_at_once|hang")
+        .choices(
+            "|complain|ask_create|ask_start|segv|abort|terminate|thread|left|looks|stack|throw|says_why|exit|"
+            "exit_at_once|hang")
         .help("what it does"),
     atl::option_string("step", "start")
         .choices("create|start|drain|stop|destroy")

@@ -41,6 +41,12 @@ def test_a_crash_names_the_plugin(tmp_path, crash, number, line):
         assert server.wait() == -number
 
 
+def test_an_exit_names_the_plugin(tmp_path):
+    with Server(tmp_path, crasher("exit")) as server:
+        server.expect(rf"fatal: exit\(3\) was called in thread 'atoll', while calling 'start' of plugin 'x' \(fixtures/crasher\), {CODE}")
+        assert server.wait() == 3
+
+
 @pytest.mark.parametrize("where, backend, extra, line", [
     ("execute", "thrower", "instance_group { count: 2 name: \"left\" kind: KIND_CPU }",
      "no such layer in thread '[^']+', while executing a batch of model 'm' version 3 on instance 'left_[01]'"),

@@ -49,10 +49,16 @@ def test_what_ends_its_process_is_a_refused_reload(tmp_path, step, crash, cause)
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("crash, code", [("exit", 3), ("exit_at_once", 0)])
-def test_an_exit_is_a_refused_reload(tmp_path, step, crash, code):
-    assert re.fullmatch(f"reload refused: a trial of the new plugin files ended: exit code {code}, while calling '{step}' of {X}"
+@pytest.mark.parametrize("crash, said", [("exit", r"atoll: fatal: exit\(3\) was called in thread 'atoll-trial'"),
+                                         ("exit_at_once", "exit code 0")])
+def test_an_exit_is_a_refused_reload(tmp_path, step, crash, said):
+    assert re.fullmatch(f"reload refused: a trial of the new plugin files ended: {said}, while calling '{step}' of {X}"
                         ".*; generation 1 goes on", refused(tmp_path, crasher(step, crash)))
+
+
+def test_what_it_said_last_is_told(tmp_path):
+    line = refused(tmp_path, crasher("start", "says_why"))
+    assert re.search(r"ended: .*; it said last: crasher: the licence has run out; generation 1 goes on$", line), line
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -174,14 +174,16 @@ Status PoolManager::restore() {
 }
 
 void PoolManager::restore_lease(const LeaseRecord& record) {
-  // The calendar may have been set back meanwhile: no lease gets more time than it ever had.
-  const int64_t left_ns = std::min(record.expires_wall_ns - with_.clock.wall_ns(),
-                                   record.expires_wall_ns - record.created_wall_ns);
+  // The calendar may have been set back meanwhile: no lease gets more time than it ever had. It is read once, so that
+  // a lease whose time is not shortened expires when clients were told.
+  const int64_t wall_ns = with_.clock.wall_ns();
+  const int64_t left_ns =
+      std::min(record.expires_wall_ns - wall_ns, record.expires_wall_ns - record.created_wall_ns);
   Entry& entry = add(record, after(with_.now_ns(), left_ns));
   Lease& lease = *entry.lease;
-  if (!is_final(record.state)) lease.record.expires_wall_ns = after(with_.clock.wall_ns(), left_ns);
+  if (!is_final(record.state)) lease.record.expires_wall_ns = after(wall_ns, left_ns);
   if (is_final(record.state)) {
-    const int64_t since_ns = std::max<int64_t>(0, with_.clock.wall_ns() - record.ended_wall_ns);
+    const int64_t since_ns = std::max<int64_t>(0, wall_ns - record.ended_wall_ns);
     return keep_history(entry, std::max<int64_t>(0, with_.settings.history_ns - since_ns));
   }
   const auto pool = pools_.find(record.definition.pool);

@@ -53,6 +53,15 @@ TEST_F(PoolRestartTest, ACalendarThatIsSetBackMakesNoLeaseLonger) {
   EXPECT_EQ(state(id), "EXPIRED");
 }
 
+TEST_F(PoolRestartTest, ALeaseExpiresWhenItsClientWasTold) {
+  clock.ns_a_reading = kNsPerMs;
+  (void)create_pool("p", 8, 1);
+  const std::string id = deploy(lease(3, {"a"}, 60 * kNsPerSecond));
+  const int64_t expires_wall_ns = manager->find_lease(id)->record.expires_wall_ns;
+  restart();
+  EXPECT_EQ(manager->find_lease(id)->record.expires_wall_ns, expires_wall_ns);
+}
+
 TEST_F(PoolRestartTest, ServersThatWentMeanwhileAreStartedAgainWithTheirLeases) {
   (void)create_pool("p", 8, 1);
   const std::string first = deploy(lease(3, {"a"})), second = deploy(lease(2, {"a2"}));

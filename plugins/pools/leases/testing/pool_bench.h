@@ -26,8 +26,9 @@ class SettableClock final : public Clock {
   explicit SettableClock(const Clock& steady) : steady_(steady) {}
   virtual ~SettableClock() = default;
   int64_t now_ns() const noexcept override { return steady_.now_ns(); }
-  int64_t wall_ns() const noexcept override { return steady_.wall_ns() + offset_ns; }
-  int64_t offset_ns = 0;
+  int64_t wall_ns() const noexcept override { return steady_.wall_ns() + (offset_ns += ns_a_reading); }
+  mutable int64_t offset_ns = 0;
+  int64_t ns_a_reading = 0;  ///< that pass whenever the calendar is read
 
  private:
   const Clock& steady_;

@@ -3,7 +3,7 @@
 ///
 /// Fatal are an exception that nobody catches and the signals SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT,
 /// unless a handler that was installed later takes them. In sanitizer builds the signals are left to the
-/// sanitizer.
+/// sanitizer. A call of exit() by a plugin is fatal too: ExitReport.
 #pragma once
 
 #include <atomic>
@@ -18,6 +18,16 @@ namespace atl::runtime {
 /// \param pending_lines  what is logged and not written yet, waited for a moment before the report; may be
 /// null
 void install_fault_report(const std::atomic<uint64_t>* pending_lines) noexcept;
+
+/// While one exists, exit() in this process writes such a line, and the process ends with the status that exit() was
+/// given. At most one exists; a process that was made by fork() writes none. [control]
+class ExitReport {
+ public:
+  ExitReport() noexcept;
+  ExitReport(const ExitReport&) = delete;
+  ExitReport& operator=(const ExitReport&) = delete;
+  ~ExitReport();
+};
 
 /// Where the report goes besides standard error; -1: nowhere. [any]
 void set_fault_log(int descriptor) noexcept;
