@@ -173,7 +173,7 @@ void measure_copies(Gpu& gpu, const Ends& ends, Found& found) {
 int measure(const std::string& ptx_path, int repetitions, const std::string& library) {
   std::ifstream file(ptx_path, std::ios::binary);
   const std::string ptx((std::istreambuf_iterator<char>(file)), {});
-  if (ptx.empty()) throw std::runtime_error(cat("can not read ", ptx_path));
+  if (ptx.empty()) throw std::runtime_error(cat("cannot read ", ptx_path));
   Result<memory::DriverEntry> entry = memory::open_driver(library);
   Result<memory::BoundDriver> driver = entry.ok() ? memory::bind_driver(*entry) : std::move(entry).status();
   int32_t count = 0;

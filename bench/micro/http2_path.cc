@@ -91,7 +91,7 @@ class Http2Path final : public Path, private MethodFinder, private Method, priva
     std::string bytes(nghttp2_hd_deflate_bound(deflater, fields.data(), fields.size()), '\0');
     const ssize_t size = nghttp2_hd_deflate_hd(deflater, reinterpret_cast<uint8_t*>(bytes.data()),
                                                bytes.size(), fields.data(), fields.size());
-    if (size < 0) throw std::runtime_error("headers can not be written");
+    if (size < 0) throw std::runtime_error("headers cannot be written");
     bytes.resize(static_cast<size_t>(size));
     return bytes;
   }

@@ -71,7 +71,7 @@ std::vector<Override> overrides_from_environment(char** environment);
 /// 1,024 instances; an array or inline table holds at most 4,096 elements in 64 KiB.
 /// \param problems  gets every one found: file:line:column, what was found, what was expected and, for an
 ///                  unknown key, the nearest known one; what is wrong has its default in the manifest then
-/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT it can not be read, or is no TOML.
+/// Errors: NOT_FOUND no such file; INVALID_ARGUMENT it cannot be read, or is no TOML.
 Result<Manifest> read_manifest(const std::string& path, const std::vector<Override>& overrides,
                                runtime::Problems& problems);
 

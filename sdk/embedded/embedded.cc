@@ -30,7 +30,7 @@ class Run final : public kernel::Program {
     arguments_.manifest_path = options.manifest_path;
     for (const auto& [key, text] : options.overrides)
       arguments_.overrides.push_back({key, text, cat("option ", key)});
-    // Whoever runs a program can not change its options.
+    // Whoever runs a program cannot change its options.
     for (auto& item : kernel::overrides_from_environment(environ)) arguments_.overrides.push_back(item);
     arguments_.default_plugin_path = options.plugin_path;
     arguments_.version = ATOLL_VERSION;

@@ -73,7 +73,7 @@ Result<std::string> model_config_json(std::string_view config) {
   const std::string bytes(config);
   // The printer takes bytes that end within a field.
   if (!inference::ModelConfig().ParseFromString(bytes)) {
-    return internal_error("the configuration has no JSON form: it can not be parsed");
+    return internal_error("the configuration has no JSON form: it cannot be parsed");
   }
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;

@@ -175,7 +175,7 @@ Result<std::vector<std::string>> provided_interfaces(const std::string& path) {
   for (uint32_t i = 0; i < *count; ++i) {
     ids.push_back(image.text(image.pointer(rows + i * sizeof(atoll_provided_v1))));
     if (!is_interface_id(ids.back()))
-      return make_status(Code::kFailedPrecondition, path, ": its table of interfaces can not be read");
+      return make_status(Code::kFailedPrecondition, path, ": its table of interfaces cannot be read");
   }
   return ids;
 }

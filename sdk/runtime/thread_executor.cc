@@ -49,7 +49,7 @@ class ThreadExecutor final : public SerialExecutor {
   Status begin() {
     std::promise<Status> placed;
     std::future<Status> outcome = placed.get_future();
-    std::unique_lock lock(mutex_);  // the thread can not end before it is known
+    std::unique_lock lock(mutex_);  // the thread cannot end before it is known
     state_ = State::kRuns;
     thread_ = thread_maker().make([this, &placed] {
       Status status = place_this_thread(name_, placement_);
@@ -122,7 +122,7 @@ class ThreadExecutor final : public SerialExecutor {
     if (wanted) {
       try {
         thread_ = std::thread([this] {
-          // It was placed there before; if that can not be done any more, it is better run elsewhere than
+          // It was placed there before; if that cannot be done any more, it is better run elsewhere than
           // not.
           (void)place_this_thread(name_, placement_).ok();
           run();

@@ -59,7 +59,7 @@ TRITONSERVER_Error* check_args(MetricKind kind, const TRITONSERVER_MetricArgs* a
   return args->is_histogram ? nullptr : invalid_argument("Metric args not set to histogram kind.");
 }
 
-/// \param what  that metrics of the kind can not do, as the function's name says it
+/// \param what  that metrics of the kind cannot do, as the function's name says it
 TRITONSERVER_Error* unsupported(MetricKind kind, const char* what) noexcept {
   static constexpr const char* kNames[] = {"COUNTER", "GAUGE", "HISTOGRAM"};
   return guarded([&] {
@@ -191,7 +191,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricSet(TRITONSERVER_Metric* metric, double v
 TRITONSERVER_Error* TRITONSERVER_MetricObserve(TRITONSERVER_Metric* metric, double value) {
   if (metric == nullptr) return null_argument(__func__);
   if (metric->kind() != MetricKind::kHistogram) return unsupported(metric->kind(), "Observe");
-  if (std::isnan(value)) return invalid_argument("a histogram can not observe what is no number");
+  if (std::isnan(value)) return invalid_argument("a histogram cannot observe what is no number");
   metric->series->observe(value);
   return nullptr;
 }

@@ -40,7 +40,7 @@ TRITONSERVER_Error* to_buffer(size_t byte_size, TRITONSERVER_MemoryType type, in
   if (!is_memory_type(type)) return unknown_memory_type(type);
   if (type != TRITONSERVER_MEMORY_GPU) device_id = 0;
   if (device_id < 0 || device_id > std::numeric_limits<int32_t>::max()) {
-    return invalid_argument("memory of device ", device_id, " can not be there");
+    return invalid_argument("memory of device ", device_id, " cannot be there");
   }
   *buffer = {nullptr, byte_size, static_cast<atl::MemoryKind>(type), static_cast<int32_t>(device_id),
              nullptr};
@@ -65,7 +65,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddInput(TRITONSERVER_Inference
   }
   return guarded([&]() -> TRITONSERVER_Error* {
     for (const InputDefinition& other : inference_request->inputs) {
-      if (other.is_raw) return invalid_argument("input '", name, "' can not be there besides a raw input");
+      if (other.is_raw) return invalid_argument("input '", name, "' cannot be there besides a raw input");
       if (other.name.text == name) {
         const std::string& id = inference_request->id.text;
         return invalid_argument("[request id: ", id.empty() ? std::string_view("<id_unknown>") : id,

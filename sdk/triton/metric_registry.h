@@ -58,7 +58,7 @@ class MetricRegistry {
   /// Errors: INVALID_ARGUMENT no name of a metric, or a family of another kind has it.
   Result<MetricFamilyEntry*> family(const std::string& name, const std::string& help, MetricKind kind);
   /// The series of these labels, which all who ask for it share; the first one's bounds stay. To be given back.
-  /// Errors: INVALID_ARGUMENT a label can not be named so; bounds do not ascend.
+  /// Errors: INVALID_ARGUMENT a label cannot be named so; bounds do not ascend.
   Result<MetricSeries*> take(MetricFamilyEntry& family, const MetricLabels& labels,
                              std::vector<double> bounds);
   /// The series goes away with its last user.

@@ -92,7 +92,7 @@ void ProcessLog::write(LogLevel level, std::string_view text) const {
   const std::string line = cat(time_now(), " ", level_name(level), " ", text, "\n");
   const int opened =
       file.empty() ? -1 : ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  // In one piece, so that lines of several threads do not mix; what can not be written is lost.
+  // In one piece, so that lines of several threads do not mix; what cannot be written is lost.
   (void)!::write(opened < 0 ? STDERR_FILENO : opened, line.data(), line.size());
   if (opened >= 0) ::close(opened);
 }

@@ -26,7 +26,7 @@ class ProgramServer final : public TRITONSERVER_Server, public LogFollower {
         exit_timeout_s_(exit_timeout_s) {}
   virtual ~ProgramServer() = default;
 
-  /// Waits until the models of the start are loaded, or have failed. Errors: INTERNAL the repository can not be listed, or
+  /// Waits until the models of the start are loaded, or have failed. Errors: INTERNAL the repository cannot be listed, or
   /// one of them has failed and `all`.
   Status wait_for_models(bool all);
   void set_exit_timeout(uint32_t seconds) noexcept { exit_timeout_s_.store(seconds); }

@@ -25,7 +25,7 @@ uint64_t now_ns() noexcept {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-/// One piece; false: the bytes can not be read here.
+/// One piece; false: the bytes cannot be read here.
 bool gather(std::span<const Buffer> buffers, std::vector<char>& bytes) noexcept {
   for (const Buffer& buffer : buffers) {
     if (buffer.kind == MemoryKind::kGpu || !wait_until_ready(buffer).ok()) return false;
@@ -70,7 +70,7 @@ class ProgramTrace final : public TRITONSERVER_InferenceTrace, public Trace {
   TRITONSERVER_InferenceTrace* spawn() override { return make_child().release(); }
   TRITONSERVER_Error* remove() override {
     if (lent_.load(std::memory_order_acquire)) {
-      return invalid_argument("a trace can not be deleted before the server has released it");
+      return invalid_argument("a trace cannot be deleted before the server has released it");
     }
     delete this;
     return nullptr;

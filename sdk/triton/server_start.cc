@@ -41,7 +41,7 @@ Status find_start(const fs::path& folder, StartEmbedded** start) {
   void* symbol = library == nullptr ? nullptr : ::dlsym(library, kStartEmbeddedSymbol);
   if (symbol == nullptr) {
     const char* why = ::dlerror();
-    return internal_error("the server's library can not be used: ", why == nullptr ? file.c_str() : why);
+    return internal_error("the server's library cannot be used: ", why == nullptr ? file.c_str() : why);
   }
   *start = reinterpret_cast<StartEmbedded*>(symbol);
   return {};

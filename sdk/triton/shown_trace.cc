@@ -13,7 +13,7 @@ struct ServerTrace : TRITONSERVER_InferenceTrace {
   explicit ServerTrace(Trace& of) noexcept : trace(of) {}
 
   TRITONSERVER_Error* set_context(const char*) override {
-    return new_error(TRITONSERVER_ERROR_UNSUPPORTED, "the context of a trace of the server's can not be set");
+    return new_error(TRITONSERVER_ERROR_UNSUPPORTED, "the context of a trace of the server's cannot be set");
   }
   void report_custom(uint64_t timestamp_ns, const char* name) override {
     trace.report_named(name, static_cast<int64_t>(timestamp_ns));
@@ -76,7 +76,7 @@ class ShownTrace final : public ServerTrace {
   const char* context() const noexcept override { return context_; }
   TRITONSERVER_InferenceTrace* spawn() override { return new ChildTrace(trace, context_); }
   TRITONSERVER_Error* remove() override {
-    return invalid_argument("the trace of a request can not be deleted: it is the server's");
+    return invalid_argument("the trace of a request cannot be deleted: it is the server's");
   }
   bool take() noexcept override { return false; }
   Trace* begin(const ModelInfo&, std::string_view) noexcept override { return nullptr; }

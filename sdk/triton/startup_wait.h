@@ -7,7 +7,7 @@
 
 namespace atl::triton {
 
-/// Waits until the models of the start are loaded, or have failed. Errors: INTERNAL the repository can not be listed, or
+/// Waits until the models of the start are loaded, or have failed. Errors: INTERNAL the repository cannot be listed, or
 /// one of them has failed and `all`.
 Status wait_for_startup(const Startup& startup, ModelCatalog& catalog, bool all);
 

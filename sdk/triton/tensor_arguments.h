@@ -9,7 +9,7 @@
 
 namespace atl::triton {
 
-/// Why a tensor can not be so; null: it can. \param what  "output"
+/// Why a tensor cannot be so; null: it can. \param what  "output"
 inline TRITONSERVER_Error* check_tensor(const char* what, const char* name, TRITONSERVER_DataType datatype,
                                         std::span<const int64_t> shape) noexcept {
   if (*name == '\0') return invalid_argument("an ", what, " has no name");

@@ -20,7 +20,7 @@ SEED = int(os.environ.get("ATOLL_CHECK_SEED", "20"))
 
 # What the page lists, and how the start says it.
 ONLY_A_START_KNOWS = {
-    "whether an address can be listened at": r"start failed: .*(can not listen on|already in use)",
+    "whether an address can be listened at": r"start failed: .*(cannot listen on|already in use)",
     "whether a library can be loaded": r"start failed: option library: ",
 }
 # Keys that would hide the log that this suite reads.

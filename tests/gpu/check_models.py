@@ -5,7 +5,7 @@ Kernels come as PTX, as source, and as the Triton language's compiler leaves the
 
     python3 tests/gpu/check_models.py [--double]
 
-What can not be looked at here (no runtime compiler, no Triton language) is said, and is no failure. Ends with 1 if something is
+What cannot be looked at here (no runtime compiler, no Triton language) is said, and is no failure. Ends with 1 if something is
 wrong. With ATOLL_BUILD_DIR set, that build's server is used. --double takes the test double of the driver, with PTX alone.
 """
 

@@ -86,6 +86,6 @@ def test_a_tree_that_can_not_be_built_says_why(gpu_check, tmp_path, monkeypatch)
     (tmp_path / "cmake").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     found = gpu_check.build_tree(tmp_path / "build", tmp_path / "0-build.log")
-    assert found.startswith("it can not be built: CMake Error at CMakeLists.txt:1 (find_package): no gRPC"), found
+    assert found.startswith("it cannot be built: CMake Error at CMakeLists.txt:1 (find_package): no gRPC"), found
     monkeypatch.setenv("PATH", "/nowhere")
-    assert gpu_check.build_tree(tmp_path / "build", tmp_path / "0-build.log") == "it can not be built: there is no cmake"
+    assert gpu_check.build_tree(tmp_path / "build", tmp_path / "0-build.log") == "it cannot be built: there is no cmake"

@@ -364,7 +364,7 @@ def test_an_atoll_that_is_not_there(repository, tmp_path):
     (tmp_path / "bin/atoll").unlink()
     failed = installation.run(f"--model-repository={repository}")
     assert failed.returncode == 1
-    assert failed.stderr == (f"error: creating server: Internal - can not start {tmp_path}/bin/atoll: "
+    assert failed.stderr == (f"error: creating server: Internal - cannot start {tmp_path}/bin/atoll: "
                              "No such file or directory\n")
 
 

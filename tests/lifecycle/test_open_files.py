@@ -133,6 +133,6 @@ def test_after_a_time_without_descriptors_everything_serves_again(repository, gr
         with contextlib.ExitStack() as stack:
             crowd(stack, server.http_address, 60)
             crowd(stack, server.address, 60)
-            server.wait_for_line("gRPC can not take connections for now: Too many open files")
+            server.wait_for_line("gRPC cannot take connections for now: Too many open files")
         eventually(lambda: usage(server.pid)["descriptors"] <= before + 8)
         assert_serves(server)

@@ -106,7 +106,7 @@ def answers(port, path):
 
 
 def listening(process, count):
-    """The loopback ports that a process listens on, once there are as many; its log can not be read."""
+    """The loopback ports that a process listens on, once there are as many; its log cannot be read."""
     while process.poll() is None:
         inodes = set()
         for entry in os.scandir(f"/proc/{process.pid}/fd"):

@@ -1,4 +1,4 @@
-"""Answers on the short way and on the long one: a client can not tell which it was."""
+"""Answers on the short way and on the long one: a client cannot tell which it was."""
 
 import numpy as np
 import pytest

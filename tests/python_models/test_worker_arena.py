@@ -117,7 +117,7 @@ def test_a_destructor_inside_is_refused_instead_of_waiting_for_itself():
 
     def destructor():
         slab.region.on_load = None
-        with pytest.raises(TritonModelException, match="A destructor can not talk to the server while its thread does."):
+        with pytest.raises(TritonModelException, match="A destructor cannot talk to the server while its thread does."):
             server.arena.allocate(1000)
         refused.append(True)
 

@@ -224,7 +224,7 @@ return [ok(int({infer()}.exec().output_tensors()[0].as_numpy()[0]))]
     (infer(parameters="{'a': 1.5}"), "Expect parameters values to have type bool/int/str, found type <class 'float'>"),
     (infer(parameters="{1: 1}"), "Expect parameters keys to have type str, found type <class 'int'>"),
     ("pb_utils.InferenceRequest(model_name='x', inputs=[])", "InferenceRequest() needs the argument 'requested_output_names'"),
-    ("requests[0].exec()", "A request that execute() was given can not be sent again: make an InferenceRequest."),
+    ("requests[0].exec()", "A request that execute() was given cannot be sent again: make an InferenceRequest."),
     (infer() + ".async_exec()", "no running event loop"),
 ])
 def test_a_bad_request_is_refused_before_it_is_sent(serve, what, text):

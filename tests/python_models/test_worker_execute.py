@@ -158,7 +158,7 @@ def test_requests_that_can_not_be_joined_say_why(serve):
     lacking = rows(1)
     del lacking["inputs"]["B"]
     for requests, text in [([odd], "Inputs of request '' differ in their first dimension: [1, 2]."),
-                           ([rows(1), wide], "Input 'A' of these requests can not be joined: "),
+                           ([rows(1), wide], "Input 'A' of these requests cannot be joined: "),
                            ([lacking], "Request '' has no input 'B'."),
                            ([rows(-1, 1)], "Output 'SUM' has the shape [1, 1]; its first dimension must be 2, as the requests")]:
         assert errors(server, requests)[0].startswith(PREFIX + "TritonModelException: " + text)

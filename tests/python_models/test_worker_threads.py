@@ -1,4 +1,4 @@
-"""Threads of the worker do not end silently: what they can not do fails whoever waits for it, or the worker ends and says why."""
+"""Threads of the worker do not end silently: what they cannot do fails whoever waits for it, or the worker ends and says why."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from fake_python_server import layout
 from test_worker_calls import infer
 from test_worker_execute import ONE, async_model, model
 
-FAILED = "The answer can not be read: OverflowError: no"
+FAILED = "The answer cannot be read: OverflowError: no"
 
-# The next answer can not be read, as if it held what nobody has thought of.
+# The next answer cannot be read, as if it held what nobody has thought of.
 BREAK = """
 from atoll_worker import calls as module
 read = module.read_response
@@ -131,7 +131,7 @@ for i in range(2):
 """)))
     server.on_call = lambda kind, number, payload, value: server.reply(number, error="anything")
     (handle,) = server.execute([ONE])
-    assert outcome(server, handle) == ["Failed to check model readiness: The answer can not be read: ZeroDivisionError: division by zero",
+    assert outcome(server, handle) == ["Failed to check model readiness: The answer cannot be read: ZeroDivisionError: division by zero",
                                        "Failed to check model readiness: as it says"]
 
 
@@ -215,7 +215,7 @@ return [ok()]
     server.execute([ONE], wait=False)
     status, output = ended(server)
     assert status == 1
-    assert "the worker ends because it can not read what the server says:" in output
+    assert "the worker ends because it cannot read what the server says:" in output
     assert output.rstrip().splitlines()[-1] == "AttributeError: 'NoneType' object has no attribute 'receive'"
 
 
@@ -242,7 +242,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor('OUT', np.zeros(1 << 20))])]
     server.wait_for(lambda: server.process.poll() is not None)
     status, output = ended(server)
     assert status == 1
-    assert "the worker ends because it can not take the memory that the server shares with it:" in output
+    assert "the worker ends because it cannot take the memory that the server shares with it:" in output
     assert "the server's memory needs a file descriptor, and too many open files" in output
 
 
@@ -294,7 +294,7 @@ raise ValueError("no")
 """), decoupled=True)
     server.execute([ONE], wait=False)
     status, output = ended(server)
-    assert status == 1 and "the worker ends because requests of a coroutine that failed can not be answered" in output
+    assert status == 1 and "the worker ends because requests of a coroutine that failed cannot be answered" in output
 
 
 def test_a_dropped_request_is_told_of_when_there_is_memory_again(serve):
@@ -309,7 +309,7 @@ if requests[0].request_id() == "full":
         del arena.allocate
         raise pb_utils.TritonModelException("there is no memory")
     arena.allocate = full
-    kept.clear()  # the destructor tells of it, and can not
+    kept.clear()  # the destructor tells of it, and cannot
 return [ok()]
 """, before="kept = []"))
     (dropped,) = server.execute([{**ONE, "id": "dropped"}])

@@ -18,7 +18,7 @@ DEVIATIONS = {
     "http2/5.1/9": IGNORED,
     "http2/5.1/11": IGNORED,
     "http2/5.1/12": IGNORED,
-    "http2/5.1.1/2": "of a lower stream it can not be told whether it is over: it is ignored",
+    "http2/5.1.1/2": "of a lower stream it cannot be told whether it is over: it is ignored",
     "http2/5.1.2/1": "its calls by GET are answered at once, so that never more are open than may be",
     "http2/5.3.1/2": PRIORITIES,
     "http2/6.3/1": PRIORITIES,

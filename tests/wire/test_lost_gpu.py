@@ -79,7 +79,7 @@ def test_a_lost_gpu_takes_its_models_and_no_others(repository):
             infer(client, "cpu")
         assert [client.is_model_ready(model) for model in ("first", "second", "cpu")] == [False, True, True]
         entry = entry_of(client, "first")
-        assert entry.state == "READY", "it is there, and can not serve"
+        assert entry.state == "READY", "it is there, and cannot serve"
         assert entry.reason.startswith(f"an instance is not ready: {LOST}") and entry.reason.endswith(CODE)
         assert entry_of(client, "second").reason == ""
         assert client.is_server_live() and not client.is_server_ready(), "readiness is strict"

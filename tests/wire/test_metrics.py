@@ -292,7 +292,7 @@ def test_without_models_and_through_reloads(tmp_path):
         page = page_where(server, lambda page: generation(page) == 3 and "identity2" not in page.text)
         assert server.metrics_address != address
         assert "nv_cpu" not in page.text
-        # An instance that can not take another's place leaves it as it is, and is counted.
+        # An instance that cannot take another's place leaves it as it is, and is counted.
         manifest.write_text(DEFAULT_MANIFEST.read_text().replace(use, use + 'summary_latencies = true\nsummary_quantiles = ["x"]\n'))
         server.process.send_signal(signal.SIGHUP)
         server.wait_for_line("reload refused: ")

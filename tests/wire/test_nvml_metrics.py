@@ -81,7 +81,7 @@ def test_without_the_library_there_is_one_line(repository):
 def test_without_a_driver_there_is_one_line(repository, code, name):
     with serve(repository, NVML, INIT=str(code)) as server:
         server.wait_ready()
-        server.newest_line(rf"no metrics of GPUs: NVML can not be used: nvmlInit_v2 gave NVML_ERROR_{name} \({code}\)$")
+        server.newest_line(rf"no metrics of GPUs: NVML cannot be used: nvmlInit_v2 gave NVML_ERROR_{name} \({code}\)$")
         assert families(page(server)) == {}
         assert len([line for line in server.lines if "[nvml]" in line]) == 1
 

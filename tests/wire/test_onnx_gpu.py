@@ -1,4 +1,4 @@
-"""Models of ONNX Runtime on GPUs: with the doubles of the driver and of ONNX Runtime's CUDA provider, whose tensors a CPU can not
+"""Models of ONNX Runtime on GPUs: with the doubles of the driver and of ONNX Runtime's CUDA provider, whose tensors a CPU cannot
 touch, and without a provider that can be loaded."""
 
 import json

@@ -56,9 +56,9 @@ def test_a_worker_that_can_not_be_initialised_again_is_the_reason(server, reposi
         die(control)
         eventually(lambda: "now it is broken" in reason(control))
         assert reason(control).startswith(
-            "an instance is not ready: worker 'touchy_0' can not be initialised: RuntimeError: now it is broken; the next one is ")
+            "an instance is not ready: worker 'touchy_0' cannot be initialised: RuntimeError: now it is broken; the next one is ")
         assert not control.client.is_model_ready("touchy") and not control.client.is_server_ready()
-        with pytest.raises(InferenceServerException, match="can not be initialised: RuntimeError: now it is broken"):
+        with pytest.raises(InferenceServerException, match="cannot be initialised: RuntimeError: now it is broken"):
             control.infer("touchy")
         (repository / "touchy" / "broken").unlink()
         eventually(lambda: reason(control) == "")

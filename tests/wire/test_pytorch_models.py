@@ -52,7 +52,7 @@ def test_wrong_inputs_are_told(server):
 
 
 @pytest.mark.parametrize("model, reason", [
-    ("damaged", "PyTorch can not read it"), ("inductor", "this backend runs TorchScript models")])
+    ("damaged", "PyTorch cannot read it"), ("inductor", "this backend runs TorchScript models")])
 def test_what_is_no_torchscript_does_not_load(server, model, reason):
     client = grpc_client.InferenceServerClient(server.address)
     entries = {entry.name: entry for entry in client.get_model_repository_index().models}

@@ -1,4 +1,4 @@
-/// What a server that echoes large bodies can not do without: it receives into memory that it keeps, and writes
+/// What a server that echoes large bodies cannot do without: it receives into memory that it keeps, and writes
 /// from there. One connection of such a server.
 #pragma once
 

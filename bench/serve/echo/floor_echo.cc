@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
       bench::parse_echo_options(argc, argv, {"http", "grpc", "http_copied", "grpc_copied"});
   std::signal(SIGPIPE, SIG_IGN);
   const int listener = listen_on(options.port);
-  if (listener < 0) return fail("can not listen");
+  if (listener < 0) return fail("cannot listen");
   std::printf("listening on 127.0.0.1:%d\n", options.port);
   std::fflush(stdout);
   Loop(listener, options.shape).run();

@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   const auto queue = builder.AddCompletionQueue();
   const auto server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
-    std::fprintf(stderr, "grpc_echo: can not listen on port %d\n", options.port);
+    std::fprintf(stderr, "grpc_echo: cannot listen on port %d\n", options.port);
     return 1;
   }
   std::deque<std::unique_ptr<Event>> events;

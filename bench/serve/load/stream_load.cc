@@ -51,7 +51,7 @@ int connect_to(uint16_t port) {
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    fail_with_errno("can not connect");
+    fail_with_errno("cannot connect");
   }
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -65,7 +65,7 @@ void send_pending(int socket, std::string& pending) {
   if (sent >= 0) {
     pending.erase(0, static_cast<size_t>(sent));
   } else if (errno != EAGAIN && errno != EINTR) {
-    fail_with_errno("can not send");
+    fail_with_errno("cannot send");
   }
 }
 
@@ -80,7 +80,7 @@ void turn(bench::StreamSession& session, int socket, std::string& pending, Clock
   std::array<uint8_t, 256 * 1024> received;
   const ssize_t size = ::recv(socket, received.data(), received.size(), MSG_DONTWAIT);
   if (size == 0) throw std::runtime_error("the server closed the connection");
-  if (size < 0 && errno != EAGAIN && errno != EINTR) fail_with_errno("can not receive");
+  if (size < 0 && errno != EAGAIN && errno != EINTR) fail_with_errno("cannot receive");
   if (size > 0) session.receive(received.data(), static_cast<size_t>(size));
 }
 
@@ -105,12 +105,12 @@ void write_log(const std::string& file, const bench::StreamSession& session) {
   for (const bench::Completion& completion : session.completions()) {
     log << completion.start_us << "\t200\t" << completion.latency_us << '\n';
   }
-  if (!log.flush()) throw std::runtime_error("can not write " + file);
+  if (!log.flush()) throw std::runtime_error("cannot write " + file);
 }
 
 std::string read_file(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
-  if (!file) throw std::runtime_error("can not read " + name);
+  if (!file) throw std::runtime_error("cannot read " + name);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -73,7 +73,7 @@ void StreamSession::open_session(const std::string& authority, const std::string
   for (Stream& stream : streams_) {
     nghttp2_data_provider provider{{.ptr = &stream}, &StreamSession::on_read};
     stream.id = nghttp2_submit_request(session, nullptr, headers.data(), headers.size(), &provider, &stream);
-    if (stream.id < 0) throw std::runtime_error("can not open a stream");
+    if (stream.id < 0) throw std::runtime_error("cannot open a stream");
     ++open_;
   }
 }

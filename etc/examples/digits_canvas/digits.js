@@ -96,7 +96,7 @@ async function ask() {
       message = answer.error;
     }
   } catch (error) {
-    message = `${byId("server").value} can not be asked (${error.message}). Does it run, and does its option ` +
+    message = `${byId("server").value} cannot be asked (${error.message}). Does it run, and does its option ` +
       `cors_allowed_origins have ${location.origin}?`;
   }
   if (question !== asked) return;

@@ -25,7 +25,7 @@ def connect(url, wait_s):
                 return client
             problem = f"model {MODEL} at {url} is not ready"
         except InferenceServerException as error:
-            problem = f"{url} can not be asked: {error.message()}"
+            problem = f"{url} cannot be asked: {error.message()}"
         if time.monotonic() > give_up:
             sys.exit(f"error: {problem}")
         time.sleep(0.1)

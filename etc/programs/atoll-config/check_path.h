@@ -16,7 +16,7 @@ struct PathOptions {
 
 /// \param path  a repository, a model's directory, or its configuration file. A directory is a model's if it
 /// has config.pbtxt, or a version directory. Reports are ordered by name. Errors: NOT_FOUND, INVALID_ARGUMENT
-/// and UNAVAILABLE the path can not be read.
+/// and UNAVAILABLE the path cannot be read.
 Result<std::vector<ModelReport>> check_path(const std::string& path, const PathOptions& options);
 
 }  // namespace atl::config

@@ -1,5 +1,5 @@
 // atoll-config check PATH...: whether model configurations are right, without a server.
-// Exit code: 0 no errors, 1 some, 2 a path can not be read, or the command line is wrong.
+// Exit code: 0 no errors, 1 some, 2 a path cannot be read, or the command line is wrong.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>

@@ -176,7 +176,7 @@ constexpr Flag kServerFlags[] = {
      "in whole seconds. For JSON set ATOLL__LOG__FORMAT=json in the environment instead. Default: default.",
      read_by(read_log_format, "log.format, log.time_format")},
     {Group::kLogging, "log-file", "<string>",
-     "File that records are appended to; one that can not be opened is an error. Default: standard error.",
+     "File that records are appended to; one that cannot be opened is an error. Default: standard error.",
      sets("log.file", ValueType::kText)},
 
     {Group::kRepository, "model-repository", "<string>",

@@ -25,7 +25,7 @@ LaunchContext launch_context_of(const std::filesystem::path& launcher);
 
 /// Settles what several flags say together; may add warnings. Errors, in this order: FAILED_PRECONDITION and
 /// INVALID_ARGUMENT flags that do not go together; UNIMPLEMENTED what Atoll does not serve, a line each;
-/// INVALID_ARGUMENT and INTERNAL repositories that can not be served. Messages are Triton's where it has one.
+/// INVALID_ARGUMENT and INTERNAL repositories that cannot be served. Messages are Triton's where it has one.
 /// \returns the arguments, the program's path first.
 Result<std::vector<std::string>> plan_launch(LaunchOptions& options, const LaunchContext& context);
 

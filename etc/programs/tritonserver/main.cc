@@ -36,7 +36,7 @@ int become(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   ::execv(pointers.front(), pointers.data());
-  return fail(internal_error("can not start ", arguments.front(), ": ", std::strerror(errno)));
+  return fail(internal_error("cannot start ", arguments.front(), ": ", std::strerror(errno)));
 }
 
 int run(int argc, char** argv) {

@@ -30,7 +30,7 @@ ForeignAgent::~ForeignAgent() {
   if (!identity_.unloads) {
     library_.file.leave_mapped();
   } else if (library_.file.close_and_look(reinterpret_cast<const void*>(entries().action))) {
-    log_.debug(identity_.path, " stays mapped: it is open elsewhere, or can not be unmapped");
+    log_.debug(identity_.path, " stays mapped: it is open elsewhere, or cannot be unmapped");
   }
 }
 

@@ -25,7 +25,7 @@ class ForeignAgentModel final : public ModelAgent, private AgentModelHost {
   void loaded() noexcept override { tell(TRITONREPOAGENT_ACTION_LOAD_COMPLETE); }
   void unload() noexcept override { tell(TRITONREPOAGENT_ACTION_UNLOAD); }
 
-  /// Errors: INTERNAL the action can not follow the one before; what the agent says.
+  /// Errors: INTERNAL the action cannot follow the one before; what the agent says.
   Status act(TRITONREPOAGENT_ActionType action) noexcept;
 
  private:

@@ -21,12 +21,12 @@ const char* meaning_of(CudaResult result) {
     case CudaResult::INVALID_PTX:
       return "its PTX does not compile";
     case CudaResult::JIT_COMPILER_NOT_FOUND:
-      return "PTX can not be compiled, the driver's compiler is not installed";
+      return "PTX cannot be compiled, the driver's compiler is not installed";
     case CudaResult::UNSUPPORTED_PTX_VERSION:
       return "its PTX is of a newer CUDA than the driver knows: install a newer driver, or compile with an older toolkit, or "
              "to a cubin";
     case CudaResult::JIT_COMPILATION_DISABLED:
-      return "PTX can not be compiled, CUDA_DISABLE_PTX_JIT forbids it";
+      return "PTX cannot be compiled, CUDA_DISABLE_PTX_JIT forbids it";
     default:
       return nullptr;
   }
@@ -59,7 +59,7 @@ CodeLibrary& CodeLibrary::operator=(CodeLibrary&& other) noexcept {
 
 void CodeLibrary::unload() noexcept {
   if (library_ == nullptr) return;
-  // Whatever comes back, it is gone, or the device is lost and it can not be given back.
+  // Whatever comes back, it is gone, or the device is lost and it cannot be given back.
   (void)cuda_->call<&CudaDriver::cuLibraryUnload>(device_, library_).ok();
   library_ = nullptr;
 }

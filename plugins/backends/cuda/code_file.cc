@@ -79,7 +79,7 @@ Status check_fat(const CodeFile& file) {
 
 bool exists(const std::string& version_directory, const std::string& name) {
   const Result<VersionFile> found = find_version_file(version_directory, name);
-  // What can not be used is found too: reading it says why.
+  // What cannot be used is found too: reading it says why.
   return found.ok() || found.status().code() != Code::kNotFound;
 }
 

@@ -38,7 +38,7 @@ Result<std::string> choose_code(const std::string& version_directory, const Code
 Result<std::string> choose_import(const std::string& version_directory, const std::string& name,
                                   int32_t compiled_for, int32_t capability) noexcept;
 
-/// Reads a file, and looks that the driver can not read beyond its end.
+/// Reads a file, and looks that the driver cannot read beyond its end.
 /// Errors: NOT_FOUND; INVALID_ARGUMENT it is empty, too large, cut off, or neither machine code, fat binary, PTX nor (by its
 /// end .cu) source.
 Result<CodeFile> read_code(const std::string& version_directory, const std::string& name) noexcept;

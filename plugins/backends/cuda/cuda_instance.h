@@ -22,7 +22,7 @@ namespace atl::cuda_backend {
 /// it where that is possible, and then released by it. Two are under way at most, so that one can be prepared while the
 /// other runs.
 ///
-/// Requests that can not be joined (other shapes, other optional inputs, a model that does not batch) run one after the
+/// Requests that cannot be joined (other shapes, other optional inputs, a model that does not batch) run one after the
 /// other within the same batch.
 class CudaInstance final : public BackendInstance {
  public:

@@ -123,7 +123,7 @@ class CodeLoader {
     if (!found.ok()) return found.status().clone();
     if (step.cooperative && is_cooperative_ == 0)
       return invalid_argument(
-          "cooperative: found true, expected false: the GPU can not launch all blocks together");
+          "cooperative: found true, expected false: the GPU cannot launch all blocks together");
     function = found.value().function;
     ATOLL_RETURN_IF_ERROR(check_arguments(step, found.value().kernel));
     ATOLL_RETURN_IF_ERROR(check_block(step, found.value().kernel));

@@ -122,7 +122,7 @@ TEST_F(DeviceCodes, MayUseMoreSharedMemory) {
       "the kernel's own");
   EXPECT_EQ(
       refusal(device, step("scale", kScale, "cooperative = true")),
-      "pipeline.toml: step 1 (scale): cooperative: found true, expected false: the GPU can not launch all blocks "
+      "pipeline.toml: step 1 (scale): cooperative: found true, expected false: the GPU cannot launch all blocks "
       "together");
 }
 
@@ -148,7 +148,7 @@ TEST_F(DeviceCodes, SayWhyTheDriverRefuses) {
   CodeDevice::scripted().fail_call("cuLibraryLoadData", 1, CudaResult::JIT_COMPILER_NOT_FOUND);
   EXPECT_EQ(
       refusal(device, step("scale", kScale)),
-      "'kernels.ptx': PTX can not be compiled, the driver's compiler is not installed (GPU 0: cuLibraryLoadData gave "
+      "'kernels.ptx': PTX cannot be compiled, the driver's compiler is not installed (GPU 0: cuLibraryLoadData gave "
       "JIT_COMPILER_NOT_FOUND)");
   CodeDevice::scripted().fail_call("cuKernelGetFunction", 1, CudaResult::INVALID_PTX);
   EXPECT_EQ(
@@ -238,7 +238,7 @@ TEST_F(DeviceCodes, AreCompiledOfSource) {
   const Result<DeviceCode> none = load(device, step("scale", kScale), {"mine.cu", {}});
   EXPECT_EQ(none.status().code(), Code::kFailedPrecondition);
   EXPECT_TRUE(none.status().message().starts_with(
-      "'mine.cu': CUDA source can not be compiled without NVRTC (libnone.so:"))
+      "'mine.cu': CUDA source cannot be compiled without NVRTC (libnone.so:"))
       << none.status().text();
 }
 

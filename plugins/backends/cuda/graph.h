@@ -17,7 +17,7 @@ struct GraphShapes {
   std::vector<std::vector<int64_t>> inputs;  ///< as ModelPlan::inputs, with the batch dimension
 };
 
-/// The shapes of a specification. \returns nothing: they can not be known before there are requests.
+/// The shapes of a specification. \returns nothing: they cannot be known before there are requests.
 std::optional<GraphShapes> graph_shapes(const ModelPlan& plan, const GraphSpec& spec);
 
 /// One captured graph that can be launched. Move-only; not being executed when it ends.

@@ -25,7 +25,7 @@ class GroupRun {
         outputs_(plan, part) {}
 
   /// Works out shapes, numbers and places; nothing is put into a stream. \param set  what it will be run in
-  /// Errors: INVALID_ARGUMENT these requests can not be run at once, or the file's numbers do not work out for them.
+  /// Errors: INVALID_ARGUMENT these requests cannot be run at once, or the file's numbers do not work out for them.
   Status prepare(const BatchGroup& group, const WorkSet& set) noexcept;
   /// Puts all that was prepared into the lanes. \param is_first  of its batch
   /// Errors, after which some of it may be in the lanes: RESOURCE_EXHAUSTED; INTERNAL; UNAVAILABLE the device is lost.

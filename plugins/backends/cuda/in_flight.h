@@ -86,7 +86,7 @@ class InFlight {
   std::vector<Source> sources_;
   std::vector<Output> outputs_;  ///< whose events are the sink's
   size_t recorded_ = 0;          ///< of them
-  std::vector<bool> waits_;      ///< by request: it can not be answered ahead, or has been
+  std::vector<bool> waits_;      ///< by request: it cannot be answered ahead, or has been
   const bool decoupled_;
   int32_t device_ = 0;
 };

@@ -93,7 +93,7 @@ Status CudaInstance::warm_up(WorkSet& set) noexcept {
   return make_status(status.code(), "the model failed on inputs of zeros: ", status.message());
 }
 
-/// A graph that can not be captured is no reason not to serve.
+/// A graph that cannot be captured is no reason not to serve.
 void CudaInstance::capture_graphs(WorkSet& set) noexcept {
   uint64_t most_bytes = set.size_bytes();
   std::vector<GraphShapes> wanted;

@@ -159,7 +159,7 @@ Result<Nvrtc> Nvrtc::open(std::string_view libraries) noexcept {
       reasons += cat(reasons.empty() ? "" : "; ", dlerror());
     }
   }
-  return make_status(Code::kFailedPrecondition, "CUDA source can not be compiled without NVRTC (",
+  return make_status(Code::kFailedPrecondition, "CUDA source cannot be compiled without NVRTC (",
                      reasons.empty() ? "no library is named" : reasons, ")");
 }
 

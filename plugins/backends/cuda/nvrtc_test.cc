@@ -27,10 +27,10 @@ TEST(Nvrtc, IsTheFirstThatCanBeOpened) {
   EXPECT_EQ(none.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(
       none.status().message(),
-      "CUDA source can not be compiled without NVRTC (libnone.so.1: cannot open shared object file: No such file or "
+      "CUDA source cannot be compiled without NVRTC (libnone.so.1: cannot open shared object file: No such file or "
       "directory; libc.so.6: has no nvrtcGetErrorString)");
   EXPECT_EQ(Nvrtc::open(" ,").status().message(),
-            "CUDA source can not be compiled without NVRTC (no library is named)");
+            "CUDA source cannot be compiled without NVRTC (no library is named)");
 }
 
 TEST(Nvrtc, CompilesForTheDevice) {

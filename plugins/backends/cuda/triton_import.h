@@ -23,7 +23,7 @@ struct TritonKernel {
   uint64_t profile_scratch_bytes = 0;  ///< the same
 };
 
-/// Errors: INVALID_ARGUMENT no such JSON, or a kernel that can not be run here: for another kind of device, with tensor
+/// Errors: INVALID_ARGUMENT no such JSON, or a kernel that cannot be run here: for another kind of device, with tensor
 /// descriptors, with more than one block a program.
 Result<TritonKernel> parse_triton_json(std::string_view text, const std::string& name) noexcept;
 

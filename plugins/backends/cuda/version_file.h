@@ -19,7 +19,7 @@ bool stays_inside(std::string_view name) noexcept;
 
 /// Looks for a regular file that is not empty. \param name  relative to the directory
 /// Errors: NOT_FOUND nothing is there; INVALID_ARGUMENT the name leads out of the directory, or what is there is empty or
-/// no regular file; INTERNAL it can not be looked at.
+/// no regular file; INTERNAL it cannot be looked at.
 Result<VersionFile> find_version_file(const std::string& version_directory, const std::string& name) noexcept;
 
 /// Reads all of a file. Errors: as find_version_file(); INVALID_ARGUMENT it is larger.

@@ -17,7 +17,7 @@ class IdentityBackend final : public Backend {
   BackendTraits traits() const noexcept override;
   /// There are no files to complete it from: the bytes as they came.
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
-  /// Errors: INVALID_ARGUMENT an output that can not be a copy of an input, a bad execute_delay_ms.
+  /// Errors: INVALID_ARGUMENT an output that cannot be a copy of an input, a bad execute_delay_ms.
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:

@@ -55,7 +55,7 @@ BackendProvider identity_backend() {
   provider.name = "identity";
   provider.make = [](FakeHost& host) { return std::make_shared<identity::IdentityBackend>(host.clock()); };
   provider.cases = {floats("single", 0), floats("batched", 4), texts()};
-  // There are no files to be missing; a model it can not serve stands for them.
+  // There are no files to be missing; a model it cannot serve stands for them.
   provider.broken = provider.cases[0].source;
   provider.broken.model.inputs.clear();
   return provider;

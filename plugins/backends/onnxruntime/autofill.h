@@ -17,7 +17,7 @@ bool is_complete(const inference::ModelConfig& config) noexcept;
 ///
 /// A model can batch if every input and output has a variable first dimension. max_batch_size then becomes
 /// default_max_batch_size unless it is written (one written as 0 looks as if it were not).
-/// Errors: INVALID_ARGUMENT a written max_batch_size > 0 for a model that can not batch; a tensor of a type
+/// Errors: INVALID_ARGUMENT a written max_batch_size > 0 for a model that cannot batch; a tensor of a type
 /// that the protocol has no name for.
 Status complete(inference::ModelConfig& config, const Signature& signature,
                 int64_t default_max_batch_size) noexcept;

@@ -53,7 +53,7 @@ class GpuGraphs {
   /// \param key  tells shapes and outputs apart. Errors: those of Scratch::reserve(), and of ONNX Runtime
   Result<GpuGraph*> prepare(const std::vector<int64_t>& key, std::span<const GraphTensor> tensors,
                             const OrtMemoryInfo* place) noexcept;
-  /// There is none for the key any more: ONNX Runtime can not record it.
+  /// There is none for the key any more: ONNX Runtime cannot record it.
   void give_up(const std::vector<int64_t>& key, std::string_view model, const Status& reason) noexcept;
   /// The batch is done: memory whose provider has gone is given back.
   void done() noexcept;

@@ -1,4 +1,4 @@
-// Where tensors of requests are and go, on GPUs. What the CPU must not touch can not be touched: it is not there.
+// Where tensors of requests are and go, on GPUs. What the CPU must not touch cannot be touched: it is not there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -300,7 +300,7 @@ TEST_F(GpuGraphsTest, ARunThatCanNotBeRecordedIsDoneWithout) {
   }
   EXPECT_EQ(
       log_.count(LogLevel::kWarning,
-                 "unable to record CUDA graph for 'm', it is run without: the stream can not be captured"),
+                 "unable to record CUDA graph for 'm', it is run without: the stream cannot be captured"),
       1u);
 }
 

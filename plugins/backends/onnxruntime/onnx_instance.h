@@ -20,7 +20,7 @@ namespace atl::ort {
 /// A batch of one request is run on the request's own buffers and into the response's, where alignment and
 /// the model's shapes allow it; more requests are gathered into one tensor an input and the outputs cut.
 ///
-/// Requests that can not be joined (different shapes of inputs that are not ragged, different optional
+/// Requests that cannot be joined (different shapes of inputs that are not ragged, different optional
 /// inputs, a model that does not batch) run one after the other within the same execution. So do those whose
 /// joined run failed, be it that their totals are too large for one tensor or that one of them holds values
 /// that the model refuses: a request gets the answer that it would get alone.

@@ -19,7 +19,7 @@ auto find_tensor(const Tensors& tensors, const std::string& name) {
   return std::ranges::find_if(tensors, [&](const auto& tensor) { return tensor.name() == name; });
 }
 
-/// The configuration can not say rank 0 for a model that does not batch; it says [1].
+/// The configuration cannot say rank 0 for a model that does not batch; it says [1].
 template <class Tensor>
 bool stands_for_scalar(const Tensor& tensor, const TensorInfo& info, bool batches) {
   return !batches && info.dims.empty() && !tensor.has_reshape() && tensor.dims_size() == 1 &&

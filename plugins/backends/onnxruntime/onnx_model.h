@@ -78,7 +78,7 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
                                         const std::string& log_id, const std::string& path,
                                         const GpuPlace* place = nullptr) noexcept;
 
-/// A session on a GPU. Where the model can not be run by graphs, the log says why, and the settings have none from then on.
+/// A session on a GPU. Where the model cannot be run by graphs, the log says why, and the settings have none from then on.
 /// Errors: as open_session()
 Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
                                        const std::string& log_id, const std::string& path,

@@ -20,10 +20,10 @@ const OrtApi& api() noexcept;
 /// with.
 Status runtime_usable() noexcept;
 
-/// Opens another library, which stays open as long as the process lives: those of CUDA that it opens in turn can not be
+/// Opens another library, which stays open as long as the process lives: those of CUDA that it opens in turn cannot be
 /// closed. Before any other use of this header; a second call has to name the same one. \param path  empty: the library
 /// that the plugin is linked with
-/// Errors: FAILED_PRECONDITION another library is in use, or as runtime_usable(); INVALID_ARGUMENT it can not be opened,
+/// Errors: FAILED_PRECONDITION another library is in use, or as runtime_usable(); INVALID_ARGUMENT it cannot be opened,
 /// or is not ONNX Runtime.
 Status use_library(const std::string& path) noexcept;
 

@@ -11,7 +11,7 @@ namespace atl::ort {
 
 /// The threads that a session wants, made before the session is. Those that ONNX Runtime makes itself would
 /// keep the low priority and the few CPUs of the worker that loads the model, and execute requests with them.
-/// And it waits for ever for those it has, if it can not have them all.
+/// And it waits for ever for those it has, if it cannot have them all.
 class SessionThreads {
  public:
   /// Errors: those of ExecutorFactory::create().

@@ -100,7 +100,7 @@ Result<std::string> merge(const std::string& config, const std::string& complete
   if (!bytes.ok()) return std::move(bytes).status();
   ModelConfig merged, completed;
   if (!proto::parse_model_config(config, &merged) || !proto::parse_model_config(*bytes, &completed)) {
-    return internal_error("the model's configuration can not be parsed");
+    return internal_error("the model's configuration cannot be parsed");
   }
   merged.set_max_batch_size(completed.max_batch_size());
   *merged.mutable_input() = completed.input();

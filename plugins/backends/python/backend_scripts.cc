@@ -53,7 +53,7 @@ Result<std::optional<BackendScript>> BackendScripts::find(const ModelSource& sou
   if (directories_.empty()) return none;
   inference::ModelConfig config;
   if (!config.ParseFromString(source.config)) {
-    return internal_error("the configuration of model '", source.name, "' can not be parsed");
+    return internal_error("the configuration of model '", source.name, "' cannot be parsed");
   }
   const std::string& backend = config.backend();
   if (backend == own_name_ || !is_folder_name(backend)) return none;

@@ -93,7 +93,7 @@ TEST_F(BackendScriptsTest, AFolderWithoutAProgramSaysSo) {
 
 TEST_F(BackendScriptsTest, ConfigurationsThatAreNone) {
   source_.config = "\xff";
-  EXPECT_EQ(found(), "the configuration of model 'm' can not be parsed");
+  EXPECT_EQ(found(), "the configuration of model 'm' cannot be parsed");
 }
 
 TEST_F(BackendScriptsTest, DirectoriesThatAreNotThereAreTold) {

@@ -80,7 +80,7 @@ void Replies::send(uint64_t id, uint64_t value, const Status& failure) {
     Result<const Block*> made = worker_->blocks().allocate(json.size());
     if (!made.ok())
       return worker_->kill(
-          cat("is killed because an answer can not be handed to it: ", made.status().message()));
+          cat("is killed because an answer cannot be handed to it: ", made.status().message()));
     block = *made;
     std::memcpy(block->payload, json.data(), json.size());
     message.slab = block->slab;

@@ -18,7 +18,7 @@ struct GroupFolder {
   bool memory = false, processes = false, cpu = false;
 
   /// Looks what can be done there, by a group that is removed again, and removes what a server that was killed has left.
-  /// \param why  what can not be bound and why; empty: all can be
+  /// \param why  what cannot be bound and why; empty: all can be
   static GroupFolder open(const std::string& path, std::string& why);
 };
 

@@ -24,7 +24,7 @@ Status EventLoop::start(ExecutorFactory& executors) {
   event.data.fd = woken_.get();
   if (!events_.valid() || !woken_.valid() ||
       ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, woken_.get(), &event) != 0) {
-    return make_status(Code::kResourceExhausted, "workers can not be watched: ", std::strerror(errno));
+    return make_status(Code::kResourceExhausted, "workers cannot be watched: ", std::strerror(errno));
   }
   Result<SerialExecutorPtr> executor = executors.create("python", {});
   if (!executor.ok()) return std::move(executor).status();

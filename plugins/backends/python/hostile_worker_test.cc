@@ -112,7 +112,7 @@ TEST_F(HostileWorkerTest, WhatCanNotBeginFailsTheLoad) {
   EXPECT_NE(death.text().find("was killed by signal 9"), std::string::npos) << death.text();
   const Status failure = create(fails).status().clone();
   EXPECT_EQ(failure.code(), Code::kInternal);
-  EXPECT_EQ(failure.text(), "it can not be");
+  EXPECT_EQ(failure.text(), "it cannot be");
 }
 
 TEST_F(HostileWorkerTest, WhatNeverBeginsIsEnded) {

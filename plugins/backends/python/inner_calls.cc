@@ -252,7 +252,7 @@ void InnerCalls::send(uint64_t id, Response* response, uint32_t flags, const Sta
     if (!written.ok()) {
       std::lock_guard lock(mutex_);
       if (worker_ != nullptr)
-        worker_->kill(cat("is killed because a response can not be handed to it: ", written.message()));
+        worker_->kill(cat("is killed because a response cannot be handed to it: ", written.message()));
       return;
     }
   }

@@ -12,7 +12,7 @@ namespace atl::python {
 void wake_futex(uint32_t* word) noexcept;
 
 /// Puts messages into a ring that the worker empties. One thread at a time. What the worker stores into the ring is believed only as
-/// far as it can not do harm here.
+/// far as it cannot do harm here.
 class RingProducer {
  public:
   template <class Ring>
@@ -41,7 +41,7 @@ class RingConsumer {
       : RingConsumer(ring.header, ring.entries, sizeof ring.entries / sizeof ring.entries[0]) {}
 
   enum class State : uint8_t { kMessage, kEmpty, kBroken };
-  /// A copy of the next message, if there is one. kBroken: the worker has stored what can not be.
+  /// A copy of the next message, if there is one. kBroken: the worker has stored what cannot be.
   State take(Message& message) noexcept;
   /// Blocks until there may be a message, close() was called, or some seconds have passed.
   void wait() noexcept;

@@ -68,7 +68,7 @@ class MetricRegistry {
 
   /// Errors: INVALID_ARGUMENT no name of a metric, or a family of another kind has it.
   Result<std::shared_ptr<Family>> family(const std::string& name, const std::string& help, MetricKind kind);
-  /// Errors: INVALID_ARGUMENT a label can not be named so; bounds do not ascend.
+  /// Errors: INVALID_ARGUMENT a label cannot be named so; bounds do not ascend.
   Result<std::shared_ptr<CustomMetric>> metric(Family& family, const MetricLabels& labels,
                                                std::vector<double> bounds);
   void add_news(MetricNews& news) {

@@ -78,7 +78,7 @@ Status run_as(const std::string& name, ProcessSpec& process) {
 }
 
 /// Libraries make as many threads as they see CPUs when they are imported, which is while the worker has one less: a library that is
-/// loaded first tells them what it will have. \returns nothing where LD_PRELOAD can not name it, or it is not there
+/// loaded first tells them what it will have. \returns nothing where LD_PRELOAD cannot name it, or it is not there
 std::string cpus_library_in(const std::string& python_folder) {
   std::string library = python_folder + "/libatoll_worker_cpus.so";
   const bool can_be_named = library.find_first_of(": ") == std::string::npos;

@@ -21,7 +21,7 @@ class ModelReloads {
   ModelReloads(Host& host, EventLoop& loop, ServerLink& server) noexcept
       : host_(host), loop_(loop), server_(server) {}
 
-  /// The version's program is watched from now on, or not any more. What can not be watched is told in the log. [any] Once the loop runs.
+  /// The version's program is watched from now on, or not any more. What cannot be watched is told in the log. [any] Once the loop runs.
   void set(const ModelSource& source, bool is_watched);
   /// Before the loop stops. [control]
   void stop() noexcept;

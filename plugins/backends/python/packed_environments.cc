@@ -29,12 +29,12 @@ Status run_tar(const std::string& archive, const std::string& folder) {
   const int failed =
       ::posix_spawnp(&pid, words[0], &files, nullptr, const_cast<char* const*>(words), environ);
   ::posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) return unavailable("tar can not be started: ", std::strerror(failed));
+  if (failed != 0) return unavailable("tar cannot be started: ", std::strerror(failed));
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return unavailable(archive, " can not be unpacked: tar has failed");
+  return unavailable(archive, " cannot be unpacked: tar has failed");
 }
 
 void remove_folder(const std::string& folder) noexcept {

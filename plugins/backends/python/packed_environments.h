@@ -22,7 +22,7 @@ class PackedEnvironments {
   /// Whether the path is that of an archive, by its name.
   static bool is_packed(std::string_view path) noexcept;
   /// The folder that the archive is unpacked in; once for each path, time and size of it. Others wait meanwhile.
-  /// Errors: NOT_FOUND there is no such file; UNAVAILABLE it can not be unpacked.
+  /// Errors: NOT_FOUND there is no such file; UNAVAILABLE it cannot be unpacked.
   Result<std::string> unpack(const std::string& path);
 
  private:

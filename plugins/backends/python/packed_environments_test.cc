@@ -63,7 +63,7 @@ TEST_F(PackedEnvironmentsTest, WhatIsNoArchiveIsRefused) {
   EXPECT_EQ(environments.unpack(path_ + "/no.tar.gz").status().code(), Code::kNotFound);
   std::ofstream(path_ + "/bad.tar.gz") << "this is none";
   EXPECT_EQ(environments.unpack(path_ + "/bad.tar.gz").status().text(),
-            cat(path_, "/bad.tar.gz can not be unpacked: tar has failed"));
+            cat(path_, "/bad.tar.gz cannot be unpacked: tar has failed"));
   EXPECT_TRUE(PackedEnvironments::is_packed("a.tar.gz") && PackedEnvironments::is_packed("a.tgz"));
   EXPECT_FALSE(PackedEnvironments::is_packed("/opt/env"));
 }

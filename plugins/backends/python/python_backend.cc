@@ -14,12 +14,12 @@ namespace {
 /// As clients of Triton see a model that a backend's program runs.
 Result<std::string> with_runtime(const std::string& config) {
   inference::ModelConfig message;
-  if (!message.ParseFromString(config)) return internal_error("the model's configuration can not be parsed");
+  if (!message.ParseFromString(config)) return internal_error("the model's configuration cannot be parsed");
   message.set_runtime("model.py");
   return message.SerializeAsString();
 }
 
-/// The groups that limits are set in, and one line if they can not all be.
+/// The groups that limits are set in, and one line if they cannot all be.
 PythonSettings with_groups(PythonSettings settings, Log& log) {
   if (settings.cgroup.empty()) return settings;
   std::string why;

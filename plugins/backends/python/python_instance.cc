@@ -197,7 +197,7 @@ void PythonInstance::on_initialized(Status status) noexcept {
   }
   context_.loop.post([this] {
     if (const auto failed = worker(); failed != nullptr)
-      failed->kill("is ended because it can not be initialised");
+      failed->kill("is ended because it cannot be initialised");
   });
 }
 
@@ -207,9 +207,9 @@ void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
   {
     std::lock_guard lock(mutex_);
     if (was_ready_ && state_.load() != State::kEnding) execution_.counts->add_death();
-    last_end_ = initialized_.ok() ? how
-                                  : cat("worker '", plan_.worker.name,
-                                        "' can not be initialised: ", initialized_.message());
+    last_end_ = initialized_.ok()
+                    ? how
+                    : cat("worker '", plan_.worker.name, "' cannot be initialised: ", initialized_.message());
     reason_ = last_end_;
     if (was_ready_) reason_ += cat("; the next one is started in ", pause_ns(failures_) / kNsPerSecond, " s");
   }
@@ -248,7 +248,7 @@ void PythonInstance::restart() {
   }
   set_state(State::kWaiting);
   const int64_t pause = pause_ns(++failures_);
-  set_reason(cat("worker '", plan_.worker.name, "' can not be started: ", started.text(),
+  set_reason(cat("worker '", plan_.worker.name, "' cannot be started: ", started.text(),
                  "; it is tried again in ", pause / kNsPerSecond, " s"));
   restart_timer_ = context_.loop.at(context_.clock.now_ns() + pause, [this] { restart(); });
 }

@@ -28,7 +28,7 @@ struct InstancePlan {
 class PythonInstance final : public BackendInstance, private WorkerOwner, private GroupMember {
  public:
   /// Returns when initialize() has. \param context, group  outlive it
-  /// Errors: initialize()'s own text; UNAVAILABLE its worker has ended, or can not be started; DEADLINE_EXCEEDED.
+  /// Errors: initialize()'s own text; UNAVAILABLE its worker has ended, or cannot be started; DEADLINE_EXCEEDED.
   static Result<std::unique_ptr<PythonInstance>> create(const WorkerContext& context, InstanceGroup& group,
                                                         ExecutionContext execution, InstancePlan plan);
   PythonInstance(const PythonInstance&) = delete;

@@ -42,7 +42,7 @@ Status read_tensor(const PayloadView& payload, const SlabTable& slabs, uint64_t 
 bool are_elements(std::span<const std::byte> bytes, uint64_t count) noexcept;
 
 /// Copies outputs that are asked for, and parameters, into the response. Errors: as above; those of Response::allocate(), and of outputs
-/// that can not be copied, are answers to this request: they are in `failure`
+/// that cannot be copied, are answers to this request: they are in `failure`
 Status fill_response(const PayloadView& payload, const SlabTable& slabs, const ResponseRecord& record,
                      const Request& request, Response& response, Status& failure);
 

@@ -13,7 +13,7 @@ namespace {
 
 Status no_memory(uint64_t size_bytes) {
   return make_status(Code::kResourceExhausted, size_bytes,
-                     " bytes of memory can not be shared with a worker: ", std::strerror(errno));
+                     " bytes of memory cannot be shared with a worker: ", std::strerror(errno));
 }
 
 }  // namespace

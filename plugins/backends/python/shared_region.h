@@ -10,7 +10,7 @@
 
 namespace atl::python {
 
-/// A sealed memfd and its mapping. Its size can not be changed by anybody, so no access to it fails.
+/// A sealed memfd and its mapping. Its size cannot be changed by anybody, so no access to it fails.
 class SharedRegion {
  public:
   SharedRegion() = default;

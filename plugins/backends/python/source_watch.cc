@@ -64,7 +64,7 @@ void SourceWatch::stop() noexcept {
   watched_.clear();
 }
 
-/// Errors: of the version's folder. What else can not be watched is left out.
+/// Errors: of the version's folder. What else cannot be watched is left out.
 Status SourceWatch::open() {
   watched_.clear();
   events_ = FileDescriptor(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -109,7 +109,7 @@ Status SourceWatch::add(const std::string& folder) {
   return {};
 }
 
-/// What can not be watched is left out: there is always the version's folder itself.
+/// What cannot be watched is left out: there is always the version's folder itself.
 void SourceWatch::add_below(const std::string& folder) {
   std::error_code failed;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {

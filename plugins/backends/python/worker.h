@@ -69,7 +69,7 @@ void release_payload(const WorkerMemory& memory, const Message& message) noexcep
 /// Told on the worker's reader thread, or on one that reads for it (Worker::read_until()): one call at a time.
 class WorkerListener {
  public:
-  /// One that the worker itself does not deal with. \returns why such a message can not be, for a worker that has broken its protocol
+  /// One that the worker itself does not deal with. \returns why such a message cannot be, for a worker that has broken its protocol
   virtual Status on_message(const Message& message) noexcept = 0;
   /// The last call: the process is gone. \param how  "worker 'm_0_0' (process 12) was killed by signal 9 (Killed)"
   virtual void on_end(const std::string& how) noexcept = 0;

@@ -37,7 +37,7 @@ Status limit(pid_t pid, __rlimit_resource which, uint64_t most, std::string_view
   if (most == 0) return {};
   const rlimit to = {most, most};
   if (::prlimit(pid, which, &to, nullptr) == 0) return {};
-  return unavailable("its ", what, " can not be limited to ", most, ": ", std::strerror(errno));
+  return unavailable("its ", what, " cannot be limited to ", most, ": ", std::strerror(errno));
 }
 
 Status set_limits(pid_t pid, const ProcessLimits& limits) {
@@ -68,23 +68,23 @@ Result<WorkerProcess> WorkerProcess::start(const ProcessSpec& spec) {
   const std::vector<uint32_t>& cores = spec.limits.cpu_cores;
   const ThreadCpus cpus = cores.empty() ? ThreadCpus::all_but_first() : ThreadCpus(cores);
   if (!cores.empty() && cpus.failed() != 0) {
-    return unavailable("it can not be bound to its CPU cores: ", std::strerror(cpus.failed()));
+    return unavailable("it cannot be bound to its CPU cores: ", std::strerror(cpus.failed()));
   }
   WorkerProcess process;
   if (const int failed = start.run(&process.pid_, spec.words[0].c_str(), pointers_of(spec.words),
                                    pointers_of(spec.environment));
       failed != 0) {
     const Code code = failed == EAGAIN || failed == ENOMEM ? Code::kResourceExhausted : Code::kUnavailable;
-    return make_status(code, spec.words[0], " can not be started: ", std::strerror(failed));
+    return make_status(code, spec.words[0], " cannot be started: ", std::strerror(failed));
   }
-  // By its number: <sys/pidfd.h> of Debian 12 can not be linked from C++.
+  // By its number: <sys/pidfd.h> of Debian 12 cannot be linked from C++.
   process.handle_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process.pid_, 0)));
   if (!process.handle_.valid()) {
     const int failed = errno;
     ::kill(-process.pid_, SIGKILL);
     (void)::waitpid(process.pid_, nullptr, 0);
     return make_status(Code::kResourceExhausted, "process ", process.pid_,
-                       " can not be watched: ", std::strerror(failed));
+                       " cannot be watched: ", std::strerror(failed));
   }
   process.output_ = std::move(output->read);
   process.errors_ = std::move(errors->read);

@@ -57,8 +57,8 @@ class WorkerProcess {
   WorkerProcess() = default;
   /// With the limits set before anything that it does: it waits at its control descriptor for the first message. On a
   /// thread that lives as long as the process: it is told to be killed when that thread ends.
-  /// Errors: RESOURCE_EXHAUSTED no process or descriptor to be had; UNAVAILABLE the program can not be executed, or a limit
-  /// can not be set.
+  /// Errors: RESOURCE_EXHAUSTED no process or descriptor to be had; UNAVAILABLE the program cannot be executed, or a limit
+  /// cannot be set.
   static Result<WorkerProcess> start(const ProcessSpec& spec);
 
   WorkerProcess(WorkerProcess&&) noexcept = default;

@@ -133,11 +133,11 @@ TEST(WorkerProcess, WhatCanNotBeStartedSaysSo) {
   ProcessSpec spec = shell(ends, "");
   spec.words[0] = "/nowhere/python3";
   EXPECT_EQ(WorkerProcess::start(spec).status().text(),
-            "/nowhere/python3 can not be started: No such file or directory");
+            "/nowhere/python3 cannot be started: No such file or directory");
   spec = shell(ends, "sleep 1000");
   spec.limits.cpu_cores = {1000};
   EXPECT_EQ(WorkerProcess::start(spec).status().text(),
-            "it can not be bound to its CPU cores: Invalid argument");
+            "it cannot be bound to its CPU cores: Invalid argument");
 }
 
 TEST(FindProgram, LooksThroughThePath) {

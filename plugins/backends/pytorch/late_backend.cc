@@ -10,11 +10,11 @@ Result<Backend*> LateBackend::backend() noexcept {
   std::lock_guard lock(mutex_);
   if (backend_ != nullptr) return backend_.get();
   void* const library =
-      ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: libtorch can not be
+      ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: libtorch cannot be
   if (library == nullptr) {
     const char* reason = ::dlerror();
     return make_status(Code::kFailedPrecondition,
-                       "PyTorch can not be used: ", reason == nullptr ? library_ : reason);
+                       "PyTorch cannot be used: ", reason == nullptr ? library_ : reason);
   }
   const auto make = reinterpret_cast<MakeBackend>(::dlsym(library, kMakeBackend));
   const auto free = reinterpret_cast<FreeBackend>(::dlsym(library, kFreeBackend));

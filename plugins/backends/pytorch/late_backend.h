@@ -28,9 +28,9 @@ class LateBackend final : public Backend {
   BackendTraits traits() const noexcept override {
     return {.preferred_groups = {{InstanceKind::kCpu, 0, {}}}};
   }
-  /// A file says nothing of shapes and types: what the configuration leaves out can not be completed.
+  /// A file says nothing of shapes and types: what the configuration leaves out cannot be completed.
   Result<std::string> complete_config(const ModelSource& source) noexcept override { return source.config; }
-  /// Errors also: FAILED_PRECONDITION the library, or libtorch, can not be opened, with the dynamic linker's reason.
+  /// Errors also: FAILED_PRECONDITION the library, or libtorch, cannot be opened, with the dynamic linker's reason.
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 
  private:

@@ -19,7 +19,7 @@ class TorchBackend final : public Backend {
   BackendTraits traits() const noexcept override {
     return {.preferred_groups = {{InstanceKind::kCpu, 0, {}}}};
   }
-  /// A file says nothing of shapes and types: what the configuration leaves out can not be completed.
+  /// A file says nothing of shapes and types: what the configuration leaves out cannot be completed.
   Result<std::string> complete_config(const ModelSource& source) noexcept override { return source.config; }
   Result<std::unique_ptr<BackendModel>> load(const ModelSource& source) noexcept override;
 

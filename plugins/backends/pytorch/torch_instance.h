@@ -18,7 +18,7 @@
 namespace atl::pytorch {
 
 /// Inputs are copied: forward() may write to its arguments, and requests' bytes are nobody's but their maker's. Requests
-/// that can not be joined run one after the other within the same execution, and so do those whose joined run failed: a
+/// that cannot be joined run one after the other within the same execution, and so do those whose joined run failed: a
 /// request gets the answer that it would get alone.
 class TorchInstance final : public BackendInstance {
  public:

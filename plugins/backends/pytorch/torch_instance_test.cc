@@ -252,7 +252,7 @@ TEST_F(TorchInstanceTest, FilesThatAreNoModels) {
   std::ofstream(model_path()) << "not a model";
   Status status = load("", batching());
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.text(), HasSubstr("PyTorch can not read it"));
+  EXPECT_THAT(status.text(), HasSubstr("PyTorch cannot read it"));
   save_module(kIdentity, model_path());
   std::filesystem::resize_file(model_path(), std::filesystem::file_size(model_path()) / 2);
   EXPECT_EQ(load("", batching()).code(), Code::kInvalidArgument);

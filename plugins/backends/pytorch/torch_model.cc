@@ -18,9 +18,9 @@ Result<torch::jit::Module> open_module(const std::string& path) noexcept {
     return module;
   } catch (const c10::Error& error) {
     return invalid_argument("model file '", path,
-                            "': PyTorch can not read it: ", error.what_without_backtrace());
+                            "': PyTorch cannot read it: ", error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return invalid_argument("model file '", path, "': PyTorch can not read it: ", error.what());
+    return invalid_argument("model file '", path, "': PyTorch cannot read it: ", error.what());
   }
 }
 

@@ -40,7 +40,7 @@ BackendProvider repeat_backend() {
     return std::make_shared<repeat::RepeatBackend>(host.clock(), host.executors());
   };
   provider.cases = {repeat_case("at_once", 0), repeat_case("released_late", 3)};
-  // There are no files to be missing; a model it can not serve stands for them.
+  // There are no files to be missing; a model it cannot serve stands for them.
   provider.broken = provider.cases[0].source;
   provider.broken.model.inputs.clear();
   return provider;

@@ -54,7 +54,7 @@ void BackendStore::close() noexcept {
     } else if (!unloads_) {
       library->leave_mapped();
     } else if (library->close_and_look()) {
-      around_->log.info(library->path(), " stays mapped: it is open elsewhere, or can not be unmapped");
+      around_->log.info(library->path(), " stays mapped: it is open elsewhere, or cannot be unmapped");
     }
   }
   libraries_.clear();

@@ -51,7 +51,7 @@ Status ForeignModel::call_initialize() {
 
 Status ForeignModel::set_final_config(const std::string& config) {
   inference::ModelConfig message;
-  if (!message.ParseFromString(config)) return internal_error("the model's configuration can not be parsed");
+  if (!message.ParseFromString(config)) return internal_error("the model's configuration cannot be parsed");
   return show(message);
 }
 
@@ -68,12 +68,12 @@ Status ForeignModel::set_config(std::string_view json) noexcept {
     Result<std::string> bytes = proto::model_config_from_json(json);
     if (!bytes.ok()) return std::move(bytes).status();
     inference::ModelConfig given;
-    if (!given.ParseFromString(*bytes)) return internal_error("the configuration can not be parsed");
+    if (!given.ParseFromString(*bytes)) return internal_error("the configuration cannot be parsed");
     inference::ModelConfig merged = config_;
     ATOLL_RETURN_IF_ERROR(merge_config(given, &merged));
     return show(merged);
   } catch (const std::exception& exception) {
-    return internal_error("the configuration can not be set: ", exception.what());
+    return internal_error("the configuration cannot be set: ", exception.what());
   }
 }
 

@@ -25,7 +25,7 @@ class LoadedModel final : public BackendModel {
 /// The environment that is packed beside a script, where the model names none of its own.
 Result<std::string> with_environment(const std::string& bytes, const std::string& environment) {
   inference::ModelConfig config;
-  if (!config.ParseFromString(bytes)) return internal_error("the model's configuration can not be parsed");
+  if (!config.ParseFromString(bytes)) return internal_error("the model's configuration cannot be parsed");
   auto& parameter = (*config.mutable_parameters())["EXECUTION_ENV_PATH"];
   if (parameter.string_value().empty()) parameter.set_string_value(environment);
   return config.SerializeAsString();
@@ -70,7 +70,7 @@ LibrarySearch search_for(const TritonOptions& options, const ModelSource& source
 
 Status parse(const ModelSource& source, inference::ModelConfig* config) {
   if (config->ParseFromString(source.config)) return {};
-  return internal_error("the configuration of model '", source.name, "' can not be parsed");
+  return internal_error("the configuration of model '", source.name, "' cannot be parsed");
 }
 
 /// What the standard library throws is a failure of the load.

@@ -24,7 +24,7 @@ struct CacheKeyHash {
 
 /// Costs about a tenth of a nanosecond a byte.
 /// \param load  stands for the model: equal only where answers are; ModelInfo::load_id
-/// \param seed  clients do not know it, so they can not make two requests of one key
+/// \param seed  clients do not know it, so they cannot make two requests of one key
 /// \returns nothing if the inputs are not steady
 std::optional<CacheKey> key_of(const Request& request, uint64_t load, uint64_t seed) noexcept;
 

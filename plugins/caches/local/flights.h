@@ -44,7 +44,7 @@ class Flights {
   Flights& operator=(const Flights&) = delete;
 
   /// Who comes first leads: it is computed, and owes an end(). \param make  called with the lock held for one that is
-  /// to wait; null: it can not, and leads nothing either \param look  called with the lock held where nobody leads;
+  /// to wait; null: it cannot, and leads nothing either \param look  called with the lock held where nobody leads;
   /// true: the answer is there by now
   template <class Make, class Look>
   Role join(const CacheKey& key, Make&& make, Look&& look) {

@@ -15,7 +15,7 @@
 namespace atl::caches {
 
 /// A request waits for Redis without a thread, and no longer than the timeout; it is answered, or goes on, on the
-/// thread of the connections. While Redis can not be used no request waits.
+/// thread of the connections. While Redis cannot be used no request waits.
 class RedisCache final : public ResponseCache, public MetricSource {
  public:
   /// \param host  outlives it

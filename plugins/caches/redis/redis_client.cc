@@ -54,7 +54,7 @@ Status RedisClient::make_tls_context() {
   tls_.emplace(asio::ssl::context::tls_client);
   boost::system::error_code error;
   const auto refuse = [&](const char* option, const std::string& file) {
-    return invalid_argument("option '", option, "': '", file, "' can not be used: ", error.message());
+    return invalid_argument("option '", option, "': '", file, "' cannot be used: ", error.message());
   };
   if (tls.root_cert.empty()) {
     (void)tls_->set_default_verify_paths(error);

@@ -39,7 +39,7 @@ class RedisClient final : public MetricSource, private RedisConnection::Owner {
   RedisClient& operator=(const RedisClient&) = delete;
   virtual ~RedisClient() { stop(); }
 
-  /// [control] Connections are made meanwhile. Errors: INVALID_ARGUMENT a certificate can not be used; UNAVAILABLE no
+  /// [control] Connections are made meanwhile. Errors: INVALID_ARGUMENT a certificate cannot be used; UNAVAILABLE no
   /// thread.
   Status start();
   /// [control] No handler is called any more.

@@ -319,7 +319,7 @@ TEST_F(RedisTlsTest, FilesThatCanNotBeUsedAreRefused) {
     return std::string(client.start().message());
   };
   EXPECT_THAT(message_with([](RedisTls& tls) { tls.root_cert = "/none"; }),
-              HasSubstr("option 'tls_root_cert': '/none' can not be used: "));
+              HasSubstr("option 'tls_root_cert': '/none' cannot be used: "));
   EXPECT_THAT(message_with([&](RedisTls& tls) {
                 tls.client_cert = file("server.key");
                 tls.client_key = file("server.key");

@@ -71,7 +71,7 @@ ForeignCache::~ForeignCache() {
   if (!status.ok()) log_.error("failed finalizing the cache: ", status.text());
   const std::string path = library_.path();
   if (library_.close_and_look(reinterpret_cast<const void*>(entries_.finalize))) {
-    log_.info(path, " stays mapped: it is open elsewhere, or can not be unmapped");
+    log_.info(path, " stays mapped: it is open elsewhere, or cannot be unmapped");
   }
 }
 

@@ -15,7 +15,7 @@ Result<std::string> serialize(const inference::ModelConfig& config) {
     written = config.SerializeToCodedStream(&output);
   }
   if (!written) {
-    return internal_error("the configuration of model '", config.name(), "' can not be serialized");
+    return internal_error("the configuration of model '", config.name(), "' cannot be serialized");
   }
   return bytes;
 }

@@ -9,7 +9,7 @@ namespace {
 
 using inference::ModelConfig;
 
-/// True for a relative path that can not climb: no "..", no NUL.
+/// True for a relative path that cannot climb: no "..", no NUL.
 bool is_inner_path(std::string_view path) {
   if (path.starts_with('/') || path.find('\0') != std::string_view::npos) return false;
   while (!path.empty()) {

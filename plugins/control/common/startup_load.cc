@@ -25,7 +25,7 @@ void run(const std::shared_ptr<StartupLoad>& load) {
     Result<std::vector<RepositoryEntry>> entries = services.repository.list();
     if (!entries.ok()) {
       services.log.error("start-up: no model is loaded and the server does not become ready, because the ",
-                         "repository can not be listed: ", entries.status().text());
+                         "repository cannot be listed: ", entries.status().text());
       return;
     }
     load->models = distinct_names(entries.value());

@@ -26,8 +26,8 @@ struct StartupServices {
 /// them failed, the others are served. Returns at once. The services must stay held until the gate is empty.
 /// \param models  none: every model that the repository lists
 ///
-/// A repository that can not be listed is logged; start-up is then never complete, so the server does not
-/// become ready: it can not know what it should serve.
+/// A repository that cannot be listed is logged; start-up is then never complete, so the server does not
+/// become ready: it cannot know what it should serve.
 /// Errors: UNAVAILABLE the gate is closed.
 Status begin_startup_load(const StartupServices& services,
                           std::optional<std::vector<std::string>> models) noexcept;

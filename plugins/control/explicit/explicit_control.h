@@ -20,7 +20,7 @@ struct ExplicitOptions {
 };
 
 /// Names that can be loaded at start. Errors: INVALID_ARGUMENT "Wildcard model name '*' must be the ONLY
-/// startup model if specified at all.", or a name that can not be a model's.
+/// startup model if specified at all.", or a name that cannot be a model's.
 Status check_startup_models(const std::vector<std::string>& names);
 
 /// Keeps nothing of the models: the catalog knows them, and changes one at a time. [any]

@@ -125,7 +125,7 @@ Status Demand::add_waiting_locked(const WantedModel& wanted, ModelWaiter& waiter
   const std::string name(wanted.name);
   const int64_t now_ns = host_.clock().now_ns();
   const uint64_t id = ++last_waiting_;
-  // The executor can not look for this one before the lock is given back.
+  // The executor cannot look for this one before the lock is given back.
   if (wanted.cancellation != nullptr && !wanted.cancellation->listen(this, reinterpret_cast<void*>(id))) {
     return Status(Code::kCancelled, {});
   }
@@ -248,7 +248,7 @@ void Demand::look_again() noexcept {
   }));
 }
 
-/// \returns false if the repository can not be listed: what is known stays.
+/// \returns false if the repository cannot be listed: what is known stays.
 bool Demand::list() {
   {
     std::scoped_lock lock(mutex_);
@@ -258,7 +258,7 @@ bool Demand::list() {
   if (!listed.ok()) {
     std::string text = listed.status().text();
     if (std::exchange(list_failure_, text) != text) {
-      host_.log().error("the model repositories can not be listed: ", text);
+      host_.log().error("the model repositories cannot be listed: ", text);
     }
     return false;
   }

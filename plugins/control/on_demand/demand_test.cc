@@ -308,7 +308,7 @@ TEST_F(OnDemandTest, TheRepositoryIsLookedAtAgain) {
   repository_.fail(Code::kUnavailable, "/srv: Input/output error");
   host_.run_for(60 * kNsPerSecond);
   EXPECT_EQ(host_.log().count(LogLevel::kError,
-                              "the model repositories can not be listed: /srv: Input/output error"),
+                              "the model repositories cannot be listed: /srv: Input/output error"),
             1u);
   EXPECT_EQ(answer("b"), "version 1") << "what is known stays";
 }

@@ -15,7 +15,7 @@ namespace atl::control {
 /// What one poll of the repository showed of a model directory.
 struct Sight {
   std::vector<RepositoryStamp> stamps;
-  std::string problem;  ///< not empty: it can not be loaded from, and why
+  std::string problem;  ///< not empty: it cannot be loaded from, and why
   friend bool operator==(const Sight&, const Sight&) = default;
 };
 /// By model name; a model that is not there has none.

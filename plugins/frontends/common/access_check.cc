@@ -21,7 +21,7 @@ bool AccessCheck::ask(const AccessPoint& point, const AccessQuestion& question,
   provider_ = point.access_.hold();
   asked_ = true;
   if (!provider_) {
-    if (point.asks()) outcome_ = unavailable("access to this server can not be checked now");
+    if (point.asks()) outcome_ = unavailable("access to this server cannot be checked now");
     return true;
   }
   settled_ = settled;

@@ -26,7 +26,7 @@ struct Contribution {
   std::optional<ApiCategory> known_category;  ///< of the frontend's own; none: the plugin's
   const Followed<Interface>* provider = nullptr;
 
-  /// Sets known_category. \returns why the category can not be used; empty: it can
+  /// Sets known_category. \returns why the category cannot be used; empty: it can
   std::string judge_category() {
     for (uint32_t i = 0; i < kApiCategoryCount; ++i) {
       if (category != api_category_name(static_cast<ApiCategory>(i))) continue;
@@ -81,7 +81,7 @@ class ContributedProviders {
   // --- of the derived class; [control] ---
   /// What a provider brings, without the provider.
   virtual std::vector<Entry> entries_of(const Interface& provider) = 0;
-  /// Completes an entry. \returns why it can not be served; empty: it can
+  /// Completes an entry. \returns why it cannot be served; empty: it can
   virtual std::string complete(Entry& entry) = 0;
 
   /// Follows providers that were not known yet; the others tell of their changes themselves.

@@ -84,7 +84,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   using Next = bool (InferContext::*)(Status) noexcept;
 
   /// Finds the model, and goes on. The request's deadline is set. A model that is not there is waited for if
-  /// it is loaded because requests ask for it. \param version  or why the call can not go on
+  /// it is loaded because requests ask for it. \param version  or why the call cannot go on
   bool begin_call(const ModelLookup& models, std::string_view name, Result<int64_t> version) noexcept;
   /// Goes on when the wait has ended.
   bool resume() noexcept { return (this->*std::exchange(next_, nullptr))(std::move(ended_)); }
@@ -96,7 +96,7 @@ class InferContext : public ResponseSink, private ModelWaiter {
   Result<bool> read_elsewhere(LargeWork& work, Next next) noexcept;
   /// The same for what is not to be refused: to be posted.
   Task reading(Next next) noexcept;
-  /// The request is read, or can not be: hands it over.
+  /// The request is read, or cannot be: hands it over.
   bool hand_over(Status read) noexcept;
 
   /// The model is there: fills the request from the body. \returns false: that is done elsewhere, and

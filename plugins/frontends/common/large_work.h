@@ -35,7 +35,7 @@ class LargeWork {
   /// Runs the task on one of the threads, the oldest first. [any] Errors: UNAVAILABLE too many wait; the task
   /// is not taken.
   Status try_post(Task task) noexcept { return add(task, kMostWaiting); }
-  /// The same for what can not be refused any more. [any]
+  /// The same for what cannot be refused any more. [any]
   void post(Task task) noexcept { (void)add(task, SIZE_MAX).ok(); }
 
  private:

@@ -151,7 +151,7 @@ Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOpti
   addrinfo* list = nullptr;
   if (int error = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
       error != 0) {
-    return invalid_argument("can not listen on '", address.host, "': ", gai_strerror(error));
+    return invalid_argument("cannot listen on '", address.host, "': ", gai_strerror(error));
   }
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(list, &freeaddrinfo);
   Service<Listeners> listeners;
@@ -174,9 +174,9 @@ Result<ListeningSocket> listen_on(const ListenAddress& address, const ListenOpti
     return socket;
   }
   if (error == EADDRNOTAVAIL || error == EACCES) {
-    return invalid_argument("can not listen on '", address.text(address.port), "': ", std::strerror(error));
+    return invalid_argument("cannot listen on '", address.text(address.port), "': ", std::strerror(error));
   }
-  return internal_error(who, " can not listen on '", address.text(address.port), "': ", std::strerror(error));
+  return internal_error(who, " cannot listen on '", address.text(address.port), "': ", std::strerror(error));
 }
 
 }  // namespace atl::frontends

@@ -209,11 +209,11 @@ TEST_F(Frontends, AnAddressMayGrowAndShrinkOnOnePort) {
 
 TEST(ListeningSocket, FailuresNameTheAddress) {
   Result<ListeningSocket> far = listen_on({"192.0.2.1", 0}, kFresh, "HTTP");
-  EXPECT_EQ(far.status().message(), "can not listen on '192.0.2.1:0': Cannot assign requested address");
+  EXPECT_EQ(far.status().message(), "cannot listen on '192.0.2.1:0': Cannot assign requested address");
   EXPECT_EQ(far.status().code(), Code::kInvalidArgument);
   Status unknown = listen_on({"no such host", 0}, kFresh, "HTTP").status().clone();
   EXPECT_EQ(unknown.code(), Code::kInvalidArgument);
-  EXPECT_TRUE(unknown.message().starts_with("can not listen on 'no such host': ")) << unknown.message();
+  EXPECT_TRUE(unknown.message().starts_with("cannot listen on 'no such host': ")) << unknown.message();
 }
 
 }  // namespace

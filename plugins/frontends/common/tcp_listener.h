@@ -22,7 +22,7 @@ inline Status open_listener(const ListenAddress& address, const ListenOptions& o
   acceptor->assign(socket->family == AF_INET ? tcp::v4() : tcp::v6(), socket->fd, error);
   if (error) {
     ::close(socket->fd);
-    return internal_error(who, " can not listen on '", address.text(address.port), "': ", error.message());
+    return internal_error(who, " cannot listen on '", address.text(address.port), "': ", error.message());
   }
   *note = std::move(socket->note);
   *bound_port = socket->port;

@@ -127,7 +127,7 @@ void ConnectionAcceptor::take(int fd) {
 
 void ConnectionAcceptor::pause(int error) {
   if (!std::exchange(paused_, true)) {
-    log_.warning("gRPC can not take connections for now: ", std::strerror(error));
+    log_.warning("gRPC cannot take connections for now: ", std::strerror(error));
   }
   timer_.expires_after(kDescriptorPause);
   timer_.async_wait([this](const boost::system::error_code& cancelled) {

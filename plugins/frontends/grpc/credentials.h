@@ -10,7 +10,7 @@
 
 namespace atl::frontends::grpc_frontend {
 
-/// Reads the files. Errors: INVALID_ARGUMENT a file that can not be read, is too large, or holds no
+/// Reads the files. Errors: INVALID_ARGUMENT a file that cannot be read, is too large, or holds no
 /// certificate or key; the text names the option and the file, never what is in it.
 Result<std::shared_ptr<grpc::ServerCredentials>> make_credentials(const TlsSettings& settings) noexcept;
 

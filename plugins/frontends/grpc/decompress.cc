@@ -56,7 +56,7 @@ Status open_message(grpc::ByteBuffer* message, uint64_t max_bytes, bool* is_larg
   }
   std::vector<grpc::Slice> slices;
   if (grpc::Status dumped = message->Dump(&slices); !dumped.ok()) {
-    return internal_error("the request's bytes can not be read: ", dumped.error_message());
+    return internal_error("the request's bytes cannot be read: ", dumped.error_message());
   }
   std::vector<ByteSpan> spans;
   for (const grpc::Slice& slice : slices) spans.emplace_back(slice.begin(), slice.size());

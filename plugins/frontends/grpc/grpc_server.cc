@@ -80,9 +80,9 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(GrpcCallContext& frontend,
     ATOLL_RETURN_IF_ERROR(server->build(bound_port));
     return server;
   } catch (const std::system_error& error) {
-    return make_status(Code::kResourceExhausted, "can not start the gRPC server: ", error.what());
+    return make_status(Code::kResourceExhausted, "cannot start the gRPC server: ", error.what());
   } catch (const std::exception& error) {
-    return internal_error("can not start the gRPC server: ", error.what());
+    return internal_error("cannot start the gRPC server: ", error.what());
   }
 }
 
@@ -116,7 +116,7 @@ Status GrpcServer::build(int* bound_port) {
   }
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    return internal_error("gRPC can not listen on '", settings.address.text(settings.address.port), "'");
+    return internal_error("gRPC cannot listen on '", settings.address.text(settings.address.port), "'");
   }
   for (auto& queue : queues_) {
     methods_.arm(*queue->queue, queue->remote_channels);
@@ -177,7 +177,7 @@ bool GrpcServer::leave(std::chrono::steady_clock::time_point deadline) {
   while (acceptor_->open_connections() > 0) {
     if (wake_.wait_for(lock, kLookInterval, [this] { return stopping_; })) return false;
     const auto now = std::chrono::steady_clock::now();
-    // Clients that can not be told would go on calling.
+    // Clients that cannot be told would go on calling.
     if (told && (calls.calls() > 0 || calls.begun() != begun)) quiet_since = now;
     begun = calls.begun();
     if (now >= deadline || now - quiet_since > kLeaveGrace) break;

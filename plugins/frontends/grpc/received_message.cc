@@ -35,7 +35,7 @@ Status ReceivedMessage::read_slices() noexcept {
   // Nearly every small request is one slice, which needs no list.
   if (!bytes_.TrySingleSlice(&slices_.front()).ok()) {
     if (grpc::Status dumped = bytes_.Dump(&slices_); !dumped.ok()) {
-      return internal_error("the request's bytes can not be read: ", dumped.error_message());
+      return internal_error("the request's bytes cannot be read: ", dumped.error_message());
     }
   }
   // What came in pieces of a few bytes would take more for the pieces than for what is in them.

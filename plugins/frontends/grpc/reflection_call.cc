@@ -74,7 +74,7 @@ Result<std::string> ReflectionCall::answer() noexcept {
   }
   grpc::Slice slice;
   if (question_.Valid() && !question_.DumpToSingleSlice(&slice).ok()) {
-    return internal_error("the question's bytes can not be read");
+    return internal_error("the question's bytes cannot be read");
   }
   Result<std::string> answered = calls_.frontend.reflection->answer({slice.begin(), slice.size()});
   if (answered.ok() && answered->size() > kUncountedAnswerBytes) {

@@ -12,7 +12,7 @@
 namespace atl::frontends::grpc_nghttp2 {
 
 /// What the TLS files of the options make. \param digest  of what the files hold
-/// Errors: INVALID_ARGUMENT files that can not be read or do not belong together, by name.
+/// Errors: INVALID_ARGUMENT files that cannot be read or do not belong together, by name.
 Result<TlsContext> read_certificates(const GrpcSettings& settings, std::string* digest);
 
 /// [control]
@@ -21,7 +21,7 @@ class Certificates {
   /// \param settings  outlive this
   Certificates(Host& host, const GrpcSettings& settings) : host_(host), settings_(settings) {}
 
-  /// Once. Errors: INVALID_ARGUMENT files that can not be read or do not belong together, by name.
+  /// Once. Errors: INVALID_ARGUMENT files that cannot be read or do not belong together, by name.
   Status open();
   /// For the transport.
   TlsListener& listener() noexcept { return *listener_; }

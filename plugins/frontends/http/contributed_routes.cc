@@ -23,7 +23,7 @@ constexpr Method kMethods[] = {{kHttpGet, "GET"},        {kHttpPost, "POST"}, {k
                                {kHttpDelete, "DELETE"},  {kHttpHead, "HEAD"}, {kHttpPatch, "PATCH"},
                                {kHttpOptions, "OPTIONS"}};
 
-/// Why a path can not be a route's; empty: it can.
+/// Why a path cannot be a route's; empty: it can.
 std::string_view wrong_path(std::string_view path) noexcept {
   if (path.empty() || path.front() != '/') return "its path does not begin with '/'";
   if (path.size() > kMostPathBytes) return "its path has more than 1,024 bytes";

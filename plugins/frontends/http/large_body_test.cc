@@ -127,7 +127,7 @@ TEST_F(LargeBodyTest, RefusalsAreThoseOfSmallOnes) {
                "Unable to parse Inference-Header-Content-Length, got: x");
   const std::string cut = packed(large("{}")).substr(0, 500);
   expect_error(post("/v2/models/m/infer", cut, "Content-Encoding: gzip\r\n"), 400,
-               "can not decompress the request's body: it is cut off");
+               "cannot decompress the request's body: it is cut off");
   expect_error(post("/v2/models/m/generate", large("{")), 400,
                "failed to parse the request JSON buffer: Missing a name for object member. at 1048577");
   expect_alive();

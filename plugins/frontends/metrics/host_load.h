@@ -15,7 +15,7 @@ class HostLoad {
  public:
   /// Reads /proc/stat and /proc/meminfo.
   void sample();
-  /// The same with given contents. What can not be read is not shown until it can be again.
+  /// The same with given contents. What cannot be read is not shown until it can be again.
   void sample(std::string_view stat, std::string_view meminfo);
   /// The utilization is that between the last two samples, so there is none after the first.
   void write(Page& page) const;

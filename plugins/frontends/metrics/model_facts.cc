@@ -46,7 +46,7 @@ ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_
   const std::string model = utf8_text(name);
   inference::ModelConfig config;
   if (!proto::parse_model_config(serialized, &config)) {
-    log.warning("model '", model, "': its configuration can not be read; its metrics have no tags");
+    log.warning("model '", model, "': its configuration cannot be read; its metrics have no tags");
     config.Clear();
   }
   facts.labels = {{"model", utf8_text(model_name_of(name))}, {"version", std::to_string(version)}};

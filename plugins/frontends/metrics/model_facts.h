@@ -23,7 +23,7 @@ struct ModelFacts {
   std::vector<double> first_response_bounds_ms;  ///< strictly ascending
 };
 
-/// \param config  serialized inference.ModelConfig; one that can not be read has no tags. What is no use is
+/// \param config  serialized inference.ModelConfig; one that cannot be read has no tags. What is no use is
 /// left out with a warning: a tag that makes no label, bounds that do not ascend, a family without any.
 ModelFacts read_model_facts(std::string_view name, int64_t version, std::string_view config, Log& log);
 

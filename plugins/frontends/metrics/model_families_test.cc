@@ -132,7 +132,7 @@ TEST_F(ModelFamiliesTest, NamesThatAreHardToWrite) {
 TEST_F(ModelFamiliesTest, AConfigurationThatCanNotBeReadHasNoTags) {
   const ModelFacts facts = read_model_facts("m", 1, "\xff\xff", log_);
   EXPECT_EQ(facts.labels.size(), 2u);
-  EXPECT_TRUE(log_.contains("model 'm': its configuration can not be read; its metrics have no tags"));
+  EXPECT_TRUE(log_.contains("model 'm': its configuration cannot be read; its metrics have no tags"));
 }
 
 TEST_F(ModelFamiliesTest, FirstResponseHistogram) {

@@ -46,7 +46,7 @@ std::optional<ProcessInfo> parse_process(std::string_view text, uint64_t boot_ti
 
 /// The whole file; empty if there is none.
 std::string read_file(const char* path);
-/// Nothing if the folder can not be read.
+/// Nothing if the folder cannot be read.
 std::optional<uint64_t> count_open_descriptors() noexcept;
 
 }  // namespace atl::frontends::metrics

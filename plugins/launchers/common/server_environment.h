@@ -1,4 +1,4 @@
-/// What servers are told by variables of their environment, which other users of the machine can not read.
+/// What servers are told by variables of their environment, which other users of the machine cannot read.
 #pragma once
 
 #include <string>

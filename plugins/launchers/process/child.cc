@@ -25,7 +25,7 @@ constexpr const char* kWait = "read -r go <&3 && exec \"$@\" 3<&-";
 
 Result<Child> Child::start(const ChildSpec& spec) {
   const FileDescriptor log(::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!log.valid()) return unavailable("its log can not be written: ", std::strerror(errno));
+  if (!log.valid()) return unavailable("its log cannot be written: ", std::strerror(errno));
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return make_status(Code::kResourceExhausted, "no pipe can be made: ", std::strerror(errno));
@@ -42,7 +42,7 @@ Result<Child> Child::start(const ChildSpec& spec) {
   const ThreadCpus cpus(spec.cpu_cores);
   if (cpus.failed() != 0)
     return make_status(Code::kResourceExhausted,
-                       "its CPU cores can not be used: ", std::strerror(cpus.failed()));
+                       "its CPU cores cannot be used: ", std::strerror(cpus.failed()));
   const ProgramStart start(ProgramStart::Leads::kSession, log.get(), log.get(), wait.get());
   pid_t pid = 0;
   if (const int failed = start.run(&pid, "/bin/sh", pointers_of(words), environment); failed != 0)
@@ -63,13 +63,12 @@ Status Child::go() {
   return {};
 }
 
-// By their numbers: <sys/pidfd.h> of Debian 12 can not be linked from C++.
+// By their numbers: <sys/pidfd.h> of Debian 12 cannot be linked from C++.
 Result<ProcessHandle> ProcessHandle::open(pid_t pid) {
   FileDescriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (descriptor.valid()) return ProcessHandle(pid, std::move(descriptor));
   if (errno == ESRCH) return not_found("there is no process ", pid);
-  return make_status(Code::kResourceExhausted, "process ", pid,
-                     " can not be watched: ", std::strerror(errno));
+  return make_status(Code::kResourceExhausted, "process ", pid, " cannot be watched: ", std::strerror(errno));
 }
 
 void ProcessHandle::signal(int number) const noexcept {

@@ -25,7 +25,7 @@ struct ChildSpec {
 class Child {
  public:
   /// In a session of its own, with none of this process's files, nor its ATOLL__ variables, which are for its own
-  /// manifest. Errors: RESOURCE_EXHAUSTED no process to be had; UNAVAILABLE the log can not be written.
+  /// manifest. Errors: RESOURCE_EXHAUSTED no process to be had; UNAVAILABLE the log cannot be written.
   static Result<Child> start(const ChildSpec& spec);
 
   Child(Child&&) = default;
@@ -53,7 +53,7 @@ class ProcessHandle {
   int descriptor() const noexcept { return descriptor_.get(); }
   /// Does nothing to one that has ended.
   void signal(int number) const noexcept;
-  /// Once it has ended. Ends what is left of a child's session too, while its number can not be another's.
+  /// Once it has ended. Ends what is left of a child's session too, while its number cannot be another's.
   /// \returns "it exited with status 1"; of a process that is no child nobody knows how
   std::string reap() noexcept;
 

@@ -128,7 +128,7 @@ bool ProcessLauncher::restore_server(const std::string& id) {
     return false;
   }
   Result<ProcessHandle> process = ProcessHandle::open(record->process.pid);
-  // Asked for after it is open: it can not become another one's number between the two.
+  // Asked for after it is open: it cannot become another one's number between the two.
   const Result<ProcessIdentity> found = ProcessIdentity::of(record->process.pid);
   if (!process.ok() && process.status().code() != Code::kNotFound) {
     log_.error("server ", id, " is let alone: ", process.status().text());
@@ -204,7 +204,7 @@ Result<Child> ProcessLauncher::start_child(const ServerSpec& spec, const std::st
     return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
   std::error_code error;
   fs::create_directory(folder, error);
-  if (error) return unavailable("its folder can not be made: ", error.message());
+  if (error) return unavailable("its folder cannot be made: ", error.message());
   Places places = {{"bin", programs_},  {"repository", spec.repository},  {"id", spec.id},
                    {"pool", spec.pool}, {"instance", cat(spec.instance)}, {"key", spec.key}};
   FreePorts ports;

@@ -40,7 +40,7 @@ class ProcessLauncher final : public Launcher {
   virtual ~ProcessLauncher() = default;
 
   /// Finds the servers of an earlier process. \param is_alone  no other instance of the plugin starts servers at the same
-  /// time, so what is half there is left over. Errors: INVALID_ARGUMENT the folder can not be used; RESOURCE_EXHAUSTED no
+  /// time, so what is half there is left over. Errors: INVALID_ARGUMENT the folder cannot be used; RESOURCE_EXHAUSTED no
   /// thread to be had. [control]
   Status start(ExecutorFactory& executors, bool is_alone = true);
   /// Servers that end with this one are told to; where only this plugin is replaced, none does. [control]

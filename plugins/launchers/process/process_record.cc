@@ -119,7 +119,7 @@ Status ProcessRecord::write(const std::string& file) const {
   const bool is_written = out.valid() &&
                           ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                           ::fsync(out.get()) == 0 && std::rename(draft.c_str(), file.c_str()) == 0;
-  return is_written ? Status() : unavailable("its record can not be written: ", std::strerror(errno));
+  return is_written ? Status() : unavailable("its record cannot be written: ", std::strerror(errno));
 }
 
 Result<ProcessRecord> ProcessRecord::read(const std::string& file) {

@@ -18,7 +18,7 @@ struct ProcessIdentity {
   uint64_t start_time = 0;  ///< clock ticks since the machine's start
   std::string boot_id;      ///< of that start
 
-  /// Of a process that is there. Errors: NOT_FOUND; UNAVAILABLE /proc can not be read.
+  /// Of a process that is there. Errors: NOT_FOUND; UNAVAILABLE /proc cannot be read.
   static Result<ProcessIdentity> of(pid_t pid);
   friend bool operator==(const ProcessIdentity&, const ProcessIdentity&) = default;
 };

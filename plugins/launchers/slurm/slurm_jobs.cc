@@ -94,7 +94,7 @@ Status refused_because(std::string_view text) {
       says("Could not establish a configuration source") || says("Socket timed out"))
     return unavailable("Slurm does not answer: ", text);
   if (says("Requested node configuration is not available") ||
-      says("CPU count per node can not be satisfied") || says("Memory specification can not be satisfied") ||
+      says("CPU count per node cannot be satisfied") || says("Memory specification cannot be satisfied") ||
       says("Invalid generic resource") || says("invalid partition") || says("Invalid account") ||
       says("unrecognized option") || says("Invalid"))
     return invalid_argument("Slurm refuses its job: ", text);

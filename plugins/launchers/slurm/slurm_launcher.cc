@@ -123,7 +123,7 @@ Status SlurmLauncher::submit(Server& server) {
     return invalid_argument("runtime '", name, "' is none of the launcher's option 'runtimes'");
   std::error_code error;
   fs::create_directories(server.folder, error);
-  if (error) return unavailable("its folder can not be made: ", error.message());
+  if (error) return unavailable("its folder cannot be made: ", error.message());
   const std::vector<std::string> words = runtime->second.fill({{"bin", programs_},
                                                                {"repository", spec.repository},
                                                                {"host", std::string(kHostPlace)},

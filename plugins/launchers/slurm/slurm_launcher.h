@@ -31,7 +31,7 @@ class SlurmLauncher final : public Launcher {
   SlurmLauncher& operator=(const SlurmLauncher&) = delete;
   virtual ~SlurmLauncher() = default;
 
-  /// Errors: INVALID_ARGUMENT the folder can not be used; RESOURCE_EXHAUSTED no thread to be had. Whether Slurm is there is not
+  /// Errors: INVALID_ARGUMENT the folder cannot be used; RESOURCE_EXHAUSTED no thread to be had. Whether Slurm is there is not
   /// looked at: it may come. [control]
   Status start(ExecutorFactory& executors);
   /// Jobs stay. [control]

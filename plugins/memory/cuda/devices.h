@@ -48,7 +48,7 @@ class Devices final : public Cuda {
 
   /// Whether memory can be mapped by hand there. \param device  one of devices()
   bool has_virtual_memory(int32_t device) const noexcept { return find(device)->has_virtual_memory; }
-  /// Logs what a function can not return.
+  /// Logs what a function cannot return.
   void log_failure(const Status& status) noexcept;
 
  private:

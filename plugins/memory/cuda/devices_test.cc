@@ -76,7 +76,7 @@ TEST(Devices, WithoutAnyTheReasonIsOneLine) {
   EXPECT_EQ(gpus.log().records().size(), 1u);
   EXPECT_EQ(
       gpus.log().records()[0].message,
-      "no GPU is used: the CUDA driver can not be used: cuInit gave CUDA_ERROR_NO_DEVICE (100): it finds no GPU");
+      "no GPU is used: the CUDA driver cannot be used: cuInit gave CUDA_ERROR_NO_DEVICE (100): it finds no GPU");
   EXPECT_EQ(gpus.devices().ensure_current(0).code(), Code::kInvalidArgument);
 }
 

@@ -30,8 +30,7 @@ std::string_view advice(CudaResult result) noexcept {
 }
 
 Status can_not_start(std::string_view call, CudaResult result) {
-  return unavailable("the CUDA driver can not be used: ", call, " gave ", result_text(result),
-                     advice(result));
+  return unavailable("the CUDA driver cannot be used: ", call, " gave ", result_text(result), advice(result));
 }
 
 Status too_old(int32_t version) {
@@ -50,7 +49,7 @@ Status find(const DriverEntry& entry, const char* name, int32_t version, Need ne
   if (result != CudaResult::SUCCESS && result != CudaResult::NOT_FOUND) return can_not_start(name, result);
   if (result != CudaResult::SUCCESS || state != CudaSymbolState::kFound) found = nullptr;
   if (found == nullptr && need == Need::kRequired) {
-    return unavailable("the CUDA driver can not be used: it has no ", name, " of version ",
+    return unavailable("the CUDA driver cannot be used: it has no ", name, " of version ",
                        version_text(version));
   }
   *function = reinterpret_cast<Function>(found);
@@ -77,7 +76,7 @@ Result<DriverEntry> open_driver(const std::string& path) noexcept {
   entry.init = reinterpret_cast<CudaInitFunction>(dlsym(library, kCudaInitSymbol));
   entry.symbol = reinterpret_cast<CudaSymbolFunction>(dlsym(library, kCudaSymbolSymbol));
   if (entry.init == nullptr || entry.symbol == nullptr) {
-    return unavailable("the CUDA driver can not be used: ", path, " has no ",
+    return unavailable("the CUDA driver cannot be used: ", path, " has no ",
                        entry.init == nullptr ? kCudaInitSymbol : kCudaSymbolSymbol,
                        "; expected a driver for CUDA ", version_text(kCudaOldestDriver), " at least");
   }

@@ -25,7 +25,7 @@ struct BoundDriver {
 /// Errors: UNAVAILABLE it is not there, or is no driver that is new enough.
 Result<DriverEntry> open_driver(const std::string& path) noexcept;
 
-/// Starts the driver and finds its functions. Errors: UNAVAILABLE it can not serve, and why, in one line.
+/// Starts the driver and finds its functions. Errors: UNAVAILABLE it cannot serve, and why, in one line.
 Result<BoundDriver> bind_driver(const DriverEntry& entry) noexcept;
 
 /// "CUDA_ERROR_OUT_OF_MEMORY (2)"

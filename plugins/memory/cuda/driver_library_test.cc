@@ -58,12 +58,12 @@ TEST(DriverLibrary, AnotherLibraryIsNoDriver) {
   ASSERT_FALSE(entry.ok());
   EXPECT_EQ(
       entry.status().message(),
-      "the CUDA driver can not be used: libm.so.6 has no cuInit; expected a driver for CUDA 12.0 at least");
+      "the CUDA driver cannot be used: libm.so.6 has no cuInit; expected a driver for CUDA 12.0 at least");
 }
 
 TEST(DriverLibrary, CodesOfTheStartAreExplained) {
   const auto init_failure = [](CudaResult code) { return bind_failure({.init = code}); };
-  const std::string begin = "the CUDA driver can not be used: cuInit gave CUDA_ERROR_";
+  const std::string begin = "the CUDA driver cannot be used: cuInit gave CUDA_ERROR_";
   EXPECT_EQ(init_failure(CudaResult::NO_DEVICE), begin + "NO_DEVICE (100): it finds no GPU");
   EXPECT_EQ(init_failure(CudaResult::STUB_LIBRARY),
             begin + "STUB_LIBRARY (34): the library is one to link to, not a driver");
@@ -75,18 +75,18 @@ TEST(DriverLibrary, CodesOfTheStartAreExplained) {
   EXPECT_EQ(init_failure(CudaResult::DEVICE_UNAVAILABLE),
             begin + "DEVICE_UNAVAILABLE (46): another process has the GPU for itself");
   EXPECT_EQ(init_failure(static_cast<CudaResult>(1234)),
-            "the CUDA driver can not be used: cuInit gave error 1234");
+            "the CUDA driver cannot be used: cuInit gave error 1234");
 }
 
 TEST(DriverLibrary, AnOldDriverIsRefused) {
   EXPECT_EQ(bind_failure({.version = 11080}), "the CUDA driver is of version 11.8, expected 12.0 at least");
   EXPECT_EQ(bind_failure({.version_result = CudaResult::INVALID_VALUE}),
-            "the CUDA driver can not be used: cuDriverGetVersion gave CUDA_ERROR_INVALID_VALUE (1)");
+            "the CUDA driver cannot be used: cuDriverGetVersion gave CUDA_ERROR_INVALID_VALUE (1)");
 }
 
 TEST(DriverLibrary, OnlyOptionalFunctionsMayBeMissing) {
   EXPECT_EQ(bind_failure({.missing = "cuMemPoolCreate"}),
-            "the CUDA driver can not be used: it has no cuMemPoolCreate of version 11.2");
+            "the CUDA driver cannot be used: it has no cuMemPoolCreate of version 11.2");
   pretended = {.missing_above = 12000};
   const Result<BoundDriver> driver = bind_driver({&init, &symbol});
   ASSERT_TRUE(driver.ok()) << driver.status().message();

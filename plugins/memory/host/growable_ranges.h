@@ -10,7 +10,7 @@
 
 namespace atl::memory {
 
-/// The addresses are reserved without memory behind them; what was not asked for can not be touched. [any]
+/// The addresses are reserved without memory behind them; what was not asked for cannot be touched. [any]
 class GrowableRanges {
  public:
   /// Each takes two mappings, one for what can be used and one for the rest, and Linux gives a process 65,530

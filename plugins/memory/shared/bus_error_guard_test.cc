@@ -107,7 +107,7 @@ TEST_F(BusErrorGuardDeathTest, AFaultElsewhereEndsTheProcessAsEver) {
       ::testing::KilledBySignal(SIGBUS), "");
   EXPECT_EXIT(
       {
-        signal(SIGBUS, SIG_IGN);  // a fault can not be ignored
+        signal(SIGBUS, SIG_IGN);  // a fault cannot be ignored
         Installed installed;
         as_volatile(object.data())[0] = 1;
       },

@@ -245,7 +245,7 @@ TEST(Catalog, TheIndexSaysWhyAnInstanceIsNotReady) {
   EXPECT_TRUE(bench.catalog().ready());
 }
 
-/// One model that can be loaded and one that can not, loaded at start in strict readiness.
+/// One model that can be loaded and one that cannot, loaded at start in strict readiness.
 std::vector<ModelLoadResult> start_with_good_and(CatalogBench& bench, const std::string& other) {
   bench.put("good");
   std::vector<ModelLoadResult> results = bench.load({"good", other});

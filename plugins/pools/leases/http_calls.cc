@@ -88,7 +88,7 @@ class HttpCalls::Waiting final : public LeaseWaiting {
   bool show(const Lease& lease) override {
     return !streams_ || exchange_.write(cat("data: ", lease_json(manager_, lease), "\n\n")).ok();
   }
-  /// A model that can not be loaded is the client's matter, an instance that can not be started is not.
+  /// A model that cannot be loaded is the client's matter, an instance that cannot be started is not.
   void finish(const Lease& lease) override {
     const int failed = lease.record.failure == Code::kFailedPrecondition ? 422 : 503;
     end(has_failed(lease) ? failed : 200, lease_json(manager_, lease));

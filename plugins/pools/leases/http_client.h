@@ -44,7 +44,7 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
   ~HttpClient();
 
-  /// Errors: INTERNAL libcurl can not be set up; those of ExecutorFactory::create().
+  /// Errors: INTERNAL libcurl cannot be set up; those of ExecutorFactory::create().
   Status start(ExecutorFactory& executors);
   /// What has not been answered never is.
   void stop() noexcept;

@@ -116,7 +116,7 @@ void Lease::found(Result<std::vector<std::string>> backends) {
     found_.push_back({asked.name, asked.source, std::move(backends).value()});
   } else {
     with_.log.warning("lease ", id(), ": the backends of model '", asked.name,
-                      "' can not be found out: ", backends.status().text());
+                      "' cannot be found out: ", backends.status().text());
   }
   advance();
 }
@@ -124,7 +124,7 @@ void Lease::found(Result<std::vector<std::string>> backends) {
 void Lease::activate() {
   const Status status = owner_.lease_deployed(*this, found_);
   if (!status.ok()) {
-    with_.log.error("lease ", id(), " is deployed and can not be recorded: ", status.text());
+    with_.log.error("lease ", id(), " is deployed and cannot be recorded: ", status.text());
     return try_again();
   }
   wait_ns_ = 0;
@@ -187,13 +187,13 @@ void Lease::unload_last() {
                      alive_.only_while([this](Status status) { unloaded(std::move(status)); }));
 }
 
-/// What can not be unloaded takes its quota on: the next one must not find the instance full.
+/// What cannot be unloaded takes its quota on: the next one must not find the instance full.
 void Lease::unloaded(Status status) {
   is_busy_ = false;
   if (!status.ok()) {
     set_model(loaded_ - 1, ModelState::kUnloading, status.message());
     with_.log.warning("lease ", id(), ": model '", model(loaded_ - 1).name,
-                      "' can not be unloaded: ", status.text());
+                      "' cannot be unloaded: ", status.text());
     return try_again();
   }
   wait_ns_ = 0;
@@ -207,7 +207,7 @@ void Lease::finish() {
   const Status status = owner_.lease_ended(*this, final_);
   if (status.ok()) return;
   instance_ = was_on;
-  with_.log.error("lease ", id(), " is over and can not be recorded: ", status.text());
+  with_.log.error("lease ", id(), " is over and cannot be recorded: ", status.text());
   try_again();
 }
 

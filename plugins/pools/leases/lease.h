@@ -63,7 +63,7 @@ class Lease {
   void find_again(Instance& instance);
   void instance_ready() { advance(); }
   /// What its instance says that it serves. An ACTIVE lease that has lost a model by that is DEPLOYING until the model is loaded again;
-  /// if that can not be done it fails. \param asked_ns  steady clock, when that was asked for
+  /// if that cannot be done it fails. \param asked_ns  steady clock, when that was asked for
   void instance_seen(const ServedModels& models, int64_t asked_ns);
   /// Another server has taken its instance's place, and has nothing loaded.
   void move_to(Instance& instance);

@@ -21,7 +21,7 @@ bool is_in(const std::string& directory, const fs::path& path) {
 Status ModelFolders::make(const std::string& repository) const {
   std::error_code error;
   fs::create_directories(repository, error);
-  return error ? unavailable("its folder of models can not be made: ", error.message()) : Status();
+  return error ? unavailable("its folder of models cannot be made: ", error.message()) : Status();
 }
 
 void ModelFolders::remove(const std::string& repository) const noexcept {
@@ -52,7 +52,7 @@ Status ModelFolders::put(const std::string& repository, const LeaseModel& model)
   fs::remove(draft, error);
   fs::create_directory_symlink(*real, draft, error);
   if (!error) fs::rename(draft, link, error);
-  return error ? unavailable("its files can not be put where the instance reads them: ", error.message())
+  return error ? unavailable("its files cannot be put where the instance reads them: ", error.message())
                : Status();
 }
 

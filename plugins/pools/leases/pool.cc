@@ -163,7 +163,7 @@ void Pool::instance_ended(Instance& instance) {
   keep_up();
 }
 
-/// \returns false if that can not be recorded
+/// \returns false if that cannot be recorded
 bool Pool::replace_server(Instance& instance) {
   InstanceRecord record = record_of(instance.number());
   record.id = with_.make_id();

@@ -171,7 +171,7 @@ Status PoolManager::lease_deployed(Lease& lease, const std::vector<ModelRecord>&
   for (const ModelRecord& model : found) {
     if (!remember(model))
       with_.log.warning("model '", model.name,
-                        "': its backends have names that can not be used, and stay unknown");
+                        "': its backends have names that cannot be used, and stay unknown");
   }
   std::vector<Change> changes(found.begin(), found.end());
   LeaseRecord record = lease.record;
@@ -236,7 +236,7 @@ void PoolManager::expire(const std::string& id) {
     const Status renewed = renew(entry, by_ns, "use");
     if (renewed.ok()) return;
     // What is used goes on without it: a disk that is full ends nobody's work.
-    with_.log.error("lease ", id, " is in use, and its renewal can not be recorded: ", renewed.text());
+    with_.log.error("lease ", id, " is in use, and its renewal cannot be recorded: ", renewed.text());
     return arm(entry, after(with_.now_ns(), with_.settings.longest_backoff_ns), &PoolManager::expire);
   }
   lease.end(LeaseState::kExpired);

@@ -120,7 +120,7 @@ TEST_F(PoolMendTest, WhatCanNotBeRecordedIsRefusedAndToldOnce) {
   disk.fail_after(0);
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(acquire(lease(1, {"a"})),
-              "UNAVAILABLE: the change can not be recorded: database or disk is full");
+              "UNAVAILABLE: the change cannot be recorded: database or disk is full");
   const auto told = [&] {
     return std::ranges::count_if(log.records(), [&](const test::LogRecord& record) {
       return record.message.find(directory.path()) != std::string::npos && record.level == LogLevel::kError;
@@ -131,7 +131,7 @@ TEST_F(PoolMendTest, WhatCanNotBeRecordedIsRefusedAndToldOnce) {
   EXPECT_EQ(state(deploy(lease(1, {"a"}))), "ACTIVE on i0");
   EXPECT_TRUE(log.contains("pools.sqlite can be written again"));
   disk.fail_after(0);
-  EXPECT_EQ(create_pool("q", 8, 2), "UNAVAILABLE: the change can not be recorded: database or disk is full");
+  EXPECT_EQ(create_pool("q", 8, 2), "UNAVAILABLE: the change cannot be recorded: database or disk is full");
   EXPECT_EQ(told(), 2);
   disk.repair();
   stop();

@@ -100,7 +100,7 @@ class PoolPlaces {
   /// Puts it there; decide() said so, or it was there before a restart.
   void put(uint32_t instance, const PlaceNeeds& needs);
   void take_off(uint32_t instance, const PlaceNeeds& needs);
-  /// Why the lease can not be on the instance, "free 3" or "free 8 (hosts model 'm')"; empty: it can.
+  /// Why the lease cannot be on the instance, "free 3" or "free 8 (hosts model 'm')"; empty: it can.
   std::string why_not(const Place& place, const PlaceNeeds& needs) const;
   /// Of the largest lease that fits without another instance, by quota alone; 0: none.
   uint64_t largest_free() const noexcept;

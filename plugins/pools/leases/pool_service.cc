@@ -148,7 +148,7 @@ Status PoolService::open(bool is_takeover) {
   if (status.ok()) status = open_->manager.restore();
   if (status.ok()) status = declare(open_->manager);
   if (is_takeover && status.code() == Code::kFailedPrecondition) {
-    // What has served goes on: the instance before can not come back any more.
+    // What has served goes on: the instance before cannot come back any more.
     host_.log().error(status.text());
     status = {};
   }

@@ -19,7 +19,7 @@ void FolderLauncher::launch(const ServerSpec& server, LauncherListener& listener
   launcher_.launch(server, *this);
 }
 
-/// Where the directory can not be made again, loads will say so.
+/// Where the directory cannot be made again, loads will say so.
 void FolderLauncher::adopt(const ServerSpec& server, LauncherListener& listener) noexcept {
   (void)remember(server, listener).ok();
   launcher_.adopt(server, *this);

@@ -254,7 +254,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& directory) {
     std::error_code error;
     fs::create_directories(directory, error);
     if (!fs::is_directory(directory)) {
-      return invalid_argument("'", directory, "' can not be made a directory: ",
+      return invalid_argument("'", directory, "' cannot be made a directory: ",
                               error ? error.message() : std::string("there is a file"));
     }
     if (!fs::exists(file)) create(file);
@@ -279,7 +279,7 @@ Status Store::write(std::span<const Change> changes) {
   } catch (const SQLite::Exception& failure) {
     const bool is_damaged = code_of(failure) == Code::kDataLoss;
     return make_status(is_damaged ? Code::kDataLoss : Code::kUnavailable,
-                       "the change can not be recorded: ", std::string_view(failure.what()));
+                       "the change cannot be recorded: ", std::string_view(failure.what()));
   }
   return {};
 }

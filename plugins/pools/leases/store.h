@@ -45,8 +45,8 @@ class Store {
   /// Makes the directory and the file where they are not there.
   /// \param directory  empty: nothing outlives the process
   /// Errors, after which nothing was changed: UNAVAILABLE another process has it open; FAILED_PRECONDITION a newer
-  /// server has written it, or it is something else; DATA_LOSS it is damaged; INVALID_ARGUMENT the directory can not
-  /// be used; RESOURCE_EXHAUSTED the disk is full. Other users can not read the file: it has the keys of servers.
+  /// server has written it, or it is something else; DATA_LOSS it is damaged; INVALID_ARGUMENT the directory cannot
+  /// be used; RESOURCE_EXHAUSTED the disk is full. Other users cannot read the file: it has the keys of servers.
   static Result<std::unique_ptr<Store>> open(const std::string& directory);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

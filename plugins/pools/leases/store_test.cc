@@ -183,7 +183,7 @@ TEST_F(StoreTest, WithoutADirectoryItForgets) {
   }
 }
 
-// --- files that can not be used: said by name, and left as they are ---
+// --- files that cannot be used: said by name, and left as they are ---
 
 TEST_F(StoreTest, OneProcessHasIt) {
   const auto store = open();
@@ -280,7 +280,7 @@ TEST_F(StoreTest, TheDirectoryIsMadeOrNamed) {
   std::ofstream(directory()) << "a file";
   const Status status = refusal();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_TRUE(status.message().starts_with(cat("'", directory(), "' can not be made a directory")))
+  EXPECT_TRUE(status.message().starts_with(cat("'", directory(), "' cannot be made a directory")))
       << status.message();
 }
 
@@ -309,7 +309,7 @@ TEST_F(StoreTest, AFailureAtAnyWriteLeavesAllOrNothing) {
         if (failed) {
           ++failures;
           EXPECT_EQ(status.code(), Code::kUnavailable) << status.text();
-          EXPECT_TRUE(status.message().starts_with("the change can not be recorded: ")) << status.message();
+          EXPECT_TRUE(status.message().starts_with("the change cannot be recorded: ")) << status.message();
           EXPECT_EQ(status.message().find(directory()), std::string::npos) << status.message();
           EXPECT_EQ(loaded(*store), before);
         }

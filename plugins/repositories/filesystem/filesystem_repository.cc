@@ -48,7 +48,7 @@ Status list_root(const Containment& containment, const ListedRepository& reposit
       continue;
     }
     if (entry.type == DT_LNK) {
-      // A link that can not be followed is listed, so that open() says what is wrong with it.
+      // A link that cannot be followed is listed, so that open() says what is wrong with it.
       struct stat info;
       bool known = ::fstatat(reader->fd(), name.c_str(), &info, 0) == 0;
       if (known && !S_ISDIR(info.st_mode)) continue;

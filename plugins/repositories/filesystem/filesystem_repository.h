@@ -25,7 +25,7 @@ inline constexpr size_t kIgnoredMax = 64;
 
 struct RepositorySettings {
   std::vector<std::string> paths = {};     ///< at least one, local directories
-  bool allow_missing_paths = false;        ///< those that can not be listed yet are left out until they can
+  bool allow_missing_paths = false;        ///< those that cannot be listed yet are left out until they can
   bool missing_paths_fail_health = false;  ///< until those have been there
   bool follow_links = false;               ///< links may lead out of a repository
   std::vector<std::string> linked_paths = {};  ///< directories that links may lead into, else
@@ -36,7 +36,7 @@ struct RepositorySettings {
   uint64_t files_max = 1'000'000;    ///< most files and directories in one model directory
   std::string files_directory = {};  ///< where open_files() writes; empty: the system's temporary directory
   Clock* clock = nullptr;            ///< whose wall time is the files'; null: the system's
-  Log* log = nullptr;  ///< told once of each directory whose name can not be a model's; may be null
+  Log* log = nullptr;  ///< told once of each directory whose name cannot be a model's; may be null
 };
 
 /// Errors: INVALID_ARGUMENT it is no name of a file.
@@ -51,8 +51,8 @@ class FilesystemRepository final : public Repository {
   /// Looks at every repository once. \param missing  gets the failures of those that may be missing; to be
   /// given where there may be such (`allow_missing_paths`)
   /// Errors: INTERNAL "failed to stat file <path>: <reason>"; INVALID_ARGUMENT "repository path is not a
-  /// valid directory: <path>", a path or configuration name that can not be meant; UNAVAILABLE "<path>:
-  /// <reason>" it can not be listed.
+  /// valid directory: <path>", a path or configuration name that cannot be meant; UNAVAILABLE "<path>:
+  /// <reason>" it cannot be listed.
   Status check(std::vector<Status>* missing = nullptr);
   /// Goes on where the one before ends: what was added or removed while that one ran, and which repositories have been
   /// there. Before the first other call.

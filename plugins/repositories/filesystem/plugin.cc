@@ -88,7 +88,7 @@ constexpr OptionTable kOptions{
     option_string_list("paths").required().help(
         "Directories that hold one directory for each model; at least one."),
     option_bool("allow_missing_paths", false)
-        .help("Whether the server starts while some or all of the paths can not be listed: they are left "
+        .help("Whether the server starts while some or all of the paths cannot be listed: they are left "
               "out, with a warning, until they can."),
     option_bool("missing_paths_fail_health", false)
         .help(

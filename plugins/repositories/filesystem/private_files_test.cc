@@ -86,7 +86,7 @@ TEST_F(PrivateFilesTest, RefusesWhatNoDiskTakes) {
   EXPECT_EQ(write(many).message(), "the model has 10001 files, expected at most 10000");
 }
 
-/// Files of this process can not grow beyond a size while it lives: a disk that is full.
+/// Files of this process cannot grow beyond a size while it lives: a disk that is full.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {

@@ -26,7 +26,7 @@ Status as_unavailable(std::string_view path, int error) {
 }
 
 void remove_tree(const std::string& path) {
-  std::error_code ignored;  // what can not be removed now, is when the next folder is made
+  std::error_code ignored;  // what cannot be removed now, is when the next folder is made
   std::filesystem::remove_all(path, ignored);
 }
 

@@ -24,7 +24,7 @@ std::string without_trailing_slashes(std::string path);
 
 /// Whether it is a repository as it has to be at a start.
 /// Errors: INTERNAL "failed to stat file <path>: <reason>"; INVALID_ARGUMENT "repository path is not a valid directory:
-/// <path>"; UNAVAILABLE "<path>: <reason>" it can not be listed.
+/// <path>"; UNAVAILABLE "<path>: <reason>" it cannot be listed.
 Status check_directory(const std::string& path, const LinkRules& links);
 
 struct ListedRepository {

@@ -16,7 +16,7 @@ namespace atl::filesystem {
 /// Gathers what a scan reports into one stamp for each entry directly below the model directory.
 ///
 /// A stamp is made of the paths below the entry, their kinds, and of files the size and both time stamps. The
-/// second one (ctime) can not be set, so it also shows what was copied over with its old time. Times of
+/// second one (ctime) cannot be set, so it also shows what was copied over with its old time. Times of
 /// directories do not count: what they would tell, the paths tell, and an editor's swap file that came and
 /// went leaves no trace.
 class StampCollector {

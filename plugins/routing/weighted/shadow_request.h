@@ -28,7 +28,7 @@ class ShadowBudget {
 /// Before run() whoever holds it may delete it; from then on it is its own.
 class ShadowRequest final : public InnerRequest {
  public:
-  /// Null if the limits do not allow it or an input can not be copied to CPU memory; that is counted as
+  /// Null if the limits do not allow it or an input cannot be copied to CPU memory; that is counted as
   /// dropped. Blocks for inputs in device memory. \param devices  null: nothing reaches it. \param pass  kept
   /// until the request is over
   static std::unique_ptr<ShadowRequest> copy_of(const Request& from, ShadowTarget& target,

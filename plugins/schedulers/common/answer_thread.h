@@ -1,6 +1,6 @@
 /// The thread that answers requests which left a queue without being executed.
 ///
-/// A request cancelled while it waits can not be answered by the thread that cancels (it is still inside the
+/// A request cancelled while it waits cannot be answered by the thread that cancels (it is still inside the
 /// request's Cancellation), nor by an instance's thread (that may be busy for long). One thread for all
 /// models of a scheduler plugin does it; it is idle unless something is cancelled.
 #pragma once

@@ -106,7 +106,7 @@ Status ImplicitState::allocate(size_t i, uint64_t size_bytes, MemoryKind kind, i
   return {};
 }
 
-/// False: it can not, and is as it was.
+/// False: it cannot, and is as it was.
 bool ImplicitState::grow(Place& place, uint64_t size_bytes) noexcept {
   const uint64_t was_bytes = place.block.buffer().size_bytes;
   if (!place.block.is_growable() || !place.block.grow(size_bytes).ok()) return false;
@@ -184,7 +184,7 @@ Status ImplicitState::begin() noexcept {
   return {};
 }
 
-/// Moves what is in memory of a provider that is to go to memory of the CPU. Where that can not be the provider
+/// Moves what is in memory of a provider that is to go to memory of the CPU. Where that cannot be the provider
 /// is kept, and it is tried again at the next request.
 void ImplicitState::leave_outdated(size_t i) noexcept {
   Cell& of = cell(i);

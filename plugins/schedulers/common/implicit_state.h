@@ -39,7 +39,7 @@ using ImplicitStatePtr = std::unique_ptr<ImplicitState, ImplicitStateDeleter>;
 /// With `use_same_buffer_for_input_output` there is one block, and what is written to it counts at once, in the
 /// shape that output() was given; commit() is not needed. If another size or kind of memory is asked for, the
 /// value is copied to a new block (of which the original keeps neither the bytes nor the shape). With
-/// `use_growable_memory` such a block grows where it is, or, where its memory can not, has room for half as much
+/// `use_growable_memory` such a block grows where it is, or, where its memory cannot, has room for half as much
 /// again; it is kept until the sequence begins anew. So a value that grows by a little in every step is not
 /// copied, or seldom. It does so in every kind of memory.
 class ImplicitState final : public SequenceState {

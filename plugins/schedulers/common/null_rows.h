@@ -30,7 +30,7 @@ class NullRows {
   /// A row that is released and has its final response. [any]
   static void take_back(Request& row) noexcept;
   /// A row may be released with kReleaseReschedule: it has ended then. For models that are executed several times a
-  /// request, and can not tell a row from one.
+  /// request, and cannot tell a row from one.
   static void allow_reschedule(Request& row) noexcept;
 
  private:

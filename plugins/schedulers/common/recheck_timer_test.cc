@@ -130,7 +130,7 @@ TEST_F(RecheckTimerTest, OneThatIsGoneIsNotCalledByATaskThatWaits) {
   looker_->arm(start_ns_ + 10);
   host_.fake_clock().advance(10);
   host_.simulation().run_ready(1);
-  EXPECT_TRUE(ran) << "both are due, so the second can not be cancelled any more";
+  EXPECT_TRUE(ran) << "both are due, so the second cannot be cancelled any more";
   uint64_t before = Looker::calls;
   looker_.reset();
   host_.run_until_idle();

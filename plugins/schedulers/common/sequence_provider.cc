@@ -58,7 +58,7 @@ Result<std::unique_ptr<Scheduler>> SequenceProvider::create(const SchedulerConte
   if (!answer_thread.ok()) return std::move(answer_thread).status();
   inference::ModelConfig config;
   if (!proto::parse_model_config(context.config, &config))
-    return internal_error("the configuration of model '", context.model_name, "' can not be read");
+    return internal_error("the configuration of model '", context.model_name, "' cannot be read");
   Result<SequenceSettings> settings = sequence_settings_from(config, context.model_directory);
   if (!settings.ok()) return std::move(settings).status();
   settings->queue_size_max = settings_.queue_size_max;

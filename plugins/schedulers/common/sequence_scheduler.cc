@@ -291,7 +291,7 @@ bool SequenceScheduler::complete(Request& request) noexcept {
   return true;
 }
 
-/// Of one that was taken: without it its sequence can not go on.
+/// Of one that was taken: without it its sequence cannot go on.
 void SequenceScheduler::drop(Request& request, const Status& failure, FailureReason reason) noexcept {
   {
     std::lock_guard lock(mutex_);

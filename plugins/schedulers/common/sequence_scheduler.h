@@ -46,7 +46,7 @@ struct SequenceSettings {
 };
 
 /// A request that is cancelled while it waits, or whose deadline has passed when its turn comes, ends its
-/// sequence: a step is missing, so what waits behind it can not be answered rightly. All of them are answered
+/// sequence: a step is missing, so what waits behind it cannot be answered rightly. All of them are answered
 /// CANCELLED. A sequence that waits in the backlog for longer than the timeout of one of its requests ends
 /// likewise, as UNAVAILABLE. One that an execution fails goes on.
 class SequenceScheduler final : public Scheduler,

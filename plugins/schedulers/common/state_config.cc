@@ -30,7 +30,7 @@ class StateFile {
     if (is_file && !failure && in_.is_open()) return {};
     return not_found("file '", path_, "' of the initial state '", state_, "': ",
                      failure   ? failure.message()
-                     : is_file ? std::string("can not be read")
+                     : is_file ? std::string("cannot be read")
                                : std::string("found no file"));
   }
   /// Its first bytes.
@@ -65,7 +65,7 @@ class StateFile {
   }
   Status read_to(std::byte* to, uint64_t count) {
     if (in_.read(reinterpret_cast<char*>(to), static_cast<std::streamsize>(count))) return {};
-    return not_found("file '", path_, "' of the initial state '", state_, "' can not be read");
+    return not_found("file '", path_, "' of the initial state '", state_, "' cannot be read");
   }
 
   const std::string path_;

@@ -46,7 +46,7 @@ class StateLayout {
     StateTensor tensor;
     std::vector<int64_t> initial_shape;
     uint64_t initial_size_bytes = 0;
-    /// Why a value can not be this state's; OK: it can. Errors: INVALID_ARGUMENT.
+    /// Why a value cannot be this state's; OK: it can. Errors: INVALID_ARGUMENT.
     Status check(DataType datatype, std::span<const int64_t> shape, uint64_t size_bytes) const noexcept;
   };
 

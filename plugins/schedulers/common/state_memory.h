@@ -81,7 +81,7 @@ class StateMemory {
   Status open() noexcept;  ///< [control] Errors: as Followed::open()
   void close() noexcept;   ///< [control] after the last block
 
-  /// Uninitialised bytes of that kind; where they can not be had, memory of the CPU, whatever the reason.
+  /// Uninitialised bytes of that kind; where they cannot be had, memory of the CPU, whatever the reason.
   /// [request] \param device_id  of GPUs the CUDA ordinal
   /// Errors: RESOURCE_EXHAUSTED.
   Result<StateBlock> allocate(uint64_t size_bytes, MemoryKind kind, int64_t device_id) noexcept;

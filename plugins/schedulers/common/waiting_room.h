@@ -34,7 +34,7 @@ extern const WaitRefusal kExpiredInQueue;    ///< the timeout of its queue polic
 class WaitingListener : public RecheckListener {
  public:
   /// A request that listens was cancelled. If it still waits, the scheduler takes it out of its queue, with
-  /// whoever can not be executed without it, and refuses them. Under the scheduler's lock.
+  /// whoever cannot be executed without it, and refuses them. Under the scheduler's lock.
   virtual void on_cancelled(Request& request) noexcept = 0;
 
  protected:

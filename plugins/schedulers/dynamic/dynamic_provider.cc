@@ -22,7 +22,7 @@ constexpr int64_t kLatencyTargetMaxUs = 3'600'000'000;
 Result<BatchSettings> DynamicProvider::batch_settings(const SchedulerContext& context) {
   inference::ModelConfig config;
   if (!proto::parse_model_config(context.config, &config)) {
-    return internal_error("the configuration of model '", context.model_name, "' can not be read");
+    return internal_error("the configuration of model '", context.model_name, "' cannot be read");
   }
   const inference::ModelDynamicBatching& batching = config.dynamic_batching();
   BatchSettings settings;

@@ -35,7 +35,7 @@ class DynamicProvider final : public SchedulerProvider, public MetricSource {
 
   std::string_view kind() const noexcept override { return "dynamic"; }
   /// Errors: INVALID_ARGUMENT the configuration, its parameter `latency_target_microseconds` or its batching
-  /// strategy can not be used; NOT_FOUND a strategy's file; those of ExecutorFactory::create.
+  /// strategy cannot be used; NOT_FOUND a strategy's file; those of ExecutorFactory::create.
   Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept override;
 
   void collect(MetricSink& sink) const noexcept override;

@@ -88,7 +88,7 @@ uint32_t LatencyTarget::choose_size() noexcept {
   uint64_t only_size = model_.only_size();
   uint32_t attempts = std::exchange(attempts_, 0);
   int64_t half_ns = target_ns_ / 2;
-  uint64_t size = most;                   // also if the target says nothing, because it can not be reached
+  uint64_t size = most;                   // also if the target says nothing, because it cannot be reached
   if (model_.known() && only_size > 1) {  // others have to be tried to be known
     if (model_.estimate_ns(model_.only_size()) > half_ns) {
       size = only_size / 2;

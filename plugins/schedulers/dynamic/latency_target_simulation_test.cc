@@ -122,7 +122,7 @@ TEST(LatencyTargetSimulation, InterruptionsDoNotShrinkTheBatches) {
   model.run(1'000, per_ms);
   TargetSimulation::Outcome outcome = model.run(10'000, per_ms);
   EXPECT_GE(outcome.size_low, 32u);
-  // Who comes in the first 30 of the 50 ms of an interruption can not be in time: about every tenth.
+  // Who comes in the first 30 of the 50 ms of an interruption cannot be in time: about every tenth.
   EXPECT_LE(outcome.shed_share(), 0.12);
   EXPECT_LE(outcome.late_share(), 0.02);
 }

@@ -68,7 +68,7 @@ void BlockPool::give_back(void* block, uint64_t size_bytes) noexcept {
   of_size.free = free;
 }
 
-/// Counts the block as kept. \returns false if it can not be.
+/// Counts the block as kept. \returns false if it cannot be.
 bool BlockPool::make_room(uint64_t block_bytes) noexcept {
   if (block_bytes > kept_bytes_max_) return false;
   uint64_t kept = kept_bytes_.fetch_add(block_bytes, std::memory_order_relaxed) + block_bytes;

@@ -10,7 +10,7 @@ namespace atl::ensemble {
 Result<std::unique_ptr<Scheduler>> EnsembleProvider::create(const SchedulerContext& context) noexcept {
   inference::ModelConfig config;
   if (!proto::parse_model_config(context.config, &config))
-    return internal_error("the configuration of model '", context.model_name, "' can not be read");
+    return internal_error("the configuration of model '", context.model_name, "' cannot be read");
   Result<Graph> graph = make_graph(config, context.members);
   if (!graph.ok()) return std::move(graph).status();
   Result<schedulers::AnswerThread> answer_thread = answer_threads_.get(*context.executors);

@@ -50,7 +50,7 @@ void Plan::count_uses(const Graph& graph) {
                          [&](uint32_t tensor) { return graph.tensors[tensor].branch != 0; });
 }
 
-/// What others read as well can not be written into the response: that may be gone before they are done.
+/// What others read as well cannot be written into the response: that may be gone before they are done.
 void Plan::choose_mode(const Graph& graph) {
   const auto is_only_written = [&](uint32_t tensor) {
     return uses[tensor] == 0 && graph.tensors[tensor].producer != kNone;

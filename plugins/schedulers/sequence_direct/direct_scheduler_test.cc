@@ -127,7 +127,7 @@ TEST(DirectScheduler, ARowWithoutARequestHasZerosForEverything) {
   bench.expect_all_done();
 }
 
-// Without a READY control a model can not tell such a row from a request.
+// Without a READY control a model cannot tell such a row from a request.
 TEST(DirectScheduler, ARowWithoutARequestMayBeRescheduledByAnIterativeModel) {
   DirectBench bench(settings("direct { } iterative_sequence: true"));
   int steps = 0, refused = 0;

@@ -17,7 +17,7 @@ struct DirectRules {
   double minimum_utilization = 0;
 };
 
-/// A batch has the rows up to the last one that has a request in it. Rows whose requests can not be joined with
+/// A batch has the rows up to the last one that has a request in it. Rows whose requests cannot be joined with
 /// that of the sequence that is ready for the longest time wait for a later one.
 class DirectStrategy final : public SequenceStrategy {
  public:

@@ -63,7 +63,7 @@ Result<KeyTable> KeyTable::parse(const std::vector<std::string>& entries, const 
     // No client could send it.
     if (protocol.is_metadata && !std::all_of(header.begin(), header.end(), is_metadata_byte)) {
       return invalid_argument("restricted ", word, " key '", key,
-                              "' can not be the name of metadata, expected letters, digits, '-', '_', '.'");
+                              "' cannot be the name of metadata, expected letters, digits, '-', '_', '.'");
     }
     std::string_view names = entry.substr(0, colon);
     while (true) {

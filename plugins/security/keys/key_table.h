@@ -40,7 +40,7 @@ class KeyTable {
   };
   /// \param entries  "<category>,<category>:<key>=<value>" each; the value may hold any character. Categories
   /// that plugins bring need not be there now.
-  /// Errors: INVALID_ARGUMENT not of this form, an unknown category, a category named twice, a key that can not be
+  /// Errors: INVALID_ARGUMENT not of this form, an unknown category, a category named twice, a key that cannot be
   /// the name of metadata.
   static Result<KeyTable> parse(const std::vector<std::string>& entries, const Protocol& protocol) noexcept;
 

@@ -18,7 +18,7 @@ class Keys final : public Access {
 
   /// \param protocols  for gRPC, entries as KeyTable::parse() takes them; the value is presented in the metadata
   /// `triton-grpc-protocol-<key>` \param apis  for HTTP, presented in the header <key>
-  /// Errors: INVALID_ARGUMENT of KeyTable::parse(); a key that can not be the name of metadata.
+  /// Errors: INVALID_ARGUMENT of KeyTable::parse(); a key that cannot be the name of metadata.
   static Result<Keys> parse(const std::vector<std::string>& protocols,
                             const std::vector<std::string>& apis) noexcept;
 

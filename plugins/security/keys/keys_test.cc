@@ -82,7 +82,7 @@ TEST(KeysPlugin, EntriesThatCanNotBeReadAreRefusedAtTheStart) {
             "restricted protocol format is '<category>,<category>:<key>=<value>'. Got health k=...");
   EXPECT_EQ(
       refusal("restricted_protocols", "health:a key=v"),
-      "restricted protocol key 'a key' can not be the name of metadata, expected letters, digits, '-', '_', '.'");
+      "restricted protocol key 'a key' cannot be the name of metadata, expected letters, digits, '-', '_', '.'");
   EXPECT_NE(refusal("restricted_protocols", "x.own:a key=v"), "");
   EXPECT_EQ(refusal("restricted_apis", "x:y=z"), "unknown restricted api 'x' ");
 }

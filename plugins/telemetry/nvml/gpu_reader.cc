@@ -38,7 +38,7 @@ bool GpuReader::initialise() {
   if (!nvml_.ok() || is_initialised_) return nvml_.ok();
   const NvmlResult result = nvml_->nvmlInit_v2();
   if (result != NvmlResult::SUCCESS) {
-    nvml_ = unavailable("NVML can not be used: nvmlInit_v2 gave ", nvml_result_text(result));
+    nvml_ = unavailable("NVML cannot be used: nvmlInit_v2 gave ", nvml_result_text(result));
     log_.info("no metrics of GPUs: ", nvml_.status().message());
     return false;
   }

@@ -158,7 +158,7 @@ TEST(GpuReader, WithoutADriverThereIsOneLine) {
   EXPECT_FALSE(reader.is_usable());
   EXPECT_EQ(
       lines(log, LogLevel::kInfo),
-      Lines{"no metrics of GPUs: NVML can not be used: nvmlInit_v2 gave NVML_ERROR_DRIVER_NOT_LOADED (9)"});
+      Lines{"no metrics of GPUs: NVML cannot be used: nvmlInit_v2 gave NVML_ERROR_DRIVER_NOT_LOADED (9)"});
   EXPECT_EQ(log.records().size(), 1u);
 }
 

@@ -27,7 +27,7 @@ Result<Nvml> open_nvml(const std::string& path) noexcept {
   ATOLL_NVML_SYMBOLS(ATOLL_NVML_FIND)
 #undef ATOLL_NVML_FIND
   if (nvml.nvmlInit_v2 == nullptr || nvml.nvmlShutdown == nullptr || nvml.nvmlDeviceGetUUID == nullptr)
-    return unavailable("NVML can not be used: ", path,
+    return unavailable("NVML cannot be used: ", path,
                        " is none, it lacks nvmlInit_v2, nvmlShutdown or nvmlDeviceGetUUID");
 #define ATOLL_NVML_REPLACE(name, parameters) \
   if (nvml.name == nullptr) nvml.name = &Absent<decltype(nvml.name)>::call;

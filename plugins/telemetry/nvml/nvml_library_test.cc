@@ -28,7 +28,7 @@ TEST(NvmlLibraryFile, ThatIsSomethingElse) {
   EXPECT_EQ(nvml.status().code(), Code::kUnavailable);
   EXPECT_EQ(
       nvml.status().message(),
-      "NVML can not be used: libm.so.6 is none, it lacks nvmlInit_v2, nvmlShutdown or nvmlDeviceGetUUID");
+      "NVML cannot be used: libm.so.6 is none, it lacks nvmlInit_v2, nvmlShutdown or nvmlDeviceGetUUID");
 }
 
 TEST(NvmlResultText, HasNameAndNumber) {

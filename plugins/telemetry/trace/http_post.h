@@ -32,7 +32,7 @@ Result<std::string> whole_url(const std::string& url);
 /// By libcurl: http and https, connections are kept. post() by one thread at a time.
 class CurlTransport final : public Transport {
  public:
-  /// Errors: INVALID_ARGUMENT the address is none that libcurl can use; INTERNAL libcurl can not be set up.
+  /// Errors: INVALID_ARGUMENT the address is none that libcurl can use; INTERNAL libcurl cannot be set up.
   static Result<std::unique_ptr<Transport>> create(const std::string& url);
   virtual ~CurlTransport();
 

@@ -1,4 +1,4 @@
-/// Mode opentelemetry: what is sent, when, and what happens if it can not be.
+/// Mode opentelemetry: what is sent, when, and what happens if it cannot be.
 #include "atoll/testing/passing_text.h"
 #include "telemetry/trace/otlp_exporter.h"
 #include "telemetry/trace/otlp_text.h"

@@ -104,7 +104,7 @@ class TracePlugin final : public Plugin {
 
 }  // namespace
 
-// Resident: the TLS library below libcurl can not be unmapped while threads that used it live.
+// Resident: the TLS library below libcurl cannot be unmapped while threads that used it live.
 ATOLL_PLUGIN(TracePlugin, {.name = "telemetry/trace",
                            .version = "1.0.0",
                            .license = "Apache-2.0",

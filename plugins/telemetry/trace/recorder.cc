@@ -8,7 +8,7 @@ namespace atl::tracing {
 namespace {
 
 /// Copies the first bytes of the buffer behind the others. \returns how many: all of them, or none where they
-/// can not be reached
+/// cannot be reached
 uint64_t append(const Buffer& buffer, uint64_t size_bytes, const DeviceMemory* devices,
                 std::string* bytes) noexcept {
   if (size_bytes == 0) return 0;

@@ -18,7 +18,7 @@ namespace {
 constexpr mode_t kPermissions = 0644;
 
 Status failure(std::string_view what, const std::string& path) {
-  return internal_error("trace file '", path, "' can not be ", what, ": ", std::strerror(errno));
+  return internal_error("trace file '", path, "' cannot be ", what, ": ", std::strerror(errno));
 }
 
 FileDescriptor open_file(const std::string& path, int flags) noexcept {

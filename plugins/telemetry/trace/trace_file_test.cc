@@ -69,9 +69,9 @@ TEST_F(TraceFileTest, FailuresNameThePathAndTheReason) {
   std::string path = (folder_.path() / "missing/t.json").string();
   TraceFile file(path, false);
   EXPECT_EQ(file.append("1").message(),
-            cat("trace file '", path, "' can not be opened: No such file or directory"));
+            cat("trace file '", path, "' cannot be opened: No such file or directory"));
   EXPECT_EQ(file.write_numbered("1").message(),
-            cat("trace file '", path, ".0.partial' can not be opened: No such file or directory"));
+            cat("trace file '", path, ".0.partial' cannot be opened: No such file or directory"));
   std::filesystem::create_directory(folder_.path() / "missing");
   EXPECT_TRUE(file.append("1").ok()) << "it goes on when the folder is there";
   TraceFile folder(folder_.path().string(), false);
@@ -101,8 +101,8 @@ TEST_F(TraceFileTest, AFullDiskLeavesWhatWasThere) {
   Status numbered = file.write_numbered(std::string(500, '1'));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, ignore);
-  EXPECT_NE(appended.message().find("can not be written: "), std::string::npos) << appended.message();
-  EXPECT_NE(numbered.message().find("can not be written: "), std::string::npos) << numbered.message();
+  EXPECT_NE(appended.message().find("cannot be written: "), std::string::npos) << appended.message();
+  EXPECT_NE(numbered.message().find("cannot be written: "), std::string::npos) << numbered.message();
   EXPECT_EQ(read_text(path_), "[1]");
   EXPECT_FALSE(std::filesystem::exists(path_ + ".0.partial"));
   EXPECT_TRUE(file.append("2").ok());

@@ -122,7 +122,7 @@ class Access {
   /// meanwhile or the provider is being stopped. The question is not used any more.
   /// Errors are the call's answer, their text as it is; it holds nothing that the caller has presented:
   /// UNAUTHENTICATED (HTTP 401) it is not known who calls; PERMISSION_DENIED (403) it may not; UNAVAILABLE
-  /// (503), DEADLINE_EXCEEDED (504) it can not be found out.
+  /// (503), DEADLINE_EXCEEDED (504) it cannot be found out.
   virtual Result<AccessOutcome> ask(const AccessQuestion& question, AccessWaiter& waiter,
                                     std::string_view* caller) noexcept = 0;
 

@@ -177,7 +177,7 @@ class Backend {
   // --- since minor 1 ---
 
   /// Whether it runs a model whose configuration names a backend that is no instance's name. Of several that do, the
-  /// one of the highest rank is taken, and of these the first by name. An error says why the model can not be run; it
+  /// one of the highest rank is taken, and of these the first by name. An error says why the model cannot be run; it
   /// counts where nobody else runs it. source.config is as it was read.
   virtual Result<bool> serves(const ModelSource& /*source*/) noexcept { return false; }
   /// Begins a load of its own kind, of source.config as it was read; null: the three functions above do it.

@@ -67,7 +67,7 @@ class InnerRequest : public ResponseSink {
     }
     return ends_with(kSubmitPart);
   }
-  /// Answers a request that can not be given away, instead of infer(). As there, it may be free afterwards.
+  /// Answers a request that cannot be given away, instead of infer(). As there, it may be free afterwards.
   void refuse(Status status) noexcept {
     begin(kFinalPart | kReleasePart);
     answer_refused(std::move(status));

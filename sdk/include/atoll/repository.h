@@ -70,7 +70,7 @@ class Repository {
   static constexpr std::string_view kInterfaceId = "atoll.repository/1";
 
   /// Every model directory of every repository, ordered by name, then repository. The same name in two
-  /// repositories appears twice. Hidden directories are left out. Errors: UNAVAILABLE a repository can not be
+  /// repositories appears twice. Hidden directories are left out. Errors: UNAVAILABLE a repository cannot be
   /// read: "<path>: <reason>".
   virtual Result<std::vector<RepositoryEntry>> list() noexcept = 0;
   /// Reads one model directory.
@@ -86,7 +86,7 @@ class Repository {
     return unimplemented("model '", name, "': this repository does not tell changes");
   }
   /// Writes files into a private directory and reads that as open() would; repositories are not looked at.
-  /// Errors: INVALID_ARGUMENT a name or path that can not be meant ("Invalid file parameter 'file:<path>'
+  /// Errors: INVALID_ARGUMENT a name or path that cannot be meant ("Invalid file parameter 'file:<path>'
   /// with normalized path '<path>' must stay within model directory."); UNAVAILABLE the system's reason.
   virtual Result<PrivateModel> open_files(std::string_view name,
                                           const std::vector<RepositoryFile>& /*files*/) noexcept {

@@ -25,7 +25,7 @@ class RepositoryPaths {
   /// From now on the repository's models are listed and opened with the others. A directory that is named is not found
   /// under its own name, but may have several; a name that is given so is no other directory's, in any repository.
   /// Errors: INVALID_ARGUMENT "failed to register '<path>', repository not found", "failed to register '<path>', there is
-  /// a conflicting mapping for '<model>'" that two directories are to have, a name or path that can not be meant;
+  /// a conflicting mapping for '<model>'" that two directories are to have, a name or path that cannot be meant;
   /// ALREADY_EXISTS "model repository '<path>' has already been registered", "failed to register '<model>', there is a
   /// conflicting mapping for '<model>'".
   virtual Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept = 0;

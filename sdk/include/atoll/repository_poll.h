@@ -17,7 +17,7 @@ class RepositoryPoll {
 
   /// Looks at all of it once and follows every change as it is, also one that may not be complete yet.
   /// \param done  called once, on another thread, when what is to be loaded has been or has failed; destroyed without a
-  ///              call by a service that ends. Errors: UNAVAILABLE a repository can not be read; a model that fails is none
+  ///              call by a service that ends. Errors: UNAVAILABLE a repository cannot be read; a model that fails is none
   virtual void poll(Done done) noexcept = 0;
 
  protected:

@@ -231,7 +231,7 @@ class Request {
     if ((what & kReleaseReschedule) != 0) {
       if (rescheduler == nullptr) {
         return invalid_argument("request '", id,
-                                "' can not be rescheduled: its model's scheduler is not iterative");
+                                "' cannot be rescheduled: its model's scheduler is not iterative");
       }
       return rescheduler->reschedule(*this);
     }

@@ -46,7 +46,7 @@ class ResponseCache {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.response_cache/1";
 
-  /// Never fails: a provider that can not look is a provider that does not have it. Until it answers or the
+  /// Never fails: a provider that cannot look is a provider that does not have it. Until it answers or the
   /// waiter is told the request belongs to the provider, which may use its arena and `links`. [request]
   /// \param waiter  lives as long as the request
   virtual CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept = 0;

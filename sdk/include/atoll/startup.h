@@ -10,7 +10,7 @@ class Startup {
   static constexpr std::string_view kInterfaceId = "atoll.startup/1";
 
   /// What was to be loaded at start is loaded, or has failed. Once true it stays so. It never gets true if the
-  /// repository can not be listed. [any]
+  /// repository cannot be listed. [any]
   virtual bool complete() const noexcept = 0;
 
  protected:

@@ -23,7 +23,7 @@ inline cpu_set_t without_first(cpu_set_t cpus) noexcept {
 /// The calling thread's, for as long as this lives; then it gets back what it had. On the thread that made it.
 class ThreadCpus {
  public:
-  /// \param cores  none: nothing changes. Those that can not be are left out; see failed()
+  /// \param cores  none: nothing changes. Those that cannot be are left out; see failed()
   explicit ThreadCpus(std::span<const uint32_t> cores) noexcept {
     if (cores.empty()) return;
     cpu_set_t cpus;
@@ -33,7 +33,7 @@ class ThreadCpus {
     }
     if (read()) set(cpus);
   }
-  /// See without_first(). Only for speed: where it can not be done, nothing changes.
+  /// See without_first(). Only for speed: where it cannot be done, nothing changes.
   static ThreadCpus all_but_first() noexcept { return ThreadCpus(); }
   ThreadCpus(const ThreadCpus&) = delete;
   ThreadCpus& operator=(const ThreadCpus&) = delete;

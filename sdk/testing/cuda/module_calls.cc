@@ -45,7 +45,7 @@ CudaResult read_image(const void* image, int32_t target, PtxModule& code, std::s
   if (first == 0) return CudaResult::INVALID_IMAGE;
   const auto* text = static_cast<const char*>(image);
   if (strnlen(text, sizeof(first)) == sizeof(first)) std::memcpy(&first, image, sizeof(first));
-  // Machine code can not be executed here.
+  // Machine code cannot be executed here.
   if (first == kFatBinary || std::memcmp(&first, kElf, sizeof(kElf)) == 0)
     return CudaResult::NO_BINARY_FOR_GPU;
   std::optional<PtxModule> read = read_ptx(text, problem);

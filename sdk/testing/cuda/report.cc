@@ -55,7 +55,7 @@ std::string report(Driver& all) {
   lines.add(left_in(all.pools, [](const auto& one) { return one->device; }), "pools");
   lines.add(left_in(all.streams, [](const auto& one) { return one->device; }), "streams");
   lines.add(left_in(all.events, [](const auto& one) { return one->context->device; }), "events");
-  // These are of no device, but can not be given back with the context of a lost one.
+  // These are of no device, but cannot be given back with the context of a lost one.
   if (!any_lost) {
     lines.add(all.memory.pinned.size(), "ranges of pinned memory");
     lines.add(all.memory.mappings.size(), "mappings");

@@ -299,7 +299,7 @@ std::vector<BackendCase> identity_cases() {
 std::shared_ptr<Backend> fake_backend(FakeHost& host) { return std::make_shared<FakeBackend>(host.clock()); }
 std::shared_ptr<Backend> late_backend(FakeHost&) { return std::make_shared<LateBackend>(); }
 
-/// Checks that a backend can not pass if none of its answers is right.
+/// Checks that a backend cannot pass if none of its answers is right.
 const std::vector<std::string> kEveryAnswer = {"OneRequest",
                                                "ManyRequestsInABatch",
                                                "InputsInSeveralBuffers",

@@ -20,7 +20,7 @@ struct DynamicNames {
 /// \param file  the whole file. Errors: INVALID_ARGUMENT it is no ELF file of 64 bits, or leads out of itself.
 Result<DynamicNames> read_dynamic_names(std::span<const char> file);
 
-/// Of a file. Errors: as above; NOT_FOUND it can not be read.
+/// Of a file. Errors: as above; NOT_FOUND it cannot be read.
 Result<DynamicNames> read_dynamic_names(const std::string& path);
 
 }  // namespace atl::triton

@@ -205,7 +205,7 @@ OrtStatus* check_graph(const OrtSession* session, const OrtRunOptions* options, 
       return status;
     addresses.push_back(data);
   }
-  if (state().refuses_graphs) return failure("the stream can not be captured");
+  if (state().refuses_graphs) return failure("the stream cannot be captured");
   const auto [known, is_new] = graphs->second.emplace(id, addresses);
   if (!is_new) ++state().counts.replays;
   return known->second == addresses ? nullptr : failure("a graph is replayed on other tensors");

@@ -23,15 +23,15 @@ struct GpuDouble {
   Counts (*counts)();
   /// The nth run from now on, from 1, fails and its device is lost.
   void (*lose_device)(uint64_t nth);
-  /// The provider can not be loaded, for this reason; empty: it can.
+  /// The provider cannot be loaded, for this reason; empty: it can.
   void (*fail_loading)(const char* reason);
-  /// Sessions with graphs can not be made, and those that are there record none.
+  /// Sessions with graphs cannot be made, and those that are there record none.
   void (*refuse_graphs)();
   /// Nothing has been counted, nothing is to fail.
   void (*forget)();
 };
 
-/// The library's only symbol beside OrtGetApiBase. A process that can not call it says what it wants by the environment:
+/// The library's only symbol beside OrtGetApiBase. A process that cannot call it says what it wants by the environment:
 /// ATOLL_ONNXRUNTIME_DOUBLE_REPORT is a file to which counts and sessions are appended when its environment goes,
 /// ATOLL_ONNXRUNTIME_DOUBLE_FAILURE what fail_loading() is told.
 inline constexpr const char* kGpuDoubleSymbol = "atoll_onnxruntime_double";

@@ -129,7 +129,7 @@ class Double {
     std::getline(file, mode_);
     if (mode_ == "dies in initialize") ::raise(SIGKILL);
     if (mode_ == "fails in initialize")
-      return send_json(MessageType::kInitialized, {{"error", "it can not be"}});
+      return send_json(MessageType::kInitialized, {{"error", "it cannot be"}});
     if (mode_ != "never initialised") send_json(MessageType::kInitialized, {{"is_ready", false}});
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMostPathBytes = 1024;
 
-/// Why a path can not be a method's; empty: it can.
+/// Why a path cannot be a method's; empty: it can.
 std::string_view wrong_path(std::string_view path) noexcept {
   if (path.size() > kMostPathBytes) return "its path has more than 1,024 bytes";
   const size_t middle = path.rfind('/');

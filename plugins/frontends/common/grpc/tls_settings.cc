@@ -59,7 +59,7 @@ void check_tls_files(const TlsSettings& settings, OptionCheck& check) {
 }
 
 Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why) {
-  return invalid_argument("gRPC can not listen on '", address.text(address.port), "' with server_cert '",
+  return invalid_argument("gRPC cannot listen on '", address.text(address.port), "' with server_cert '",
                           settings.server_cert, "', server_key '", settings.server_key, "', root_cert '",
                           settings.root_cert, "', expected a key and certificates that belong together",
                           why.empty() ? "" : ": ", why);

@@ -30,7 +30,7 @@ struct TlsFiles {
   std::string root_cert;  ///< empty: none is named
 };
 
-/// Reads the files that are named. Errors: INVALID_ARGUMENT one can not be read, is too large, or holds no
+/// Reads the files that are named. Errors: INVALID_ARGUMENT one cannot be read, is too large, or holds no
 /// certificate or key; the text names the option and the file, never what is in it.
 Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept;
 

@@ -165,7 +165,7 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
     // Of a message that is not valid the id may have been read, and may be what is not valid.
     if (is_utf8(received_.message().id())) request.id = received_.message().id();
   }
-  /// The message is opened and parsed, or can not be opened.
+  /// The message is opened and parsed, or cannot be opened.
   bool find(Status opened) noexcept {
     if (!opened.ok()) {
       // As gRPC itself does with messages that are too large.

@@ -84,7 +84,7 @@ class V2UnaryCall : public UnaryInferContext {
   Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept final {
     return check_grpc_output(size_bytes);
   }
-  /// Calls `write(message)`, which gives a status, with what is to be sent. Errors: why it can not be.
+  /// Calls `write(message)`, which gives a status, with what is to be sent. Errors: why it cannot be.
   template <class Write>
   Status write_response(Response& response, Write write) noexcept {
     const ModelInfo& info = model->info();
@@ -129,7 +129,7 @@ class V2UnaryCall : public UnaryInferContext {
     ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
     return true;
   }
-  /// The message is read, or can not be.
+  /// The message is read, or cannot be.
   bool find(Status read) noexcept {
     if (!read.ok()) return refuse_call(read);
     request.times.deadline_ns = deadline_ns();

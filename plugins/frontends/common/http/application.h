@@ -83,7 +83,7 @@ class Application {
  public:
   /// [control] One for each thread, before it runs. Ended on [control] when the thread has ended.
   virtual std::unique_ptr<Handler> make_handler(ServerThread& thread) = 0;
-  /// [any] Body of an answer that no call gives: a request that can not be read, a verdict that refuses, a
+  /// [any] Body of an answer that no call gives: a request that cannot be read, a verdict that refuses, a
   /// connection too many. \param head  status and extra lines are set; may be changed
   virtual std::string refusal_body(std::string_view text, ReplyHead& head) const = 0;
   /// [any] No connection will bring a further call, or none is to be answered. May be called again.

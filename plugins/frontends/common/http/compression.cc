@@ -68,7 +68,7 @@ Status make_room(BodyBuffer* to, uint64_t limit, RequestCharge* charge) noexcept
 }
 
 Status malformed(const z_stream& stream) {
-  return invalid_argument("can not decompress the request's body: ",
+  return invalid_argument("cannot decompress the request's body: ",
                           stream.msg != nullptr ? stream.msg : "it is cut off");
 }
 
@@ -147,7 +147,7 @@ Status decompress(std::span<const uint8_t> body, uint64_t limit_bytes, BodyBuffe
     if (more_members && inflateReset2(&stream, kWindowBits + kGzipFormat) != Z_OK) return malformed(stream);
   }
   if (!body.empty()) {
-    return invalid_argument("can not decompress the request's body: ", body.size(),
+    return invalid_argument("cannot decompress the request's body: ", body.size(),
                             " bytes follow the end of the compressed data");
   }
   return to->reserve(1) ? Status() : no_memory();
@@ -186,7 +186,7 @@ Status compress(Encoding encoding, std::span<const iovec> parts, BodyBuffer* to)
     offset += available - stream.avail_in;
     to->advance(room - stream.avail_out);
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-      return internal_error("can not compress the answer: ",
+      return internal_error("cannot compress the answer: ",
                             stream.msg != nullptr ? stream.msg : "zlib failed");
     }
   }

@@ -1,4 +1,4 @@
-/// Finds the end of a request's head in bytes that come in pieces, and refuses early what can not become one.
+/// Finds the end of a request's head in bytes that come in pieces, and refuses early what cannot become one.
 #pragma once
 
 #include <cstddef>

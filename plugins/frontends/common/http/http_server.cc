@@ -33,9 +33,9 @@ Result<int> HttpServer::start() noexcept {
     for (size_t i = 0; i < workers_.size(); ++i) workers_[i]->start(cat(options.thread_name, i));
     return bound_port;
   } catch (const std::system_error& error) {
-    return make_status(Code::kResourceExhausted, "can not start ", options.name, ": ", error.what());
+    return make_status(Code::kResourceExhausted, "cannot start ", options.name, ": ", error.what());
   } catch (const std::exception& error) {
-    return internal_error("can not start ", options.name, ": ", error.what());
+    return internal_error("cannot start ", options.name, ": ", error.what());
   }
 }
 

@@ -99,12 +99,12 @@ TEST(Compression, MembersAndWhatFollows) {
   EXPECT_FALSE(unpack(gzip + std::string(1, '\0'), 100, &plain).ok());
   EXPECT_FALSE(unpack(gzip + gzip.substr(0, 5), 100, &plain).ok());
   EXPECT_EQ(unpack(pack({"two"}, Encoding::kDeflate) + "xy", 100, &plain).message(),
-            "can not decompress the request's body: 2 bytes follow the end of the compressed data");
+            "cannot decompress the request's body: 2 bytes follow the end of the compressed data");
   EXPECT_EQ(unpack("", 100, &plain).message(), "nothing to be decompressed");
   EXPECT_EQ(unpack("plain text", 100, &plain).message(),
-            "can not decompress the request's body: incorrect header check");
+            "cannot decompress the request's body: incorrect header check");
   EXPECT_EQ(unpack(gzip.substr(0, gzip.size() - 1), 100, &plain).message(),
-            "can not decompress the request's body: it is cut off");
+            "cannot decompress the request's body: it is cut off");
 }
 
 // --- requests from bytes ---

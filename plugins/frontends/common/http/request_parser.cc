@@ -167,7 +167,7 @@ class RequestParser::Beast {
   /// \param rest  of a chunk's head what is there; a client is not waited for if that can never become one
   Step need_more(std::string_view rest) {
     if (may_be_chunk_head(rest, chunks > 0)) return Step::kNeedMore;
-    refuse(400, "can not read the chunked body: bad chunk");
+    refuse(400, "cannot read the chunked body: bad chunk");
     return Step::kRefused;
   }
 
@@ -197,7 +197,7 @@ bool RequestParser::parse_head(std::string_view block, RequestHead& head) {
   beast_->head = nullptr;
   if (beast_->refusal.http_status != 0) return false;
   if (error || !beast_->parser->is_header_done()) {
-    return beast_->refuse(400, cat("can not read the request's head: ",
+    return beast_->refuse(400, cat("cannot read the request's head: ",
                                    error ? error.message() : std::string("it is not complete")));
   }
   head.chunked = beast_->parser->chunked();
@@ -220,7 +220,7 @@ RequestParser::Step RequestParser::parse_chunks(std::string_view bytes, BodyBuff
   *consumed = beast_->parser->put({bytes.data(), bytes.size()}, error);
   if (beast_->refusal.http_status != 0) return Step::kRefused;
   if (error && error != beast_http::error::need_more) {
-    beast_->refuse(400, cat("can not read the chunked body: ", error.message()));
+    beast_->refuse(400, cat("cannot read the chunked body: ", error.message()));
     return Step::kRefused;
   }
   if (beast_->parser->is_done()) return Step::kComplete;

@@ -60,7 +60,7 @@ void Acceptor::on_ready(uint32_t) noexcept {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return;
     if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) continue;
     if (!std::exchange(told_, true)) {
-      log_.warning(who_, " can not take connections for now: ", std::strerror(errno));
+      log_.warning(who_, " cannot take connections for now: ", std::strerror(errno));
     }
     pause();
     loop_.set(*this, loop_.now_ns() + kDescriptorPauseNs);

@@ -64,7 +64,7 @@ TEST_F(AcceptorTest, GoesOnWhenDescriptorsComeBack) {
   acceptor_.set_accept_function(&refuse_for_want_of_descriptors);
   connect_one();
   loop_.turn(1000);
-  EXPECT_TRUE(log_.contains("gRPC can not take connections for now"));
+  EXPECT_TRUE(log_.contains("gRPC cannot take connections for now"));
   acceptor_.set_accept_function(&accept_one);
   loop_.turn(0);
   EXPECT_TRUE(taken_.empty());  // it waits, rather than turn without end

@@ -104,7 +104,7 @@ Status EventLoop::watch(int fd, uint32_t events, Watcher& watcher) noexcept {
   event.events = events;
   event.data.ptr = &watcher;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0) return {};
-  return make_status(Code::kResourceExhausted, "a descriptor can not be watched: ", std::strerror(errno));
+  return make_status(Code::kResourceExhausted, "a descriptor cannot be watched: ", std::strerror(errno));
 }
 
 void EventLoop::rewatch(int fd, uint32_t events, Watcher& watcher) noexcept {

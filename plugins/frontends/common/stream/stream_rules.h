@@ -19,7 +19,7 @@ struct StreamLimits {
 ///
 /// Answers of requests that keep their order leave in that order, whatever finishes first; the others leave
 /// as they come. One message is written at a time, and one read. A stream that has too much in hand reads no
-/// further request until that is less, so a client that does not read its answers can not make the server's
+/// further request until that is less, so a client that does not read its answers cannot make the server's
 /// memory grow. A request that waits for its model holds those behind it, so that models get them in their
 /// order.
 ///

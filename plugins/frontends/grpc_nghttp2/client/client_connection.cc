@@ -88,7 +88,7 @@ Result<std::shared_ptr<ClientStream>> ClientConnection::begin(const ClientReques
   data.read_callback = &read_stream_data;
   const int32_t id = nghttp2_submit_request(session_, nullptr, headers.fields().data(),
                                             headers.fields().size(), &data, stream.get());
-  if (id < 0) return unavailable("the call to ", authority, " can not be made: ", nghttp2_strerror(id));
+  if (id < 0) return unavailable("the call to ", authority, " cannot be made: ", nghttp2_strerror(id));
   stream->start(id);
   streams_.emplace(id, stream);
   output();

@@ -6,7 +6,7 @@ namespace atl::frontends::grpc_nghttp2 {
 namespace {
 
 constexpr int64_t kUnusedNs = 60 * kNsPerSecond;
-/// A server that can not be reached is not tried again sooner: one that is just being started is found soon.
+/// A server that cannot be reached is not tried again sooner: one that is just being started is found soon.
 constexpr int64_t kBackoffNs = 100 * kNsPerMs;
 
 }  // namespace

@@ -33,7 +33,7 @@ class FrameTracker {
     int32_t stream = 0;
     size_t begin = 0;
   };
-  /// Where so many streams have been ended by data; begin 0: not before the last byte, or that can not be told.
+  /// Where so many streams have been ended by data; begin 0: not before the last byte, or that cannot be told.
   size_t streams_end(size_t count, std::span<const uint8_t> bytes) const noexcept;
   /// The first data; stream 0: there are none.
   Place first_data(std::span<const uint8_t> bytes) const noexcept;

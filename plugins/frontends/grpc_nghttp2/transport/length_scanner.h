@@ -37,7 +37,7 @@ class LengthScanner {
       tell(head_, skipped_);
     }
   }
-  /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that can not be told.
+  /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that cannot be told.
   size_t end_of(size_t count, std::span<const uint8_t> bytes) const noexcept {
     if (is_in_head() || count == 0) return 0;
     size_t at = skipped_;

@@ -35,9 +35,9 @@ Result<int> Server::start() noexcept {
     started_ = true;
     return port;
   } catch (const std::system_error& error) {
-    return make_status(Code::kResourceExhausted, "can not start ", settings_.name, ": ", error.what());
+    return make_status(Code::kResourceExhausted, "cannot start ", settings_.name, ": ", error.what());
   } catch (const std::exception& error) {
-    return internal_error("can not start ", settings_.name, ": ", error.what());
+    return internal_error("cannot start ", settings_.name, ": ", error.what());
   }
 }
 

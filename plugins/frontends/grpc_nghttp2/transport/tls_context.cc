@@ -48,7 +48,7 @@ OpensslPtr<BIO> reader(const std::string& text) {
   return OpensslPtr<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-/// The next certificate of the text; null: there is no more, or it can not be read. A file of certificates is
+/// The next certificate of the text; null: there is no more, or it cannot be read. A file of certificates is
 /// never encrypted, and nobody is asked for a password.
 OpensslPtr<X509> next_certificate(BIO* text) {
   return OpensslPtr<X509>(PEM_read_bio_X509(text, nullptr, nullptr, const_cast<char*>("")));
@@ -66,18 +66,18 @@ Status use_certificate(SSL_CTX* context, const TlsPem& pem) {
   const OpensslPtr<BIO> text = reader(pem.server_cert);
   OpensslPtr<X509> certificate = next_certificate(text.get());
   if (certificate == nullptr || SSL_CTX_use_certificate(context, certificate.get()) != 1) {
-    return refused("server_cert", "its certificate can not be used");
+    return refused("server_cert", "its certificate cannot be used");
   }
   while ((certificate = next_certificate(text.get())) != nullptr) {
     if (SSL_CTX_add1_chain_cert(context, certificate.get()) != 1) {
-      return refused("server_cert", "a certificate of its chain can not be used");
+      return refused("server_cert", "a certificate of its chain cannot be used");
     }
   }
-  if (!ended_well()) return refused("server_cert", "a certificate of its chain can not be read");
+  if (!ended_well()) return refused("server_cert", "a certificate of its chain cannot be read");
   const OpensslPtr<BIO> key_text = reader(pem.server_key);
   const OpensslPtr<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, const_cast<char*>("")));
-  if (key == nullptr) return refused("server_key", "it can not be read");
+  if (key == nullptr) return refused("server_key", "it cannot be read");
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
     return refused("server_key", "it is not the certificate's");
   }
@@ -94,11 +94,11 @@ Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
   while (const OpensslPtr<X509> certificate = next_certificate(text.get())) {
     if (X509_STORE_add_cert(store, certificate.get()) != 1 ||
         SSL_CTX_add_client_CA(context, certificate.get()) != 1) {
-      return refused("root_cert", "a certificate of it can not be used");
+      return refused("root_cert", "a certificate of it cannot be used");
     }
     ++count;
   }
-  if (!ended_well() || count == 0) return refused("root_cert", "a certificate of it can not be read");
+  if (!ended_well() || count == 0) return refused("root_cert", "a certificate of it cannot be read");
   return {};
 }
 
@@ -137,7 +137,7 @@ Result<TlsContext> TlsContext::make(const TlsPem& pem) noexcept {
   ERR_clear_error();
   OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr || !apply_rules(context.get(), pem.mutual)) {
-    return internal_error("OpenSSL can not be set up: ", take_openssl_error());
+    return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
   }
   ATOLL_RETURN_IF_ERROR(use_certificate(context.get(), pem));
   ATOLL_RETURN_IF_ERROR(trust_clients(context.get(), pem));

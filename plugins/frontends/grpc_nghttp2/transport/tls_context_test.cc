@@ -41,19 +41,19 @@ TEST_F(TlsContextTest, TakesACertificateItsChainAndRoots) {
 TEST_F(TlsContextTest, SaysWhichTextIsNoUse) {
   TlsPem pem = pem_of(server_);
   pem.server_cert = damaged(server_.cert());
-  EXPECT_TRUE(refusal(pem).starts_with("server_cert: its certificate can not be used: ")) << refusal(pem);
+  EXPECT_TRUE(refusal(pem).starts_with("server_cert: its certificate cannot be used: ")) << refusal(pem);
   pem = pem_of(server_);
   pem.server_cert += damaged(authority_.cert());
-  EXPECT_TRUE(refusal(pem).starts_with("server_cert: a certificate of its chain can not be read: "));
+  EXPECT_TRUE(refusal(pem).starts_with("server_cert: a certificate of its chain cannot be read: "));
   pem = pem_of(server_);
   pem.server_key = damaged(server_.key());
-  EXPECT_TRUE(refusal(pem).starts_with("server_key: it can not be read: "));
+  EXPECT_TRUE(refusal(pem).starts_with("server_key: it cannot be read: "));
   pem = pem_of(server_);
   pem.server_key = authority_.key();
   EXPECT_EQ(refusal(pem), "server_key: it is not the certificate's: key values mismatch");
   pem = pem_of(server_);
   pem.root_cert = damaged(authority_.cert());
-  EXPECT_TRUE(refusal(pem).starts_with("root_cert: a certificate of it can not be read: "));
+  EXPECT_TRUE(refusal(pem).starts_with("root_cert: a certificate of it cannot be read: "));
 }
 
 TEST_F(TlsContextTest, AnEncryptedKeyIsRefusedAndNobodyAsked) {
@@ -64,7 +64,7 @@ TEST_F(TlsContextTest, AnEncryptedKeyIsRefusedAndNobodyAsked) {
   const long size = BIO_get_mem_data(text.get(), &data);
   TlsPem pem = pem_of(server_);
   pem.server_key.assign(data, static_cast<size_t>(size));
-  EXPECT_TRUE(refusal(pem).starts_with("server_key: it can not be read: ")) << refusal(pem);
+  EXPECT_TRUE(refusal(pem).starts_with("server_key: it cannot be read: ")) << refusal(pem);
 }
 
 TEST_F(TlsContextTest, KnowsThatACertificateHasExpired) {

@@ -128,7 +128,7 @@ TEST_F(InferResponse, Texts) {
   EXPECT_EQ(data(DataType::kBytes, {3}, packed_texts({"", "a\"\\\n", std::string("\0\xC3\xA9", 3)})),
             "[\"\",\"a\\\"\\\\\\n\",\"\\u0000\xC3\xA9\"]");
   EXPECT_EQ(data(DataType::kBytes, {2}, packed_texts({"ok", "\xff"})),
-            "output 'O': BYTES element 1 is not UTF-8 and can not be sent as JSON. Please use the binary "
+            "output 'O': BYTES element 1 is not UTF-8 and cannot be sent as JSON. Please use the binary "
             "data format for output");
   EXPECT_EQ(code_, Code::kInvalidArgument);
 }

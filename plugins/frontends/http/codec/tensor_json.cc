@@ -81,7 +81,7 @@ Status write_texts(const OutputTensor& output, uint64_t count, bool bare, JsonWr
     const std::string_view text = left.substr(0, length);
     if (!is_valid_utf8(text)) {
       return invalid_argument("output '", output.name, "': BYTES element ", i,
-                              " is not UTF-8 and can not be sent as JSON. Please use the binary data format "
+                              " is not UTF-8 and cannot be sent as JSON. Please use the binary data format "
                               "for output");
     }
     writer.String(text.data(), length);

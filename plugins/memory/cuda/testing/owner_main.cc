@@ -39,7 +39,7 @@ int main(int count, char** arguments) {
     if (result != CudaResult::SUCCESS) return fail(memory::result_text(result));
   }
   if (write(STDOUT_FILENO, handle.bytes, sizeof handle.bytes) != sizeof handle.bytes)
-    return fail("can not write");
+    return fail("cannot write");
   char byte = 0;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }

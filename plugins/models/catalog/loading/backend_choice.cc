@@ -18,7 +18,7 @@ Status no_backend(const std::vector<ServiceInfo>& backends, std::string_view nam
                           found.empty() ? std::string_view("none") : std::string_view(found));
 }
 
-/// With no service: nobody does. Errors: of the first who says why the model can not be run.
+/// With no service: nobody does. Errors: of the first who says why the model cannot be run.
 Result<ChosenBackend> backend_of_any_name(Registry& registry, std::vector<ServiceInfo> backends,
                                           const ModelSource& source) {
   std::stable_sort(backends.begin(), backends.end(),

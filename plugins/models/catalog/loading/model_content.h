@@ -19,7 +19,7 @@ class ModelContent {
   /// As they are before the version is loaded. \param version_directory  those of other versions do not count
   static ModelContent look(const std::string& model_directory, const std::string& version_directory);
 
-  /// After it was loaded: reads them. Empty: one can not be read, or is not what it was before.
+  /// After it was loaded: reads them. Empty: one cannot be read, or is not what it was before.
   std::string id(const inference::ModelConfig& config) const;
 
  private:

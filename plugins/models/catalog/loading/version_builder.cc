@@ -48,7 +48,7 @@ bool runs_on_gpus(const inference::ModelConfig& config) {
 Result<inference::ModelConfig> with_instances(const std::string& served, const std::string& wanted) {
   inference::ModelConfig config, other;
   if (!config.ParseFromString(served) || !other.ParseFromString(wanted)) {
-    return internal_error("a configuration that was served can not be parsed");
+    return internal_error("a configuration that was served cannot be parsed");
   }
   *config.mutable_instance_group() = other.instance_group();
   config.clear_version_policy();

@@ -26,7 +26,7 @@ class DeviceInputs {
   const DeviceMemory& devices() const noexcept { return devices_; }
 
   /// instance.execute(batch), with every input ready and in CPU memory: blocks for that. A request whose
-  /// inputs can not be brought there is answered, and reported as failed; the others are executed. Errors: as
+  /// inputs cannot be brought there is answered, and reported as failed; the others are executed. Errors: as
   /// BackendInstance::execute(). [instance]
   Status execute(BackendInstance& instance, const Batch& batch, InferenceReporter* reporter) const noexcept;
 

@@ -25,7 +25,7 @@ struct PreparedModel {
   /// What was there before repository agents led elsewhere; null: they did not.
   std::shared_ptr<const RepositoryModel> original;
   std::weak_ptr<AgentRun> agents;  ///< the versions hold it, not who remembers what they are made of
-  /// From before the files were read, of where they were then; empty: changes can not be told.
+  /// From before the files were read, of where they were then; empty: changes cannot be told.
   std::vector<RepositoryStamp> stamps;
   std::shared_ptr<const void> directory;       ///< of files that a client brought; null: from the repository
   std::optional<std::string> config_override;  ///< JSON that the configuration was read from

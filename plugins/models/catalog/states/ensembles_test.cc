@@ -66,7 +66,7 @@ TEST_F(EnsemblesTest, RefusesWhatItCanNotBeMadeOf) {
   bench_.put("bad", "no config");
   EXPECT_EQ(bench_.load_one("top").message(),
             "ensemble 'top' depends on 'bad' which is not valid. Model 'bad' failed with error: "
-            "/fake/bad/config.pbtxt:1:1: field 'config': can not be parsed");
+            "/fake/bad/config.pbtxt:1:1: field 'config': cannot be parsed");
   bench_.put("bad");
   bench_.backend.behavior.fail_loads = 1;
   EXPECT_EQ(

@@ -76,8 +76,8 @@ TEST(ModelLifecycle, FailedLoadsSayWhyAndLeaveNothing) {
        "m/1 UNAVAILABLE Unsupported: model 'm' needs a scheduler of kind 'sequence_direct', no enabled "
        "plugin provides one; provided: 'default' (kind 'default')"},
       {[](CatalogBench& b) { b.put("m", "no config"); },
-       "/fake/m/config.pbtxt:1:1: field 'config': can not be parsed",
-       "m UNAVAILABLE Invalid argument: /fake/m/config.pbtxt:1:1: field 'config': can not be parsed"},
+       "/fake/m/config.pbtxt:1:1: field 'config': cannot be parsed",
+       "m UNAVAILABLE Invalid argument: /fake/m/config.pbtxt:1:1: field 'config': cannot be parsed"},
       {[](CatalogBench& b) { b.put("m", kSimpleConfig, {}); },
        "at least one version must be available under the version policy of model 'm'",
        "m UNAVAILABLE Invalid argument: at least one version must be available under the version policy of "

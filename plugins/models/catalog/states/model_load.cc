@@ -261,7 +261,7 @@ Status ModelLoad::commit(Built& built, bool* changed) {
   return {};
 }
 
-/// What changed since the load began is followed by another one, unless the model can not be served at all.
+/// What changed since the load began is followed by another one, unless the model cannot be served at all.
 Status ModelLoad::follow_services(const Built& built) {
   const std::vector<ChangedService> changes = state_.services.since(services_seen_);
   if (changes.empty()) return {};

@@ -18,7 +18,7 @@ std::string unready_reason(const ModelRecord& record) {
   return record.has_ready() ? std::string() : record.failure;
 }
 
-/// What the index says of a version: of one that serves, why it can not at the moment, else what was to take its place and failed.
+/// What the index says of a version: of one that serves, why it cannot at the moment, else what was to take its place and failed.
 std::string reason_of(const VersionRecord& version) {
   std::string reason = version.served == nullptr ? std::string() : version.served->unready_reason();
   if (!reason.empty()) return reason;

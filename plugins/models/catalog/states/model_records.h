@@ -111,7 +111,7 @@ class ModelRecords {
   /// \param shown  the name that the text says; empty: the model's
   Status lookup_failure(std::string_view model, int64_t version, std::string_view shown = {}) const;
   /// Models that have failed, whatever they failed at, unless what was loaded before keeps serving; and those
-  /// that serve and can not. What is on its way, or was unloaded on purpose, does not count: a model that is
+  /// that serve and cannot. What is on its way, or was unloaded on purpose, does not count: a model that is
   /// being loaded takes nothing from those that serve.
   Unready unready() const;
   /// Adds the index lines of a model. \returns false if there is none and the model is not known

@@ -64,7 +64,7 @@ TEST_F(OverridesTest, AConfigurationNeedsTheDirectoryAndNotItsText) {
 TEST_F(OverridesTest, ABadConfigurationChangesNothing) {
   EXPECT_TRUE(bench_.load_config("m", kBatchOfTwo).status.ok());
   ModelLoadOutcome outcome = bench_.load_config("m", "no config");
-  EXPECT_EQ(outcome.status.message(), "Invalid config override: can not be parsed");
+  EXPECT_EQ(outcome.status.message(), "Invalid config override: cannot be parsed");
   EXPECT_FALSE(outcome.was_read);
   bench_.backend.behavior.fail_loads = 1;
   outcome = bench_.load_config("m", R"(backend: "fake" max_batch_size: 4)");
@@ -139,11 +139,10 @@ TEST_F(OverridesTest, AFailedLoadOfFilesLeavesWhatServed) {
 
 TEST_F(OverridesTest, FailuresDoNotNameThePrivateDirectory) {
   bench_.backend.complete = [](const ModelSource& source) -> Result<std::string> {
-    return invalid_argument("can not read ", source.version_directory, "/model, see ",
-                            source.model_directory);
+    return invalid_argument("cannot read ", source.version_directory, "/model, see ", source.model_directory);
   };
   EXPECT_EQ(bench_.load_files("new", {"7/model"}).status.message(),
-            "version 7 is at UNAVAILABLE state: Invalid argument: can not read new/7/model, see new;");
+            "version 7 is at UNAVAILABLE state: Invalid argument: cannot read new/7/model, see new;");
   EXPECT_FALSE(bench_.host.log().contains("/private/"));
 }
 
@@ -186,7 +185,7 @@ TEST_F(OverridesTest, LoadsOfDifferentThingsAreAllMadeInTheirOrder) {
   load("plain", std::nullopt);
   load("plain", std::nullopt);
   bench_.host.run_ready();
-  EXPECT_THAT(ended, ElementsAre("plain OK", "two OK", "bad Invalid config override: can not be parsed",
+  EXPECT_THAT(ended, ElementsAre("plain OK", "two OK", "bad Invalid config override: cannot be parsed",
                                  "three OK", "plain OK", "plain OK"));
   EXPECT_EQ(max_batch_size(), 3u);
   EXPECT_EQ(bench_.backend.live_models(), 1);

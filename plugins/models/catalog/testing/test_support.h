@@ -54,7 +54,7 @@ class TextConfigs final : public ModelConfigs {
                       ? config.ParseFromString(model.config_text.substr(kSerialized.size()))
                       : google::protobuf::TextFormat::ParseFromString(model.config_text, &config);
     if (!parsed) {
-      return invalid_argument(model.config_path, ":1:1: field 'config': can not be parsed");
+      return invalid_argument(model.config_path, ":1:1: field 'config': cannot be parsed");
     }
     return config.SerializeAsString();
   }
@@ -90,7 +90,7 @@ class TextConfigs final : public ModelConfigs {
     RepositoryModel other = model;
     other.config_text = json;
     auto config = read(other, strict);
-    if (!config.ok()) return invalid_argument("Invalid config override: can not be parsed");
+    if (!config.ok()) return invalid_argument("Invalid config override: cannot be parsed");
     return config;
   }
 

@@ -16,7 +16,7 @@
 
 namespace atl::filesystem {
 
-/// Names are relative to the folder; what can not be made throws.
+/// Names are relative to the folder; what cannot be made throws.
 class RepositoryFolder {
  public:
   RepositoryFolder() : path_(folder_.path().string()) {

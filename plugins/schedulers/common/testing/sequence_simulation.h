@@ -154,7 +154,7 @@ class SequenceSimulation {
     const Status status = scheduler_->enqueue(request);
     if (status.ok()) return ends;
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.text();
-    EXPECT_GT(step.number, 1u) << "a first step can not be of an unknown sequence";
+    EXPECT_GT(step.number, 1u) << "a first step cannot be of an unknown sequence";
     lose(*sequence);
     steps_.refused(step);
     return ends;

@@ -105,7 +105,7 @@ TEST_F(CustomBatchingTest, AFailureExcludesAndIsLoggedNowAndThen) {
   auto batching = opened();
   void* record = batching->begin();
   EXPECT_FALSE(include(*batching, record, "fail1"));
-  EXPECT_EQ(log.count(LogLevel::kError, "TRITONBACKEND_ModelBatchIncludeRequest: can not tell"), 1u);
+  EXPECT_EQ(log.count(LogLevel::kError, "TRITONBACKEND_ModelBatchIncludeRequest: cannot tell"), 1u);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(include(*batching, record, "fail2"));
   clock.advance(9 * kNsPerSecond);
   EXPECT_FALSE(include(*batching, record, "fail3"));

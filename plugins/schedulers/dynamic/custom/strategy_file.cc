@@ -29,7 +29,7 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
 }
 
 Result<std::string> explicit_file(const std::string& configured, const std::string& model_directory) {
-  // As in Triton; a folder with the model's files in it can not know the server's working directory, though.
+  // As in Triton; a folder with the model's files in it cannot know the server's working directory, though.
   for (const fs::path& path : {fs::path(configured), model_directory / fs::path(configured)}) {
     if (configured.empty() || !is_there(path)) continue;
     if (!is_inside(path, model_directory)) {

@@ -179,7 +179,7 @@ typedef struct atoll_plugin_v1_t {
   uint32_t (*holding)(void* self, char* text, uint32_t capacity);
 
   /* Since minor 1. Reports everything in the options that create or start would refuse and that the option table
-   * can not say. It is called without an instance, before there is one, and any number of times; it may read
+   * cannot say. It is called without an instance, before there is one, and any number of times; it may read
    * files, and changes nothing. NULL: the table says everything. */
   void (*check)(atoll_option_check* check);
 } atoll_plugin_v1_t;

@@ -58,7 +58,7 @@ class BatchResponder {
   inline ~BatchResponder();
 
   /// begin(), answer(i) for each request i that is not cancelled, finish(): the whole of an execution.
-  /// \param answer  Status(uint32_t i): adds the outputs of request i, or says why it can not. What it throws
+  /// \param answer  Status(uint32_t i): adds the outputs of request i, or says why it cannot. What it throws
   ///                is an INTERNAL error of that request.
   template <class Answer>
   void answer_each(const Batch& batch, const Clock& clock, Answer&& answer) noexcept;

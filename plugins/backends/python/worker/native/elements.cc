@@ -11,7 +11,7 @@ constexpr uint64_t kLengthSize = sizeof(uint32_t);
 
 PyObject* split(const char* data, uint64_t size, uint64_t count) noexcept {
   if (count > size / kLengthSize) {
-    return PyErr_Format(PyExc_ValueError, "%llu elements of BYTES can not be in %llu bytes",
+    return PyErr_Format(PyExc_ValueError, "%llu elements of BYTES cannot be in %llu bytes",
                         static_cast<unsigned long long>(count), static_cast<unsigned long long>(size));
   }
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(count));

@@ -55,7 +55,7 @@ PyObject* parse_tensors(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   if (block == nullptr || !to_u64(arguments[1], offset) || !to_u64(arguments[2], tensors)) return nullptr;
   const Payload payload{block->region->data + block->offset, block->size_bytes};
   if (tensors > payload.size / sizeof(TensorRecord)) {
-    PyErr_SetString(PyExc_ValueError, "the payload can not hold so many records");
+    PyErr_SetString(PyExc_ValueError, "the payload cannot hold so many records");
     return nullptr;
   }
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(tensors));

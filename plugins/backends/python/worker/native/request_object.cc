@@ -184,7 +184,7 @@ Tensor* read_input(const Source& source, uint64_t at) noexcept {
 
 PyObject* read_inputs(const Source& source, const RequestRecord& record) noexcept {
   if (record.input_count > source.payload.size / sizeof(TensorRecord)) {
-    PyErr_SetString(PyExc_ValueError, "the payload can not hold so many records");
+    PyErr_SetString(PyExc_ValueError, "the payload cannot hold so many records");
     return nullptr;
   }
   PyObject* inputs = PyList_New(record.input_count);
@@ -259,7 +259,7 @@ PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   BatchHeader header;
   if (!read_record(source.payload, 0, header)) return nullptr;
   if (header.request_count > source.payload.size / sizeof(RequestRecord)) {
-    PyErr_SetString(PyExc_ValueError, "the payload can not hold so many records");
+    PyErr_SetString(PyExc_ValueError, "the payload cannot hold so many records");
     return nullptr;
   }
   PyObject* requests = PyList_New(header.request_count);

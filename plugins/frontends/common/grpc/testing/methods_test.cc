@@ -73,7 +73,7 @@ TEST_F(MethodsTest, ModelReady) {
   model.is_ready = false;
   response.set_ready(true);
   ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());
-  EXPECT_FALSE(response.ready()) << "a version that can not serve now";
+  EXPECT_FALSE(response.ready()) << "a version that cannot serve now";
   message.set_name("x");
   response.set_ready(true);
   ASSERT_TRUE(call(&Stub::ModelReady, message, &response).ok());

@@ -1,4 +1,4 @@
-// TLS files that can not be used.
+// TLS files that cannot be used.
 #include <fstream>
 #include <string>
 
@@ -49,13 +49,12 @@ TEST_F(TlsFilesTest, FilesThatCanNotBeUsedAreRefusedByName) {
   EXPECT_EQ(refusal(large, key), text("server_cert", large, "it has 1048577 bytes, at most 1048576"));
   const std::string useless = refusal(cert, key);
   const std::string expected =
-      cat("gRPC can not listen on '127.0.0.1:0' with server_cert '", cert, "', server_key '", key,
+      cat("gRPC cannot listen on '127.0.0.1:0' with server_cert '", cert, "', server_key '", key,
           "', root_cert '', expected a key and certificates that belong together");
   if (kIsGrpcLibrary) {
     EXPECT_EQ(useless, expected);
   } else {
-    EXPECT_TRUE(useless.starts_with(expected + ": server_cert: its certificate can not be used: "))
-        << useless;
+    EXPECT_TRUE(useless.starts_with(expected + ": server_cert: its certificate cannot be used: ")) << useless;
   }
 }
 

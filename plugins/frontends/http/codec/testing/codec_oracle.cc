@@ -45,7 +45,7 @@ std::string round_trip(const InputTensor& input) {
   output.buffer.size_bytes = bytes.size();
   JsonOutput head;
   Result<InferReply> reply = write_infer_response(model_info(), Request(), {}, response, head);
-  if (!reply.ok()) return cat("input '", input.name, "' can not be written: ", reply.status().message());
+  if (!reply.ok()) return cat("input '", input.name, "' cannot be written: ", reply.status().message());
   JsonDocument document;
   if (!document.parse_unpadded(head.text()).ok()) return cat("not JSON: ", head.text());
   JsonElement data;

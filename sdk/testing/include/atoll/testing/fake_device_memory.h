@@ -61,7 +61,7 @@ class FakeDeviceEvent final : public DeviceEvent {
   uint32_t waiting_ = 0;
 };
 
-/// Memory of kind kGpu whose addresses the CPU can not follow: whoever does gets SIGSEGV. Behind each stands
+/// Memory of kind kGpu whose addresses the CPU cannot follow: whoever does gets SIGSEGV. Behind each stands
 /// memory of the host, which copy() reaches. Handles of other processes are names of POSIX shared memory
 /// objects that begin with kHandlePrefix, filled up with zeros to 64 bytes. Ends the process where real
 /// hardware would corrupt memory: a wrong free, or addresses that it did not give. [any]

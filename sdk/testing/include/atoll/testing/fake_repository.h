@@ -60,7 +60,7 @@ class FakeRepository final : public Repository {
     if (found == stamps.end()) found = stamps.insert(found, make_stamp(entry));
     found->value = ++last_value_;
   }
-  /// A name that is in two repositories is listed twice and can not be opened.
+  /// A name that is in two repositories is listed twice and cannot be opened.
   void set_twice(const std::string& name, bool twice) {
     std::lock_guard lock(mutex_);
     twice ? static_cast<void>(twice_.insert(name)) : static_cast<void>(twice_.erase(name));

@@ -35,7 +35,7 @@ class ForeignLibrary {
     return function != nullptr ? Status() : missing(name);
   }
 
-  /// Closes it and says whether it is mapped all the same: by another who has it open, or because it can not be
+  /// Closes it and says whether it is mapped all the same: by another who has it open, or because it cannot be
   /// unmapped. No other call follows.
   /// \param inside  address of one of its functions
   bool close_and_look(const void* inside) noexcept;

@@ -13,7 +13,7 @@
 
 namespace atl::triton {
 
-/// What the host does for a model that its own library, which knows no JSON, can not. [worker]
+/// What the host does for a model that its own library, which knows no JSON, cannot. [worker]
 class ModelHost {
  public:
   /// TRITONBACKEND_ModelSetConfig: takes over what a backend may fill in (max_batch_size, inputs, outputs, scheduling if
@@ -37,7 +37,7 @@ struct TRITONBACKEND_Model {
   // --- of backends only ---
   TRITONBACKEND_Backend* backend = nullptr;
   bool auto_complete = false;              ///< the backend may complete the configuration
-  atl::triton::ModelHost* host = nullptr;  ///< null: the configuration can not be set (any more)
+  atl::triton::ModelHost* host = nullptr;  ///< null: the configuration cannot be set (any more)
   TRITONSERVER_Server* server = nullptr;   ///< null: requests to other models are refused, with a reason
   std::vector<atl::MemoryUsage> memory_usage = {};  ///< as TRITONBACKEND_ModelReportMemoryUsage said
 };

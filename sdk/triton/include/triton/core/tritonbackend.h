@@ -44,7 +44,7 @@ TRITONBACKEND_ISPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(
 /// \param requests  to be copied if it is needed after the call
 TRITONBACKEND_ISPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, const uint32_t request_count);
-/// Any thread, also during an execution. An error: the instance can not execute, and its model is not ready.
+/// Any thread, also during an execution. An error: the instance cannot execute, and its model is not ready.
 TRITONBACKEND_ISPEC TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReady(
     TRITONBACKEND_ModelInstance* instance);
 

@@ -47,7 +47,7 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetModelLoad
 
 // --- start and end ---
 
-/// No server is made if it can not be initialised in full.
+/// No server is made if it cannot be initialised in full.
 TRITONSERVER_DECLSPEC TRITONSERVER_Error* TRITONSERVER_ServerOptionsSetExitOnError(
     TRITONSERVER_ServerOptions* options, bool exit);
 /// The server is ready only if all models are.

@@ -26,7 +26,7 @@ class Batched:
             try:
                 array = parts[0] if len(parts) == 1 else np.concatenate(parts)
             except ValueError as error:
-                raise TritonModelException(f"Input '{name}' of these requests can not be joined: {error}") from None
+                raise TritonModelException(f"Input '{name}' of these requests cannot be joined: {error}") from None
             self._joined[name] = array
         return array
 

@@ -27,7 +27,7 @@ class Call:
 class Calls:
     """Open calls by number, and who reads the ring at the moment.
 
-    A thread that stops reading, by an exception as well, hands the ring to another one that waits; a message that can not be read fails
+    A thread that stops reading, by an exception as well, hands the ring to another one that waits; a message that cannot be read fails
     its call: nobody waits for what is lost.
     """
 
@@ -148,7 +148,7 @@ class Calls:
         try:
             self.wait(Call(0), 0)  # which is never done
         except BaseException as error:
-            end_worker("it can not read what the server says", error)
+            end_worker("it cannot read what the server says", error)
 
     def _take(self, message):
         kind, number = message[0], message[2]
@@ -183,9 +183,9 @@ class Calls:
         return item, is_done
 
     def _failed(self, kind, error):
-        """What a call gets in the place of an answer that can not be read."""
-        log_failure("the server's answer to a call can not be read", error)
-        text = f"The answer can not be read: {exception_text(error)}"
+        """What a call gets in the place of an answer that cannot be read."""
+        log_failure("the server's answer to a call cannot be read", error)
+        text = f"The answer cannot be read: {exception_text(error)}"
         return InferenceResponse._of([], TritonError(text), "") if kind == layout.INFER_RESPONSE else (0, text)
 
     def _add(self, number, item, is_done):
@@ -204,7 +204,7 @@ class Calls:
         try:
             listener(call)
         except Exception as error:  # of one call; the others go on
-            log_failure("whoever waits for an answer can not be told that it is there", error)
+            log_failure("whoever waits for an answer cannot be told that it is there", error)
 
     def _error_of(self, message):
         block = self._link.block(message)

@@ -1,4 +1,4 @@
-"""The end of a worker that can not go on. It is at once, whatever threads the model has: an exception that only ends one thread would
+"""The end of a worker that cannot go on. It is at once, whatever threads the model has: an exception that only ends one thread would
 leave everybody waiting who waits for it."""
 
 import os

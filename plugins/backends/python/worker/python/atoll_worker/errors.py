@@ -6,7 +6,7 @@ import traceback
 from .arguments import text
 
 CLIENT_TEXT_LIMIT = 4096
-FORKED = "A process that a model has forked can not talk to the server."
+FORKED = "A process that a model has forked cannot talk to the server."
 
 
 class TritonModelException(Exception):

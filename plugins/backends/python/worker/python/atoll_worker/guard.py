@@ -17,7 +17,7 @@ class Guard:
 
     def __enter__(self):
         if not self._enter(True):
-            raise TritonModelException("A destructor can not talk to the server while its thread does.")
+            raise TritonModelException("A destructor cannot talk to the server while its thread does.")
 
     def __exit__(self, *_):
         self._is_inside = False

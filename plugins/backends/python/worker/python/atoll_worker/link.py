@@ -93,12 +93,12 @@ class Link:
                 self._receive_slab()
             return self._answers.pop(0)
 
-    # A packet that is lost can not be had again, and whoever needs its slab would wait for ever.
+    # A packet that is lost cannot be had again, and whoever needs its slab would wait for ever.
     def _receive_slab(self):
         try:
             self._take_slab()
         except BaseException as error:
-            end_worker("it can not take the memory that the server shares with it", error)
+            end_worker("it cannot take the memory that the server shares with it", error)
 
     def _take_slab(self):
         data, descriptors = self._receive()

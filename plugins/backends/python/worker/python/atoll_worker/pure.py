@@ -210,7 +210,7 @@ def split_elements(content, count):
     view = memoryview(content)
     size = len(view)
     if count > size // 4:
-        raise ValueError(f"{count} elements of BYTES can not be in {size} bytes")
+        raise ValueError(f"{count} elements of BYTES cannot be in {size} bytes")
     elements = []
     at = 0
     for i in range(count):

@@ -149,7 +149,7 @@ class ReceivedRequest(InferenceRequest):
     __slots__ = ()
 
     def __init__(self, *arguments, **named):
-        raise TypeError("Requests that execute() is given can not be made: make an InferenceRequest.")
+        raise TypeError("Requests that execute() is given cannot be made: make an InferenceRequest.")
 
     def request_id(self):
         if self._id is None:
@@ -189,7 +189,7 @@ class ReceivedRequest(InferenceRequest):
         return self._state.is_cancelled()
 
     def exec(self, decoupled=False):
-        raise TritonModelException("A request that execute() was given can not be sent again: make an InferenceRequest.")
+        raise TritonModelException("A request that execute() was given cannot be sent again: make an InferenceRequest.")
 
     async_exec = exec
 

@@ -108,7 +108,7 @@ class Runner:
                 try:
                     self._session.outbox.fail_open(left, self._failure(exception_text(error)))
                 except BaseException as failure:  # their clients would wait for ever
-                    end_worker("requests of a coroutine that failed can not be answered", failure)
+                    end_worker("requests of a coroutine that failed cannot be answered", failure)
             left.clear()
 
         future.add_done_callback(ended)
@@ -168,4 +168,4 @@ async def _wait_for(awaitable):
 
 
 class _Refused(Exception):
-    """What execute() returned can not be used."""
+    """What execute() returned cannot be used."""

@@ -145,7 +145,7 @@ class SchedulerConformance : public Conformance<SchedulerProviderUnderTest> {
     std::unique_ptr<Scheduler> scheduler;
   };
 
-  /// What still holds a request can not be torn down: a scheduler that lost one is left as it is.
+  /// What still holds a request cannot be torn down: a scheduler that lost one is left as it is.
   struct Deleter {
     void operator()(Bench* bench) const {
       for (auto& request : bench->requests) {
