@@ -207,9 +207,9 @@ void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
   {
     std::lock_guard lock(mutex_);
     if (was_ready_ && state_.load() != State::kEnding) execution_.counts->add_death();
-    last_end_ = initialized_.ok() ? how
-                                  : cat("worker '", plan_.worker.name,
-                                        "' cannot be initialised: ", initialized_.message());
+    last_end_ = initialized_.ok()
+                    ? how
+                    : cat("worker '", plan_.worker.name, "' cannot be initialised: ", initialized_.message());
     reason_ = last_end_;
     if (was_ready_) reason_ += cat("; the next one is started in ", pause_ns(failures_) / kNsPerSecond, " s");
   }

@@ -23,8 +23,8 @@
 namespace atl::frontends::grpc_frontend {
 
 /// A listener of our own, on a thread of its own, in place of gRPC's: that of gRPC 1.51 gives up for good
-/// when the process has no descriptor left once (CVE-2023-4785), takes as many connections as come, and can
-/// not hand its socket to the next instance. All functions [control] unless they say otherwise.
+/// when the process has no descriptor left once (CVE-2023-4785), takes as many connections as come, and
+/// cannot hand its socket to the next instance. All functions [control] unless they say otherwise.
 class ConnectionAcceptor {
  public:
   using Target = grpc::experimental::ExternalConnectionAcceptor;

@@ -68,8 +68,7 @@ Result<ProcessHandle> ProcessHandle::open(pid_t pid) {
   FileDescriptor descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (descriptor.valid()) return ProcessHandle(pid, std::move(descriptor));
   if (errno == ESRCH) return not_found("there is no process ", pid);
-  return make_status(Code::kResourceExhausted, "process ", pid,
-                     " cannot be watched: ", std::strerror(errno));
+  return make_status(Code::kResourceExhausted, "process ", pid, " cannot be watched: ", std::strerror(errno));
 }
 
 void ProcessHandle::signal(int number) const noexcept {

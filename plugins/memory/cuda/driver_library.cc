@@ -30,8 +30,7 @@ std::string_view advice(CudaResult result) noexcept {
 }
 
 Status can_not_start(std::string_view call, CudaResult result) {
-  return unavailable("the CUDA driver cannot be used: ", call, " gave ", result_text(result),
-                     advice(result));
+  return unavailable("the CUDA driver cannot be used: ", call, " gave ", result_text(result), advice(result));
 }
 
 Status too_old(int32_t version) {

@@ -139,8 +139,7 @@ TEST_F(OverridesTest, AFailedLoadOfFilesLeavesWhatServed) {
 
 TEST_F(OverridesTest, FailuresDoNotNameThePrivateDirectory) {
   bench_.backend.complete = [](const ModelSource& source) -> Result<std::string> {
-    return invalid_argument("cannot read ", source.version_directory, "/model, see ",
-                            source.model_directory);
+    return invalid_argument("cannot read ", source.version_directory, "/model, see ", source.model_directory);
   };
   EXPECT_EQ(bench_.load_files("new", {"7/model"}).status.message(),
             "version 7 is at UNAVAILABLE state: Invalid argument: cannot read new/7/model, see new;");

@@ -54,8 +54,7 @@ TEST_F(TlsFilesTest, FilesThatCanNotBeUsedAreRefusedByName) {
   if (kIsGrpcLibrary) {
     EXPECT_EQ(useless, expected);
   } else {
-    EXPECT_TRUE(useless.starts_with(expected + ": server_cert: its certificate cannot be used: "))
-        << useless;
+    EXPECT_TRUE(useless.starts_with(expected + ": server_cert: its certificate cannot be used: ")) << useless;
   }
 }
 
