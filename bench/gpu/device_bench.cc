@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda.h"
+#include "atoll/gpu/cuda.h"
 #include "atoll/testing/cuda_double.h"
 #include "memory/cuda/driver_library.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 
 namespace atl::bench {
 

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "atoll/embedded.h"
+#include "atoll/core/embedded.h"
 #include "client.h"
 #include "one_caller.h"
 

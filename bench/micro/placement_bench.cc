@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/random.h"
-#include "atoll/text.h"
 #include "placement/best_fit/best_fit.h"
 #include "placement/first_fit/first_fit.h"
 #include "placement/spread/spread.h"

@@ -81,7 +81,7 @@ function(atoll_use_precompiled)
   if(NOT ATOLL_PRECOMPILED)
     return()
   endif()
-  set(sdk_headers <atoll/plugin.h> <atoll/log.h> <atoll/model.h> <atoll/request.h> <atoll/text.h>)
+  set(sdk_headers <atoll/core/plugin.h> <atoll/core/log.h> <atoll/models/model.h> <atoll/request/request.h> <atoll/core/text.h>)
   atoll_precompiled(atoll_precompiled_plugin HEADERS ${ATOLL_PRECOMPILED_STANDARD} ${sdk_headers} LIBRARIES atoll::sdk)
   atoll_precompiled(atoll_precompiled_plugin_proto HEADERS ${ATOLL_PRECOMPILED_STANDARD} ${sdk_headers} <model_config.pb.h>
                     LIBRARIES atoll::sdk atoll::proto)

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/server/server.h"
 

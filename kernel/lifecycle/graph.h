@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/core/status.h"
 #include "atoll/runtime/problems.h"
-#include "atoll/status.h"
 
 namespace atl::kernel {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/events.h"
-#include "atoll/host.h"
-#include "atoll/options_follower.h"
+#include "atoll/core/events.h"
+#include "atoll/core/host.h"
+#include "atoll/core/options_follower.h"
 #include "atoll/runtime/instance_tasks.h"
 #include "atoll/runtime/thread_executor.h"
 #include "kernel/lifecycle/kernel_context.h"

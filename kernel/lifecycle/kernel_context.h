@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
 #include "atoll/runtime/event_queue.h"

@@ -12,11 +12,11 @@
 #include <string_view>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/log.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/memory_map.h"
 #include "atoll/runtime/shared_object.h"
-#include "atoll/status.h"
 
 namespace atl::kernel {
 

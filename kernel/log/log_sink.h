@@ -14,12 +14,12 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/log.h"
-#include "atoll/log_control.h"
-#include "atoll/metrics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
+#include "atoll/core/log_control.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/status.h"
 #include "atoll/runtime/line_writer.h"
-#include "atoll/status.h"
 #include "kernel/manifest/manifest.h"
 
 namespace spdlog {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "atoll/file_check.h"
+#include "atoll/core/file_check.h"
+#include "atoll/core/option_table.h"
 #include "atoll/lib/toml.h"
-#include "atoll/option_table.h"
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/runtime/option_values.h"

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "atoll/core/status.h"
 #include "atoll/runtime/raw_value.h"
 #include "atoll/runtime/reference.h"
-#include "atoll/status.h"
 
 namespace atl::kernel {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/registry.h"
+#include "atoll/core/registry.h"
 
 namespace atl::kernel {
 

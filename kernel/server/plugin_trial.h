@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "atoll/core/status.h"
 #include "atoll/runtime/child_run.h"
-#include "atoll/status.h"
 #include "kernel/server/server.h"
 
 namespace atl::kernel {

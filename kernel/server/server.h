@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "kernel/log/log_sink.h"
 #include "kernel/manifest/manifest.h"
 

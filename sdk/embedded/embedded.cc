@@ -1,4 +1,4 @@
-#include "atoll/embedded.h"
+#include "atoll/core/embedded.h"
 
 #include <pthread.h>
 #include <unistd.h>

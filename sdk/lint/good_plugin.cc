@@ -1,5 +1,5 @@
 // The plainest plugin there can be.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 namespace {
 class Good final : public atl::Plugin {

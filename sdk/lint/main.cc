@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "atoll/core/status.h"
 #include "atoll/lib/toml.h"
-#include "atoll/status.h"
 #include "checks.h"
 
 namespace atl::lint {

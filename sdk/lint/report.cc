@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::lint {
 namespace {

@@ -1,7 +1,7 @@
 #include "atoll/runtime/cache_keys.h"
 
-#include "atoll/host_port.h"
-#include "atoll/text.h"
+#include "atoll/core/host_port.h"
+#include "atoll/core/text.h"
 
 namespace atl::runtime {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/status.h"
 #include "atoll/runtime/memory_reserve.h"
 #include "atoll/runtime/thread_maker.h"
-#include "atoll/status.h"
 
 namespace atl::runtime {
 namespace {

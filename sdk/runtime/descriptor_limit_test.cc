@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "atoll/usable_descriptors.h"
+#include "atoll/core/usable_descriptors.h"
 
 namespace atl::runtime {
 namespace {

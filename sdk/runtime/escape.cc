@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::runtime {
 namespace {

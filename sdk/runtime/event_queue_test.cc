@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::runtime {
 namespace {

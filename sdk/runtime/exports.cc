@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::runtime {
 namespace {

@@ -19,7 +19,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::runtime {
 namespace {

@@ -1,7 +1,7 @@
 #include "atoll/runtime/instance_tasks.h"
 
+#include "atoll/core/text.h"
 #include "atoll/runtime/task_queue.h"
-#include "atoll/text.h"
 
 namespace atl::runtime {
 

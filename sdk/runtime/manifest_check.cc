@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "atoll/host_port.h"
-#include "atoll/option_check.h"
+#include "atoll/core/host_port.h"
+#include "atoll/core/option_check.h"
 
 namespace atl::runtime {
 namespace {

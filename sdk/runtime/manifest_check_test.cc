@@ -4,8 +4,8 @@
 
 #include <deque>
 
-#include "atoll/option_check.h"
-#include "atoll/option_table.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/option_table.h"
 #include "atoll/runtime/raw_value.h"
 
 namespace atl::runtime {

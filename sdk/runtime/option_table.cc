@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "atoll/option_table.h"
+#include "atoll/core/option_table.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/typed_value.h"
 

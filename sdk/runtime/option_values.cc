@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {

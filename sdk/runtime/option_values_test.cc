@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "atoll/moved_option.h"
-#include "atoll/option_table.h"
+#include "atoll/core/moved_option.h"
+#include "atoll/core/option_table.h"
 #include "atoll/runtime/option_table.h"
 
 namespace atl::runtime {

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 #include "atoll/runtime/descriptor_check.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/runtime/shared_object.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
+#include "atoll/core/text.h"
 #include "atoll/runtime/escape.h"
 #include "atoll/runtime/option_table.h"
-#include "atoll/text.h"
 
 namespace atl::runtime {
 namespace {

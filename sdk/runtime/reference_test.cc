@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
 
 namespace atl::runtime {
 namespace {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::runtime {
 namespace {

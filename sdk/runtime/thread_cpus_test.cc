@@ -1,4 +1,4 @@
-#include "atoll/thread_cpus.h"
+#include "atoll/core/thread_cpus.h"
 
 #include <gtest/gtest.h>
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/stop_executor.h"
+#include "atoll/core/text.h"
 #include "atoll/runtime/system_clock.h"
-#include "atoll/stop_executor.h"
-#include "atoll/text.h"
 
 namespace atl::runtime {
 namespace {

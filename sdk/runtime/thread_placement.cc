@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "atoll/thread_cpus.h"
+#include "atoll/core/thread_cpus.h"
 
 namespace atl::runtime {
 namespace {

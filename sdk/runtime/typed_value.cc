@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "atoll/quantity.h"
+#include "atoll/core/quantity.h"
+#include "atoll/core/text.h"
 #include "atoll/runtime/option_table.h"
-#include "atoll/text.h"
 
 namespace atl::runtime {
 namespace {

@@ -1,4 +1,4 @@
-#include "atoll/usable_cpus.h"
+#include "atoll/core/usable_cpus.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 /// The plugin on a host without a server.
 #include <gtest/gtest.h>
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "atoll/testing/plugin_runner.h"
 
 namespace {

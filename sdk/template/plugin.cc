@@ -1,8 +1,8 @@
 /// A plugin to copy: greets, and logs every change of a model's state.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/events.h"
-#include "atoll/model.h"
+#include "atoll/core/events.h"
+#include "atoll/models/model.h"
 
 namespace {
 

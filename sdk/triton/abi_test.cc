@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "triton/core/tritonbackend.h"
 
 extern "C" int c_header_check(void);

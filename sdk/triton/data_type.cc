@@ -1,4 +1,4 @@
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "triton/core/tritonserver.h"
 
 using atl::DataType;

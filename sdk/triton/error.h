@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/status.h"
-#include "atoll/text.h"
+#include "atoll/core/status.h"
+#include "atoll/core/text.h"
 #include "triton/core/tritonserver.h"
 
 struct TRITONSERVER_Error {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/open_parts.h"
-#include "atoll/request.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "inference_trace.h"
 #include "response_allocator.h"
 #include "slots.h"

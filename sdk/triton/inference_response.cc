@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/triton/buffer_attributes.h"
 #include "atoll/triton/status.h"
 #include "memory_type.h"

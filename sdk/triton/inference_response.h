@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "response_allocator.h"
 
 namespace atl::triton {

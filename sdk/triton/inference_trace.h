@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "triton/core/tritonserver.h"
 
 /// [any] Texts are borrowed from it.

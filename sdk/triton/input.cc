@@ -1,4 +1,4 @@
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/triton/buffer_attributes.h"
 #include "cell_pool.h"
 #include "objects.h"

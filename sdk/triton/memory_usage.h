@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "atoll/statistics.h"
+#include "atoll/request/statistics.h"
 #include "atoll/triton/buffer_attributes.h"
 #include "objects.h"
 

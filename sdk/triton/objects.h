@@ -1,7 +1,7 @@
 /// What the handles of the backend API stand for, and whether they still do.
 #pragma once
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "atoll/triton/request.h"
 #include "error.h"
 #include "triton/core/tritonbackend.h"

@@ -1,7 +1,7 @@
 /// Values of parameters, as the C API points to them.
 #pragma once
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "objects.h"
 
 namespace atl::triton {

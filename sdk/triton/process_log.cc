@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <ctime>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::triton {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/log_control.h"
+#include "atoll/core/log.h"
+#include "atoll/core/log_control.h"
 #include "atoll/triton/server_options.h"
 
 namespace atl::triton {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/embedded.h"
-#include "atoll/gate.h"
+#include "atoll/core/embedded.h"
+#include "atoll/core/gate.h"
 #include "atoll/triton/server.h"
 #include "process_log.h"
 

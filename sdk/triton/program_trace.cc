@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "error.h"
 #include "inference_trace.h"
 #include "trace_context.h"

@@ -1,5 +1,5 @@
 /// Responses and their outputs.
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 #include "atoll/testing/fake_catalog.h"
 #include "testing/executed_request.h"
 

@@ -1,7 +1,7 @@
 /// Numbers of the server's side that programs and shared objects made for Triton were compiled with.
-#include "atoll/metrics.h"
-#include "atoll/request.h"
-#include "atoll/trace.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/request.h"
+#include "atoll/request/trace.h"
 #include "triton/core/tritonserver.h"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "atoll/triton/server_options.h"
 
 namespace atl::triton {

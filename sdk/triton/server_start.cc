@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include "atoll/log_control.h"
-#include "atoll/model.h"
-#include "atoll/startup.h"
+#include "atoll/core/log_control.h"
+#include "atoll/core/startup.h"
+#include "atoll/models/model.h"
 #include "process_log.h"
 #include "program_server.h"
 #include "server_manifest.h"

@@ -3,7 +3,7 @@
 #include <functional>
 #include <future>
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 #include "testing/executed_request.h"
 
 namespace atl::triton {

@@ -1,9 +1,9 @@
 /// The wait of a program for the models that its server starts with.
 #pragma once
 
-#include "atoll/model.h"
-#include "atoll/startup.h"
-#include "atoll/status.h"
+#include "atoll/core/startup.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
 
 namespace atl::triton {
 

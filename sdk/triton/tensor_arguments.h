@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "error.h"
 
 namespace atl::triton {

@@ -1,6 +1,6 @@
 #include "trace_context.h"
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::triton {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 namespace {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/events.h"
-#include "atoll/options_follower.h"
-#include "atoll/plugin.h"
+#include "atoll/core/events.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/core/plugin.h"
 
 #ifndef FIXTURE_BUILD
 #define FIXTURE_BUILD 1

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "atoll/events.h"
-#include "atoll/plugin.h"
+#include "atoll/core/events.h"
+#include "atoll/core/plugin.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/options_follower.h"
+#include "atoll/core/options_follower.h"
 #include "atoll/runtime/system_clock.h"
 #include "kernel_fixture.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/backend.h"
-#include "atoll/plugin.h"
-#include "atoll/scheduler.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/plugin.h"
+#include "atoll/request/scheduler.h"
 
 namespace {
 

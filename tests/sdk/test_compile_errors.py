@@ -6,8 +6,8 @@ import pytest
 from installed import cache_value
 from support.server import ROOT
 
-PLUGIN = """#include "atoll/metrics.h"
-#include "atoll/plugin.h"
+PLUGIN = """#include "atoll/core/metrics.h"
+#include "atoll/core/plugin.h"
 
 struct Named { static constexpr std::string_view kInterfaceId = "tests.named/1"; };
 struct Nameless {};

@@ -23,7 +23,7 @@ add_test(NAME probe_lint COMMAND atoll::lint $<TARGET_FILE:atoll_plugin_examples
 PLUGIN = """
 #include <model_config.pb.h>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 class Probe final : public atl::Plugin {
  public:

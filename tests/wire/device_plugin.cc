@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "atoll/backend/responder.h"
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "atoll/testing/fake_device_memory.h"
 
 namespace atl::fixture {

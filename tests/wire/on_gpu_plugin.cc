@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "atoll/backend/responder.h"
-#include "atoll/cuda.h"
-#include "atoll/memory.h"
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::fixture {
 namespace {

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <optional>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "configs/pbtxt/nearest.h"
 
 namespace atl::config {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "advice.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::config {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 #include "problem.h"
 
 namespace atl::config {

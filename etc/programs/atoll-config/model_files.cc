@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "configs/pbtxt/shapes.h"
 
 namespace atl::config {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 #include "model_config.pb.h"
 
 namespace atl::config {

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "atoll/core/text.h"
 #include "atoll/proto/model_config_json.h"
 #include "atoll/runtime/escape.h"
-#include "atoll/text.h"
 #include "configs/pbtxt/serialize.h"
 
 namespace atl::config {

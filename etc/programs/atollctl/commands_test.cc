@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::ctl {
 namespace {

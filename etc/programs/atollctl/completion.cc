@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::ctl {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::ctl {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/core/text.h"
 #include "atoll/runtime/manifest_keys.h"
-#include "atoll/text.h"
 
 namespace atl::tritonserver {
 

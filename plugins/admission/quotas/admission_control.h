@@ -9,7 +9,7 @@
 #include "admission/quotas/fair_turns.h"
 #include "admission/quotas/tenant.h"
 #include "admission/quotas/tenant_table.h"
-#include "atoll/intrusive_list.h"
+#include "atoll/core/intrusive_list.h"
 
 namespace atl::quotas {
 

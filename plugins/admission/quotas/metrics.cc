@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::quotas {
 namespace {

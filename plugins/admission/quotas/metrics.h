@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "admission/quotas/tenant.h"
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 
 namespace atl::quotas {
 

@@ -1,5 +1,5 @@
 /// admission/quotas: which requests may run: quotas of tenants, fair shares, protection against overload.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <algorithm>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include "admission/quotas/request_gate.h"
 #include "admission/quotas/settings.h"
-#include "atoll/options_follower.h"
+#include "atoll/core/options_follower.h"
 
 namespace atl::quotas {
 namespace {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "atoll/metrics.h"
-#include "atoll/request_admission.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/request_admission.h"
 #include "atoll/testing/plugin_runner.h"
 
 namespace atl::quotas {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "admission/quotas/admission_control.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::quotas {
 

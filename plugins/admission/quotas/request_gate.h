@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "admission/quotas/admission_control.h"
-#include "atoll/cancellation.h"
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/metrics.h"
-#include "atoll/request_admission.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/cancellation.h"
+#include "atoll/request/request_admission.h"
 
 namespace atl::quotas {
 

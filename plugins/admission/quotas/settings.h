@@ -2,9 +2,9 @@
 #pragma once
 
 #include "admission/quotas/admission_control.h"
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 
 namespace atl::quotas {
 

@@ -10,7 +10,7 @@
 
 #include "admission/quotas/quota.h"
 #include "admission/quotas/token_bucket.h"
-#include "atoll/request_admission.h"
+#include "atoll/request/request_admission.h"
 
 namespace atl::quotas {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::quotas {
 

@@ -1,11 +1,11 @@
 /// admission/rate_limiter: which executions may run at the same time.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <optional>
 #include <utility>
 
 #include "admission/rate_limiter/rate_limiter.h"
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
 
 namespace atl::admission {
 namespace {

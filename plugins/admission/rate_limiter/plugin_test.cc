@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "atoll/execution_admission.h"
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/execution_admission.h"
 #include "atoll/testing/plugin_runner.h"
 
 namespace atl::admission {

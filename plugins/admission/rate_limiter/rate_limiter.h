@@ -8,9 +8,9 @@
 
 #include "admission/rate_limiter/resource_pools.h"
 #include "admission/rate_limiter/turns.h"
-#include "atoll/clock.h"
-#include "atoll/execution_admission.h"
-#include "atoll/metrics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/execution_admission.h"
 
 namespace atl::admission {
 

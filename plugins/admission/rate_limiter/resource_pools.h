@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "admission/rate_limiter/resource_limits.h"
-#include "atoll/execution_admission.h"
+#include "atoll/request/execution_admission.h"
 
 namespace atl::admission {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "admission/rate_limiter/resource_pools.h"
-#include "atoll/intrusive_list.h"
+#include "atoll/core/intrusive_list.h"
 
 namespace atl::admission {
 

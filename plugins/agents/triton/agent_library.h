@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "atoll/triton/foreign_library.h"
 #include "triton/core/tritonrepoagent.h"
 

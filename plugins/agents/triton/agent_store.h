@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agents/triton/foreign_agent.h"
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 
 namespace atl::triton {
 

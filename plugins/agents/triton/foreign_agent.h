@@ -5,7 +5,7 @@
 #include <string>
 
 #include "agents/triton/agent_library.h"
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "atoll/triton/repository_agent.h"
 
 namespace atl::triton {

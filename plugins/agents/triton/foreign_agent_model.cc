@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 #include "atoll/proto/model_config_json.h"
 #include "atoll/triton/status.h"
 

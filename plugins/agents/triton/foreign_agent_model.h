@@ -7,7 +7,7 @@
 
 #include "agents/triton/agent_store.h"
 #include "agents/triton/temporary_directory.h"
-#include "atoll/repository_agents.h"
+#include "atoll/models/repository_agents.h"
 #include "atoll/triton/repository_agent.h"
 
 namespace atl::triton {

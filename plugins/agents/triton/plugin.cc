@@ -1,5 +1,5 @@
 /// agents/triton: repository agents that are shared objects made for Triton.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "agents/triton/triton_agents.h"
 #include "atoll/triton/host.h"

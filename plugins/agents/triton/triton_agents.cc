@@ -1,7 +1,7 @@
 #include "agents/triton/triton_agents.h"
 
 #include "agents/triton/foreign_agent_model.h"
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 
 namespace atl::triton {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "agents/triton/agent_store.h"
-#include "atoll/log.h"
-#include "atoll/repository_agents.h"
+#include "atoll/core/log.h"
+#include "atoll/models/repository_agents.h"
 
 namespace atl::triton {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/backend/responder.h"
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::backends {
 

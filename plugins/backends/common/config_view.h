@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/backend.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/status.h"
 #include "model_config.pb.h"
 
 namespace atl::backends {

@@ -4,7 +4,7 @@
 
 #include "atoll/backend/bytes.h"
 #include "atoll/backend/values.h"
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::backends {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::cuda_backend {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 #include "backends/cuda/pipeline.h"
 
 namespace atl::cuda_backend {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "backends/common/batch_groups.h"
 #include "backends/cuda/pipeline.h"
 

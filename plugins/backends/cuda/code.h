@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cuda.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/cuda.h"
 #include "backends/cuda/code_file.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/pipeline_run.h"

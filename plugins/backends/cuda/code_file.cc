@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/version_file.h"
 
 namespace atl::cuda_backend {

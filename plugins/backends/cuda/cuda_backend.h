@@ -1,7 +1,7 @@
 /// The "cuda" backend.
 #pragma once
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/cuda/surroundings.h"
 
 namespace atl::cuda_backend {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/room.h"
 #include "backends/cuda/device_part.h"
 #include "backends/cuda/group_run.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/cuda/device_part.h"
 #include "backends/cuda/model_plan.h"
 #include "backends/cuda/surroundings.h"

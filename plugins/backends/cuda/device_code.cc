@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/nvrtc.h"
 

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/testing/code_device.h"
 #include "backends/cuda/testing/version_folder.h"

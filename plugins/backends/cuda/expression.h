@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/cuda/extents.h"
 
 namespace atl::cuda_backend {

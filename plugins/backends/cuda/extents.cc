@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::cuda_backend {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::cuda_backend {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "atoll/cuda.h"
-#include "atoll/followed_service.h"
-#include "atoll/memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::cuda_backend {
 

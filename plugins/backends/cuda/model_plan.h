@@ -9,7 +9,7 @@
 
 #include "atoll/backend/batch_input.h"
 #include "atoll/backend/batch_output.h"
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "backends/cuda/code.h"
 #include "backends/cuda/pipeline.h"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::cuda_backend {
 namespace {

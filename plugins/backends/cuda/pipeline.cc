@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/step_reader.h"
 #include "backends/cuda/toml_fields.h"
 #include "backends/cuda/version_file.h"

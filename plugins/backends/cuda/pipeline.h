@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 #include "backends/cuda/expression.h"
 #include "backends/cuda/extents.h"
 #include "backends/cuda/triton_import.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/argument_reader.h"
 
 namespace atl::cuda_backend {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/cuda/pipeline.h"
 
 namespace atl::cuda_backend {

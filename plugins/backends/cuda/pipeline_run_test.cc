@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/testing/version_folder.h"
 
 namespace atl::cuda_backend {

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/testing/version_folder.h"
 
 namespace atl::cuda_backend {

@@ -1,9 +1,9 @@
 /// backends/cuda: custom kernels on GPUs.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <memory>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/nvrtc.h"
 

@@ -1,7 +1,7 @@
 /// Whether requests fit the model, and which of them can be one batch.
 #pragma once
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "backends/cuda/model_plan.h"
 
 namespace atl::cuda_backend {

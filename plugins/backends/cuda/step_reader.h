@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/toml_fields.h"
 

@@ -1,6 +1,6 @@
 #include "backends/cuda/stream.h"
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::cuda_backend {
 namespace {

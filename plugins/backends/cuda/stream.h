@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "atoll/cuda.h"
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::cuda_backend {
 

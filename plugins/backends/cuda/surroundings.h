@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "atoll/clock.h"
-#include "atoll/cuda.h"
-#include "atoll/followed_service.h"
-#include "atoll/log.h"
-#include "atoll/memory.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/log.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::cuda_backend {
 

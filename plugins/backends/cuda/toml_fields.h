@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/core/status.h"
 #include "atoll/lib/toml.h"
-#include "atoll/status.h"
 
 namespace atl::cuda_backend {
 

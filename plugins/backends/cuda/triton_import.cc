@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "backends/cuda/pipeline.h"
 #include "backends/cuda/version_file.h"
 

@@ -8,7 +8,7 @@
 #include <new>
 #include <system_error>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::cuda_backend {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
 
 namespace atl::identity {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 
 namespace atl::identity {
 

@@ -1,9 +1,9 @@
 /// One instance of an identity model.
 #pragma once
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/responder.h"
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "backends/identity/identity_config.h"
 
 namespace atl::identity {

@@ -1,5 +1,5 @@
 /// backends/identity: models whose outputs are copies of their inputs.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "backends/identity/identity_backend.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/onnxruntime/signature.h"
 #include "model_config.pb.h"
 

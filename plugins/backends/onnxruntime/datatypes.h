@@ -1,7 +1,7 @@
 /// Element types: Atoll's and ONNX's.
 #pragma once
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "onnxruntime_c_api.h"
 
 namespace atl::ort {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "atoll/executor.h"
-#include "atoll/log.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/log.h"
 #include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::ort {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda.h"
-#include "atoll/request.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/request/request.h"
 #include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "backends/onnxruntime/scratch.h"

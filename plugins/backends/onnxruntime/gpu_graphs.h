@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "backends/onnxruntime/gpu_execution.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "backends/onnxruntime/scratch.h"

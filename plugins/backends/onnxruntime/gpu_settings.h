@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "model_config.pb.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda.h"
-#include "atoll/followed_service.h"
-#include "atoll/host.h"
-#include "atoll/status.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/host.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/cuda.h"
 #include "backends/onnxruntime/scratch.h"
 
 namespace atl::ort {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/onnx_model.h"
 #include "backends/onnxruntime/session_settings.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/responder.h"
 #include "backends/common/batch_groups.h"
 #include "backends/onnxruntime/gpu_execution.h"

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 #include "backends/onnxruntime/testing/instance_fixture.h"
 
 namespace atl::ort::test {

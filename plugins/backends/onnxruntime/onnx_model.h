@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/batch_input.h"
 #include "atoll/backend/batch_output.h"
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "backends/common/input_rules.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_settings.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "onnxruntime_c_api.h"
 
 namespace atl::ort {

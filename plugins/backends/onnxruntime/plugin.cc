@@ -1,11 +1,11 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <memory>
 #include <optional>
 
-#include "atoll/backend.h"
-#include "atoll/file_check.h"
-#include "atoll/usable_cpus.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/file_check.h"
+#include "atoll/core/usable_cpus.h"
 #include "backends/onnxruntime/environment.h"
 #include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/onnx_backend.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/thread_executor.h"

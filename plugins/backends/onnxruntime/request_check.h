@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "backends/onnxruntime/onnx_model.h"
 
 namespace atl::ort {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "backends/onnxruntime/string_tensor.h"
 

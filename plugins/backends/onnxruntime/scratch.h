@@ -6,9 +6,9 @@
 #include <mutex>
 #include <set>
 
-#include "atoll/followed_service.h"
-#include "atoll/memory.h"
-#include "atoll/status.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/status.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::ort {
 

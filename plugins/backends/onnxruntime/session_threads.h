@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
 #include "backends/onnxruntime/ort_api.h"
 #include "backends/onnxruntime/session_settings.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "backends/onnxruntime/ort_api.h"
 
 namespace atl::ort {

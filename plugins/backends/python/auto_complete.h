@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/python/model_program.h"
 #include "backends/python/worker.h"
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/log.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 
 namespace atl::python {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "atoll/backend/values.h"
-#include "atoll/trace.h"
+#include "atoll/request/trace.h"
 
 namespace atl::python {
 namespace {

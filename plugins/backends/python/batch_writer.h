@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/device_memory.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/request/request.h"
 #include "backends/python/block_allocator.h"
 #include "backends/python/payload.h"
 #include "backends/python/protocol.h"

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/python/protocol.h"
 #include "backends/python/slab_table.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::python {
 

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/temporary_directory.h"
-#include "atoll/text.h"
 #include "backends/python/worker_process.h"
 
 namespace atl::python {

@@ -10,7 +10,7 @@
 #include <future>
 #include <utility>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::python {
 

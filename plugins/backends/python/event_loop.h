@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 
 namespace atl::python {
 

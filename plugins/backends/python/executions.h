@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/device_memory.h"
-#include "atoll/log.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
+#include "atoll/gpu/device_memory.h"
 #include "backends/python/batch_writer.h"
 #include "backends/python/block_allocator.h"
 #include "backends/python/output_check.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "atoll/trace.h"
+#include "atoll/request/trace.h"
 #include "backends/python/batch_writer.h"
 
 namespace atl::python {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/inner_request.h"
+#include "atoll/request/inner_request.h"
 #include "backends/python/call_graph.h"
 #include "backends/python/executions.h"
 #include "backends/python/protocol.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::python {
 

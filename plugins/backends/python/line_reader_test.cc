@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::python {
 namespace {

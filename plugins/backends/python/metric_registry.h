@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/metrics.h"
-#include "atoll/status.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/status.h"
 
 namespace atl::python {
 

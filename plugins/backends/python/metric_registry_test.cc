@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::python {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/status.h"
 #include "backends/python/backend_scripts.h"
 #include "backends/python/model_settings.h"
 #include "backends/python/packed_environments.h"

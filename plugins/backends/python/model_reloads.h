@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/gate.h"
-#include "atoll/host.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/host.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/server_link.h"
 #include "backends/python/source_watch.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/cpu_list.h"
-#include "atoll/quantity.h"
+#include "atoll/core/quantity.h"
+#include "atoll/lib/cpu_list.h"
 
 namespace atl::python {
 namespace {

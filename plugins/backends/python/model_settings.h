@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "backends/python/worker_process.h"
 
 namespace atl::python {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/python/control_calls.h"
 #include "backends/python/executions.h"
 #include "backends/python/inner_calls.h"

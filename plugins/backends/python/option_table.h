@@ -1,7 +1,7 @@
 /// Options of backends/python.
 #pragma once
 
-#include "atoll/option_table.h"
+#include "atoll/core/option_table.h"
 
 namespace atl::python {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/log.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/log.h"
 #include "backends/python/payload.h"
 #include "backends/python/protocol.h"
 

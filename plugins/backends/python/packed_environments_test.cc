@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/temporary_directory.h"
-#include "atoll/text.h"
 
 namespace atl::python {
 namespace {

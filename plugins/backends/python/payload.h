@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/python/protocol.h"
 
 namespace atl::python {

@@ -1,5 +1,5 @@
 /// backends/python: models that are Python programs.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <dlfcn.h>
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/device_memory.h"
-#include "atoll/host.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/host.h"
+#include "atoll/gpu/device_memory.h"
 #include "backends/python/backend_scripts.h"
 #include "backends/python/call_graph.h"
 #include "backends/python/event_loop.h"

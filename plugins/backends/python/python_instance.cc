@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::python {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/python/executions.h"
 #include "backends/python/instance_group.h"
 #include "backends/python/model_worker.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/python/instance_group.h"
 #include "backends/python/model_program.h"
 #include "backends/python/output_check.h"

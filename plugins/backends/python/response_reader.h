@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 #include "backends/python/payload.h"
 #include "backends/python/protocol.h"
 #include "backends/python/slab_table.h"

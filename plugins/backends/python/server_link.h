@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/followed_service.h"
-#include "atoll/gate.h"
-#include "atoll/host.h"
-#include "atoll/model.h"
-#include "atoll/model_control.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/host.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_control.h"
 
 namespace atl::python {
 

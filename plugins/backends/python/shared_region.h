@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 
 namespace atl::python {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/python/protocol.h"
 #include "backends/python/shared_region.h"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 #include "backends/python/event_loop.h"
 
 namespace atl::python {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::python {
 namespace {

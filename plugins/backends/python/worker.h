@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/device_memory.h"
-#include "atoll/executor.h"
-#include "atoll/file_descriptor.h"
-#include "atoll/log.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/device_memory.h"
 #include "backends/python/block_allocator.h"
 #include "backends/python/event_loop.h"
 #include "backends/python/line_reader.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::python {
 namespace {

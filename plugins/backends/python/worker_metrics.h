@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 
 namespace atl::python {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "atoll/program_start.h"
-#include "atoll/thread_cpus.h"
+#include "atoll/core/thread_cpus.h"
+#include "atoll/lib/program_start.h"
 
 namespace atl::python {
 namespace {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "atoll/core/thread_cpus.h"
 #include "atoll/testing/temporary_directory.h"
-#include "atoll/thread_cpus.h"
 
 namespace atl::python {
 namespace {

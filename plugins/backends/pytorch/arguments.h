@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 #include "backends/pytorch/signature.h"
 
 namespace atl::pytorch {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::pytorch {
 

@@ -6,9 +6,9 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/log.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
 #include "backends/pytorch/torch_library.h"
 
 namespace atl::pytorch {

@@ -1,11 +1,11 @@
 /// backends/pytorch: TorchScript models on the CPU, by libtorch.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <dlfcn.h>
 
 #include <filesystem>
 
-#include "atoll/usable_cpus.h"
+#include "atoll/core/usable_cpus.h"
 #include "backends/pytorch/late_backend.h"
 
 namespace atl::pytorch {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/pytorch/signature.h"
 
 namespace atl::pytorch {

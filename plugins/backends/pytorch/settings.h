@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "atoll/log.h"
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 
 namespace atl::pytorch {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "backends/common/config_view.h"
 #include "backends/common/input_rules.h"
 

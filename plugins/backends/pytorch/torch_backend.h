@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/log.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
 
 namespace atl::pytorch {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/responder.h"
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "backends/common/batch_groups.h"
 #include "backends/pytorch/results.h"
 #include "backends/pytorch/settings.h"

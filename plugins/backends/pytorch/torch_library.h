@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/log.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
 
 namespace atl::pytorch {
 

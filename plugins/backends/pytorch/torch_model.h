@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
 #include "backends/pytorch/settings.h"
 #include "backends/pytorch/signature.h"
 

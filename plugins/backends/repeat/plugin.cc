@@ -1,5 +1,5 @@
 /// backends/repeat: decoupled models that answer once for each element of their input.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "backends/repeat/repeat_backend.h"
 

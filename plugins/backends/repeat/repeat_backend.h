@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/executor.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
 
 namespace atl::repeat {
 

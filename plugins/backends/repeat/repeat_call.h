@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/request.h"
-#include "atoll/statistics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 #include "backends/repeat/repeat_config.h"
 
 namespace atl::repeat {

@@ -1,9 +1,9 @@
 /// One instance of a repeat model.
 #pragma once
 
-#include "atoll/backend.h"
-#include "atoll/clock.h"
-#include "atoll/executor.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
 #include "backends/repeat/repeat_config.h"
 
 namespace atl::repeat {

@@ -1,7 +1,7 @@
 /// What foreign backends may fill in of a model's configuration.
 #pragma once
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "model_config.pb.h"
 
 namespace atl::triton {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/triton/request.h"
 #include "backends/triton/foreign_model.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/triton/model.h"
 #include "backends/triton/foreign_backend.h"
 #include "model_config.pb.h"

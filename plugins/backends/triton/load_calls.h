@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/status.h"
 #include "backends/triton/surroundings.h"
 
 namespace atl::triton {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "atoll/followed_service.h"
-#include "atoll/memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/memory/memory.h"
 #include "atoll/triton/backend.h"
 
 namespace atl::triton {

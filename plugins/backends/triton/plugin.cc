@@ -1,7 +1,7 @@
 /// backends/triton: models whose backend is a shared object made for Triton.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "atoll/lib/backend_settings.h"
 #include "atoll/triton/host.h"
 #include "backends/triton/load_calls.h"

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace atl::triton {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/events.h"
-#include "atoll/host.h"
-#include "atoll/replaceable.h"
+#include "atoll/core/events.h"
+#include "atoll/core/host.h"
+#include "atoll/core/replaceable.h"
 #include "atoll/triton/server.h"
 
 namespace atl::triton {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/followed_fake.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 
 namespace atl::triton {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "atoll/triton/server.h"
 #include "backends/triton/memory_manager.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "backends/triton/backend_store.h"
 #include "backends/triton/settings.h"
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/gate.h"
-#include "atoll/host.h"
-#include "atoll/open_parts.h"
-#include "atoll/response_cache.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/host.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/request/response_cache.h"
+#include "atoll/request/sink_interposer.h"
 #include "caches/common/cache_counts.h"
 #include "caches/common/key_parts.h"
 

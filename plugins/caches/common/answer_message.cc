@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/memory.h"
-#include "atoll/text.h"
-#include "atoll/utf8.h"
+#include "atoll/core/text.h"
+#include "atoll/core/utf8.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::caches {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "caches/common/kept_answer.h"
 #include "grpc_service.pb.h"
 

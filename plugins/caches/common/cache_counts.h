@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 
 namespace atl::caches {
 

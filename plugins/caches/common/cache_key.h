@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::caches {
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <memory>
 
-#include "atoll/hex.h"
-#include "atoll/model.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/lib/hex.h"
+#include "atoll/models/model.h"
 #include "caches/common/key_parts.h"
 
 namespace atl::caches {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::caches {
 

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::caches {
 namespace {

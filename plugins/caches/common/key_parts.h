@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/memory.h"
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/memory/memory.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 
 namespace atl::caches {
 

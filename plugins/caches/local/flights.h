@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "atoll/gate.h"
-#include "atoll/intrusive_list.h"
-#include "atoll/response_cache.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/intrusive_list.h"
+#include "atoll/request/response_cache.h"
 #include "caches/common/cache_key.h"
 
 namespace atl::caches {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "caches/common/answer_keeper.h"
 #include "caches/common/random_number.h"
 

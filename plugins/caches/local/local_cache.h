@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cstdint>
 
-#include "atoll/executor.h"
-#include "atoll/host.h"
-#include "atoll/metrics.h"
-#include "atoll/response_cache.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/host.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/request/response_cache.h"
 #include "caches/common/cache_counts.h"
 #include "caches/local/answer_store.h"
 #include "caches/local/flights.h"

@@ -1,7 +1,7 @@
 /// caches/local: answers that were given before, in the server's memory.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/options_follower.h"
+#include "atoll/core/options_follower.h"
 #include "caches/local/local_cache.h"
 
 namespace atl::caches {

@@ -1,5 +1,5 @@
 /// caches/redis: answers that were given before, in a Redis server.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <optional>
 #include <utility>

@@ -5,7 +5,7 @@
 #include <new>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::caches {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::caches {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/random.h"
-#include "atoll/text.h"
 
 namespace atl::caches {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/cancellation.h"
-#include "atoll/model.h"
+#include "atoll/models/model.h"
+#include "atoll/request/cancellation.h"
 #include "caches/common/answer_keeper.h"
 #include "caches/common/answer_message.h"
 #include "caches/common/content_key.h"

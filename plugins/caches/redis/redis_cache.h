@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "atoll/clock.h"
-#include "atoll/host.h"
-#include "atoll/metrics.h"
-#include "atoll/response_cache.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/host.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/response_cache.h"
 #include "caches/common/cache_counts.h"
 #include "caches/redis/redis_client.h"
 #include "caches/redis/settings.h"

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::caches {
 namespace asio = boost::asio;

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/host.h"
-#include "atoll/metrics.h"
+#include "atoll/core/host.h"
+#include "atoll/core/metrics.h"
 #include "caches/redis/circuit_breaker.h"
 #include "caches/redis/redis_connection.h"
 #include "caches/redis/settings.h"

@@ -6,7 +6,7 @@
 #include <boost/asio/write.hpp>
 #include <chrono>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::caches {
 namespace asio = boost::asio;

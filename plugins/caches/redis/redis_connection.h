@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/status.h"
-#include "atoll/text.h"
+#include "atoll/core/status.h"
+#include "atoll/core/text.h"
 #include "caches/redis/protocol.h"
 #include "caches/redis/settings.h"
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/file_check.h"
-#include "atoll/text.h"
+#include "atoll/core/file_check.h"
+#include "atoll/core/text.h"
 
 namespace atl::caches {
 namespace {

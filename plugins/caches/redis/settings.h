@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/host_port.h"
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/host_port.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 
 namespace atl::caches {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/runtime/option_table.h"
 #include "atoll/testing/option_table.h"
 #include "caches/redis/option_table.h"

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/log.h"
-#include "atoll/metrics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
+#include "atoll/core/metrics.h"
 
 namespace atl::caches {
 

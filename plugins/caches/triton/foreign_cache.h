@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "atoll/triton/foreign_library.h"
 #include "caches/triton/answer_library.h"
 #include "triton/core/tritoncache.h"

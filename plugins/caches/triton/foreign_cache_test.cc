@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/fake_log.h"
-#include "atoll/text.h"
 #include "atoll/triton/host.h"
 
 namespace atl::caches {

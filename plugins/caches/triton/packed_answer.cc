@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 // Its functions here, and not those of a library that a plugin might bring too.
 #define XXH_INLINE_ALL

@@ -1,5 +1,5 @@
 /// caches/triton: answers that were given before, in a cache made for Triton.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <utility>
 

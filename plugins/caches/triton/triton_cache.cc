@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/cancellation.h"
-#include "atoll/model.h"
+#include "atoll/models/model.h"
+#include "atoll/request/cancellation.h"
 #include "caches/common/answer_keeper.h"
 #include "caches/common/random_number.h"
 #include "caches/triton/packed_answer.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/host.h"
-#include "atoll/metrics.h"
-#include "atoll/response_cache.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/host.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/response_cache.h"
 #include "caches/common/cache_counts.h"
 #include "caches/common/content_key.h"
 #include "caches/triton/answer_library.h"

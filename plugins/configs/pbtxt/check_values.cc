@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::pbtxt {
 

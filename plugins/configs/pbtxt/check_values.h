@@ -1,7 +1,7 @@
 /// What the wire format and the text format let through but nobody downstream could handle.
 #pragma once
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "configs/pbtxt/findings.h"
 #include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::pbtxt {
 

@@ -1,8 +1,8 @@
 /// Fills in what a configuration leaves to the layout of the model directory.
 #pragma once
 
-#include "atoll/repository.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/repository.h"
 #include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "configs/pbtxt/source_map.h"
 
 namespace atl::pbtxt {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <set>
 
-#include "atoll/backend.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/status.h"
 #include "configs/pbtxt/findings.h"
 #include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"

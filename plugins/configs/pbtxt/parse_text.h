@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "configs/pbtxt/source_map.h"
 #include "configs/pbtxt/text_lint.h"
 #include "model_config.pb.h"

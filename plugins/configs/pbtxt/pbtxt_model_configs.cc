@@ -1,6 +1,6 @@
 #include "configs/pbtxt/pbtxt_model_configs.h"
 
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 #include "atoll/proto/model_config_json.h"
 #include "atoll/proto/parse_model_config.h"
 #include "configs/pbtxt/check_values.h"

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/model_config.h"
+#include "atoll/core/log.h"
+#include "atoll/models/model_config.h"
 #include "configs/pbtxt/parse_text.h"
 
 namespace atl::pbtxt {

@@ -1,7 +1,7 @@
 /// configs/pbtxt: config.pbtxt, the configuration format of Triton model repositories.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/options_follower.h"
+#include "atoll/core/options_follower.h"
 #include "configs/pbtxt/pbtxt_model_configs.h"
 
 namespace atl::pbtxt {

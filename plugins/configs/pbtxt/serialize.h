@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "model_config.pb.h"
 
 namespace atl::pbtxt {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::pbtxt {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "configs/pbtxt/nearest.h"
 #include "model_config.pb.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "configs/pbtxt/findings.h"
 #include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"

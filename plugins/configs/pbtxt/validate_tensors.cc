@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "configs/pbtxt/bounds.h"
 #include "configs/pbtxt/shapes.h"
 #include "configs/pbtxt/validate.h"

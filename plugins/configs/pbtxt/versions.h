@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/repository.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/repository.h"
 #include "model_config.pb.h"
 
 namespace atl::pbtxt {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_control.h"
+#include "atoll/models/model_control.h"
 
 namespace atl::control {
 

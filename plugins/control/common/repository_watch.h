@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/event_bus.h"
-#include "atoll/host.h"
-#include "atoll/options_follower.h"
-#include "atoll/repository.h"
+#include "atoll/core/event_bus.h"
+#include "atoll/core/host.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/models/repository.h"
 
 namespace atl::control {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/gate.h"
-#include "atoll/log.h"
-#include "atoll/model.h"
-#include "atoll/repository.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/log.h"
+#include "atoll/models/model.h"
+#include "atoll/models/repository.h"
 
 namespace atl::control {
 

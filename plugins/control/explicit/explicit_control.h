@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/model_control.h"
+#include "atoll/core/gate.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_control.h"
 
 namespace atl::control {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/options_follower.h"
-#include "atoll/plugin.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/core/plugin.h"
 #include "control/common/startup_load.h"
 #include "control/explicit/explicit_control.h"
 

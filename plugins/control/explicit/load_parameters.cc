@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/entry_name.h"
+#include "atoll/lib/entry_name.h"
 
 namespace atl::control {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/model_control.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_control.h"
 
 namespace atl::control {
 

@@ -1,5 +1,5 @@
 /// control/explicit: serves what clients load.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "control/explicit/explicit_plugin.h"
 

@@ -1,5 +1,5 @@
 /// control/none: serves what the repository holds at start.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "control/none/none_plugin.h"
 

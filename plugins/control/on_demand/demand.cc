@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "atoll/model_identifier.h"
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
+#include "atoll/models/model_identifier.h"
 #include "control/common/startup_load.h"
 #include "control/on_demand/model_size.h"
 

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/gate.h"
-#include "atoll/host.h"
-#include "atoll/model_demand.h"
-#include "atoll/repository.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/host.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/models/model_demand.h"
+#include "atoll/models/repository.h"
 #include "control/on_demand/unload_choice.h"
 
 namespace atl::control {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 
 namespace atl::control {
 

@@ -1,5 +1,5 @@
 /// control/on_demand: serves what requests ask for.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "control/on_demand/on_demand_plugin.h"
 

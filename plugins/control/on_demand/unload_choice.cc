@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "atoll/clock.h"
-#include "atoll/resident_memory.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
+#include "atoll/lib/resident_memory.h"
 
 namespace atl::control {
 namespace {

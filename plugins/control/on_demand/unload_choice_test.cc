@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::control {
 namespace {

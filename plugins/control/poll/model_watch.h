@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 
 namespace atl::control {
 

@@ -1,5 +1,5 @@
 /// control/poll: serves what the repository holds, and follows its changes.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "control/poll/poll_plugin.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "control/common/closed_control.h"
 #include "control/common/repository_watch.h"
 #include "control/poll/poller.h"

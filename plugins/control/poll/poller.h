@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "atoll/host.h"
-#include "atoll/model.h"
-#include "atoll/repository.h"
-#include "atoll/repository_poll.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/host.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/models/model.h"
+#include "atoll/models/repository.h"
+#include "atoll/models/repository_poll.h"
 #include "control/poll/model_watch.h"
 
 namespace atl::control {

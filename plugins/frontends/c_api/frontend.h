@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "frontends/c_api/in_process_server.h"
 
 namespace atl::frontends::c_api {

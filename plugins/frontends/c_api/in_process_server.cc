@@ -3,8 +3,8 @@
 #include <future>
 #include <memory>
 
-#include "atoll/model_control.h"
-#include "atoll/model_demand.h"
+#include "atoll/models/model_control.h"
+#include "atoll/models/model_demand.h"
 #include "frontends/common/json/index_json.h"
 #include "frontends/common/json/metadata_json.h"
 #include "frontends/common/json/model_config_json.h"

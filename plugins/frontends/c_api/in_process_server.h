@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/followed_service.h"
-#include "atoll/host.h"
-#include "atoll/metrics_page.h"
-#include "atoll/repository_paths.h"
-#include "atoll/repository_poll.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/host.h"
+#include "atoll/core/metrics_page.h"
+#include "atoll/models/repository_paths.h"
+#include "atoll/models/repository_poll.h"
 #include "atoll/triton/server.h"
 #include "frontends/common/management/management.h"
 

@@ -3,8 +3,8 @@
 #include <future>
 #include <thread>
 
-#include "atoll/repository_paths.h"
-#include "atoll/repository_poll.h"
+#include "atoll/models/repository_paths.h"
+#include "atoll/models/repository_poll.h"
 #include "atoll/testing/fake_model_control.h"
 #include "frontends/c_api/testing/c_api_fixture.h"
 

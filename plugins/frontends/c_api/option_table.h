@@ -1,7 +1,7 @@
 /// The frontend's options as the kernel sees them.
 #pragma once
 
-#include "atoll/option_table.h"
+#include "atoll/core/option_table.h"
 
 namespace atl::frontends::c_api {
 

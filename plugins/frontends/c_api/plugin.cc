@@ -1,6 +1,6 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/model_demand.h"
+#include "atoll/models/model_demand.h"
 #include "frontends/c_api/frontend.h"
 #include "frontends/c_api/option_table.h"
 

@@ -2,8 +2,8 @@
 #include <optional>
 #include <thread>
 
-#include "atoll/metrics_page.h"
-#include "atoll/model_router.h"
+#include "atoll/core/metrics_page.h"
+#include "atoll/models/model_router.h"
 #include "atoll/testing/fake_model_demand.h"
 #include "frontends/c_api/testing/c_api_fixture.h"
 

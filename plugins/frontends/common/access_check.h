@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/access.h"
-#include "atoll/followed_service.h"
-#include "atoll/gate.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/gate.h"
+#include "atoll/frontend/access.h"
 
 namespace atl::frontends {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 
 namespace atl::frontends {
 

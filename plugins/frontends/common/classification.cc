@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/number_type.h"
+#include "atoll/request/number_type.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 
 namespace atl::frontends {
 

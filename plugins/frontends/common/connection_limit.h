@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "atoll/log.h"
-#include "atoll/usable_descriptors.h"
+#include "atoll/core/log.h"
+#include "atoll/core/usable_descriptors.h"
 
 namespace atl::frontends {
 

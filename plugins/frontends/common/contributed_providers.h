@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/access.h"
-#include "atoll/followed_service.h"
-#include "atoll/replaceable.h"
-#include "atoll/text.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/replaceable.h"
+#include "atoll/core/text.h"
+#include "atoll/frontend/access.h"
 
 namespace atl::frontends {
 

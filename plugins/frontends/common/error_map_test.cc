@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "frontends/common/model_version.h"
 
 namespace atl::frontends {

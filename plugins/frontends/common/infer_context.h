@@ -15,11 +15,11 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/model.h"
-#include "atoll/model_demand.h"
-#include "atoll/open_parts.h"
-#include "atoll/registry.h"
-#include "atoll/request.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/core/registry.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_demand.h"
+#include "atoll/request/request.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/output_memory.h"
 #include "frontends/common/region_uses.h"

@@ -1,6 +1,6 @@
 #include "frontends/common/large_work.h"
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends {
 namespace {

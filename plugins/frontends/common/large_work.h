@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/status.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends {
 

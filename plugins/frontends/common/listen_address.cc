@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 
 namespace atl::frontends {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends {
 

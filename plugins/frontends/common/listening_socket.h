@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/listeners.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/frontend/listeners.h"
 #include "frontends/common/listen_address.h"
 
 namespace atl::frontends {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {

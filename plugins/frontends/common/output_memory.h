@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "frontends/common/output_blocks.h"
 
 namespace atl::frontends {

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-#include "atoll/arena.h"
+#include "atoll/request/arena.h"
 #include "frontends/common/request_charge.h"
 
 namespace atl::frontends {

@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends {
 

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/listening_socket.h"
 
 namespace atl::frontends {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "frontends/common/owned_bytes.h"
 #include "frontends/common/region_uses.h"
 

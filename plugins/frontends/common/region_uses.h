@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/device_memory.h"
-#include "atoll/followed_service.h"
-#include "atoll/shared_memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/memory/shared_memory.h"
 #include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {

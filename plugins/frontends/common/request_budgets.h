@@ -4,8 +4,8 @@
 #include <atomic>
 #include <deque>
 
-#include "atoll/followed_service.h"
-#include "atoll/request_memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/memory/request_memory.h"
 
 namespace atl::frontends {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/followed_service.h"
-#include "atoll/model.h"
-#include "atoll/model_router.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_router.h"
 
 namespace atl::frontends {
 

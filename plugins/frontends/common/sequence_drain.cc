@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::frontends {
 namespace {

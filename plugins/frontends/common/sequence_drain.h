@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 
-#include "atoll/executor.h"
-#include "atoll/host.h"
-#include "atoll/model.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/host.h"
+#include "atoll/models/model.h"
 
 namespace atl::frontends {
 

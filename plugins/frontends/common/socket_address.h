@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/host_port.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/host_port.h"
 
 namespace atl::frontends {
 

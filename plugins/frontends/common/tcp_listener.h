@@ -4,7 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/listening_socket.h"
 
 namespace atl::frontends {

@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
 #include "frontends/common/v2_infer_request.h"
 #include "frontends/common/wire_format.h"
 

@@ -23,8 +23,8 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 #include "frontends/common/owned_bytes.h"
 #include "frontends/common/region_uses.h"
 #include "frontends/common/wire_format.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "frontends/common/wire_format.h"
 
 namespace atl::frontends {

@@ -10,9 +10,9 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/arena.h"
-#include "atoll/tensor.h"
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
+#include "atoll/request/arena.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::frontends {
 

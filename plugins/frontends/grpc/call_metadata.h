@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "frontends/common/grpc/settings.h"
 
 namespace atl::frontends::grpc_frontend {

@@ -14,7 +14,7 @@
 #include <future>
 #include <utility>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "frontends/common/tcp_listener.h"
 
 namespace atl::frontends::grpc_frontend {

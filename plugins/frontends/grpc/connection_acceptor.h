@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/status.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 #include "frontends/common/connection_limit.h"
 #include "frontends/common/listening_socket.h"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/grpc/tls_settings.h"
 
 namespace atl::frontends::grpc_frontend {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/request_charge.h"
 
 namespace atl::frontends::grpc_frontend {

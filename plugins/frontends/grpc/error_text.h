@@ -3,7 +3,7 @@
 
 #include <grpcpp/support/status.h>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/grpc/status_text.h"
 
 namespace atl::frontends::grpc_frontend {

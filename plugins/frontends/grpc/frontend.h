@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/sequence_drain.h"
 #include "frontends/grpc/grpc_server.h"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/grpc/v2_infer_stream.h"
 #include "frontends/grpc/call_access.h"
 #include "frontends/grpc/event.h"

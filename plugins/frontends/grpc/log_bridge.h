@@ -1,7 +1,7 @@
 /// gRPC's own log lines, in the server's log.
 #pragma once
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 
 namespace atl::frontends::grpc_frontend {
 

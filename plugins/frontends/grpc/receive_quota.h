@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <limits>
 
-#include "atoll/followed_service.h"
-#include "atoll/request_memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/memory/request_memory.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/management/management.h"
 #include "frontends/common/v2_infer_request.h"

@@ -3,7 +3,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 
 namespace atl::frontends::grpc_frontend {
 

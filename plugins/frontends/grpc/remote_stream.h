@@ -12,7 +12,7 @@
 #include <deque>
 #include <memory>
 
-#include "atoll/cancellation.h"
+#include "atoll/request/cancellation.h"
 #include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/wake_up.h"

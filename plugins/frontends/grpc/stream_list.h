@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends::grpc_frontend {
 

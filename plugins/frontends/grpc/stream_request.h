@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/remote_models.h"
+#include "atoll/pools/remote_models.h"
 #include "frontends/common/grpc/v2_stream_request.h"
 #include "frontends/grpc/event.h"
 #include "frontends/grpc/infer_queue.h"

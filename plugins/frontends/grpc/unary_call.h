@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/method_list.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "atoll/events.h"
-#include "atoll/host.h"
+#include "atoll/core/events.h"
+#include "atoll/core/host.h"
 #include "frontends/common/grpc/settings.h"
 #include "frontends/grpc_nghttp2/transport/tls_listener.h"
 

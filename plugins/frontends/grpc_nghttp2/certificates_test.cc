@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "atoll/testing/temporary_directory.h"
 #include "frontends/common/grpc/testing/frontend_fixture.h"
 #include "frontends/grpc_nghttp2/transport/testing/test_certificates.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "atoll/metrics.h"
-#include "atoll/plugin.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/plugin.h"
 #include "frontends/common/sequence_drain.h"
 #include "frontends/grpc_nghttp2/certificates.h"
 #include "frontends/grpc_nghttp2/departure.h"

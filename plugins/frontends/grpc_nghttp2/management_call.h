@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "atoll/gate.h"
-#include "atoll/open_parts.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/open_parts.h"
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/method_list.h"

@@ -1,9 +1,9 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/access.h"
-#include "atoll/grpc_calls.h"
-#include "atoll/listeners.h"
-#include "atoll/model_demand.h"
+#include "atoll/frontend/access.h"
+#include "atoll/frontend/grpc_calls.h"
+#include "atoll/frontend/listeners.h"
+#include "atoll/models/model_demand.h"
 #include "frontends/grpc_nghttp2/frontend.h"
 #include "frontends/grpc_nghttp2/option_table.h"
 

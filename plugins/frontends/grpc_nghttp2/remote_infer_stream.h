@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "atoll/cancellation.h"
+#include "atoll/request/cancellation.h"
 #include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/client/client_stream.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 #include "frontends/grpc_nghttp2/transport/server.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "atoll/model.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_head.h"
 #include "frontends/common/infer_context.h"

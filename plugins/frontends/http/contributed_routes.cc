@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/http/request_counters.h"
 #include "frontends/http/route_table.h"
 

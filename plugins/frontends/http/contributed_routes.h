@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/http_routes.h"
+#include "atoll/frontend/http_routes.h"
 #include "frontends/common/contributed_providers.h"
 
 namespace atl::frontends::http {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/metrics.h"
-#include "atoll/plugin.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/plugin.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
 #include "frontends/common/sequence_drain.h"

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/host_port.h"
-#include "atoll/status.h"
+#include "atoll/core/host_port.h"
+#include "atoll/core/status.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/common/socket_address.h"
 

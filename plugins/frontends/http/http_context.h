@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "atoll/host.h"
+#include "atoll/core/host.h"
 #include "frontends/common/call_gate.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/management/management.h"

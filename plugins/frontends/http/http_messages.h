@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http::messages {

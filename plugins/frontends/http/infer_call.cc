@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 #include "frontends/common/classification.h"
 #include "frontends/common/error_map.h"
 #include "frontends/common/output_memory.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/management/management.h"
 #include "frontends/http/route_table.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/management/management.h"
 #include "frontends/http/route_table.h"
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/wire_messages.h"

@@ -1,7 +1,7 @@
 /// The frontend's options as the kernel sees them.
 #pragma once
 
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
 
 namespace atl::frontends::http {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/gate.h"
-#include "atoll/remote_models.h"
+#include "atoll/core/gate.h"
+#include "atoll/pools/remote_models.h"
 #include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/request_charge.h"

@@ -1,9 +1,9 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/access.h"
-#include "atoll/http_routes.h"
-#include "atoll/listeners.h"
-#include "atoll/model_demand.h"
+#include "atoll/frontend/access.h"
+#include "atoll/frontend/http_routes.h"
+#include "atoll/frontend/listeners.h"
+#include "atoll/models/model_demand.h"
 #include "frontends/http/frontend.h"
 #include "frontends/http/option_table.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/http/host_lookup.h"
 #include "frontends/http/remote_reply.h"

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/http/remote_connection.h"
 
 namespace atl::frontends::http {

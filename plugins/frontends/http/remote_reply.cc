@@ -4,7 +4,7 @@
 #include <boost/beast/http/error.hpp>
 #include <limits>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/management/remote_server.h"
 
 namespace atl::frontends::http {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/followed_service.h"
-#include "atoll/gate.h"
-#include "atoll/http_routes.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/gate.h"
+#include "atoll/frontend/http_routes.h"
 #include "frontends/common/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/http/outbox.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 
 namespace atl::frontends::http {
 

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "atoll/request/tracing.h"
 #include "atoll/testing/recorded_metrics.h"
-#include "atoll/tracing.h"
 #include "frontends/http/testing/frontend_fixture.h"
 
 namespace atl::frontends::http {

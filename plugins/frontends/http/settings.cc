@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/usable_cpus.h"
+#include "atoll/core/usable_cpus.h"
 #include "frontends/common/thread_count.h"
 
 namespace atl::frontends::http {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/server_options.h"
 #include "frontends/metrics/settings.h"

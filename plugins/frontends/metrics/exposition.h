@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/event_bus.h"
-#include "atoll/events.h"
-#include "atoll/followed_service.h"
-#include "atoll/host.h"
-#include "atoll/model.h"
+#include "atoll/core/event_bus.h"
+#include "atoll/core/events.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/core/host.h"
+#include "atoll/models/model.h"
 #include "frontends/metrics/host_load.h"
 #include "frontends/metrics/latency_windows.h"
 #include "frontends/metrics/model_facts.h"

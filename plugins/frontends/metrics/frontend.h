@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "atoll/metrics_page.h"
-#include "atoll/plugin.h"
+#include "atoll/core/metrics_page.h"
+#include "atoll/core/plugin.h"
 #include "frontends/common/access_check.h"
 #include "frontends/common/http/http_server.h"
 #include "frontends/metrics/endpoint.h"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 #include "atoll/runtime/listener_list.h"
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_catalog.h"

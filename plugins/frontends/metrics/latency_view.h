@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "atoll/latency_histogram.h"
+#include "atoll/core/latency_histogram.h"
 #include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/statistics.h"
+#include "atoll/core/clock.h"
+#include "atoll/request/statistics.h"
 
 namespace atl::frontends::metrics {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 #include "atoll/proto/parse_model_config.h"
 
 namespace atl::frontends::metrics {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/model.h"
+#include "atoll/core/log.h"
+#include "atoll/models/model.h"
 #include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {

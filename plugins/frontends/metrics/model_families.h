@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "atoll/statistics.h"
+#include "atoll/request/statistics.h"
 #include "frontends/metrics/model_facts.h"
 #include "frontends/metrics/page.h"
 #include "frontends/metrics/settings.h"

@@ -1,9 +1,9 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/access.h"
-#include "atoll/listeners.h"
-#include "atoll/memory.h"
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
+#include "atoll/frontend/access.h"
+#include "atoll/frontend/listeners.h"
+#include "atoll/memory/memory.h"
 #include "frontends/metrics/frontend.h"
 #include "frontends/metrics/option_table.h"
 

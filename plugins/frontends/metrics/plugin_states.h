@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "atoll/event_bus.h"
-#include "atoll/events.h"
-#include "atoll/status.h"
+#include "atoll/core/event_bus.h"
+#include "atoll/core/events.h"
+#include "atoll/core/status.h"
 #include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::frontends::metrics {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/runtime/option_table.h"
 #include "frontends/metrics/testing/metrics_test_support.h"
 

@@ -8,8 +8,8 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/memory.h"
-#include "atoll/model_identifier.h"
+#include "atoll/memory/memory.h"
+#include "atoll/models/model_identifier.h"
 
 namespace atl::frontends::metrics {
 namespace {

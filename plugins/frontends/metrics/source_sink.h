@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "atoll/metrics.h"
-#include "atoll/registry.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/registry.h"
 #include "frontends/metrics/page.h"
 
 namespace atl::frontends::metrics {
@@ -17,7 +17,7 @@ namespace atl::frontends::metrics {
 /// names that are none, a label twice, a label set twice, a family of another kind than before, or of a name
 /// that was on the page before the sources came; samples of another kind than their family; histograms whose
 /// bounds are not ascending or do not fit the counts; and families beyond the 1000th. A label "model" with an
-/// identifier (atoll/model_identifier.h) becomes "model" and "namespace". One thread.
+/// identifier (atoll/models/model_identifier.h) becomes "model" and "namespace". One thread.
 class SourceSink final : public MetricSink {
  public:
   static constexpr size_t kMaxFamilies = 1000;

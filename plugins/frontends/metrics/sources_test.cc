@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/fake_event_bus.h"
 #include "atoll/testing/fake_registry.h"
 #include "frontends/metrics/plugin_states.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/launcher.h"
+#include "atoll/pools/launcher.h"
 #include "launchers/common/command_line.h"
 
 namespace atl::launchers {

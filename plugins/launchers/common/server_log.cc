@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::launchers {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "atoll/launcher.h"
+#include "atoll/pools/launcher.h"
 
 namespace atl::launchers {
 

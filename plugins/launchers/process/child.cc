@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/program_start.h"
-#include "atoll/thread_cpus.h"
+#include "atoll/core/thread_cpus.h"
+#include "atoll/lib/program_start.h"
 
 namespace atl::launchers {
 namespace {

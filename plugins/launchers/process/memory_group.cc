@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::launchers {
 namespace {

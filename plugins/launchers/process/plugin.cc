@@ -1,12 +1,12 @@
 /// launchers/process: servers of pools as processes of this machine.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "launchers/process/option_table.h"
 #include "launchers/process/process_launcher.h"
 

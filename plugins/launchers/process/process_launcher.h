@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/gate.h"
-#include "atoll/launcher.h"
-#include "atoll/log.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/log.h"
+#include "atoll/pools/launcher.h"
 #include "launchers/common/server_log.h"
 #include "launchers/process/child.h"
 #include "launchers/process/machine_parts.h"

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <utility>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 #include "atoll/lib/checked_document.h"
 
 namespace atl::launchers {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/launcher.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/pools/launcher.h"
 
 namespace atl::launchers {
 

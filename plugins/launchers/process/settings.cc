@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "atoll/cpu_list.h"
-#include "atoll/file_check.h"
+#include "atoll/core/file_check.h"
+#include "atoll/lib/cpu_list.h"
 
 namespace atl::launchers {
 namespace {

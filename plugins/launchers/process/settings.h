@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "launchers/common/command_line.h"
 #include "launchers/process/machine_parts.h"
 

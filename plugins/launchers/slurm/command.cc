@@ -14,9 +14,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/file_descriptor.h"
-#include "atoll/utf8.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::launchers {
 namespace {

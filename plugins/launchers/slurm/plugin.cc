@@ -1,5 +1,5 @@
 /// launchers/slurm: servers of pools as jobs of a cluster.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <filesystem>
 #include <optional>

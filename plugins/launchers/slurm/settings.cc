@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "atoll/file_check.h"
+#include "atoll/core/file_check.h"
 
 namespace atl::launchers {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "launchers/common/command_line.h"
 
 namespace atl::launchers {

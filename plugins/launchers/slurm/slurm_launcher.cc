@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 #include "launchers/common/server_environment.h"
 #include "launchers/slurm/command.h"
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/launcher.h"
-#include "atoll/log.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/log.h"
+#include "atoll/pools/launcher.h"
 #include "launchers/common/server_log.h"
 #include "launchers/slurm/settings.h"
 #include "launchers/slurm/slurm_jobs.h"

@@ -1,7 +1,7 @@
 /// The point from which on what a device writes to a buffer is there.
 #pragma once
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "memory/cuda/devices.h"
 
 namespace atl::memory {

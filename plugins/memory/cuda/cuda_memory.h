@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "memory/cuda/device_pool.h"
 #include "memory/cuda/growable_device_memory.h"
 #include "memory/cuda/shared_handles.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::memory {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda.h"
-#include "atoll/host.h"
+#include "atoll/core/host.h"
+#include "atoll/gpu/cuda.h"
 #include "memory/cuda/driver_library.h"
 
 namespace atl::memory {

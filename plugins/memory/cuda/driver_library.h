@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "atoll/cuda_driver.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/cuda_driver.h"
 
 namespace atl::memory {
 

@@ -1,13 +1,13 @@
 /// memory/cuda: GPUs by the CUDA driver, and their memory.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "atoll/quantity.h"
-#include "atoll/resident_memory.h"
+#include "atoll/core/quantity.h"
+#include "atoll/lib/resident_memory.h"
 #include "memory/cuda/cuda_memory.h"
 
 namespace atl::memory {

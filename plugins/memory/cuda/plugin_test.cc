@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "atoll/cuda.h"
-#include "atoll/memory.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/plugin_runner.h"
 #include "memory/cuda/testing/gpus.h"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "atoll/quantity.h"
+#include "atoll/core/quantity.h"
 
 namespace atl::memory {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::memory {
 

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "memory/host/growable_ranges.h"
 
 namespace atl::memory {

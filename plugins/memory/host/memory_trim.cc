@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
 
 namespace atl::memory {
 namespace {

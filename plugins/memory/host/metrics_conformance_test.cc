@@ -1,4 +1,4 @@
-#include "atoll/request_memory.h"
+#include "atoll/memory/request_memory.h"
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"

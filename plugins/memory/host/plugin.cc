@@ -1,9 +1,9 @@
 /// memory/host: CPU memory.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/metrics.h"
-#include "atoll/request_memory.h"
-#include "atoll/resident_memory.h"
+#include "atoll/core/metrics.h"
+#include "atoll/lib/resident_memory.h"
+#include "atoll/memory/request_memory.h"
 #include "memory/host/budget_option.h"
 #include "memory/host/host_memory.h"
 #include "memory/host/memory_trim.h"

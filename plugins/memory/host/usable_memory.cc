@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/quantity.h"
+#include "atoll/core/quantity.h"
 
 namespace atl::memory {
 namespace {

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <optional>
 
-#include "atoll/cuda.h"
-#include "atoll/memory.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 #include "memory/pinned/slab.h"
 
 namespace atl::memory {

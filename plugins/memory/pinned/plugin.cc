@@ -1,7 +1,7 @@
 /// memory/pinned: host memory that GPUs reach.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
 #include "memory/pinned/pinned_memory.h"
 
 namespace atl::memory {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"
 #include "memory/pinned/testing/fake_cuda.h"

@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::memory {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/device_memory.h"
+#include "atoll/gpu/device_memory.h"
 
 namespace atl::memory {
 

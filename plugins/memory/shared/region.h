@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "atoll/shared_memory.h"
+#include "atoll/memory/shared_memory.h"
 #include "memory/shared/device_mapping.h"
 #include "memory/shared/shared_object.h"
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/metrics.h"
-#include "atoll/shared_memory.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/metrics.h"
+#include "atoll/memory/shared_memory.h"
 #include "memory/shared/region_table.h"
 
 namespace atl::memory {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::memory {
 

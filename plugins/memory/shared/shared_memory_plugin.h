@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/options_follower.h"
-#include "atoll/plugin.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/core/plugin.h"
 #include "memory/shared/regions.h"
 
 namespace atl::memory {

@@ -4,7 +4,7 @@
 #include <pwd.h>
 #include <signal.h>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/plugin_runner.h"
 #include "atoll/testing/shared_memory_object.h"
 

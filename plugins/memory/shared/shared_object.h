@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 #include "memory/shared/bus_error_guard.h"
 
 namespace atl::memory {

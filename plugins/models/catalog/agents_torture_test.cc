@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/repository_agents.h"
+#include "atoll/models/repository_agents.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/host.h"
-#include "atoll/model.h"
-#include "atoll/repository.h"
-#include "atoll/startup.h"
+#include "atoll/core/host.h"
+#include "atoll/core/startup.h"
+#include "atoll/models/model.h"
+#include "atoll/models/repository.h"
 #include "models/catalog/serving/serving_table.h"
 #include "models/catalog/states/lifecycle.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/options_follower.h"
-#include "atoll/plugin.h"
-#include "atoll/repository_paths.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/core/plugin.h"
+#include "atoll/models/repository_paths.h"
 #include "models/catalog/catalog.h"
 #include "models/catalog/namespaced_catalog.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 
 namespace atl::models {
 namespace {

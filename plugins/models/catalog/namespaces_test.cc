@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

@@ -1,12 +1,12 @@
 // The plugin "models/catalog": provides the model catalog.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/execution_admission.h"
-#include "atoll/fault_notes.h"
-#include "atoll/memory.h"
-#include "atoll/repository_agents.h"
-#include "atoll/request_admission.h"
-#include "atoll/request_memory.h"
+#include "atoll/core/fault_notes.h"
+#include "atoll/memory/memory.h"
+#include "atoll/memory/request_memory.h"
+#include "atoll/models/repository_agents.h"
+#include "atoll/request/execution_admission.h"
+#include "atoll/request/request_admission.h"
 #include "models/catalog/catalog_plugin.h"
 
 namespace atl::models {

@@ -1,5 +1,5 @@
 /// placement/best_fit: leases go where they leave the least room.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "placement/best_fit/best_fit.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "atoll/placement.h"
+#include "atoll/pools/placement.h"
 
 namespace atl::placement {
 

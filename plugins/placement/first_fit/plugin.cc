@@ -1,5 +1,5 @@
 /// placement/first_fit: leases go to the first instance that has room.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "placement/first_fit/first_fit.h"
 

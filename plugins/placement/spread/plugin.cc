@@ -1,5 +1,5 @@
 /// placement/spread: leases go where most room is.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "placement/spread/spread.h"
 

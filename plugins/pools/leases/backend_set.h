@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::pools {
 

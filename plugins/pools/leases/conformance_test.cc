@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 #include "atoll/testing/conformance/grpc_calls.h"
 #include "atoll/testing/conformance/http_routes.h"
 #include "atoll/testing/conformance/launcher.h"

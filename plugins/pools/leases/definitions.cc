@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <set>
 
-#include "atoll/entry_name.h"
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
+#include "atoll/lib/entry_name.h"
 
 namespace atl::pools {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/status.h"
 
 namespace atl::pools {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "pools/leases/lease_waits.h"
 #include "pools/leases/pool_manager.h"
 

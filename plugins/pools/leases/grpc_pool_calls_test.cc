@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "atoll/core/utf8.h"
 #include "atoll/testing/fake_grpc_exchange.h"
-#include "atoll/utf8.h"
 #include "pools/leases/messages.h"
 #include "pools/leases/testing/pool_bench.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/http_routes.h"
+#include "atoll/frontend/http_routes.h"
 #include "pools/leases/lease_waits.h"
 #include "pools/leases/pool_manager.h"
 

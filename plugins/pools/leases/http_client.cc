@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/launcher.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/pools/launcher.h"
 
 namespace atl::pools {
 namespace {

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/host_port.h"
-#include "atoll/status.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/host_port.h"
+#include "atoll/core/status.h"
 
 namespace atl::pools {
 

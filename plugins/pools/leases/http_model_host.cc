@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "atoll/core/utf8.h"
 #include "atoll/lib/checked_document.h"
-#include "atoll/utf8.h"
 
 namespace atl::pools {
 namespace answers {

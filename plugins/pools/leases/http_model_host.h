@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
 #include "pools/leases/http_client.h"
 #include "pools/leases/model_host.h"
 #include "pools/leases/use_watch.h"

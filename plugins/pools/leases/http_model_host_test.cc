@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 #include "atoll/testing/thread_executor.h"
 #include "pools/leases/testing/scripted_server.h"
 

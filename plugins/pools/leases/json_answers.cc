@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
+#include "atoll/core/utf8.h"
 #include "atoll/lib/checked_json.h"
-#include "atoll/utf8.h"
 
 namespace atl::pools {
 namespace {

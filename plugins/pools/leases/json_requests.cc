@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/quantity.h"
+#include "atoll/core/text.h"
 #include "atoll/lib/checked_document.h"
-#include "atoll/quantity.h"
-#include "atoll/text.h"
 
 namespace atl::pools {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "pools/leases/definitions.h"
 
 namespace atl::pools {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/remote_models.h"
+#include "atoll/pools/remote_models.h"
 #include "pools/leases/lease.h"
 
 namespace atl::pools {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/cancellation.h"
+#include "atoll/request/cancellation.h"
 #include "pools/leases/pool_manager.h"
 
 namespace atl::pools {

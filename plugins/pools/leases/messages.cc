@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::pools {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "pools/leases/definitions.h"
 
 namespace atl::pools {

@@ -1,5 +1,5 @@
 /// pools/leases: pools of servers, leased out by quota.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <optional>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/pool_events.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/pools/pool_events.h"
 
 namespace atl::pools {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 #include "pools/leases/pool_events.h"
 #include "pools/leases/pool_manager.h"
 

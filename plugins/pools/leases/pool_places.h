@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "atoll/placement.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/pools/placement.h"
 #include "pools/leases/backend_set.h"
 
 namespace atl::pools {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/guarded.h"
-#include "atoll/hex.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/guarded.h"
+#include "atoll/core/stop_executor.h"
+#include "atoll/lib/hex.h"
 #include "pools/leases/json_answers.h"
 
 namespace atl::pools {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "atoll/host.h"
-#include "atoll/http_routes.h"
-#include "atoll/launcher.h"
-#include "atoll/placement.h"
+#include "atoll/core/host.h"
+#include "atoll/frontend/http_routes.h"
+#include "atoll/pools/launcher.h"
+#include "atoll/pools/placement.h"
 #include "pools/leases/grpc_pool_calls.h"
 #include "pools/leases/http_calls.h"
 #include "pools/leases/http_client.h"

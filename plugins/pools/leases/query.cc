@@ -4,7 +4,7 @@
 #include <boost/beast/core/string.hpp>
 #include <utility>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 #include "pools/leases/http_client.h"
 
 namespace atl::pools {

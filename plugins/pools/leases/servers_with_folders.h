@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/launcher.h"
+#include "atoll/core/executor.h"
+#include "atoll/pools/launcher.h"
 #include "pools/leases/model_folders.h"
 #include "pools/leases/model_host.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "pools/leases/definitions.h"
 #include "pools/leases/http_model_host.h"
 #include "pools/leases/surroundings.h"

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <utility>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/text.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/text.h"
 
 namespace atl::pools {
 namespace {

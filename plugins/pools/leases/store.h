@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "pools/leases/records.h"
 
 namespace atl::pools {

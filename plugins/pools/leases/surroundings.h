@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/launcher.h"
-#include "atoll/log.h"
-#include "atoll/placement.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/log.h"
+#include "atoll/pools/launcher.h"
+#include "atoll/pools/placement.h"
 #include "pools/leases/definitions.h"
 #include "pools/leases/model_host.h"
 

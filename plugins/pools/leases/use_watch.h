@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/launcher.h"
+#include "atoll/pools/launcher.h"
 #include "pools/leases/lease_use.h"
 #include "pools/leases/pool_events.h"
 #include "pools/leases/surroundings.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "repositories/filesystem/file_access.h"
 
 namespace atl::filesystem {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "repositories/filesystem/file_access.h"
 
 namespace atl::filesystem {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 
 namespace atl::filesystem {
 

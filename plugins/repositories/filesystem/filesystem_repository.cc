@@ -10,8 +10,8 @@
 #include <system_error>
 #include <tuple>
 
-#include "atoll/guarded.h"
-#include "atoll/utf8.h"
+#include "atoll/core/guarded.h"
+#include "atoll/core/utf8.h"
 #include "repositories/filesystem/directory_reader.h"
 #include "repositories/filesystem/model_scan.h"
 #include "repositories/filesystem/names.h"

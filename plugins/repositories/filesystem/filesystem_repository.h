@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/log.h"
-#include "atoll/repository.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
+#include "atoll/models/repository.h"
 #include "repositories/filesystem/containment.h"
 #include "repositories/filesystem/private_folder.h"
 #include "repositories/filesystem/repository_list.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "repositories/filesystem/containment.h"
 
 namespace atl::filesystem {

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "atoll/entry_name.h"
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
+#include "atoll/lib/entry_name.h"
 
 namespace atl::filesystem {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::filesystem {
 

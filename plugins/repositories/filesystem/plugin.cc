@@ -1,10 +1,10 @@
 /// repositories/filesystem: model repositories that are directories of this machine.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <utility>
 #include <vector>
 
-#include "atoll/options_follower.h"
+#include "atoll/core/options_follower.h"
 #include "repositories/filesystem/following_repository.h"
 
 namespace atl::filesystem {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/repository.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/repository.h"
 
 namespace atl::filesystem {
 

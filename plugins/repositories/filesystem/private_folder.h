@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 #include "repositories/filesystem/file_access.h"
 
 namespace atl::filesystem {

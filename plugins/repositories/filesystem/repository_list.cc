@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 #include "repositories/filesystem/directory_reader.h"
 #include "repositories/filesystem/names.h"
 

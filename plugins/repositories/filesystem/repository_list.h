@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/repository_paths.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/repository_paths.h"
 #include "repositories/filesystem/containment.h"
 
 namespace atl::filesystem {

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <functional>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "repositories/filesystem/names.h"
 
 namespace atl::filesystem {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 
 namespace atl::filesystem {
 

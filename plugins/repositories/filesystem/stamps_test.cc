@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "repositories/filesystem/filesystem_repository.h"
 #include "repositories/filesystem/testing/repository_folder.h"
 

@@ -1,5 +1,5 @@
 /// routing/weighted: labels for versions, shares of requests by weight, shadow traffic.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <memory>
 #include <optional>

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "atoll/metrics.h"
-#include "atoll/model_router.h"
+#include "atoll/core/metrics.h"
+#include "atoll/models/model_router.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"
 #include "atoll/testing/recording_sink.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 
 namespace atl::routing {
 

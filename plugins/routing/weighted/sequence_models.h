@@ -1,7 +1,7 @@
 /// Which models keep state between requests.
 #pragma once
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace atl::routing {
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "atoll/device_memory.h"
-#include "atoll/gate.h"
-#include "atoll/inner_request.h"
+#include "atoll/core/gate.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/request/inner_request.h"
 #include "routing/weighted/route_table.h"
 
 namespace atl::routing {

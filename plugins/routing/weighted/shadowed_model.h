@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "atoll/executor.h"
-#include "atoll/gate.h"
-#include "atoll/model.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
+#include "atoll/models/model.h"
 #include "routing/weighted/route_table.h"
 #include "routing/weighted/shadow_request.h"
 

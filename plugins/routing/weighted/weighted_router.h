@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/metrics.h"
-#include "atoll/model.h"
-#include "atoll/model_router.h"
+#include "atoll/core/metrics.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_router.h"
 #include "routing/weighted/draws.h"
 #include "routing/weighted/route_table.h"
 #include "routing/weighted/shadowed_model.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

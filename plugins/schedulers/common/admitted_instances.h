@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "atoll/execution_admission.h"
+#include "atoll/request/execution_admission.h"
 
 namespace atl::schedulers {
 

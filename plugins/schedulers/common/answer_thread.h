@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
 
 namespace atl::schedulers {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::schedulers {
 namespace {

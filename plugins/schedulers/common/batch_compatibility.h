@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/batch_former.h"
 #include "schedulers/common/batch_tuner.h"

@@ -1,7 +1,7 @@
 /// A model's own opinion on its batches. Under the scheduler's lock, one call at a time.
 #pragma once
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

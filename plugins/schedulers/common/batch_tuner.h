@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/request.h"
-#include "atoll/tensor.h"
+#include "atoll/request/request.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::schedulers {
 

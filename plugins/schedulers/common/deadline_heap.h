@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

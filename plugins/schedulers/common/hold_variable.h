@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 
 namespace atl::schedulers {
 

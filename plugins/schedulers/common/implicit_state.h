@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/common/state_layout.h"
 #include "schedulers/common/state_memory.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::schedulers {
 namespace {

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/scheduler.h"
+#include "atoll/core/executor.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/admitted_instances.h"
 #include "schedulers/common/execution_time.h"
 

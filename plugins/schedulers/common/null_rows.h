@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/common/batch_compatibility.h"
 
 namespace atl::schedulers {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/common/implicit_state.h"
 
 namespace atl::schedulers {

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/intrusive_list.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/intrusive_list.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::schedulers {
 

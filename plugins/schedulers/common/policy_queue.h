@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/common/deadline_heap.h"
 #include "schedulers/common/queue_policy.h"
 #include "schedulers/common/request_queue.h"

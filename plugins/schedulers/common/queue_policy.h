@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <map>
 
-#include "atoll/clock.h"
-#include "atoll/request.h"
+#include "atoll/core/clock.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

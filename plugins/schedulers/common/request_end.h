@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "atoll/open_parts.h"
-#include "atoll/request.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/request/request.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::schedulers {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 
 namespace atl::schedulers {
 

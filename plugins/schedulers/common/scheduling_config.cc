@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "model_config.pb.h"
 #include "schedulers/common/deadline_heap.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "model_config.pb.h"
 #include "schedulers/common/scheduling_config.h"
 #include "schedulers/common/state_config.h"

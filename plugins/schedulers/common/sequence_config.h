@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "schedulers/common/sequence_scheduler.h"
 
 namespace inference {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/host.h"
-#include "atoll/log.h"
-#include "atoll/metrics.h"
-#include "atoll/option_table.h"
-#include "atoll/plugin.h"
-#include "atoll/scheduler.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/host.h"
+#include "atoll/core/log.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/option_table.h"
+#include "atoll/core/plugin.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/sequence_scheduler.h"
 

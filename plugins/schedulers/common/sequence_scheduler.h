@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/scheduler.h"
+#include "atoll/core/log.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/control_inputs.h"
 #include "schedulers/common/implicit_state.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::schedulers {
 namespace {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/sanitized.h"
-#include "atoll/text.h"
 #include "schedulers/common/sequence_table.h"
 
 namespace atl::schedulers {

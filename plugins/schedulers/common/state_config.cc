@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "model_config.pb.h"
 
 namespace atl::schedulers {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/common/state_layout.h"
 
 namespace atl::schedulers {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::schedulers {
 namespace {

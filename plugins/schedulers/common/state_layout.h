@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::schedulers {
 

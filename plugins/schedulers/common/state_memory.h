@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/followed_service.h"
-#include "atoll/memory.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::schedulers {
 

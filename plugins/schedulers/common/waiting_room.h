@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <mutex>
 
-#include "atoll/cancellation.h"
-#include "atoll/clock.h"
-#include "atoll/request.h"
-#include "atoll/statistics.h"
+#include "atoll/core/clock.h"
+#include "atoll/request/cancellation.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/inside.h"
 #include "schedulers/common/policy_queue.h"

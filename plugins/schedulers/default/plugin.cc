@@ -1,7 +1,7 @@
 /// schedulers/default: one request, one execution.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/usable_cpus.h"
+#include "atoll/core/usable_cpus.h"
 #include "schedulers/default/default_provider.h"
 
 namespace atl::schedulers {

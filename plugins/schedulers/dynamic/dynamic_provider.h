@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/metrics.h"
-#include "atoll/scheduler.h"
+#include "atoll/core/log.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/batch_scheduler.h"
 #include "schedulers/dynamic/custom/strategy_library.h"

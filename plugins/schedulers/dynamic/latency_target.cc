@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::schedulers {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "schedulers/dynamic/testing/target_simulation.h"
 
 namespace atl::schedulers {

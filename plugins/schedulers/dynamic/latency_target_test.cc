@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/testing/random.h"
 
 namespace atl::schedulers {

@@ -1,5 +1,5 @@
 /// schedulers/dynamic: requests that wait together are executed together.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <string>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "schedulers/ensemble/ensemble_run.h"
 #include "schedulers/ensemble/ensemble_scheduler.h"
 #include "schedulers/ensemble/sequence_parameters.h"

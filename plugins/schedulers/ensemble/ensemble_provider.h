@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/metrics.h"
-#include "atoll/scheduler.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/ensemble/ensemble_scheduler.h"
 

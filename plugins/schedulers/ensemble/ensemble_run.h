@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cancellation.h"
-#include "atoll/request.h"
+#include "atoll/request/cancellation.h"
+#include "atoll/request/request.h"
 #include "schedulers/ensemble/plan.h"
 #include "schedulers/ensemble/step_list.h"
 #include "schedulers/ensemble/step_run.h"

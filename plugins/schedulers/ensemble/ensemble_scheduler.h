@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "schedulers/common/answer_thread.h"
 #include "schedulers/common/inside.h"
 #include "schedulers/ensemble/block_pool.h"

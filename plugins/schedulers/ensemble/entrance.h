@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "atoll/intrusive_list.h"
+#include "atoll/core/intrusive_list.h"
 #include "schedulers/ensemble/ensemble_run.h"
 #include "schedulers/ensemble/tensor_memory.h"
 

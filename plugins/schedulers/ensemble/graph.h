@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace inference {
 class ModelConfig;

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "model_config.pb.h"
 
 namespace atl::ensemble {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/ensemble/graph.h"
 
 namespace atl::ensemble {

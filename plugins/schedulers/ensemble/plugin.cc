@@ -1,5 +1,5 @@
 /// schedulers/ensemble: models made of models.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "schedulers/ensemble/ensemble_provider.h"
 

@@ -1,7 +1,7 @@
 /// The fields of a sequence as parameters of responses, by which members say what goes on and ensembles tell it.
 #pragma once
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "schedulers/ensemble/tensor_values.h"
 
 namespace atl::ensemble {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/arena.h"
+#include "atoll/request/arena.h"
 
 namespace atl::ensemble {
 

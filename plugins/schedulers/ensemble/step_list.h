@@ -1,7 +1,7 @@
 /// Steps that are due, of whatever runs.
 #pragma once
 
-#include "atoll/intrusive_list.h"
+#include "atoll/core/intrusive_list.h"
 #include "schedulers/ensemble/step_run.h"
 
 namespace atl::ensemble {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "atoll/inner_request.h"
-#include "atoll/statistics.h"
+#include "atoll/request/inner_request.h"
+#include "atoll/request/statistics.h"
 #include "schedulers/ensemble/tensor_values.h"
 
 namespace atl::ensemble {

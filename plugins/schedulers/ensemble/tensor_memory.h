@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
 #include "schedulers/common/state_memory.h"
 #include "schedulers/ensemble/block_pool.h"
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <span>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::ensemble {
 

@@ -1,5 +1,5 @@
 /// schedulers/sequence_direct.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "schedulers/sequence_direct/direct_provider.h"
 

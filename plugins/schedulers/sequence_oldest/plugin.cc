@@ -1,5 +1,5 @@
 /// schedulers/sequence_oldest.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include "schedulers/sequence_oldest/oldest_provider.h"
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/access.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/frontend/access.h"
 
 namespace atl::keys {
 

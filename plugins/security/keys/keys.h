@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 #include "security/keys/key_table.h"
 
 namespace atl::keys {

@@ -1,5 +1,5 @@
 /// security/keys: calls that need a key.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <utility>
 

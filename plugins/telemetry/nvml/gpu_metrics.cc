@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::telemetry {
 namespace {

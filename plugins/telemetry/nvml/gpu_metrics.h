@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/metrics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/metrics.h"
 #include "telemetry/nvml/gpu_reader.h"
 
 namespace atl::telemetry {

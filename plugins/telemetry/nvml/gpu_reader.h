@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/nvml.h"
-#include "atoll/status.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/nvml.h"
 
 namespace atl::telemetry {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "atoll/nvml.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/nvml.h"
 
 namespace atl::telemetry {
 

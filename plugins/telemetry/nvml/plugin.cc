@@ -1,8 +1,8 @@
 /// telemetry/nvml: what NVML tells of GPUs, as Triton's metrics.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
-#include "atoll/cuda.h"
-#include "atoll/followed_service.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/gpu/cuda.h"
 #include "telemetry/nvml/gpu_metrics.h"
 #include "telemetry/nvml/nvml_library.h"
 

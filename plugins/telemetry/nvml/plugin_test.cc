@@ -3,7 +3,7 @@
 #include <set>
 #include <thread>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/listed_gpus.h"
 #include "atoll/testing/plugin_runner.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::tracing {
 

@@ -6,9 +6,9 @@
 #include <deque>
 #include <memory>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/log.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/log.h"
 #include "telemetry/trace/record.h"
 #include "telemetry/trace/recorder.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::tracing {
 namespace {

@@ -1,6 +1,6 @@
 #include "telemetry/trace/json_text.h"
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::tracing {
 

@@ -1,7 +1,7 @@
 /// The plugin's options as the kernel sees them.
 #pragma once
 
-#include "atoll/option_table.h"
+#include "atoll/core/option_table.h"
 
 namespace atl::tracing {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "atoll/hex.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/lib/hex.h"
 #include "telemetry/trace/json_text.h"
 
 namespace atl::tracing {

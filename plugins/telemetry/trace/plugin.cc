@@ -1,5 +1,5 @@
 /// telemetry/trace: samples requests and writes down what happened to them.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <mutex>
 #include <string>

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/tensor.h"
-#include "atoll/trace.h"
+#include "atoll/request/tensor.h"
+#include "atoll/request/trace.h"
 #include "telemetry/trace/scope.h"
 #include "telemetry/trace/trace_context.h"
 

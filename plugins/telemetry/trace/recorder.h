@@ -6,10 +6,10 @@
 #include <memory>
 #include <mutex>
 
-#include "atoll/clock.h"
-#include "atoll/device_memory.h"
-#include "atoll/gate.h"
-#include "atoll/trace.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/gate.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/request/trace.h"
 #include "telemetry/trace/record.h"
 
 namespace atl::tracing {

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "telemetry/trace/http_post.h"
 
 namespace atl::tracing {

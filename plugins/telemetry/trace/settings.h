@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
-#include "atoll/tracing.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tracing.h"
 
 namespace atl::tracing {
 

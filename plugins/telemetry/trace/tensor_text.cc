@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "atoll/number_type.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/request/number_type.h"
 #include "telemetry/trace/json_text.h"
 
 namespace atl::tracing {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "atoll/hex.h"
+#include "atoll/lib/hex.h"
 
 namespace atl::tracing {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/hex.h"
+#include "atoll/lib/hex.h"
 
 namespace atl::tracing {
 namespace {

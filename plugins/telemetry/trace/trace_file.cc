@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::tracing {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/metrics.h"
-#include "atoll/tracing.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/metrics.h"
+#include "atoll/request/tracing.h"
 #include "telemetry/trace/background_exporter.h"
 #include "telemetry/trace/recorder.h"
 #include "telemetry/trace/scope_table.h"

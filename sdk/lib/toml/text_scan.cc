@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 namespace atl::lib {
 namespace {

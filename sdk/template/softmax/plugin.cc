@@ -1,5 +1,5 @@
 /// A backend to copy: the probabilities of logits, and the label of the most probable class.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 
 namespace atl::cuda_double {
 

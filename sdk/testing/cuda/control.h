@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "atoll/testing/cuda_double.h"
 
 namespace atl::cuda_double {

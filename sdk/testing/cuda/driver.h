@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "atoll/testing/cuda_double.h"
 #include "configuration.h"
 #include "kernels.h"

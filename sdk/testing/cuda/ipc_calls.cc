@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 #include "driver.h"
 
 namespace atl::cuda_double {

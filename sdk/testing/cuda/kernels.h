@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "ptx.h"
 #include "streams.h"
 

@@ -1,7 +1,7 @@
 /// Kernels that run: C++ functions which were registered under the name of a kernel in PTX.
 #pragma once
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "kernels.h"
 
 namespace atl::cuda_double {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "address_space.h"
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 
 namespace atl::cuda_double {
 

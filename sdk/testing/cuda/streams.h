@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 
 namespace atl::cuda_double {
 

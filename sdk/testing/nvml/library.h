@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/nvml.h"
+#include "atoll/gpu/nvml.h"
 #include "atoll/testing/nvml_double.h"
 
 namespace atl::nvml_double {

@@ -1,4 +1,4 @@
-#include "atoll/arena.h"
+#include "atoll/request/arena.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/cancellation.h"
+#include "atoll/request/cancellation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Finding memory by its kind, and copying whatever there is.
-#include "atoll/device_memory.h"
+#include "atoll/gpu/device_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 /// The fakes keep the promises of the interfaces they stand for.
 #include <gtest/gtest.h>
 
-#include "atoll/events.h"
-#include "atoll/memory.h"
+#include "atoll/core/events.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/fake_host.h"
 
 namespace atl::test {

@@ -1,4 +1,4 @@
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "atoll/followed_service.h"
+#include "atoll/core/followed_service.h"
 
 #include <gtest/gtest.h>
 

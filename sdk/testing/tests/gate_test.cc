@@ -1,4 +1,4 @@
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 
 #include <gtest/gtest.h>
 

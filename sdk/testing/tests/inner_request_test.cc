@@ -1,4 +1,4 @@
-#include "atoll/inner_request.h"
+#include "atoll/request/inner_request.h"
 
 #include <gtest/gtest.h>
 

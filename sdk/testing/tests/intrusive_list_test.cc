@@ -1,4 +1,4 @@
-#include "atoll/intrusive_list.h"
+#include "atoll/core/intrusive_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/number_type.h"
+#include "atoll/request/number_type.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/open_parts.h"
+#include "atoll/core/open_parts.h"
 
 #include <gtest/gtest.h>
 

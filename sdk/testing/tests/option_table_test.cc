@@ -1,11 +1,11 @@
-#include "atoll/option_table.h"
+#include "atoll/core/option_table.h"
 
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl {
 namespace {

@@ -1,4 +1,4 @@
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/plugin_runner.h"
 

@@ -1,4 +1,4 @@
-#include "atoll/quantity.h"
+#include "atoll/core/quantity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "atoll/replaceable.h"
+#include "atoll/core/replaceable.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/request_memory.h"
+#include "atoll/memory/request_memory.h"
 
 namespace atl {
 namespace {

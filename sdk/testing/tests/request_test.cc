@@ -1,4 +1,4 @@
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <set>
 
-#include "atoll/open_parts.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/request/sink_interposer.h"
 #include "atoll/testing/conformance/response_cache.h"
 
 namespace atl::test {

@@ -1,6 +1,6 @@
 // The suite, run against what the SDK itself has: the recording request, and interposers before it.
-#include "atoll/inner_request.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/request/inner_request.h"
+#include "atoll/request/sink_interposer.h"
 #include "atoll/testing/conformance/response_sink.h"
 
 namespace atl::test {

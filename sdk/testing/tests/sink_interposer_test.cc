@@ -1,4 +1,4 @@
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 
 #include <gtest/gtest.h>
 

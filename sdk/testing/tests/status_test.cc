@@ -1,4 +1,4 @@
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 #include <gtest/gtest.h>
 

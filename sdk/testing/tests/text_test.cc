@@ -1,4 +1,4 @@
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 #include <gtest/gtest.h>
 

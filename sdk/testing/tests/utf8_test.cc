@@ -1,4 +1,4 @@
-#include "atoll/utf8.h"
+#include "atoll/core/utf8.h"
 
 #include <gtest/gtest.h>
 

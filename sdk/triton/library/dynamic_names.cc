@@ -10,7 +10,7 @@
 #include <cstring>
 #include <optional>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::triton {
 namespace {

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "atoll/triton/host.h"
 #include "server_alias.h"
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "atoll/core/text.h"
 #include "atoll/testing/temporary_directory.h"
-#include "atoll/text.h"
 
 namespace atl::triton {
 namespace {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <span>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 #include "atoll/runtime/shared_object.h"
 #include "dynamic_names.h"
 

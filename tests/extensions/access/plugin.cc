@@ -1,13 +1,13 @@
 /// tests/access: callers that are known by a token, as a service elsewhere would say it. The answer comes later, from a thread of the plugin's.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <array>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "atoll/access.h"
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/frontend/access.h"
 
 namespace atl {
 namespace {

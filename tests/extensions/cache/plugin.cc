@@ -1,6 +1,6 @@
 /// A response cache, the smallest one: keeps the answer to the last request of each model, and answers a
 /// request with the same inputs by it.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <cstring>
 #include <map>
@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/open_parts.h"
-#include "atoll/response_cache.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/models/model.h"
+#include "atoll/request/response_cache.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A plugin with gRPC calls: answers at once, later from a thread of its own, and as a stream.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <charconv>
 #include <mutex>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A plugin with HTTP routes: answers at once, later from a thread of its own, and in pieces.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/http_routes.h"
+#include "atoll/frontend/http_routes.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 /// A scheduler of a kind of its own: models whose configuration has the parameter `ration` execute so many
 /// requests and refuse the others, one at a time and each for itself.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <charconv>
 #include <deque>
@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "model_config.pb.h"
 
 namespace {

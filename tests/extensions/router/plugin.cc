@@ -1,12 +1,12 @@
 /// A model router: further names for models, as an operator who renames a model might want them.
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 
 #include <map>
 #include <optional>
 #include <string>
 
-#include "atoll/model.h"
-#include "atoll/model_router.h"
+#include "atoll/models/model.h"
+#include "atoll/models/model_router.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "atoll/cuda.h"
+#include "atoll/core/text.h"
+#include "atoll/gpu/cuda.h"
 #include "atoll/testing/cuda_double.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/recording_sink.h"
 #include "backends/cuda/batch_group.h"
 

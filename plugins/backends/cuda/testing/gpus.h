@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "atoll/cuda.h"
-#include "atoll/memory.h"
+#include "atoll/gpu/cuda.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/cuda_double.h"
 #include "backends/cuda/testing/loaded_plugin.h"
 

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/option_table.h"
 

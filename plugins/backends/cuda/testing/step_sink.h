@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/recording_sink.h"
 #include "backends/cuda/testing/device_sink.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model_description.h"
+#include "atoll/models/model_description.h"
 #include "atoll/testing/temporary_directory.h"
 #include "backends/cuda/pipeline.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/text.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/text.h"
 
 namespace atl::identity {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "onnxruntime_c_api.h"
 
 namespace atl::ort::test {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 #include "atoll/testing/cuda_double.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/plugin_runner.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/temporary_directory.h"
 #include "backends/python/python_backend.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 
 namespace atl::repeat {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "atoll/triton/foreign_library.h"
 #include "backends/triton/load_calls.h"
 #include "triton/core/tritonbackend.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::triton {
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::caches {
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <thread>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 #include "caches/redis/settings.h"
 
 namespace atl::caches {

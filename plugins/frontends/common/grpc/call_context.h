@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "atoll/host.h"
+#include "atoll/core/host.h"
 #include "frontends/common/call_gate.h"
 #include "frontends/common/grpc/contributed_methods.h"
 #include "frontends/common/grpc/reflection.h"

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "atoll/access.h"
-#include "atoll/model.h"
+#include "atoll/frontend/access.h"
+#include "atoll/models/model.h"
 #include "frontends/common/grpc/call_context.h"
 
 namespace atl::frontends {

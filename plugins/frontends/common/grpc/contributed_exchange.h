@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/gate.h"
-#include "atoll/grpc_calls.h"
+#include "atoll/core/gate.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/request_charge.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "frontends/common/contributed_providers.h"
 
 namespace atl::frontends {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/large_work.h"
 #include "frontends/common/request_charge.h"
 #include "frontends/common/wire_format.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 #include "frontends/common/management/management.h"
 #include "health.pb.h"
 

@@ -1,7 +1,7 @@
 /// The options of a gRPC frontend as the kernel sees them.
 #pragma once
 
-#include "atoll/moved_option.h"
+#include "atoll/core/moved_option.h"
 
 namespace atl::frontends {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/grpc/contributed_methods.h"
 
 namespace google::protobuf {

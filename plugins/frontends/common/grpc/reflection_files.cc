@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/management/remote_server.h"
 #include "frontends/common/v2_infer_request.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "atoll/clock.h"
-#include "atoll/usable_cpus.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/usable_cpus.h"
 #include "frontends/common/thread_count.h"
 
 namespace atl::frontends {

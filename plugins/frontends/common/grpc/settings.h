@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "frontends/common/grpc/tls_settings.h"
 #include "frontends/common/header_forward.h"
 #include "frontends/common/listen_address.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/option_check.h"
-#include "atoll/options.h"
-#include "atoll/status.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/options.h"
+#include "atoll/core/status.h"
 #include "frontends/common/listen_address.h"
 
 namespace atl::frontends {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/stream/stream_rules.h"
 #include "frontends/common/wire_messages.h"

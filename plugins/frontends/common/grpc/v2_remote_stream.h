@@ -2,7 +2,7 @@
 /// to and fro as they are.
 #pragma once
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/classification.h"
 #include "frontends/common/error_map.h"
 #include "frontends/common/grpc/status_text.h"

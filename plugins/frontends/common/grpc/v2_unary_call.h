@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/gate.h"
+#include "atoll/core/gate.h"
 #include "frontends/common/classification.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/grpc/message_limit.h"

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_counters.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <memory>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {

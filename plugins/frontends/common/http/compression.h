@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/body_buffer.h"
 #include "frontends/common/request_charge.h"
 

@@ -4,7 +4,7 @@
 #include <boost/beast/core/string.hpp>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends::http {
 namespace {

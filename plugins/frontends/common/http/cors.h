@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/http/request_head.h"
 
 namespace atl::frontends::http {

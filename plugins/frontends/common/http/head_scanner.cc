@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/http/messages.h"
 
 namespace atl::frontends::http {

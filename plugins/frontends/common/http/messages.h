@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends::http::messages {
 

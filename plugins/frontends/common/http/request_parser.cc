@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/http/head_scanner.h"
 #include "frontends/common/http/messages.h"
 

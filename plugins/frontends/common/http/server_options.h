@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/clock.h"
-#include "atoll/host.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/host.h"
 #include "frontends/common/access_check.h"
 #include "frontends/common/connection_limit.h"
 #include "frontends/common/http/cors.h"

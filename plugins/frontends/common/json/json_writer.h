@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "atoll/core/utf8.h"
 #include "atoll/lib/checked_json.h"
-#include "atoll/utf8.h"
 #include "frontends/common/json/json_output.h"
 
 namespace atl::frontends {

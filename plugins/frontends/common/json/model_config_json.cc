@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/json/json_text.h"
 
 namespace atl::frontends {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends {
 namespace {

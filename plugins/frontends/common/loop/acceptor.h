@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "atoll/log.h"
-#include "atoll/status.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 #include "frontends/common/listening_socket.h"
 #include "frontends/common/loop/event_loop.h"
 

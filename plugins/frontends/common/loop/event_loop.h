@@ -20,8 +20,8 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/clock.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/status.h"
 #include "frontends/common/post_list.h"
 
 namespace atl::frontends {

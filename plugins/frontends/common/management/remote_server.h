@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/remote_models.h"
+#include "atoll/pools/remote_models.h"
 #include "frontends/common/management/management.h"
 
 namespace atl::frontends {

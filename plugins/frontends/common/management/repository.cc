@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model_demand.h"
+#include "atoll/models/model_demand.h"
 #include "frontends/common/management/management.h"
 #include "frontends/common/wire_messages.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 #include "frontends/common/management/management.h"
 
 namespace atl::frontends {

@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/client/client_stream.h"

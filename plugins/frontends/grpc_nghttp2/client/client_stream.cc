@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/error_map.h"
 #include "frontends/grpc_nghttp2/client/client_connection.h"
 #include "frontends/grpc_nghttp2/transport/header_codec.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/common/socket_address.h"

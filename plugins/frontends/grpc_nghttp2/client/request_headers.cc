@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "frontends/common/management/remote_server.h"
 #include "frontends/grpc_nghttp2/transport/header_codec.h"
 

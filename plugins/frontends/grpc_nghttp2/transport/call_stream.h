@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
 #include "frontends/grpc_nghttp2/transport/call_headers.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "frontends/grpc_nghttp2/transport/header_codec.h"
 #include "frontends/grpc_nghttp2/transport/header_list.h"
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"

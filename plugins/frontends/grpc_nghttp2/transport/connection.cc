@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/peer_address.h"
 
 namespace atl::frontends::grpc_nghttp2 {

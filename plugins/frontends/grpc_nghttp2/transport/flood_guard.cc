@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

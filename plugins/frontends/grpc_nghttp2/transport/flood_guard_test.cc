@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

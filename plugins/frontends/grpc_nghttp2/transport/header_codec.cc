@@ -4,8 +4,8 @@
 #include <charconv>
 #include <limits>
 
-#include "atoll/clock.h"
-#include "atoll/text.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/common/buffer_pool.h"
 #include "frontends/grpc_nghttp2/transport/message.h"
 #include "frontends/grpc_nghttp2/transport/message_room.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 #include "frontends/common/connection_limit.h"
 #include "frontends/common/loop/acceptor.h"
 #include "frontends/grpc_nghttp2/transport/worker.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "atoll/entry_name.h"
+#include "atoll/lib/entry_name.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

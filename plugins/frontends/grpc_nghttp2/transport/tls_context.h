@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/log.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
 #include "frontends/grpc_nghttp2/transport/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {

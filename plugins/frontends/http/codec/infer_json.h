@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "frontends/common/region_uses.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/reply_form.h"

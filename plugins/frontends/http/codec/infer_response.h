@@ -13,9 +13,9 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "frontends/common/json/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/http/codec/long_arrays.h"
 
 namespace atl::frontends::http {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "atoll/core/status.h"
 #include "atoll/lib/checked_json.h"
-#include "atoll/status.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/long_arrays.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "atoll/number_type.h"
+#include "atoll/request/number_type.h"
 #include "frontends/common/wire_messages.h"
 #include "frontends/http/codec/long_tensor.h"
 #include "frontends/http/codec/nesting.h"

@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/arena.h"
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/arena.h"
+#include "atoll/request/tensor.h"
 #include "frontends/common/owned_bytes.h"
 #include "frontends/http/codec/json_document.h"
 

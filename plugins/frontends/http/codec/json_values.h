@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {

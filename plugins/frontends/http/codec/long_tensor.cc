@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "atoll/number_type.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/request/number_type.h"
 #include "frontends/http/codec/json_scan.h"
 #include "frontends/http/codec/nesting.h"
 

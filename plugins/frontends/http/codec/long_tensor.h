@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "frontends/http/codec/long_arrays.h"
 #include "frontends/http/codec/tensor_fault.h"
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 #include "frontends/common/v2_infer_request.h"
 #include "frontends/http/codec/json_document.h"
 

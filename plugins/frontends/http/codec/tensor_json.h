@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
 #include "frontends/common/json/json_writer.h"
 
 namespace atl::frontends::http {

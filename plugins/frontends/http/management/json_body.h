@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/json_values.h"
 

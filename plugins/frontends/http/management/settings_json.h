@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
-#include "atoll/tracing.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tracing.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends::http {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "atoll/testing/cuda_double.h"
 #include "atoll/testing/fake_host.h"
 #include "memory/cuda/devices.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 extern char** environ;
 

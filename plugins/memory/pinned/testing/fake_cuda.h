@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda.h"
+#include "atoll/gpu/cuda.h"
 
 namespace atl::memory {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/registry.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/registry.h"
 
 namespace atl::models {
 

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <utility>
 
-#include "atoll/memory.h"
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::models {
 namespace {

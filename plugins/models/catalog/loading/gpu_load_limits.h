@@ -4,9 +4,9 @@
 #include <map>
 #include <string>
 
-#include "atoll/backend.h"
-#include "atoll/host.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/host.h"
+#include "atoll/core/status.h"
 
 namespace atl::models {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace inference {
 class ModelConfig;

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/statistics.h"
+#include "atoll/backend/backend.h"
+#include "atoll/request/statistics.h"
 #include "models/catalog/serving/served_model.h"
 
 namespace atl::models {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::models {
 

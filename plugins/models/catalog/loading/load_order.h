@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace atl::models {
 

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/hex.h"
-#include "atoll/text.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/text.h"
+#include "atoll/lib/hex.h"
 
 // Its functions here, and not those of a library that a backend might bring too.
 #define XXH_INLINE_ALL

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "model_config.pb.h"
 
 namespace atl::models {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/file_descriptor.h"
+#include "atoll/core/file_descriptor.h"
 
 namespace atl::models {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
 #include "models/catalog/requests/validate.h"
 
 namespace inference {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_info.h"
 #include "models/catalog/loading/run_agents.h"

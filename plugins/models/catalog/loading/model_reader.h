@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "atoll/host.h"
-#include "atoll/log.h"
-#include "atoll/model_config.h"
-#include "atoll/repository.h"
+#include "atoll/core/host.h"
+#include "atoll/core/log.h"
+#include "atoll/models/model_config.h"
+#include "atoll/models/repository.h"
 #include "models/catalog/loading/load_order.h"
 #include "models/catalog/loading/loader_options.h"
 #include "models/catalog/serving/dependencies.h"

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "atoll/executor.h"
-#include "atoll/gate.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
 
 namespace atl::models {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_config.h"
-#include "atoll/registry.h"
-#include "atoll/repository.h"
-#include "atoll/repository_agents.h"
+#include "atoll/core/registry.h"
+#include "atoll/models/model_config.h"
+#include "atoll/models/repository.h"
+#include "atoll/models/repository_agents.h"
 #include "models/catalog/serving/agent_run.h"
 #include "models/catalog/serving/prepared_model.h"
 

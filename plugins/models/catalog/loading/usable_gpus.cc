@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::models {
 

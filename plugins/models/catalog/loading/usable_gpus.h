@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "atoll/registry.h"
-#include "atoll/status.h"
+#include "atoll/core/registry.h"
+#include "atoll/core/status.h"
 #include "model_config.pb.h"
 
 namespace atl::models {

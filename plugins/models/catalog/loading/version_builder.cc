@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "atoll/models/repository_agents.h"
 #include "atoll/proto/model_description.h"
-#include "atoll/repository_agents.h"
-#include "atoll/response_cache.h"
+#include "atoll/request/response_cache.h"
 #include "models/catalog/loading/backend_choice.h"
 #include "models/catalog/loading/inherited_labels.h"
 #include "models/catalog/loading/parallel_for.h"

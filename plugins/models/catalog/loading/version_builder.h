@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/host.h"
-#include "atoll/model_config.h"
-#include "atoll/repository.h"
+#include "atoll/core/host.h"
+#include "atoll/models/model_config.h"
+#include "atoll/models/repository.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/instance_takeover.h"
 #include "models/catalog/loading/loader_options.h"

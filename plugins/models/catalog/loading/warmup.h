@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "models/catalog/loading/warmup_run.h"
 #include "models/catalog/serving/served_model.h"
 

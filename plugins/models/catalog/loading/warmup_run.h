@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/host.h"
-#include "atoll/inner_request.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/host.h"
+#include "atoll/request/inner_request.h"
 #include "models/catalog/serving/served_model.h"
 
 namespace atl::models {

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/host.h"
-#include "atoll/registry.h"
-#include "atoll/replaceable.h"
-#include "atoll/request_admission.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/host.h"
+#include "atoll/core/registry.h"
+#include "atoll/core/replaceable.h"
+#include "atoll/request/request_admission.h"
 
 namespace atl::models {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "atoll/open_parts.h"
-#include "atoll/request_admission.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/core/open_parts.h"
+#include "atoll/request/request_admission.h"
+#include "atoll/request/sink_interposer.h"
 #include "models/catalog/requests/admission_point.h"
 
 namespace atl::models {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/response_cache.h"
+#include "atoll/request/response_cache.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

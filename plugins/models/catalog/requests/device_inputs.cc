@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::models {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/device_memory.h"
-#include "atoll/request_memory.h"
+#include "atoll/backend/backend.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/memory/request_memory.h"
 
 namespace atl::models {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "atoll/sink_interposer.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::models {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
 #include "atoll/lib/log_interval.h"
-#include "atoll/log.h"
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 
 namespace atl::models {
 

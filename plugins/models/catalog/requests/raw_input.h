@@ -1,9 +1,9 @@
 /// Raw requests: one input that came as bytes alone; name, type and shape follow from the configuration.
 #pragma once
 
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 
 namespace atl::models {
 

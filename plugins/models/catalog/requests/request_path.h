@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/clock.h"
-#include "atoll/fault_notes.h"
-#include "atoll/followed_service.h"
-#include "atoll/model.h"
-#include "atoll/response_cache.h"
-#include "atoll/scheduler.h"
-#include "atoll/statistics.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/fault_notes.h"
+#include "atoll/core/followed_service.h"
+#include "atoll/models/model.h"
+#include "atoll/request/response_cache.h"
+#include "atoll/request/scheduler.h"
+#include "atoll/request/statistics.h"
 #include "models/catalog/requests/admission_point.h"
 #include "models/catalog/requests/admitted_request.h"
 #include "models/catalog/requests/device_inputs.h"

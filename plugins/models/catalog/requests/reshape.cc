@@ -1,6 +1,6 @@
 #include "models/catalog/requests/reshape.h"
 
-#include "atoll/sink_interposer.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::models {
 namespace {

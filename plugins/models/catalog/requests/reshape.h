@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/arena.h"
-#include "atoll/model.h"
+#include "atoll/models/model.h"
+#include "atoll/request/arena.h"
 
 namespace atl::models {
 

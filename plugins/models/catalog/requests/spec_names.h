@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace atl::models {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::models {
 

@@ -1,7 +1,7 @@
 /// The inputs of a traced request, for traces that record tensors.
 #pragma once
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::models {
 

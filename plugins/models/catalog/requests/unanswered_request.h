@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "atoll/model.h"
-#include "atoll/sink_interposer.h"
+#include "atoll/models/model.h"
+#include "atoll/request/sink_interposer.h"
 
 namespace atl::models {
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "atoll/device_memory.h"
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/gpu/device_memory.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "models/catalog/requests/spec_names.h"
 
 namespace atl::models {

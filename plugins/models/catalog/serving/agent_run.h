@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/registry.h"
-#include "atoll/repository_agents.h"
+#include "atoll/core/registry.h"
+#include "atoll/models/repository_agents.h"
 
 namespace atl::models {
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
-#include "atoll/backend.h"
-#include "atoll/fault_notes.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/fault_notes.h"
 #include "models/catalog/requests/device_inputs.h"
 #include "models/catalog/requests/output_check.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
 #include "models/catalog/serving/prepared_model.h"
 
 namespace atl::models {

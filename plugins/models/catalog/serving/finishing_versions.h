@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
-#include "atoll/model.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
+#include "atoll/models/model.h"
 #include "models/catalog/serving/reader_shards.h"
 #include "models/catalog/serving/served_model.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cpu_list.h"
+#include "atoll/lib/cpu_list.h"
 
 namespace atl::models {
 namespace {

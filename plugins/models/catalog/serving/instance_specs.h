@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/execution_admission.h"
-#include "atoll/status.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/status.h"
+#include "atoll/request/execution_admission.h"
 #include "models/catalog/serving/host_policies.h"
 
 namespace inference {

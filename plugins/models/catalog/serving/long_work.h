@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/fault_notes.h"
-#include "atoll/host.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/fault_notes.h"
+#include "atoll/core/host.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::models {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/repository.h"
+#include "atoll/models/model.h"
+#include "atoll/models/repository.h"
 #include "models/catalog/serving/agent_run.h"
 
 namespace atl::models {

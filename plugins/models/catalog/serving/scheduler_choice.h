@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/registry.h"
-#include "atoll/scheduler.h"
-#include "atoll/status.h"
+#include "atoll/core/registry.h"
+#include "atoll/core/status.h"
+#include "atoll/request/scheduler.h"
 
 namespace inference {
 class ModelConfig;

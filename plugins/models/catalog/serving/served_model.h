@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/registry.h"
-#include "atoll/scheduler.h"
+#include "atoll/backend/backend.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/registry.h"
+#include "atoll/models/model.h"
+#include "atoll/request/scheduler.h"
 #include "models/catalog/requests/request_path.h"
 #include "models/catalog/serving/agent_run.h"
 #include "models/catalog/serving/counted_instance.h"

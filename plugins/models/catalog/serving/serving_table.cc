@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "atoll/model_identifier.h"
+#include "atoll/models/model_identifier.h"
 
 namespace atl::models {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <thread>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::models {
 namespace {

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/clock.h"
-#include "atoll/statistics.h"
+#include "atoll/core/clock.h"
+#include "atoll/request/statistics.h"
 #include "models/catalog/serving/reader_shards.h"
 
 namespace atl::models {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "atoll/testing/fake_clock.h"
 
 namespace atl::models {

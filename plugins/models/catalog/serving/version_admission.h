@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/execution_admission.h"
-#include "atoll/registry.h"
+#include "atoll/core/registry.h"
+#include "atoll/request/execution_admission.h"
 
 namespace inference {
 class ModelConfig;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "models/catalog/states/model_records.h"
 
 namespace atl::models {

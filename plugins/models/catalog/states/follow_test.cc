@@ -1,8 +1,8 @@
 // The catalog goes on with other options, of its own and of whom it depends on: what is loaded stays.
 #include <gmock/gmock.h>
 
-#include "atoll/options_follower.h"
-#include "atoll/repository_paths.h"
+#include "atoll/core/options_follower.h"
+#include "atoll/models/repository_paths.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

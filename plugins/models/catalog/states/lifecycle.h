@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "models/catalog/states/lifecycle_state.h"
 #include "models/catalog/states/load_call.h"
 #include "models/catalog/states/model_load.h"

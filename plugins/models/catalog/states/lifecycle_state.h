@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/host.h"
+#include "atoll/core/host.h"
 #include "models/catalog/loading/loader.h"
 #include "models/catalog/serving/serving_table.h"
 #include "models/catalog/states/ensembles.h"

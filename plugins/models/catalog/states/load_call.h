@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/gate.h"
-#include "atoll/model.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/gate.h"
+#include "atoll/models/model.h"
 
 namespace atl::models {
 

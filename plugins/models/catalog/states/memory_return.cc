@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
 
 namespace atl::models {
 namespace {

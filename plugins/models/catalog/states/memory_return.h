@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <mutex>
 
-#include "atoll/executor.h"
-#include "atoll/host.h"
-#include "atoll/stop_executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/host.h"
+#include "atoll/core/stop_executor.h"
 
 namespace atl::models {
 

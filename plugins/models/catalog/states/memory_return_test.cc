@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/resident_memory.h"
+#include "atoll/lib/resident_memory.h"
 #include "atoll/testing/fake_host.h"
 
 namespace atl::models {

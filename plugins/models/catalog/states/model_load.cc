@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "atoll/guarded.h"
+#include "atoll/core/guarded.h"
 #include "models/catalog/loading/failure_text.h"
 #include "models/catalog/loading/parallel_for.h"
 

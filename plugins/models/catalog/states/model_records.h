@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/event_bus.h"
-#include "atoll/log.h"
-#include "atoll/model.h"
+#include "atoll/core/event_bus.h"
+#include "atoll/core/log.h"
+#include "atoll/models/model.h"
 #include "models/catalog/loading/load_order.h"
 #include "models/catalog/serving/prepared_model.h"
 #include "models/catalog/serving/served_model.h"

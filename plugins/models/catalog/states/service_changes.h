@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/events.h"
+#include "atoll/core/events.h"
 #include "models/catalog/serving/scheduler_choice.h"
 #include "models/catalog/serving/served_model.h"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "atoll/execution_admission.h"
+#include "atoll/request/execution_admission.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_scheduler.h"
 

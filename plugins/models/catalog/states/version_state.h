@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 
 namespace atl::models {
 

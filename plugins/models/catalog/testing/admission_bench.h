@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/request_admission.h"
+#include "atoll/request/request_admission.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

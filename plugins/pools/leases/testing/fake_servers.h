@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/launcher.h"
+#include "atoll/core/executor.h"
+#include "atoll/pools/launcher.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "pools/leases/model_host.h"
 

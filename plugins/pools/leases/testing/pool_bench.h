@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/stop_executor.h"
+#include "atoll/core/stop_executor.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_log.h"
 #include "pools/leases/pool_manager.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/host_port.h"
+#include "atoll/core/host_port.h"
 #include "pools/leases/http_client.h"
 
 namespace atl::pools {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 #include "model_config.pb.h"
 
 namespace atl::schedulers {

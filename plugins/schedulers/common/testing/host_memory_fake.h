@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::schedulers {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "atoll/testing/fake_admission.h"
 #include "atoll/testing/fake_backend.h"
 #include "atoll/testing/fake_host.h"

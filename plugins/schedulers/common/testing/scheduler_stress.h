@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "atoll/testing/fake_admission.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/recording_sink.h"

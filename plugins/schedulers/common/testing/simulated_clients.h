@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/request.h"
-#include "atoll/statistics.h"
+#include "atoll/core/executor.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 
 namespace atl::schedulers {
 

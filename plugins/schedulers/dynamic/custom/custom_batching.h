@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/log.h"
-#include "atoll/request.h"
+#include "atoll/core/log.h"
+#include "atoll/request/request.h"
+#include "atoll/request/scheduler.h"
 #include "atoll/runtime/shared_object.h"
-#include "atoll/scheduler.h"
 #include "atoll/triton/host.h"
 #include "atoll/triton/model.h"
 #include "schedulers/common/batch_strategy.h"

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 #include "atoll/lib/log_interval.h"
-#include "atoll/log.h"
-#include "atoll/status.h"
 
 namespace atl::schedulers {
 

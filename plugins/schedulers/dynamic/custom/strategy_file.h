@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "model_config.pb.h"
 
 namespace atl::schedulers {

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <string>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
+#include "atoll/request/scheduler.h"
 #include "atoll/runtime/shared_object.h"
-#include "atoll/scheduler.h"
 #include "schedulers/common/batch_strategy.h"
 
 namespace atl::schedulers {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/clock.h"
-#include "atoll/request.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
+#include "atoll/request/request.h"
 #include "atoll/testing/random.h"
-#include "atoll/text.h"
 #include "model_config.pb.h"
 #include "schedulers/dynamic/testing/arrivals.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/testing/random.h"
 #include "schedulers/common/batch_former.h"
 #include "schedulers/common/policy_queue.h"

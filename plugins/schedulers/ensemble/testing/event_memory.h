@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <new>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::ensemble {
 

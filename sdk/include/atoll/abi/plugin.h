@@ -3,7 +3,7 @@
  * A plugin is a shared object that exports exactly one symbol, the constant `atoll_plugin_v1`. The kernel
  * maps the file, reads this data (name, needs, options, build tag) of every plugin in the manifest, decides
  * whether the whole graph fits together, and only then calls the first function. C++ authors do not fill this
- * in by hand: see ATOLL_PLUGIN in atoll/plugin.h. The major version is part of the symbol's name; minors
+ * in by hand: see ATOLL_PLUGIN in atoll/core/plugin.h. The major version is part of the symbol's name; minors
  * append at the end and are told apart by struct_size. */
 #ifndef ATOLL_ABI_PLUGIN_H_
 #define ATOLL_ABI_PLUGIN_H_
@@ -111,7 +111,7 @@ enum atoll_option_type {
 
 /* Flags of an option. */
 #define ATOLL_OPTION_REQUIRED 1u
-/* 2u: see atoll/moved_option.h */
+/* 2u: see atoll/core/moved_option.h */
 /* STRING: the instance listens at this TCP address, "host:port"; port 0: the system chooses one. No two
    enabled instances of a manifest may listen at the same, and in a trial the port is 0. BOOL: where false, it listens at none. */
 #define ATOLL_OPTION_LISTENS 4u
@@ -134,11 +134,11 @@ typedef struct atoll_option_v1 {
   const char* help;    /* one sentence, with the unit */
 } atoll_option_v1;
 
-/* The kernel's face towards one plugin instance: really an atl::Host (atoll/host.h). */
+/* The kernel's face towards one plugin instance: really an atl::Host (atoll/core/host.h). */
 typedef struct atoll_host atoll_host;
 /* NULL is success; otherwise an atl::Status given away with Status::release() and owned by the receiver. */
 typedef struct atoll_status atoll_status;
-/* The options of an instance that is not made yet: really an atl::OptionCheck (atoll/option_check.h). */
+/* The options of an instance that is not made yet: really an atl::OptionCheck (atoll/core/option_check.h). */
 typedef struct atoll_option_check atoll_option_check;
 
 /* All functions are called on the kernel's one control thread, must not throw and must not block for long. */

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model_description.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
+#include "atoll/request/request.h"
 
 namespace atl::backends {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "atoll/backend/values.h"
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::backends {
 

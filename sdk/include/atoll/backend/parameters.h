@@ -8,8 +8,8 @@
 #include <optional>
 #include <string_view>
 
-#include "atoll/model_description.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model_description.h"
 
 namespace atl::backends {
 

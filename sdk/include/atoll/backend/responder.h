@@ -33,13 +33,13 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/bytes.h"
 #include "atoll/backend/values.h"
-#include "atoll/clock.h"
-#include "atoll/request.h"
-#include "atoll/statistics.h"
-#include "atoll/status.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/status.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 
 namespace atl::backends {
 

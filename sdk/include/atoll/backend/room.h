@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 
 namespace atl::backends {
 

@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "atoll/arena.h"
-#include "atoll/memory.h"
-#include "atoll/request.h"
-#include "atoll/status.h"
-#include "atoll/tensor.h"
+#include "atoll/core/status.h"
+#include "atoll/memory/memory.h"
+#include "atoll/request/arena.h"
+#include "atoll/request/request.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::backends {
 

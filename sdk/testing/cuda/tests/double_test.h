@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 #include "atoll/testing/cuda_double.h"
 
 namespace atl {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cancellation.h"
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/request/cancellation.h"
 #include "atoll/testing/conformance/conformance.h"
 
 namespace atl::test {

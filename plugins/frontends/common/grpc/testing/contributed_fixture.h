@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "atoll/testing/followed_fake.h"
 #include "frontends/common/grpc/testing/generic_client.h"
 

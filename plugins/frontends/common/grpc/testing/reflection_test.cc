@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "atoll/testing/fake_access.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "frontends/common/grpc/testing/generic_client.h"

@@ -1,5 +1,5 @@
 // The calls that change what the server shows of itself: log settings, shared memory regions.
-#include "atoll/log_control.h"
+#include "atoll/core/log_control.h"
 #include "atoll/testing/fake_shared_memory.h"
 #include "frontends/common/grpc/testing/frontend_fixture.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/shared_memory.h"
+#include "atoll/memory/shared_memory.h"
+#include "atoll/models/model.h"
 #include "atoll/testing/followed_fake.h"
 #include "frontends/common/testing/codec_test_support.h"
 #include "frontends/http/codec/generate.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "frontends/common/json/json_output.h"
 
 namespace atl::frontends::http {

@@ -1,7 +1,7 @@
 /// The plain form of a configuration, for those who hold the message.
 #pragma once
 
-#include "atoll/model_description.h"
+#include "atoll/models/model_description.h"
 
 namespace inference {
 class ModelConfig;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::runtime {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/file_descriptor.h"
-#include "atoll/status.h"
+#include "atoll/core/file_descriptor.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <thread>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
 #include "atoll/runtime/task_queue.h"
 
 namespace atl::runtime {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -12,13 +12,13 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/event_bus.h"
-#include "atoll/log.h"
+#include "atoll/core/event_bus.h"
+#include "atoll/core/log.h"
 #include "atoll/runtime/call_watch.h"
 
 namespace atl::runtime {
 
-/// Semantics as in atoll/event_bus.h; deliver() is what the control thread calls.
+/// Semantics as in atoll/core/event_bus.h; deliver() is what the control thread calls.
 class EventQueue {
  public:
   static constexpr uint32_t kEventBytesMax = 4096;

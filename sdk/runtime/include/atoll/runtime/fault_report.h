@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "atoll/fault_notes.h"
+#include "atoll/core/fault_notes.h"
 
 namespace atl::runtime {
 

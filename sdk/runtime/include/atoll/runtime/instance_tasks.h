@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/text.h"
 #include "atoll/runtime/call_watch.h"
 #include "atoll/runtime/control_loop.h"
-#include "atoll/text.h"
 
 namespace atl::runtime {
 

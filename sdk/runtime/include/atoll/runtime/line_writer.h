@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/listeners.h"
+#include "atoll/frontend/listeners.h"
 
 namespace atl::runtime {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "atoll/abi/plugin.h"
-#include "atoll/options.h"
+#include "atoll/core/options.h"
 #include "atoll/runtime/typed_value.h"
 
 namespace atl::runtime {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/log.h"
-#include "atoll/status.h"
+#include "atoll/core/log.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

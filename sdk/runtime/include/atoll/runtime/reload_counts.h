@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/metrics.h"
-#include "atoll/text.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/text.h"
 
 namespace atl::runtime {
 

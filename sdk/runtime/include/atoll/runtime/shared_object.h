@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
 
 namespace atl::runtime {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string_view>
 
-#include "atoll/clock.h"
-#include "atoll/executor.h"
+#include "atoll/core/clock.h"
+#include "atoll/core/executor.h"
 
 namespace atl::runtime {
 

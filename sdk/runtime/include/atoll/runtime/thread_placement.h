@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/executor.h"
-#include "atoll/status.h"
+#include "atoll/core/executor.h"
+#include "atoll/core/status.h"
 
 namespace atl::runtime {
 

@@ -29,7 +29,7 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/cuda_driver.h"
+#include "atoll/gpu/cuda_driver.h"
 
 namespace atl::test {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/random.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 
 namespace atl::test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/execution_admission.h"
+#include "atoll/request/execution_admission.h"
 
 namespace atl::test {
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/backend/room.h"
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/identity.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "atoll/testing/identity.h"
 
 namespace atl::test {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "atoll/clock.h"
+#include "atoll/core/clock.h"
 
 namespace atl::test {
 

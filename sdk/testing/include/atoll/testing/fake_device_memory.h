@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 
 namespace atl::test {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/event_bus.h"
+#include "atoll/core/event_bus.h"
 
 namespace atl::test {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cancellation.h"
-#include "atoll/status.h"
-#include "atoll/text.h"
+#include "atoll/core/status.h"
+#include "atoll/core/text.h"
+#include "atoll/request/cancellation.h"
 
 namespace atl::test {
 

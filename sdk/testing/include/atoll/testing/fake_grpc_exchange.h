@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "atoll/testing/call_head.h"
 #include "atoll/testing/fake_exchange.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/host.h"
+#include "atoll/core/host.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_event_bus.h"

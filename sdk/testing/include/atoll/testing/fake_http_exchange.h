@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/http_routes.h"
+#include "atoll/core/text.h"
+#include "atoll/frontend/http_routes.h"
 #include "atoll/testing/fake_exchange.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

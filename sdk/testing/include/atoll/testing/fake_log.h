@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/log.h"
+#include "atoll/core/log.h"
 
 namespace atl::test {
 

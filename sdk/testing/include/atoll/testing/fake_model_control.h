@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model_control.h"
+#include "atoll/models/model_control.h"
 
 namespace atl::test {
 

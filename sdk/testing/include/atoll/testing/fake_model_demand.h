@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model_demand.h"
+#include "atoll/models/model_demand.h"
 
 namespace atl::test {
 

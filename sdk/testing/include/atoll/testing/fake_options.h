@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "atoll/options.h"
+#include "atoll/core/options.h"
 
 namespace atl::test {
 

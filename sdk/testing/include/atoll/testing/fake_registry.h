@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/registry.h"
+#include "atoll/core/registry.h"
 
 namespace atl::test {
 

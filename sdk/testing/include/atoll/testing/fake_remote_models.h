@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/remote_models.h"
+#include "atoll/pools/remote_models.h"
 
 namespace atl::test {
 

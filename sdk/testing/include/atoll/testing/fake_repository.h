@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 
 namespace atl::test {
 

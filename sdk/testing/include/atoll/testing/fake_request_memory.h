@@ -1,7 +1,7 @@
 /// Memory of requests for tests of frontends, with a limit that a test may change.
 #pragma once
 
-#include "atoll/request_memory.h"
+#include "atoll/memory/request_memory.h"
 
 namespace atl::test {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 
 namespace atl::test {
 

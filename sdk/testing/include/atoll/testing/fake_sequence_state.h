@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/memory.h"
-#include "atoll/request.h"
-#include "atoll/text.h"
+#include "atoll/core/text.h"
+#include "atoll/memory/memory.h"
+#include "atoll/request/request.h"
 
 namespace atl::test {
 

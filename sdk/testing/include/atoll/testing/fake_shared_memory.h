@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/shared_memory.h"
+#include "atoll/memory/shared_memory.h"
 
 namespace atl::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/followed_service.h"
+#include "atoll/core/followed_service.h"
 #include "atoll/testing/fake_host.h"
 
 namespace atl::test {

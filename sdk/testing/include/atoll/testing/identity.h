@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 
 namespace atl::test {
 

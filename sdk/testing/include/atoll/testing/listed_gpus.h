@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/cuda.h"
+#include "atoll/gpu/cuda.h"
 
 namespace atl::test {
 

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <string>
 
-#include "atoll/nvml.h"
+#include "atoll/gpu/nvml.h"
 
 namespace atl::test {
 

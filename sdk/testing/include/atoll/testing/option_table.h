@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "atoll/abi/plugin.h"
+#include "atoll/core/text.h"
 #include "atoll/runtime/option_values.h"
 #include "atoll/runtime/problems.h"
 #include "atoll/testing/fake_options.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

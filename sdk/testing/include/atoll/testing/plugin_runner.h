@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/plugin.h"
+#include "atoll/core/plugin.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/option_table.h"
 

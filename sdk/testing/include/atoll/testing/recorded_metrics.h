@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/metrics.h"
-#include "atoll/text.h"
+#include "atoll/core/metrics.h"
+#include "atoll/core/text.h"
 
 namespace atl::test {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "atoll/request.h"
-#include "atoll/statistics.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 
 namespace atl::test {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
 #include "atoll/testing/tensor_bytes.h"
 
 namespace atl::test {

@@ -12,7 +12,7 @@
 #include <fstream>
 #include <string>
 
-#include "atoll/text.h"
+#include "atoll/core/text.h"
 
 namespace atl::test {
 

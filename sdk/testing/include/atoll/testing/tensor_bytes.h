@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 
 namespace atl::test {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/executor.h"
+#include "atoll/core/executor.h"
 #include "atoll/runtime/thread_executor.h"
 #include "atoll/testing/fake_clock.h"
 

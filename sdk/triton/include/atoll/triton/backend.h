@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/backend.h"
-#include "atoll/memory.h"
+#include "atoll/backend/backend.h"
+#include "atoll/memory/memory.h"
 #include "atoll/triton/lent_message.h"
 #include "atoll/triton/model.h"
 #include "triton/core/tritonbackend.h"

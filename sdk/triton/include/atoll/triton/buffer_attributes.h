@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "atoll/tensor.h"
+#include "atoll/request/tensor.h"
 #include "triton/core/tritonserver.h"
 
 /// Owns nothing and is copied as a value, so it may live in an arena.

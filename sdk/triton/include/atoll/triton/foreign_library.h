@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "atoll/core/status.h"
 #include "atoll/runtime/shared_object.h"
-#include "atoll/status.h"
 
 namespace atl::triton {
 

@@ -1,8 +1,8 @@
 /// What a plugin that hosts foreign code does besides calling it.
 #pragma once
 
-#include "atoll/log.h"
-#include "atoll/metrics.h"
+#include "atoll/core/log.h"
+#include "atoll/core/metrics.h"
 
 namespace atl::triton {
 

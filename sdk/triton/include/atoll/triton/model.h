@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/statistics.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/request/statistics.h"
 #include "triton/core/tritonbackend.h"
 
 namespace atl::triton {

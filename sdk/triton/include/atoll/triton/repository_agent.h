@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "triton/core/tritonrepoagent.h"
 
 namespace atl::triton {

@@ -11,10 +11,10 @@
 #include <mutex>
 #include <thread>
 
-#include "atoll/model.h"
-#include "atoll/request.h"
-#include "atoll/statistics.h"
-#include "atoll/status.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/request/request.h"
+#include "atoll/request/statistics.h"
 #include "triton/core/tritonbackend.h"
 
 namespace atl::triton {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/gate.h"
-#include "atoll/model.h"
-#include "atoll/repository.h"
-#include "atoll/status.h"
+#include "atoll/core/gate.h"
+#include "atoll/core/status.h"
+#include "atoll/models/model.h"
+#include "atoll/models/repository.h"
 #include "triton/core/tritonserver.h"
 
 /// Service "atoll.triton_server/1". [any] unless said otherwise; texts that are returned are JSON.

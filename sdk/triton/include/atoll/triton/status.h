@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 #include "triton/core/tritonserver.h"
 
 namespace atl::triton {

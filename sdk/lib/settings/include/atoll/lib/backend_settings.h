@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "atoll/option_check.h"
-#include "atoll/text.h"
+#include "atoll/core/option_check.h"
+#include "atoll/core/text.h"
 
 namespace atl {
 

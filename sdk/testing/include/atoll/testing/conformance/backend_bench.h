@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/backend.h"
+#include "atoll/backend/backend.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_reporter.h"

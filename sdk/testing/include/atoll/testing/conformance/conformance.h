@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/status.h"
+#include "atoll/core/status.h"
 
 namespace atl::test {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/access.h"
+#include "atoll/frontend/access.h"
 #include "atoll/testing/conformance/conformance.h"
 
 namespace atl::test {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "atoll/execution_admission.h"
+#include "atoll/request/execution_admission.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/random.h"
 

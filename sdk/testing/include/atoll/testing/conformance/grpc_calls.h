@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/grpc_calls.h"
+#include "atoll/core/text.h"
+#include "atoll/frontend/grpc_calls.h"
 #include "atoll/testing/conformance/exchanges.h"
 #include "atoll/testing/fake_grpc_exchange.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

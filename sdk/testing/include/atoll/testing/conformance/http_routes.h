@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/http_routes.h"
+#include "atoll/core/text.h"
+#include "atoll/frontend/http_routes.h"
 #include "atoll/testing/conformance/exchanges.h"
 #include "atoll/testing/fake_http_exchange.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "atoll/launcher.h"
+#include "atoll/core/text.h"
+#include "atoll/pools/launcher.h"
 #include "atoll/testing/conformance/conformance.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

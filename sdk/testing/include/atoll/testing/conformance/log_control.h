@@ -5,8 +5,8 @@
 #include <memory>
 #include <thread>
 
-#include "atoll/log.h"
-#include "atoll/log_control.h"
+#include "atoll/core/log.h"
+#include "atoll/core/log_control.h"
 #include "atoll/testing/conformance/conformance.h"
 
 namespace atl::test {

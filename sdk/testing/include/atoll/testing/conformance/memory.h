@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "atoll/memory.h"
+#include "atoll/memory/memory.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/random.h"

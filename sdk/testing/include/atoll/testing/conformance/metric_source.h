@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "atoll/metrics.h"
+#include "atoll/core/metrics.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/recorded_metrics.h"
 

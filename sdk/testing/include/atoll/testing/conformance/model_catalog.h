@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "atoll/model.h"
+#include "atoll/models/model.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <thread>
 
-#include "atoll/model_config.h"
+#include "atoll/models/model_config.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_host.h"
 

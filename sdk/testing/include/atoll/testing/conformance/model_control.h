@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "atoll/model_control.h"
+#include "atoll/models/model_control.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"

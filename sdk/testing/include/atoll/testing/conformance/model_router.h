@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "atoll/model_router.h"
+#include "atoll/models/model_router.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/recording_sink.h"

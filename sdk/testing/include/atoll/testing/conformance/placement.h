@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "atoll/placement.h"
+#include "atoll/core/text.h"
+#include "atoll/pools/placement.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/random.h"
-#include "atoll/text.h"
 
 namespace atl::test {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <thread>
 
-#include "atoll/repository.h"
+#include "atoll/models/repository.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/temporary_directory.h"

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "atoll/clock.h"
-#include "atoll/request_admission.h"
+#include "atoll/core/clock.h"
+#include "atoll/request/request_admission.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/recording_sink.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/response_cache.h"
+#include "atoll/request/response_cache.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_catalog.h"
 #include "atoll/testing/fake_host.h"

@@ -1,4 +1,4 @@
-/// Conformance of ResponseSink (atoll/request.h): what a frontend's context, and whoever stands before one,
+/// Conformance of ResponseSink (atoll/request/request.h): what a frontend's context, and whoever stands before one,
 /// owes to schedulers and backends.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "atoll/request.h"
+#include "atoll/request/request.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/recording_sink.h"
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "atoll/scheduler.h"
+#include "atoll/request/scheduler.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/fake_admission.h"
 #include "atoll/testing/fake_backend.h"

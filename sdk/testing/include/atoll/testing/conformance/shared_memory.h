@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "atoll/shared_memory.h"
+#include "atoll/memory/shared_memory.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/random.h"
 #include "atoll/testing/shared_memory_object.h"

@@ -7,9 +7,9 @@
 #include <set>
 #include <thread>
 
+#include "atoll/request/tracing.h"
 #include "atoll/testing/conformance/conformance.h"
 #include "atoll/testing/passing_text.h"
-#include "atoll/tracing.h"
 
 namespace atl::test {
 

@@ -1,0 +1,165 @@
+/// Memory for tensors: "atoll.memory/1", one provider a kind of memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/core/registry.h"
+#include "atoll/core/status.h"
+#include "atoll/request/tensor.h"
+
+namespace atl {
+
+/// Whether the CPU may use the bytes now, where they are.
+constexpr bool is_host_ready(const Buffer& buffer) noexcept {
+  return buffer.kind != MemoryKind::kGpu && buffer.ready_after == nullptr;
+}
+
+/// Blocks until the buffer's bytes may be used. Who frees memory that a device may still write to asks this
+/// first. Errors: as DeviceEvent::wait().
+inline Status wait_until_ready(const Buffer& buffer) noexcept {
+  return buffer.ready_after == nullptr ? Status() : buffer.ready_after->wait();
+}
+
+/// Memory::copy() between two buffers of the host. Errors: as there; INVALID_ARGUMENT one of them is in
+/// device memory.
+inline Status copy_on_host(const Buffer& to, const Buffer& from) noexcept {
+  if (to.kind == MemoryKind::kGpu || from.kind == MemoryKind::kGpu) {
+    return invalid_argument("a buffer is in memory of GPU ",
+                            to.kind == MemoryKind::kGpu ? to.device_id : from.device_id,
+                            ", expected CPU memory: no plugin reaches memory of GPUs");
+  }
+  if (from.size_bytes > to.size_bytes) {
+    return internal_error("found a buffer of ", to.size_bytes, " bytes, expected ", from.size_bytes);
+  }
+  ATOLL_RETURN_IF_ERROR(wait_until_ready(from));
+  // memmove, because an output may be placed over an input; not given null, even for nothing.
+  if (from.size_bytes != 0) std::memmove(to.data, from.data, from.size_bytes);
+  return {};
+}
+
+/// Of a whole device: of all that is on it, other processes too.
+struct DeviceMemoryUsage {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
+/// [any] Every function may be called from any thread. Buffers that are handed in were given by this provider
+/// where they are of its kind.
+class Memory {
+ public:
+  static constexpr std::string_view kInterfaceId = "atoll.memory/1";
+  /// The first minor version that has the functions marked with it.
+  static constexpr uint32_t kDevicesMinor = 1;
+  static constexpr uint32_t kGrowableMinor = 2;
+  static constexpr uint32_t kUsageMinor = 3;
+  static constexpr uint32_t kEventsMinor = 4;
+
+  /// The kind this provider serves.
+  virtual MemoryKind kind() const noexcept = 0;
+  /// Uninitialised bytes, aligned to 64. size 0 gives a valid, unique address. device_id is the CUDA ordinal
+  /// for kGpu and ignored by CPU kinds.
+  /// Errors: RESOURCE_EXHAUSTED the limit is reached or the system has none; INVALID_ARGUMENT no such device.
+  virtual Result<Buffer> allocate(uint64_t size_bytes, int64_t device_id) noexcept = 0;
+  /// Gives back exactly what allocate() gave.
+  virtual void free(const Buffer& buffer) noexcept = 0;
+  /// Bytes in use and the limit (0: none).
+  virtual uint64_t used_bytes() const noexcept = 0;
+  virtual uint64_t limit_bytes() const noexcept = 0;
+
+  // --- since minor 1 ---
+
+  /// The devices whose memory can be had, ascending; the host is device 0. Looks only: a device that nobody
+  /// uses stays untouched. One that is lost or not supported is not among them.
+  virtual std::vector<int32_t> devices() const noexcept { return {0}; }
+
+  /// Copies all bytes of `from` to the beginning of `to`. At least one of them is of this provider's kind,
+  /// the other of the same kind, on any of its devices, or of the host. Blocks until `from` is ready and the
+  /// bytes are at `to`; what `to` is ready after does not count, because its bytes are replaced. `to` is left
+  /// as it is on failure, or holds a part. Errors: INTERNAL `to` is too small, the device failed, or what
+  /// filled `from` did; INVALID_ARGUMENT neither is of this kind, or not memory that this provider knows.
+  virtual Status copy(const Buffer& to, const Buffer& from) noexcept { return copy_on_host(to, from); }
+
+  /// Memory that another process has allocated and shares, for kGpu by a cudaIpcMemHandle_t. The buffer
+  /// begins where that allocation does and is valid until close_handle(), as long as the owner keeps it. The
+  /// same handle may be open several times. \param handle  of any length; comes from outside and is checked
+  /// \param size_bytes  that have to be there, and that the buffer has
+  /// Errors: UNIMPLEMENTED memory of this kind is not shared so; INVALID_ARGUMENT no such device, or the
+  /// handle is none; OUT_OF_RANGE the allocation is smaller; RESOURCE_EXHAUSTED no room to map it; INTERNAL
+  /// the device failed.
+  virtual Result<Buffer> open_handle(std::span<const std::byte> /*handle*/, int64_t /*device_id*/,
+                                     uint64_t /*size_bytes*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind has no handles of other processes");
+  }
+  /// Gives back exactly what open_handle() gave, when nothing uses it any more.
+  virtual void close_handle(const Buffer& /*buffer*/) noexcept {}
+
+  // --- since minor 2 ---
+
+  /// As allocate(), and grow() may make it larger where it is: `most_bytes` of addresses are reserved, which
+  /// counts nowhere, of which those of the buffer can be used. The buffer has size_bytes at least; its size is
+  /// rounded up to what is given at a time (pages), and that is what counts as used.
+  /// Errors: as allocate(); RESOURCE_EXHAUSTED also: there are no more addresses, or too many such buffers;
+  /// INVALID_ARGUMENT also: size_bytes is more than most_bytes; UNIMPLEMENTED memory of this kind stays as it is.
+  virtual Result<Buffer> allocate_growable(uint64_t /*size_bytes*/, uint64_t /*most_bytes*/,
+                                           int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind does not grow");
+  }
+  /// Makes the buffer size_bytes large, or somewhat more; where it is as large already, nothing is done. Address
+  /// and contents stay, what is new is uninitialised. Others may use the buffer meanwhile. \param buffer  what
+  /// allocate_growable() gave and grow() changed since; one call at a time
+  /// Errors, of which nothing changes: OUT_OF_RANGE that is more than its most_bytes; RESOURCE_EXHAUSTED the limit
+  /// is reached or the system has none.
+  virtual Status grow(Buffer& /*buffer*/, uint64_t /*size_bytes*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind does not grow");
+  }
+  /// Gives back what allocate_growable() gave, as grow() left it.
+  virtual void free_growable(const Buffer& /*buffer*/) noexcept {}
+
+  // --- since minor 3 ---
+
+  /// May make the device's context. Errors: UNIMPLEMENTED memory of this kind is not counted so; INVALID_ARGUMENT no
+  /// such device; UNAVAILABLE it is lost.
+  virtual Result<DeviceMemoryUsage> device_usage(int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "the use of this kind of memory is not known");
+  }
+
+  // --- since minor 4 ---
+
+  /// An event for what a device will write to a buffer of its memory: reached, until its native handle is recorded
+  /// in a stream of the device. For who gives such buffers to others (ResponseSink::allocate), and may live as long as
+  /// one. Errors: UNIMPLEMENTED memory of this kind needs none; as allocate().
+  virtual Result<DeviceEvent*> make_event(int64_t /*device_id*/) noexcept {
+    return make_status(Code::kUnimplemented, "memory of this kind has no events");
+  }
+  /// Gives back what make_event() gave, when it is reached and nobody uses it any more.
+  virtual void free_event(DeviceEvent* /*event*/) noexcept {}
+
+ protected:
+  ~Memory() = default;
+};
+
+/// The provider of one kind of memory, of those that implement the minor version; of several the one of the
+/// highest rank, and of these the first by name. Providers are told apart by their kind, not by their names.
+/// [control] and when a model loads. Errors: NOT_FOUND there is none.
+inline Result<Service<Memory>> memory_of(Registry& registry, MemoryKind kind, uint32_t minor = 0) noexcept {
+  Service<Memory> best;
+  int32_t best_rank = 0;
+  for (const ServiceInfo& info : registry.list(Memory::kInterfaceId)) {
+    if (info.minor < minor || (best && info.rank <= best_rank)) continue;
+    Result<Service<Memory>> found = registry.find<Memory>(info.instance);
+    if (!found.ok() || (*found)->kind() != kind) continue;  // another kind, or it has just gone
+    best = std::move(found).value();
+    best_rank = info.rank;
+  }
+  if (best) return best;
+  constexpr std::string_view kNames[] = {"CPU", "pinned CPU", "GPU"};
+  return not_found("no plugin provides ", kNames[static_cast<uint32_t>(kind)], " memory");
+}
+
+}  // namespace atl
