@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "atoll/gpu/cuda.h"
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 #include "memory/cuda/driver_library.h"
 
 namespace atl {

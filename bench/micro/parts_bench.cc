@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/codec/v2_infer_request.h"
 #include "request_path.h"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "placement/best_fit/best_fit.h"
 #include "placement/first_fit/first_fit.h"
 #include "placement/spread/spread.h"
-#include "pools/leases/pool_places.h"
+#include "pools/leases/book/pool_places.h"
 
 namespace atl::pools {
 namespace {

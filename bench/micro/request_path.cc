@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "atoll/runtime/fault_report.h"
-#include "frontends/common/unary_infer_context.h"
-#include "frontends/common/v2_infer_request.h"
-#include "frontends/common/v2_infer_response.h"
+#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/codec/v2_infer_request.h"
+#include "frontends/common/codec/v2_infer_response.h"
 #include "frontends/http/codec/infer_request.h"
 #include "frontends/http/codec/infer_response.h"
 #include "grpc_service.pb.h"

@@ -11,7 +11,7 @@
 #include "atoll/testing/fake_repository.h"
 #include "atoll/testing/fake_request_memory.h"
 #include "backends/identity/identity_backend.h"
-#include "frontends/common/request_budgets.h"
+#include "frontends/common/call/request_budgets.h"
 #include "models/catalog/testing/test_support.h"
 #include "schedulers/default/default_provider.h"
 

@@ -7,7 +7,7 @@
 
 #include "atoll/backend/responder.h"
 #include "atoll/core/plugin.h"
-#include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 
 namespace atl::fixture {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl::test {
 namespace {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "advice.h"
-#include "configs/pbtxt/check_values.h"
+#include "configs/pbtxt/checks/check_values.h"
+#include "configs/pbtxt/checks/findings.h"
+#include "configs/pbtxt/checks/validate.h"
 #include "configs/pbtxt/derive.h"
-#include "configs/pbtxt/findings.h"
 #include "configs/pbtxt/instance_groups.h"
 #include "configs/pbtxt/normalise.h"
 #include "configs/pbtxt/parse_text.h"
 #include "configs/pbtxt/pbtxt_model_configs.h"
-#include "configs/pbtxt/validate.h"
 #include "configs/pbtxt/versions.h"
 #include "model_files.h"
 

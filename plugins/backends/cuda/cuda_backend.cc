@@ -5,7 +5,7 @@
 #include "atoll/proto/model_description.h"
 #include "backends/common/config_view.h"
 #include "backends/cuda/cuda_model.h"
-#include "backends/cuda/model_plan.h"
+#include "backends/cuda/pipeline/model_plan.h"
 
 namespace atl::cuda_backend {
 

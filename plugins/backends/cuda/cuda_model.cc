@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "backends/cuda/cuda_instance.h"
+#include "backends/cuda/execution/cuda_instance.h"
 
 namespace atl::cuda_backend {
 

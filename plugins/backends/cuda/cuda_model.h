@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "atoll/backend/backend.h"
-#include "backends/cuda/device_part.h"
-#include "backends/cuda/model_plan.h"
+#include "backends/cuda/code/device_part.h"
+#include "backends/cuda/pipeline/model_plan.h"
 #include "backends/cuda/surroundings.h"
 
 namespace atl::cuda_backend {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "atoll/backend/backend.h"
+#include "backends/cuda/code/nvrtc.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/nvrtc.h"
 
 namespace atl::cuda_backend {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "atoll/testing/followed_fake.h"
-#include "atoll/testing/listed_gpus.h"
+#include "atoll/testing/gpu/listed_gpus.h"
 #include "backends/onnxruntime/testing/backend_fixture.h"
 
 namespace atl::ort::test {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "atoll/proto/model_config_json.h"
-#include "backends/python/auto_complete.h"
-#include "backends/python/python_model.h"
+#include "backends/python/model/auto_complete.h"
+#include "backends/python/model/python_model.h"
 #include "model_config.pb.h"
 
 namespace atl::python {

@@ -6,7 +6,7 @@
 
 #include "atoll/backend/backend.h"
 #include "atoll/core/status.h"
-#include "configs/pbtxt/findings.h"
+#include "configs/pbtxt/checks/findings.h"
 #include "configs/pbtxt/source_map.h"
 #include "model_config.pb.h"
 

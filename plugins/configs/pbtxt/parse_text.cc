@@ -8,7 +8,7 @@
 #include <optional>
 #include <tuple>
 
-#include "configs/pbtxt/check_values.h"
+#include "configs/pbtxt/checks/check_values.h"
 
 namespace atl::pbtxt {
 

@@ -3,12 +3,12 @@
 #include "atoll/core/guarded.h"
 #include "atoll/proto/model_config_json.h"
 #include "atoll/proto/parse_model_config.h"
-#include "configs/pbtxt/check_values.h"
+#include "configs/pbtxt/checks/check_values.h"
+#include "configs/pbtxt/checks/validate.h"
 #include "configs/pbtxt/derive.h"
 #include "configs/pbtxt/instance_groups.h"
 #include "configs/pbtxt/normalise.h"
 #include "configs/pbtxt/serialize.h"
-#include "configs/pbtxt/validate.h"
 #include "configs/pbtxt/versions.h"
 
 namespace atl::pbtxt {

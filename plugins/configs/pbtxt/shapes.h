@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "configs/pbtxt/findings.h"
+#include "configs/pbtxt/checks/findings.h"
 #include "model_config.pb.h"
 
 namespace atl::pbtxt {

@@ -5,11 +5,11 @@
 
 #include "atoll/models/model_control.h"
 #include "atoll/models/model_demand.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/json/index_json.h"
 #include "frontends/common/json/metadata_json.h"
 #include "frontends/common/json/model_config_json.h"
 #include "frontends/common/json/statistics_json.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends::c_api {
 namespace {

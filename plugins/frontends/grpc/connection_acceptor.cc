@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "atoll/core/clock.h"
-#include "frontends/common/tcp_listener.h"
+#include "frontends/common/sockets/tcp_listener.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

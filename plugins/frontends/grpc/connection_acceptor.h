@@ -17,8 +17,8 @@
 
 #include "atoll/core/log.h"
 #include "atoll/core/status.h"
-#include "frontends/common/connection_limit.h"
-#include "frontends/common/listening_socket.h"
+#include "frontends/common/sockets/connection_limit.h"
+#include "frontends/common/sockets/listening_socket.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "atoll/core/plugin.h"
+#include "frontends/common/call/sequence_drain.h"
 #include "frontends/common/grpc/call_context.h"
-#include "frontends/common/sequence_drain.h"
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/grpc/log_bridge.h"
 

@@ -8,11 +8,11 @@
 #include <chrono>
 #include <system_error>
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
+#include "frontends/grpc/calls/event.h"
+#include "frontends/grpc/calls/infer_call.h"
+#include "frontends/grpc/calls/infer_stream.h"
 #include "frontends/grpc/credentials.h"
-#include "frontends/grpc/event.h"
-#include "frontends/grpc/infer_call.h"
-#include "frontends/grpc/infer_stream.h"
 
 namespace atl::frontends::grpc_frontend {
 namespace {

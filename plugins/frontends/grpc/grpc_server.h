@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "frontends/common/grpc/call_context.h"
+#include "frontends/grpc/calls/contributed_call.h"
+#include "frontends/grpc/calls/infer_queue.h"
+#include "frontends/grpc/calls/method_table.h"
+#include "frontends/grpc/calls/reflection_call.h"
 #include "frontends/grpc/connection_acceptor.h"
-#include "frontends/grpc/contributed_call.h"
 #include "frontends/grpc/go_away.h"
-#include "frontends/grpc/infer_queue.h"
-#include "frontends/grpc/method_table.h"
 #include "frontends/grpc/receive_quota.h"
-#include "frontends/grpc/reflection_call.h"
 #include "frontends/grpc/services.h"
 
 namespace atl::frontends::grpc_frontend {

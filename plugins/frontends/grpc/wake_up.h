@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "frontends/grpc/event.h"
+#include "frontends/grpc/calls/event.h"
 
 namespace atl::frontends::grpc_frontend {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "frontends/common/access_check.h"
-#include "frontends/common/post_list.h"
+#include "frontends/common/call/access_check.h"
+#include "frontends/common/call/post_list.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/stream_metadata.h"
 

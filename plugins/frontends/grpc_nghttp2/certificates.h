@@ -7,7 +7,7 @@
 #include "atoll/core/events.h"
 #include "atoll/core/host.h"
 #include "frontends/common/grpc/settings.h"
-#include "frontends/grpc_nghttp2/transport/tls_listener.h"
+#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -1,7 +1,7 @@
 /// The end of a server whose clients are to leave first.
 #pragma once
 
-#include "frontends/common/call_gate.h"
+#include "frontends/common/call/call_gate.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/server.h"
 

@@ -7,7 +7,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/core/plugin.h"
-#include "frontends/common/sequence_drain.h"
+#include "frontends/common/call/sequence_drain.h"
 #include "frontends/grpc_nghttp2/certificates.h"
 #include "frontends/grpc_nghttp2/departure.h"
 #include "frontends/grpc_nghttp2/method_set.h"

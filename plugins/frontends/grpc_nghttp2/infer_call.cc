@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/common/grpc/method_list.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/grpc_nghttp2/forwarded_message.h"

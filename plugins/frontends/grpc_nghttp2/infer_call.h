@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "frontends/common/call/post_list.h"
 #include "frontends/common/grpc/v2_unary_call.h"
-#include "frontends/common/post_list.h"
 #include "frontends/grpc_nghttp2/call_access.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
 #include "frontends/grpc_nghttp2/tensor_message.h"

@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "frontends/common/buffer_pool.h"
+#include "frontends/common/call/buffer_pool.h"
+#include "frontends/common/codec/v2_infer_request.h"
 #include "frontends/common/management/management.h"
-#include "frontends/common/v2_infer_request.h"
 #include "frontends/grpc_nghttp2/transport/message.h"
 
 namespace atl::frontends::grpc_nghttp2 {

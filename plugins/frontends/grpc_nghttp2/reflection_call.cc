@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/status_text.h"
-#include "frontends/common/wire_messages.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -1,7 +1,7 @@
 /// One of an object's reasons to be on its loop's thread.
 #pragma once
 
-#include "frontends/common/post_list.h"
+#include "frontends/common/call/post_list.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include "frontends/common/call/post_list.h"
 #include "frontends/common/grpc/v2_stream_request.h"
-#include "frontends/common/post_list.h"
 #include "frontends/grpc_nghttp2/call_thread.h"
 #include "frontends/grpc_nghttp2/received_bytes.h"
 #include "frontends/grpc_nghttp2/stream_answer.h"

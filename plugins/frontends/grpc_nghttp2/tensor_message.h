@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "frontends/common/output_memory.h"
-#include "frontends/common/v2_infer_response.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/codec/v2_infer_response.h"
 #include "frontends/grpc_nghttp2/compressible_message.h"
 
 namespace atl::frontends::grpc_nghttp2 {

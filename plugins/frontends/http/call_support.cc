@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "frontends/common/error_map.h"
-#include "frontends/common/model_version.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/call/model_version.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/error_json.h"
 #include "frontends/http/http_messages.h"
 

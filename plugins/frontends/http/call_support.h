@@ -5,9 +5,9 @@
 
 #include "atoll/core/status.h"
 #include "atoll/models/model.h"
+#include "frontends/common/call/infer_context.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_head.h"
-#include "frontends/common/infer_context.h"
 #include "frontends/http/http_context.h"
 #include "frontends/http/route_table.h"
 

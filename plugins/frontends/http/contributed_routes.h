@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "atoll/frontend/http_routes.h"
-#include "frontends/common/contributed_providers.h"
+#include "frontends/common/call/contributed_providers.h"
 
 namespace atl::frontends::http {
 

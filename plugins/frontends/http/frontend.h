@@ -7,9 +7,9 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/core/plugin.h"
+#include "frontends/common/call/sequence_drain.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/http_server.h"
-#include "frontends/common/sequence_drain.h"
 #include "frontends/http/http_context.h"
 
 namespace atl::frontends::http {

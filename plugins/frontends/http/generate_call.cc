@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "frontends/common/error_map.h"
-#include "frontends/common/output_memory.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/error_json.h"
 #include "frontends/http/codec/generate.h"
 #include "frontends/http/http_messages.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "frontends/common/infer_context.h"
+#include "frontends/common/call/infer_context.h"
 #include "frontends/common/json/json_output.h"
 #include "frontends/http/codec/reply_form.h"
 #include "frontends/http/model_call.h"

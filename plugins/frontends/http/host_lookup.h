@@ -12,7 +12,7 @@
 #include "atoll/core/host_port.h"
 #include "atoll/core/status.h"
 #include "frontends/common/loop/event_loop.h"
-#include "frontends/common/socket_address.h"
+#include "frontends/common/sockets/socket_address.h"
 
 namespace atl::frontends::http {
 

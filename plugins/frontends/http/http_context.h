@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "atoll/core/host.h"
-#include "frontends/common/call_gate.h"
-#include "frontends/common/large_work.h"
+#include "frontends/common/call/call_gate.h"
+#include "frontends/common/call/large_work.h"
 #include "frontends/common/management/management.h"
 #include "frontends/http/contributed_routes.h"
 #include "frontends/http/settings.h"

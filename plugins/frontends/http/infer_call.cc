@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "atoll/core/guarded.h"
-#include "frontends/common/classification.h"
-#include "frontends/common/error_map.h"
-#include "frontends/common/output_memory.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/codec/classification.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/codec/error_json.h"
 #include "frontends/http/codec/infer_response.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "frontends/common/call/unary_infer_context.h"
 #include "frontends/common/json/json_output.h"
-#include "frontends/common/unary_infer_context.h"
 #include "frontends/http/codec/reply_form.h"
 #include "frontends/http/model_call.h"
 

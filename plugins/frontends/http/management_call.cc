@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/json/index_json.h"
-#include "frontends/common/wire_messages.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/management/repository_json.h"
 #include "frontends/http/management_endpoints.h"

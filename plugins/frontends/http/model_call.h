@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/http/call.h"
-#include "frontends/common/wire_messages.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/route_table.h"
 #include "frontends/http/thread_context.h"

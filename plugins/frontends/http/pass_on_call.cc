@@ -7,9 +7,9 @@
 #include <cctype>
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/remote_server.h"
-#include "frontends/common/wire_messages.h"
 #include "frontends/http/call_support.h"
 #include "frontends/http/codec/error_json.h"
 #include "frontends/http/codec/infer_request.h"

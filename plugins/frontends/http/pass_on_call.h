@@ -7,9 +7,9 @@
 
 #include "atoll/core/gate.h"
 #include "atoll/pools/remote_models.h"
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/common/call/request_charge.h"
 #include "frontends/common/http/call.h"
-#include "frontends/common/request_charge.h"
 #include "frontends/http/remote_connection.h"
 #include "frontends/http/route_table.h"
 #include "frontends/http/thread_context.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "frontends/common/error_map.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/error_json.h"
 
 namespace atl::frontends::http {

@@ -9,7 +9,7 @@
 #include "atoll/core/followed_service.h"
 #include "atoll/core/gate.h"
 #include "atoll/frontend/http_routes.h"
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
 #include "frontends/common/http/call.h"
 #include "frontends/http/outbox.h"
 #include "frontends/http/thread_context.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "frontends/common/wire_format.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "atoll/core/usable_cpus.h"
-#include "frontends/common/thread_count.h"
+#include "frontends/common/sockets/thread_count.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -7,9 +7,9 @@
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
-#include "frontends/common/header_forward.h"
+#include "frontends/common/call/header_forward.h"
+#include "frontends/common/call/tenant_header.h"
 #include "frontends/common/http/server_options.h"
-#include "frontends/common/tenant_header.h"
 
 namespace atl::frontends::http {
 

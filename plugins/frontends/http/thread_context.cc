@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/remote_server.h"
-#include "frontends/common/wire_messages.h"
 #include "frontends/http/generate_call.h"
 #include "frontends/http/http_messages.h"
 #include "frontends/http/infer_call.h"

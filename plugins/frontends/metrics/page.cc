@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "frontends/common/wire_format.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends::metrics {
 namespace {

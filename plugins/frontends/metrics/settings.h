@@ -7,7 +7,7 @@
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
-#include "frontends/common/listen_address.h"
+#include "frontends/common/sockets/listen_address.h"
 
 namespace atl::frontends::metrics {
 

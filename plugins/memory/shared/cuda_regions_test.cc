@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "atoll/testing/fake_clock.h"
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/shared_memory_object.h"
 #include "memory/shared/regions.h"
 #include "memory/shared/shared_memory_plugin.h"

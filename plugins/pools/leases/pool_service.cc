@@ -12,7 +12,7 @@
 #include "atoll/core/guarded.h"
 #include "atoll/core/stop_executor.h"
 #include "atoll/lib/hex.h"
-#include "pools/leases/json_answers.h"
+#include "pools/leases/api/json_answers.h"
 
 namespace atl::pools {
 namespace {

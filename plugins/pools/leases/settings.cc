@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "atoll/core/file_check.h"
-#include "pools/leases/json_requests.h"
+#include "pools/leases/api/json_requests.h"
 
 namespace atl::pools {
 namespace {

@@ -7,9 +7,9 @@
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
-#include "pools/leases/definitions.h"
-#include "pools/leases/http_model_host.h"
-#include "pools/leases/surroundings.h"
+#include "pools/leases/book/definitions.h"
+#include "pools/leases/book/surroundings.h"
+#include "pools/leases/servers/http_model_host.h"
 
 namespace atl::pools {
 

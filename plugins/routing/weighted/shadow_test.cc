@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/recorded_metrics.h"
 #include "atoll/testing/recording_sink.h"
 #include "routing/weighted/testing/test_support.h"

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "schedulers/common/answer_thread.h"
-#include "schedulers/common/batch_scheduler.h"
+#include "schedulers/common/batch/batch_scheduler.h"
+#include "schedulers/common/instances/answer_thread.h"
 
 namespace atl::schedulers {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "atoll/proto/parse_model_config.h"
-#include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/batch/scheduling_config.h"
 #include "schedulers/dynamic/custom/strategy_file.h"
 
 namespace atl::schedulers {

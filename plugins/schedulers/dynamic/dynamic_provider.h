@@ -9,8 +9,8 @@
 #include "atoll/core/log.h"
 #include "atoll/core/metrics.h"
 #include "atoll/request/scheduler.h"
-#include "schedulers/common/answer_thread.h"
-#include "schedulers/common/batch_scheduler.h"
+#include "schedulers/common/batch/batch_scheduler.h"
+#include "schedulers/common/instances/answer_thread.h"
 #include "schedulers/dynamic/custom/strategy_library.h"
 #include "schedulers/dynamic/latency_target.h"
 

@@ -11,7 +11,7 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/sanitized.h"
-#include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/batch/scheduling_config.h"
 #include "schedulers/common/testing/simulated_clients.h"
 #include "schedulers/dynamic/dynamic_provider.h"
 #include "schedulers/dynamic/testing/arrivals.h"

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "schedulers/common/batch_tuner.h"
+#include "schedulers/common/batch/batch_tuner.h"
 #include "schedulers/dynamic/execution_model.h"
 
 namespace atl::schedulers {

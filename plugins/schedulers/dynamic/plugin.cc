@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "schedulers/common/hold_variable.h"
+#include "schedulers/common/sequence/hold_variable.h"
 #include "schedulers/dynamic/dynamic_provider.h"
 
 namespace atl::schedulers {

@@ -9,7 +9,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/request/scheduler.h"
-#include "schedulers/common/answer_thread.h"
+#include "schedulers/common/instances/answer_thread.h"
 #include "schedulers/ensemble/ensemble_scheduler.h"
 
 namespace atl::ensemble {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "atoll/request/scheduler.h"
-#include "schedulers/common/answer_thread.h"
-#include "schedulers/common/inside.h"
+#include "schedulers/common/instances/answer_thread.h"
+#include "schedulers/common/instances/inside.h"
 #include "schedulers/ensemble/block_pool.h"
 #include "schedulers/ensemble/ensemble_run.h"
 #include "schedulers/ensemble/entrance.h"

@@ -6,7 +6,7 @@
 
 #include "atoll/core/status.h"
 #include "atoll/request/tensor.h"
-#include "schedulers/common/state_memory.h"
+#include "schedulers/common/state/state_memory.h"
 #include "schedulers/ensemble/block_pool.h"
 
 namespace atl::ensemble {

@@ -1,7 +1,7 @@
 #include "schedulers/sequence_direct/direct_provider.h"
 
 #include "model_config.pb.h"
-#include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/batch/scheduling_config.h"
 #include "schedulers/sequence_direct/direct_strategy.h"
 
 namespace atl::schedulers {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "schedulers/common/sequence_provider.h"
+#include "schedulers/common/sequence/sequence_provider.h"
 
 namespace atl::schedulers {
 

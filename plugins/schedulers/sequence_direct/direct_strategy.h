@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/common/sequence_strategy.h"
+#include "schedulers/common/sequence/sequence_strategy.h"
 
 namespace atl::schedulers {
 

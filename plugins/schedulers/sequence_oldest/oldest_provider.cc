@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "model_config.pb.h"
-#include "schedulers/common/scheduling_config.h"
+#include "schedulers/common/batch/scheduling_config.h"
 #include "schedulers/sequence_oldest/oldest_strategy.h"
 
 namespace atl::schedulers {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/common/batch_former.h"
-#include "schedulers/common/sequence_strategy.h"
+#include "schedulers/common/batch/batch_former.h"
+#include "schedulers/common/sequence/sequence_strategy.h"
 
 namespace atl::schedulers {
 

@@ -5,7 +5,7 @@
 
 #include "atoll/core/metrics.h"
 #include "atoll/testing/followed_fake.h"
-#include "atoll/testing/listed_gpus.h"
+#include "atoll/testing/gpu/listed_gpus.h"
 #include "atoll/testing/plugin_runner.h"
 #include "atoll/testing/recorded_metrics.h"
 #include "telemetry/nvml/testing/double.h"

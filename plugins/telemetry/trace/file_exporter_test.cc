@@ -1,7 +1,7 @@
 /// Which trace ends up in which file, and when.
 #include "telemetry/trace/file_exporter.h"
 
-#include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/passing_text.h"
 #include "atoll/testing/tensor_bytes.h"
 #include "telemetry/trace/testing/trace_bench.h"

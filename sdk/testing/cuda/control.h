@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "atoll/gpu/cuda_driver.h"
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl::cuda_double {
 

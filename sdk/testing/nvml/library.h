@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "atoll/gpu/nvml.h"
-#include "atoll/testing/nvml_double.h"
+#include "atoll/testing/gpu/nvml_double.h"
 
 namespace atl::nvml_double {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 
 namespace atl::test {
 namespace {

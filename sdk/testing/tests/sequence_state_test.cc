@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_sequence_state.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/tensor_bytes.h"
 
 namespace atl::test {

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "backends/cuda/code_file.h"
-#include "backends/cuda/pipeline.h"
-#include "backends/cuda/pipeline_run.h"
+#include "backends/cuda/code/code_file.h"
+#include "backends/cuda/execution/pipeline_run.h"
+#include "backends/cuda/pipeline/pipeline.h"
 #include "fuzz_target.h"
 
 using namespace atl::cuda_backend;

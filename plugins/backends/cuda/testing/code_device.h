@@ -9,7 +9,7 @@
 
 #include "atoll/core/text.h"
 #include "atoll/gpu/cuda.h"
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl::test {
 

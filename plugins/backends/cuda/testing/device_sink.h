@@ -9,7 +9,7 @@
 
 #include "atoll/memory/memory.h"
 #include "atoll/testing/recording_sink.h"
-#include "backends/cuda/batch_group.h"
+#include "backends/cuda/execution/batch_group.h"
 
 namespace atl::cuda_backend::test {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl::test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "atoll/gpu/cuda.h"
 #include "atoll/memory/memory.h"
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 #include "backends/cuda/testing/loaded_plugin.h"
 
 namespace atl::cuda_backend::test {

@@ -12,7 +12,7 @@
 
 #include "atoll/models/model_description.h"
 #include "atoll/testing/temporary_directory.h"
-#include "backends/cuda/pipeline.h"
+#include "backends/cuda/pipeline/pipeline.h"
 
 namespace atl::test {
 

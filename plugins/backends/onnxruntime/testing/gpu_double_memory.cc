@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 #include "backends/onnxruntime/datatypes.h"
 
 namespace atl::ort::test {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "atoll/request/sink_interposer.h"
-#include "atoll/testing/cuda_double.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/gpu/cuda_double.h"
 #include "atoll/testing/plugin_runner.h"
 #include "backends/onnxruntime/gpu_source.h"
 #include "backends/onnxruntime/testing/gpu_double.h"

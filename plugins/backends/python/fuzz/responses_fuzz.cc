@@ -7,7 +7,7 @@
 
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/recording_sink.h"
-#include "backends/python/executions.h"
+#include "backends/python/calls/executions.h"
 #include "fuzz_target.h"
 
 namespace {

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "backends/python/json_message.h"
-#include "backends/python/payload.h"
-#include "backends/python/protocol.h"
+#include "backends/python/calls/json_message.h"
+#include "backends/python/memory/payload.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/testing/worker_end.h"
 
 #ifdef __SANITIZE_ADDRESS__

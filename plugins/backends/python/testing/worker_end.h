@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "backends/python/message_ring.h"
-#include "backends/python/protocol.h"
+#include "backends/python/memory/message_ring.h"
+#include "backends/python/memory/protocol.h"
 
 namespace atl::python {
 

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "atoll/core/host.h"
-#include "frontends/common/call_gate.h"
+#include "frontends/common/call/call_gate.h"
+#include "frontends/common/call/large_work.h"
 #include "frontends/common/grpc/contributed_methods.h"
 #include "frontends/common/grpc/reflection.h"
 #include "frontends/common/grpc/settings.h"
-#include "frontends/common/large_work.h"
 #include "frontends/common/management/management.h"
 
 namespace atl::frontends {

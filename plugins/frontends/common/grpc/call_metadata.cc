@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "frontends/common/wire_format.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_format.h"
+#include "frontends/common/codec/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/grpc/inflate_message.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/status_text.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

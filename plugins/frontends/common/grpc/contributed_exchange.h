@@ -9,8 +9,8 @@
 
 #include "atoll/core/gate.h"
 #include "atoll/frontend/grpc_calls.h"
+#include "frontends/common/call/request_charge.h"
 #include "frontends/common/grpc/call_context.h"
-#include "frontends/common/request_charge.h"
 
 namespace atl::frontends {
 

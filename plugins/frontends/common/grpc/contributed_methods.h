@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "atoll/frontend/grpc_calls.h"
-#include "frontends/common/contributed_providers.h"
+#include "frontends/common/call/contributed_providers.h"
 
 namespace atl::frontends {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
 
 namespace atl::frontends {
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "atoll/core/status.h"
-#include "frontends/common/large_work.h"
-#include "frontends/common/request_charge.h"
-#include "frontends/common/wire_format.h"
+#include "frontends/common/call/large_work.h"
+#include "frontends/common/call/request_charge.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends {
 

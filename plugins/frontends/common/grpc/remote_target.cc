@@ -1,6 +1,6 @@
 #include "frontends/common/grpc/remote_target.h"
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

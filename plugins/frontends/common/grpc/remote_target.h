@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "atoll/core/host_port.h"
+#include "frontends/common/codec/v2_infer_request.h"
 #include "frontends/common/management/remote_server.h"
-#include "frontends/common/v2_infer_request.h"
 
 namespace atl::frontends {
 

@@ -5,7 +5,7 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/core/usable_cpus.h"
-#include "frontends/common/thread_count.h"
+#include "frontends/common/sockets/thread_count.h"
 
 namespace atl::frontends {
 namespace {

@@ -7,11 +7,11 @@
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
+#include "frontends/common/call/header_forward.h"
+#include "frontends/common/call/region_uses.h"
+#include "frontends/common/call/tenant_header.h"
 #include "frontends/common/grpc/tls_settings.h"
-#include "frontends/common/header_forward.h"
-#include "frontends/common/listen_address.h"
-#include "frontends/common/region_uses.h"
-#include "frontends/common/tenant_header.h"
+#include "frontends/common/sockets/listen_address.h"
 
 namespace atl::frontends {
 

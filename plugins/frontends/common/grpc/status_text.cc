@@ -1,6 +1,6 @@
 #include "frontends/common/grpc/status_text.h"
 
-#include "frontends/common/wire_format.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "atoll/testing/fake_clock.h"
-#include "frontends/common/wire_format.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends {
 namespace {

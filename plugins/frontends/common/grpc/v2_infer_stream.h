@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "atoll/core/host_port.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/stream/stream_rules.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

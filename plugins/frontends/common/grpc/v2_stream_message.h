@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
-#include "frontends/common/output_memory.h"
-#include "frontends/common/v2_infer_response.h"
-#include "frontends/common/wire_format.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/codec/v2_infer_response.h"
+#include "frontends/common/codec/wire_format.h"
 
 namespace atl::frontends {
 

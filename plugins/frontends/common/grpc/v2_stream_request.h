@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
-#include "frontends/common/classification.h"
-#include "frontends/common/error_map.h"
+#include "frontends/common/call/infer_context.h"
+#include "frontends/common/call/single_response.h"
+#include "frontends/common/codec/classification.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/common/grpc/status_text.h"
 #include "frontends/common/grpc/v2_infer_stream.h"
 #include "frontends/common/grpc/v2_remote_stream.h"
 #include "frontends/common/grpc/v2_stream_message.h"
 #include "frontends/common/grpc/v2_unary_call.h"
-#include "frontends/common/infer_context.h"
-#include "frontends/common/single_response.h"
 
 namespace atl::frontends {
 

@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
-#include "frontends/common/classification.h"
+#include "frontends/common/call/output_memory.h"
+#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/codec/classification.h"
+#include "frontends/common/codec/v2_infer_request.h"
+#include "frontends/common/codec/v2_infer_response.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/remote_target.h"
-#include "frontends/common/output_memory.h"
-#include "frontends/common/unary_infer_context.h"
-#include "frontends/common/v2_infer_request.h"
-#include "frontends/common/v2_infer_response.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/common/call/request_charge.h"
 #include "frontends/common/http/reply_head.h"
 #include "frontends/common/http/request_head.h"
-#include "frontends/common/request_charge.h"
 
 namespace atl::frontends::http {
 

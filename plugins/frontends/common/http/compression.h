@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "atoll/core/status.h"
-#include "frontends/common/body_buffer.h"
-#include "frontends/common/request_charge.h"
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/common/call/request_charge.h"
 
 namespace atl::frontends::http {
 

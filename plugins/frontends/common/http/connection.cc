@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/common/http/worker.h"
 
 namespace atl::frontends::http {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontends/common/access_check.h"
+#include "frontends/common/call/access_check.h"
 #include "frontends/common/http/application.h"
 #include "frontends/common/http/call.h"
 #include "frontends/common/http/request_reader.h"

@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/common/http/connection.h"
 #include "frontends/common/http/worker.h"
-#include "frontends/common/peer_address.h"
+#include "frontends/common/sockets/peer_address.h"
 
 namespace atl::frontends::http {
 namespace {

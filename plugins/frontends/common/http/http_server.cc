@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "frontends/common/listening_socket.h"
+#include "frontends/common/sockets/listening_socket.h"
 
 namespace atl::frontends::http {
 

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "frontends/common/connection_limit.h"
 #include "frontends/common/http/connection_count.h"
 #include "frontends/common/http/server_options.h"
 #include "frontends/common/http/worker.h"
 #include "frontends/common/loop/acceptor.h"
+#include "frontends/common/sockets/connection_limit.h"
 
 namespace atl::frontends::http {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
 #include "frontends/common/http/request_head.h"
 
 namespace atl::frontends::http {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
 #include "frontends/common/http/head_scanner.h"
 #include "frontends/common/http/input_buffer.h"
 #include "frontends/common/http/request_head.h"

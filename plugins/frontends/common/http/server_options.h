@@ -7,12 +7,12 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/core/host.h"
-#include "frontends/common/access_check.h"
-#include "frontends/common/connection_limit.h"
+#include "frontends/common/call/access_check.h"
+#include "frontends/common/call/request_budgets.h"
 #include "frontends/common/http/cors.h"
 #include "frontends/common/http/head_scanner.h"
-#include "frontends/common/listen_address.h"
-#include "frontends/common/request_budgets.h"
+#include "frontends/common/sockets/connection_limit.h"
+#include "frontends/common/sockets/listen_address.h"
 
 namespace atl::frontends::http {
 

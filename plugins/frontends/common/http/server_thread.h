@@ -1,7 +1,7 @@
 /// What the calls of one thread share. Only post() and is_current() are for other threads.
 #pragma once
 
-#include "frontends/common/buffer_pool.h"
+#include "frontends/common/call/buffer_pool.h"
 #include "frontends/common/http/request_counters.h"
 #include "frontends/common/loop/event_loop.h"
 

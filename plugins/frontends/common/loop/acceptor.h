@@ -7,8 +7,8 @@
 
 #include "atoll/core/log.h"
 #include "atoll/core/status.h"
-#include "frontends/common/listening_socket.h"
 #include "frontends/common/loop/event_loop.h"
+#include "frontends/common/sockets/listening_socket.h"
 
 namespace atl::frontends {
 

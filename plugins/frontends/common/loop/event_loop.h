@@ -22,7 +22,7 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/core/status.h"
-#include "frontends/common/post_list.h"
+#include "frontends/common/call/post_list.h"
 
 namespace atl::frontends {
 

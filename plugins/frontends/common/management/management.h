@@ -17,9 +17,9 @@
 #include "atoll/models/model_control.h"
 #include "atoll/pools/remote_models.h"
 #include "atoll/request/tracing.h"
-#include "frontends/common/access_check.h"
-#include "frontends/common/request_budgets.h"
-#include "frontends/common/router_slot.h"
+#include "frontends/common/call/access_check.h"
+#include "frontends/common/call/request_budgets.h"
+#include "frontends/common/call/router_slot.h"
 #include "grpc_service.pb.h"
 
 namespace atl::frontends {

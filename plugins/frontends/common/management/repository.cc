@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "atoll/models/model_demand.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

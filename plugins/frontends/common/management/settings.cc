@@ -1,6 +1,6 @@
 // Trace and log settings.
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

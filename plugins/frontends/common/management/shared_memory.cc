@@ -1,6 +1,6 @@
 // Registration of shared memory. A server without the service answers as one that has it switched off.
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/common/management/management.h"
-#include "frontends/common/wire_messages.h"
 
 namespace atl::frontends {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/random.h"
-#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/codec/v2_infer_request.h"
 
 namespace atl::frontends {
 

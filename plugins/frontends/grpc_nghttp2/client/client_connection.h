@@ -10,11 +10,11 @@
 #include <unordered_map>
 
 #include "atoll/core/host_port.h"
-#include "frontends/common/buffer_pool.h"
+#include "frontends/common/call/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/client/client_stream.h"
 #include "frontends/grpc_nghttp2/client/name_lookup.h"
-#include "frontends/grpc_nghttp2/transport/header_list.h"
+#include "frontends/grpc_nghttp2/transport/frames/header_list.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -3,9 +3,9 @@
 #include <charconv>
 
 #include "atoll/core/text.h"
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/grpc_nghttp2/client/client_connection.h"
-#include "frontends/grpc_nghttp2/transport/header_codec.h"
+#include "frontends/grpc_nghttp2/transport/frames/header_codec.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

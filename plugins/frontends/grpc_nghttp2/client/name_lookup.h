@@ -6,7 +6,7 @@
 #include "atoll/core/host_port.h"
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/common/loop/event_loop.h"
-#include "frontends/common/socket_address.h"
+#include "frontends/common/sockets/socket_address.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -4,7 +4,7 @@
 
 #include "atoll/core/text.h"
 #include "frontends/common/management/remote_server.h"
-#include "frontends/grpc_nghttp2/transport/header_codec.h"
+#include "frontends/grpc_nghttp2/transport/frames/header_codec.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

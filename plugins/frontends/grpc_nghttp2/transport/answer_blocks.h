@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "frontends/grpc_nghttp2/transport/message_encoding.h"
+#include "frontends/grpc_nghttp2/transport/frames/message_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "frontends/grpc_nghttp2/transport/header_list.h"
-#include "frontends/grpc_nghttp2/transport/message_encoding.h"
+#include "frontends/grpc_nghttp2/transport/frames/header_list.h"
+#include "frontends/grpc_nghttp2/transport/frames/message_encoding.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

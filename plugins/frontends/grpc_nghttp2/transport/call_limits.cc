@@ -1,7 +1,7 @@
 // What a call may hold, and for how long.
 #include <utility>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 

@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "frontends/common/error_map.h"
+#include "frontends/common/codec/error_map.h"
 #include "frontends/grpc_nghttp2/transport/answer_blocks.h"
-#include "frontends/grpc_nghttp2/transport/header_codec.h"
+#include "frontends/grpc_nghttp2/transport/frames/header_codec.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -17,9 +17,9 @@
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/call.h"
 #include "frontends/grpc_nghttp2/transport/call_headers.h"
-#include "frontends/grpc_nghttp2/transport/length_scanner.h"
+#include "frontends/grpc_nghttp2/transport/frames/length_scanner.h"
+#include "frontends/grpc_nghttp2/transport/frames/message_reader.h"
 #include "frontends/grpc_nghttp2/transport/message_queue.h"
-#include "frontends/grpc_nghttp2/transport/message_reader.h"
 #include "frontends/grpc_nghttp2/transport/stall_watch.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "atoll/core/status.h"
-#include "frontends/common/peer_address.h"
+#include "frontends/common/sockets/peer_address.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {

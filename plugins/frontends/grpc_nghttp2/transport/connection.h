@@ -7,11 +7,11 @@
 #include <string>
 
 #include "frontends/common/loop/event_loop.h"
-#include "frontends/grpc_nghttp2/transport/frame_tracker.h"
+#include "frontends/grpc_nghttp2/transport/frames/frame_tracker.h"
+#include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
-#include "frontends/grpc_nghttp2/transport/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
-#include "frontends/grpc_nghttp2/transport/tls_channel.h"
+#include "frontends/grpc_nghttp2/transport/tls/tls_channel.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "frontends/grpc_nghttp2/transport/frame_scanner.h"
+#include "frontends/grpc_nghttp2/transport/frames/frame_scanner.h"
 #include "frontends/grpc_nghttp2/transport/transport_counters.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "frontends/common/request_charge.h"
+#include "frontends/common/call/request_charge.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

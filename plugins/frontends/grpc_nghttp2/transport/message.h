@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "frontends/common/body_buffer.h"
-#include "frontends/common/request_charge.h"
-#include "frontends/grpc_nghttp2/transport/receive_buffer.h"
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/common/call/request_charge.h"
+#include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

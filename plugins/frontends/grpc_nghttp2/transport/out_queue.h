@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "frontends/common/buffer_pool.h"
+#include "frontends/common/call/buffer_pool.h"
 #include "frontends/grpc_nghttp2/transport/outgoing_message.h"
 
 namespace atl::frontends::grpc_nghttp2 {

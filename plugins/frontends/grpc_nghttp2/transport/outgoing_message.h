@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "frontends/common/body_buffer.h"
+#include "frontends/common/call/body_buffer.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

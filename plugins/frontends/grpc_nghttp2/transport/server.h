@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "atoll/core/log.h"
-#include "frontends/common/connection_limit.h"
 #include "frontends/common/loop/acceptor.h"
+#include "frontends/common/sockets/connection_limit.h"
 #include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {

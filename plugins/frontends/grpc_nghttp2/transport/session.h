@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-#include "frontends/common/buffer_pool.h"
+#include "frontends/common/call/buffer_pool.h"
 #include "frontends/common/loop/event_loop.h"
 #include "frontends/grpc_nghttp2/transport/answer_blocks.h"
 #include "frontends/grpc_nghttp2/transport/call_stream.h"
 #include "frontends/grpc_nghttp2/transport/flood_guard.h"
-#include "frontends/grpc_nghttp2/transport/frame_scanner.h"
+#include "frontends/grpc_nghttp2/transport/frames/frame_scanner.h"
+#include "frontends/grpc_nghttp2/transport/frames/repeated_headers.h"
 #include "frontends/grpc_nghttp2/transport/held_bytes.h"
 #include "frontends/grpc_nghttp2/transport/out_queue.h"
-#include "frontends/grpc_nghttp2/transport/repeated_headers.h"
 #include "frontends/grpc_nghttp2/transport/transport_counters.h"
 
 namespace atl::frontends::grpc_nghttp2 {

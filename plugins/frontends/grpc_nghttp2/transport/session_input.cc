@@ -1,5 +1,5 @@
 // How nghttp2 is given what a client sends.
-#include "frontends/grpc_nghttp2/transport/frame_head.h"
+#include "frontends/grpc_nghttp2/transport/frames/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "frontends/grpc_nghttp2/transport/frame_head.h"
+#include "frontends/grpc_nghttp2/transport/frames/frame_head.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 
 namespace atl::frontends::grpc_nghttp2 {

@@ -10,7 +10,7 @@
 
 #include "frontends/grpc_nghttp2/transport/connection.h"
 #include "frontends/grpc_nghttp2/transport/memory_pool.h"
-#include "frontends/grpc_nghttp2/transport/tls_listener.h"
+#include "frontends/grpc_nghttp2/transport/tls/tls_listener.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/generate.h"
 #include "frontends/http/codec/json_tensor.h"
 #include "frontends/http/codec/json_values.h"

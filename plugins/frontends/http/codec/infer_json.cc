@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
-#include "frontends/common/region_tensors.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/call/region_tensors.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/json_tensor.h"
 #include "frontends/http/codec/json_values.h"
 #include "frontends/http/codec/request_parameters.h"

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/infer_json.h"
 #include "frontends/http/codec/json_values.h"
 

@@ -16,7 +16,7 @@
 #include "atoll/core/status.h"
 #include "atoll/models/model.h"
 #include "atoll/request/request.h"
-#include "frontends/common/region_uses.h"
+#include "frontends/common/call/region_uses.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/reply_form.h"
 

@@ -1,7 +1,7 @@
 #include "frontends/http/codec/infer_response.h"
 
+#include "frontends/common/call/region_tensors.h"
 #include "frontends/common/json/json_writer.h"
-#include "frontends/common/region_tensors.h"
 #include "frontends/http/codec/tensor_json.h"
 
 namespace atl::frontends::http {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <new>
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/json_scan.h"
 
 namespace atl::frontends::http {

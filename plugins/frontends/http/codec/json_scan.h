@@ -10,7 +10,7 @@
 
 #include "atoll/core/status.h"
 #include "atoll/lib/checked_json.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/json_document.h"
 #include "frontends/http/codec/long_arrays.h"
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "atoll/request/number_type.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/long_tensor.h"
 #include "frontends/http/codec/nesting.h"
 #include "frontends/http/codec/tensor_fault.h"

@@ -8,7 +8,7 @@
 #include "atoll/core/status.h"
 #include "atoll/request/arena.h"
 #include "atoll/request/tensor.h"
-#include "frontends/common/owned_bytes.h"
+#include "frontends/common/codec/owned_bytes.h"
 #include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {

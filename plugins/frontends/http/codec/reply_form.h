@@ -3,8 +3,8 @@
 
 #include <bitset>
 
-#include "frontends/common/owned_bytes.h"
-#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/codec/owned_bytes.h"
+#include "frontends/common/codec/v2_infer_request.h"
 
 namespace atl::frontends::http {
 

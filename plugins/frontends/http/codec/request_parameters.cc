@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 #include "frontends/http/codec/json_values.h"
 
 namespace atl::frontends::http {

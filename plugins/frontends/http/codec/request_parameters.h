@@ -6,7 +6,7 @@
 
 #include "atoll/core/status.h"
 #include "atoll/request/request.h"
-#include "frontends/common/v2_infer_request.h"
+#include "frontends/common/codec/v2_infer_request.h"
 #include "frontends/http/codec/json_document.h"
 
 namespace atl::frontends::http {

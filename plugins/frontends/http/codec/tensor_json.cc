@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "atoll/request/number_type.h"
-#include "frontends/common/wire_messages.h"
+#include "frontends/common/codec/wire_messages.h"
 
 namespace atl::frontends::http {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "atoll/request/tensor.h"
-#include "atoll/testing/cuda_double.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/gpu/cuda_double.h"
 #include "memory/cuda/devices.h"
 
 namespace atl::test {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "models/catalog/testing/test_support.h"
 
 namespace atl::models {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
 #include "atoll/testing/fake_request_memory.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 

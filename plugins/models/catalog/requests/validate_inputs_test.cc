@@ -4,8 +4,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/fake_host.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/recording_sink.h"
 #include "model_config.pb.h"
 #include "models/catalog/loading/model_info.h"

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "fuzz_target.h"
-#include "pools/leases/http_model_host.h"
-#include "pools/leases/json_requests.h"
+#include "pools/leases/api/json_requests.h"
+#include "pools/leases/servers/http_model_host.h"
 
 using namespace atl::pools;
 

@@ -13,7 +13,7 @@
 #include "atoll/core/executor.h"
 #include "atoll/pools/launcher.h"
 #include "atoll/testing/deterministic_executor.h"
-#include "pools/leases/model_host.h"
+#include "pools/leases/servers/model_host.h"
 
 namespace atl::pools {
 

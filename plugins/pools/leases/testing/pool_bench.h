@@ -14,7 +14,7 @@
 #include "atoll/core/stop_executor.h"
 #include "atoll/testing/deterministic_executor.h"
 #include "atoll/testing/fake_log.h"
-#include "pools/leases/pool_manager.h"
+#include "pools/leases/book/pool_manager.h"
 #include "pools/leases/testing/best_fit_placement.h"
 #include "pools/leases/testing/fake_servers.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "atoll/core/host_port.h"
-#include "pools/leases/http_client.h"
+#include "pools/leases/servers/http_client.h"
 
 namespace atl::pools {
 

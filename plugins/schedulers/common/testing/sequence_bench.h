@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedulers/common/sequence_provider.h"
+#include "schedulers/common/sequence/sequence_provider.h"
 #include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_bench.h"
 

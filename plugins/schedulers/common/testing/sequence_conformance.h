@@ -9,7 +9,7 @@
 
 #include "atoll/testing/conformance/metric_source.h"
 #include "atoll/testing/conformance/scheduler.h"
-#include "schedulers/common/sequence_provider.h"
+#include "schedulers/common/sequence/sequence_provider.h"
 #include "schedulers/common/testing/config_bytes.h"
 
 namespace atl::test {

@@ -17,7 +17,7 @@
 #include "atoll/testing/fake_clock.h"
 #include "atoll/testing/recorded_metrics.h"
 #include "atoll/testing/sanitized.h"
-#include "schedulers/common/sequence_provider.h"
+#include "schedulers/common/sequence/sequence_provider.h"
 #include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/simulated_clients.h"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "schedulers/common/sequence_provider.h"
+#include "schedulers/common/sequence/sequence_provider.h"
 #include "schedulers/common/testing/config_bytes.h"
 #include "schedulers/common/testing/scheduler_stress.h"
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/testing/fake_device_memory.h"
 #include "atoll/testing/followed_fake.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/recording_sink.h"
-#include "schedulers/common/implicit_state.h"
+#include "schedulers/common/state/implicit_state.h"
 #include "schedulers/common/testing/host_memory_fake.h"
 
 namespace atl::schedulers {

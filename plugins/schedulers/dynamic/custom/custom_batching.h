@@ -11,7 +11,7 @@
 #include "atoll/runtime/shared_object.h"
 #include "atoll/triton/host.h"
 #include "atoll/triton/model.h"
-#include "schedulers/common/batch_strategy.h"
+#include "schedulers/common/batch/batch_strategy.h"
 #include "schedulers/dynamic/custom/failure_log.h"
 
 namespace atl::schedulers {

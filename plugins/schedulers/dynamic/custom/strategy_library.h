@@ -8,7 +8,7 @@
 #include "atoll/core/log.h"
 #include "atoll/request/scheduler.h"
 #include "atoll/runtime/shared_object.h"
-#include "schedulers/common/batch_strategy.h"
+#include "schedulers/common/batch/batch_strategy.h"
 
 namespace atl::schedulers {
 

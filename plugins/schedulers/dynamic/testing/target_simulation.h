@@ -12,8 +12,8 @@
 
 #include "atoll/core/clock.h"
 #include "atoll/testing/random.h"
-#include "schedulers/common/batch_former.h"
-#include "schedulers/common/policy_queue.h"
+#include "schedulers/common/batch/batch_former.h"
+#include "schedulers/common/batch/policy_queue.h"
 #include "schedulers/dynamic/latency_target.h"
 
 namespace atl::schedulers {

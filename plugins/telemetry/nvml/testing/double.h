@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "atoll/testing/nvml_double.h"
+#include "atoll/testing/gpu/nvml_double.h"
 
 namespace atl::test {
 

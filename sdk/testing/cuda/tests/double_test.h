@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "atoll/gpu/cuda_driver.h"
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl {
 

@@ -1,5 +1,5 @@
 /// A shared object with a kernel, as ATOLL_CUDA_DOUBLE_KERNELS names it.
-#include "atoll/testing/cuda_double.h"
+#include "atoll/testing/gpu/cuda_double.h"
 
 namespace atl::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "atoll/testing/nvml_double.h"
+#include "atoll/testing/gpu/nvml_double.h"
 
 #include <gtest/gtest.h>
 

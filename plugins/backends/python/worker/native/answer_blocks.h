@@ -1,7 +1,7 @@
 /// AnswerBlocks: a few blocks of the worker that answers use in turn, with the slabs that large data may stay in, and what keeps it there.
 #pragma once
 
-#include "backends/python/protocol.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/worker/native/python_api.h"
 #include "backends/python/worker/native/region.h"
 

@@ -2,7 +2,7 @@
 /// tensor.py, request.py and response.py, which are made of these types.
 #pragma once
 
-#include "backends/python/protocol.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/worker/native/python_api.h"
 #include "backends/python/worker/native/region.h"
 

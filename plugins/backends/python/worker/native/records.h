@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "backends/python/protocol.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/worker/native/python_api.h"
 
 namespace atl::python {

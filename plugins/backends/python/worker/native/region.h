@@ -1,7 +1,7 @@
 /// Memory that server and worker share, as Python sees it.
 #pragma once
 
-#include "backends/python/protocol.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/worker/native/python_api.h"
 
 namespace atl::python {

@@ -1,7 +1,7 @@
 /// Ring(region, offset, entries): one of the control region's rings.
 #pragma once
 
-#include "backends/python/protocol.h"
+#include "backends/python/memory/protocol.h"
 #include "backends/python/worker/native/python_api.h"
 
 namespace atl::python {

@@ -14,7 +14,7 @@
 #include "atoll/testing/fake_request_memory.h"
 #include "atoll/testing/followed_fake.h"
 #include "atoll/testing/random.h"
-#include "frontends/grpc_nghttp2/transport/receive_buffer.h"
+#include "frontends/grpc_nghttp2/transport/frames/receive_buffer.h"
 #include "frontends/grpc_nghttp2/transport/session.h"
 #include "fuzz_target.h"
 

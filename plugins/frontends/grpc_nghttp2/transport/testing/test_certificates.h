@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "frontends/grpc_nghttp2/transport/tls_context.h"
+#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 

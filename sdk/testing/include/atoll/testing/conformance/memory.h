@@ -11,7 +11,7 @@
 
 #include "atoll/memory/memory.h"
 #include "atoll/testing/conformance/conformance.h"
-#include "atoll/testing/fake_device_memory.h"
+#include "atoll/testing/gpu/fake_device_memory.h"
 #include "atoll/testing/random.h"
 
 namespace atl::test {

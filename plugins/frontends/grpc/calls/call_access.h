@@ -1,0 +1,61 @@
+/// Whether a gRPC call may be made.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "frontends/common/call/access_check.h"
+#include "frontends/common/grpc/call_metadata.h"
+#include "frontends/grpc/calls/event.h"
+#include "frontends/grpc/wake_up.h"
+
+namespace atl::frontends::grpc_frontend {
+
+/// What a call has brought before its message. Lives as long as the call's context.
+class MetadataHead final : public CallMetadata {
+ public:
+  explicit MetadataHead(const grpc::ServerContext& context) : context_(context) {}
+  virtual ~MetadataHead() = default;
+  size_t find(std::string_view name, std::span<std::string_view> values) const noexcept override;
+  std::string peer() const noexcept override { return context_.peer(); }
+
+ private:
+  void visit(void (*use)(void* user, std::string_view name, std::string_view value),
+             void* user) const override;
+
+  const grpc::ServerContext& context_;
+};
+
+/// Part of a call, or of a context that is used for one after the other. [queue's thread]
+class CallAccess {
+ public:
+  /// \param settled  if the call waits: ends on the queue's thread when there is an answer
+  /// \returns true: there is an answer, or nobody to ask
+  bool ask(const AccessPoint& point, ApiCategory category, const grpc::ServerContext& context,
+           grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
+    return !point.asks() ||
+           ask_provider(point, category, api_category_name(category), context, queue, settled);
+  }
+  /// The same for a call of another plugin's. \param name  of the category, as of AccessQuestion
+  bool ask(const AccessPoint& point, ApiCategory category, std::string_view name,
+           const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue, Event& settled) noexcept {
+    return !point.asks() || ask_provider(point, category, name, context, queue, settled);
+  }
+  /// As AccessCheck::take().
+  Status take(std::string_view* caller) noexcept { return check_.take(caller); }
+
+ private:
+  bool ask_provider(const AccessPoint& point, ApiCategory category, std::string_view name,
+                    const grpc::ServerContext& context, grpc::ServerCompletionQueue& queue,
+                    Event& settled) noexcept;
+
+  AccessCheck check_;
+  WakeUp wake_up_;
+  grpc::ServerCompletionQueue* queue_ = nullptr;
+  Event* settled_ = nullptr;
+};
+
+}  // namespace atl::frontends::grpc_frontend

@@ -1,0 +1,101 @@
+/// TLS between one connection and its socket.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "frontends/common/call/body_buffer.h"
+#include "frontends/grpc_nghttp2/transport/out_queue.h"
+#include "frontends/grpc_nghttp2/transport/tls/handshake_turns.h"
+#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
+
+namespace atl::frontends::grpc_nghttp2 {
+
+/// What the TLS connections of one thread share.
+struct TlsThread {
+  static constexpr size_t kReceiveBytes = size_t{64} << 10;
+  static constexpr size_t kRecordBytes = size_t{16} << 10;  ///< the largest that TLS has
+
+  explicit TlsThread(EventLoop& loop) noexcept : handshakes(loop) {}
+
+  HandshakeTurns handshakes;
+  BodyBuffer received;  ///< as the socket gave it
+  BodyBuffer sent;      ///< for the socket
+  BodyBuffer record;    ///< small pieces that become one
+};
+
+/// Encrypts and decrypts; what the socket does not take at once is kept, everything else lies in buffers of the
+/// thread. So OpenSSL never waits for the socket to take something. All functions on the thread.
+class TlsChannel final {
+ public:
+  /// \param fd  of the connection, which does not block and outlives this
+  static std::unique_ptr<TlsChannel> make(int fd, OpensslPtr<SSL> ssl, TlsThread& thread) noexcept;
+  TlsChannel(const TlsChannel&) = delete;
+  TlsChannel& operator=(const TlsChannel&) = delete;
+  /// Tells the client that this is the end, if it can be told.
+  ~TlsChannel();
+
+  HandshakeTurns& handshakes() noexcept { return thread_.handshakes; }
+  /// The handshake is over.
+  bool is_open() const noexcept { return open_; }
+  /// Goes on with it. False: it has failed, and the client has been told.
+  bool shake_hands() noexcept;
+  /// Why it has, or why the connection was broken off later; empty: it was closed.
+  const std::string& failure() const noexcept { return failure_; }
+
+  /// Takes what the socket has, at most so much as the thread's buffer holds. False: nothing is left to come.
+  /// Then read() until it gives nothing.
+  bool receive() noexcept;
+  /// Decrypts as much as has come and fits. \returns bytes; 0: no more has come. After that has_ended() tells
+  size_t read(std::span<uint8_t> room) noexcept;
+  /// Nothing more comes: the client has said so, or what came was no TLS.
+  bool has_ended() const noexcept { return ended_; }
+
+  /// Encrypts what is at the front of the queue, 64 KiB or less, and takes it out; send() then is owed.
+  /// False: nothing can be encrypted until something more was read, or never again.
+  bool encrypt(OutQueue* from) noexcept;
+  /// Gives the socket what is encrypted. \returns how much it took; -1: the connection is broken, or the client
+  /// lets more pile up than encrypt() would
+  ssize_t send() noexcept;
+  /// Encrypted bytes wait for the socket.
+  bool has_unsent() const noexcept { return !unsent_.empty(); }
+
+ private:
+  friend struct TlsCallbacks;
+  static constexpr size_t kMostEncrypted = size_t{64} << 10;
+  static constexpr size_t kMostPieces = 64;
+  /// With what OpenSSL answers to on its own, alerts for example.
+  static constexpr size_t kMostUnsent = 2 * kMostEncrypted;
+  /// Messages of handshakes without a byte of data between them, once it is over (changes of keys, attempts to
+  /// renegotiate): each costs far more than its bytes.
+  static constexpr uint32_t kMostLateMessages = 32;
+  /// OpenSSL makes room for all of it when its first bytes have come, and would for eight times as much.
+  static constexpr size_t kMostClientHello = size_t{16} << 10;
+  static constexpr size_t kHelloHeadBytes = 9;  ///< of a record with a handshake message, and of the message
+
+  TlsChannel(int fd, OpensslPtr<SSL> ssl, TlsThread& thread) noexcept
+      : fd_(fd), ssl_(std::move(ssl)), thread_(thread) {}
+  bool write_record(std::span<const uint8_t> bytes) noexcept;
+  bool encrypt(std::span<const iovec> pieces, size_t* taken) noexcept;
+  void fail(int result) noexcept;
+  bool is_good_start(std::span<const uint8_t> bytes) noexcept;
+  ssize_t send_some(std::span<const uint8_t> bytes) noexcept;
+
+  const int fd_;
+  const OpensslPtr<SSL> ssl_;
+  TlsThread& thread_;
+  std::span<const uint8_t> received_;  ///< of the thread's buffer, not decrypted yet
+  std::vector<uint8_t> unsent_;
+  uint8_t head_[kHelloHeadBytes] = {};  ///< how the client has begun
+  size_t head_size_ = 0;
+  uint32_t late_messages_ = 0;
+  bool open_ = false;
+  bool ended_ = false;
+  bool broken_ = false;  ///< OpenSSL is not to be asked for anything any more
+  std::string failure_;
+};
+
+}  // namespace atl::frontends::grpc_nghttp2

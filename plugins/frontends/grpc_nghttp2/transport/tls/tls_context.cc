@@ -1,0 +1,168 @@
+#include "frontends/grpc_nghttp2/transport/tls/tls_context.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+
+#include <ctime>
+#include <iterator>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace atl::frontends::grpc_nghttp2 {
+namespace {
+
+constexpr unsigned char kH2[] = {2, 'h', '2'};
+/// Those of TLS 1.2 that HTTP/2 does not forbid; TLS 1.3 has no others.
+constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+constexpr unsigned char kSessionName[] = "atoll-grpc";
+
+int on_client_hello(SSL* connection, int* alert, void*) {
+  const unsigned char* offered = nullptr;
+  size_t size = 0;
+  if (SSL_client_hello_get0_ext(connection, TLSEXT_TYPE_application_layer_protocol_negotiation, &offered,
+                                &size) == 1) {
+    return SSL_CLIENT_HELLO_SUCCESS;
+  }
+  *alert = SSL_AD_NO_APPLICATION_PROTOCOL;
+  return SSL_CLIENT_HELLO_ERROR;
+}
+
+int select_protocol(SSL*, const unsigned char** selected, unsigned char* size, const unsigned char* offered,
+                    unsigned int offered_size, void*) {
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, size, kH2, sizeof kH2, offered, offered_size) != OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *selected = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+Status refused(std::string_view option, std::string_view what) {
+  const std::string why = take_openssl_error();
+  return invalid_argument(option, ": ", what, why.empty() ? "" : ": ", why);
+}
+
+OpensslPtr<BIO> reader(const std::string& text) {
+  return OpensslPtr<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+/// The next certificate of the text; null: there is no more, or it cannot be read. A file of certificates is
+/// never encrypted, and nobody is asked for a password.
+OpensslPtr<X509> next_certificate(BIO* text) {
+  return OpensslPtr<X509>(PEM_read_bio_X509(text, nullptr, nullptr, const_cast<char*>("")));
+}
+
+/// Whether reading stopped where the text has no further block.
+bool ended_well() {
+  const unsigned long error = ERR_peek_last_error();
+  const bool ended = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  if (ended) ERR_clear_error();
+  return ended;
+}
+
+Status use_certificate(SSL_CTX* context, const TlsPem& pem) {
+  const OpensslPtr<BIO> text = reader(pem.server_cert);
+  OpensslPtr<X509> certificate = next_certificate(text.get());
+  if (certificate == nullptr || SSL_CTX_use_certificate(context, certificate.get()) != 1) {
+    return refused("server_cert", "its certificate cannot be used");
+  }
+  while ((certificate = next_certificate(text.get())) != nullptr) {
+    if (SSL_CTX_add1_chain_cert(context, certificate.get()) != 1) {
+      return refused("server_cert", "a certificate of its chain cannot be used");
+    }
+  }
+  if (!ended_well()) return refused("server_cert", "a certificate of its chain cannot be read");
+  const OpensslPtr<BIO> key_text = reader(pem.server_key);
+  const OpensslPtr<EVP_PKEY> key(
+      PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, const_cast<char*>("")));
+  if (key == nullptr) return refused("server_key", "it cannot be read");
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 || SSL_CTX_check_private_key(context) != 1) {
+    return refused("server_key", "it is not the certificate's");
+  }
+  return {};
+}
+
+Status trust_clients(SSL_CTX* context, const TlsPem& pem) {
+  if (pem.root_cert.empty()) return {};
+  X509_STORE* store = SSL_CTX_get_cert_store(context);
+  // A certificate that is named is trusted itself, though another one has signed it.
+  X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_TRUSTED_FIRST);
+  const OpensslPtr<BIO> text = reader(pem.root_cert);
+  int count = 0;
+  while (const OpensslPtr<X509> certificate = next_certificate(text.get())) {
+    if (X509_STORE_add_cert(store, certificate.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, certificate.get()) != 1) {
+      return refused("root_cert", "a certificate of it cannot be used");
+    }
+    ++count;
+  }
+  if (!ended_well() || count == 0) return refused("root_cert", "a certificate of it cannot be read");
+  return {};
+}
+
+bool apply_rules(SSL_CTX* context, bool mutual) {
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // Buffers are given back while a connection has nothing to say: idle ones are many.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_client_hello_cb(context, on_client_hello, nullptr);
+  SSL_CTX_set_alpn_select_cb(context, select_protocol, nullptr);
+  if (mutual) SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
+         SSL_CTX_set_cipher_list(context, kCiphers) == 1 && SSL_CTX_set_num_tickets(context, 1) == 1 &&
+         SSL_CTX_set_session_id_context(context, kSessionName, sizeof kSessionName) == 1;
+}
+
+std::string time_text(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return "an unknown time";
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+}  // namespace
+
+std::string take_openssl_error() {
+  const unsigned long error = ERR_peek_last_error();
+  ERR_clear_error();
+  if (error == 0) return {};
+  const char* reason = ERR_reason_error_string(error);
+  return reason != nullptr ? std::string(reason) : cat("error ", error);
+}
+
+Result<TlsContext> TlsContext::make(const TlsPem& pem) noexcept {
+  ERR_clear_error();
+  OpensslPtr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr || !apply_rules(context.get(), pem.mutual)) {
+    return internal_error("OpenSSL cannot be set up: ", take_openssl_error());
+  }
+  ATOLL_RETURN_IF_ERROR(use_certificate(context.get(), pem));
+  ATOLL_RETURN_IF_ERROR(trust_clients(context.get(), pem));
+  return TlsContext(std::move(context));
+}
+
+std::string TlsContext::certificate_text() const {
+  const X509* certificate = SSL_CTX_get0_certificate(context_.get());
+  const OpensslPtr<BIO> text(BIO_new(BIO_s_mem()));
+  X509_NAME_print_ex(text.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(text.get(), &data);
+  const std::string subject(data, size > 0 ? static_cast<size_t>(size) : 0);
+  return cat("'", subject, "', valid until ", time_text(X509_get0_notAfter(certificate)));
+}
+
+std::string TlsContext::time_problem() const {
+  const X509* certificate = SSL_CTX_get0_certificate(context_.get());
+  if (X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0) {
+    return cat("it was valid until ", time_text(X509_get0_notAfter(certificate)));
+  }
+  if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0) {
+    return cat("it is valid from ", time_text(X509_get0_notBefore(certificate)));
+  }
+  return {};
+}
+
+}  // namespace atl::frontends::grpc_nghttp2

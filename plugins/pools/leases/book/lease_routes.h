@@ -1,0 +1,60 @@
+/// Which server serves which leased model: for requests, which come on any thread, beside the executor that leases live on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "atoll/pools/remote_models.h"
+#include "pools/leases/book/lease.h"
+
+namespace atl::pools {
+
+class LeaseRoutes final : public RemoteModels {
+ public:
+  LeaseRoutes() = default;
+  LeaseRoutes(const LeaseRoutes&) = delete;
+  LeaseRoutes& operator=(const LeaseRoutes&) = delete;
+  virtual ~LeaseRoutes() = default;
+
+  /// What an earlier instance of this plugin had: served until the lease is seen to have lost that server. [any]
+  void inherit(const std::vector<RemoteModel>& models);
+  /// All that is there is known: what was inherited and is not is gone. [any]
+  void settle();
+  /// The lease is as it is now; one that ends is not there any more. [executor of the lease]
+  /// \param order  of its creation
+  void update(const Lease& lease, uint64_t order, const std::set<std::string, std::less<>>& names);
+  void remove(std::string_view lease);
+
+  // --- RemoteModels ---
+  Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept override;
+  std::vector<RemoteModel> list() noexcept override;
+
+ private:
+  struct Route {
+    uint64_t order = 0;
+    std::set<std::string, std::less<>> names;
+    std::vector<std::string> models;
+    bool is_ready = false;
+    bool is_inherited = false;  ///< its server is an earlier instance's word
+    std::string state;          ///< of the lease
+    RemoteServer server;
+  };
+  using Routes = std::map<std::string, Route, std::less<>>;
+
+  void add(const std::string& lease, Route route);
+  void erase(Routes::iterator route);
+  Result<RemoteServer> find_of(std::string_view model, std::string_view lease) const;
+
+  mutable std::shared_mutex mutex_;  ///< guards what follows
+  Routes routes_;                    ///< by lease
+  std::map<std::string, std::string, std::less<>> names_;
+  std::map<std::string, std::set<std::pair<uint64_t, std::string>>, std::less<>> models_;  ///< oldest first
+};
+
+}  // namespace atl::pools

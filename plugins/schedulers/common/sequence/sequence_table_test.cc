@@ -1,0 +1,188 @@
+#include "schedulers/common/sequence/sequence_table.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace atl::schedulers {
+namespace {
+
+constexpr int64_t kIdleLimitNs = 1'000;
+
+class SequenceTableTest : public ::testing::Test {
+ protected:
+  void make(uint32_t instances, uint32_t slots_each) {
+    table_.emplace(SequenceLimits{instances, slots_each, kIdleLimitNs});
+  }
+  /// Null if it was refused.
+  Sequence* add(uint64_t id, uint32_t flags, uint64_t timeout_us = 0) {
+    Request& request = requests_.emplace_back();
+    request.sequence.number = id;
+    request.sequence_flags = flags;
+    request.timeout_us = timeout_us;
+    return table_->add(request, now_ns_);
+  }
+  /// Adds a request and executes it at once.
+  void run(uint64_t id, uint32_t flags) {
+    Sequence* sequence = add(id, flags);
+    ASSERT_NE(sequence, nullptr);
+    table_->take(*sequence);
+    table_->finished(*sequence, now_ns_);
+  }
+  std::vector<uint64_t> ready(uint32_t instance) {
+    std::vector<uint64_t> ids;
+    for (Sequence* one = table_->ready(instance).front(); one != nullptr; one = SequenceList::after(*one))
+      ids.push_back(one->id().number);
+    return ids;
+  }
+
+  std::deque<Request> requests_;
+  std::optional<SequenceTable> table_;
+  int64_t now_ns_ = 0;
+};
+
+using Ids = std::vector<uint64_t>;
+
+TEST_F(SequenceTableTest, SlotsFillInstancesEvenly) {
+  make(2, 2);
+  EXPECT_EQ(add(1, kSequenceStart)->slot(), (SequenceSlot{0, 0}));
+  EXPECT_EQ(add(2, kSequenceStart)->slot(), (SequenceSlot{1, 0}));
+  EXPECT_EQ(add(3, kSequenceStart)->slot(), (SequenceSlot{0, 1}));
+  EXPECT_EQ(add(4, kSequenceStart)->slot(), (SequenceSlot{1, 1}));
+  EXPECT_FALSE(add(5, kSequenceStart)->has_slot());
+  EXPECT_EQ(ready(0), (Ids{1, 3}));
+  EXPECT_EQ(ready(1), (Ids{2, 4}));
+}
+
+TEST_F(SequenceTableTest, TheLowestFreeSlotIsGivenAgain) {
+  make(2, 2);
+  for (uint64_t id = 1; id <= 4; ++id) run(id, kSequenceStart);
+  run(4, kSequenceEnd);
+  run(2, kSequenceEnd);
+  EXPECT_EQ(add(5, kSequenceStart)->slot(), (SequenceSlot{1, 0}));
+  EXPECT_EQ(add(6, kSequenceStart)->slot(), (SequenceSlot{1, 1}));
+}
+
+TEST_F(SequenceTableTest, WhoIsNotOpenMustStart) {
+  make(1, 1);
+  EXPECT_EQ(add(1, 0), nullptr);
+  EXPECT_EQ(add(1, kSequenceEnd), nullptr);
+  run(1, kSequenceStart | kSequenceEnd);
+  EXPECT_EQ(add(1, 0), nullptr);
+  EXPECT_EQ(table_->open(), 0u);
+}
+
+TEST_F(SequenceTableTest, NumbersAndTextsAreDifferentSequences) {
+  make(1, 4);
+  Sequence* number = add(7, kSequenceStart);
+  Request& request = requests_.emplace_back();
+  request.sequence.text = "7";
+  request.sequence_flags = kSequenceStart;
+  Sequence* text = table_->add(request, 0);
+  ASSERT_NE(text, nullptr);
+  EXPECT_NE(text, number);
+  EXPECT_EQ(text->id().text, "7");
+}
+
+TEST_F(SequenceTableTest, OneRequestAtATimeInTheOrderOfArrival) {
+  make(1, 1);
+  Sequence* sequence = add(1, kSequenceStart);
+  add(1, 0);
+  EXPECT_EQ(&table_->take(*sequence), &requests_[0]);
+  EXPECT_TRUE(ready(0).empty());
+  table_->finished(*sequence, now_ns_);
+  EXPECT_EQ(ready(0), Ids{1});
+  EXPECT_EQ(&table_->take(*sequence), &requests_[1]);
+}
+
+TEST_F(SequenceTableTest, TheBacklogMovesIntoTheSlotThatIsGivenBack) {
+  make(1, 1);
+  run(1, kSequenceStart);
+  Sequence* second = add(2, kSequenceStart);
+  add(3, kSequenceStart);
+  add(2, 0);
+  EXPECT_FALSE(second->has_slot());
+  EXPECT_EQ(table_->backlog_size(), 2u);
+  run(1, kSequenceEnd);
+  EXPECT_TRUE(second->has_slot());
+  EXPECT_EQ(ready(0), Ids{2});
+  EXPECT_EQ(table_->backlog_size(), 1u);
+}
+
+TEST_F(SequenceTableTest, AnIdThatHasEndedMayBeginAgainWhileItsEndWaits) {
+  make(1, 1);
+  Sequence* former = add(1, kSequenceStart);
+  add(1, kSequenceEnd);
+  Sequence* next = add(1, kSequenceStart);
+  EXPECT_NE(former, next);
+  EXPECT_FALSE(next->has_slot());
+  table_->take(*former);
+  table_->finished(*former, now_ns_);
+  EXPECT_FALSE(next->has_slot()) << "the end has not been executed";
+  table_->take(*former);
+  table_->finished(*former, now_ns_);
+  EXPECT_TRUE(next->has_slot());
+}
+
+TEST_F(SequenceTableTest, OnlyWhoHasNothingToDoIsIdle) {
+  make(1, 2);
+  run(1, kSequenceStart);
+  Sequence* busy = add(2, kSequenceStart);
+  table_->take(*busy);
+  EXPECT_EQ(table_->next_due_ns(), kIdleLimitNs + 1);
+  EXPECT_EQ(table_->end_idle(kIdleLimitNs), 0u);
+  EXPECT_EQ(table_->end_idle(kIdleLimitNs + 1), 1u);
+  EXPECT_EQ(add(1, 0), nullptr);
+  EXPECT_EQ(table_->next_due_ns(), DeadlineHeap::kNever);
+  table_->finished(*busy, 5'000);
+  EXPECT_EQ(table_->next_due_ns(), 5'000 + kIdleLimitNs + 1);
+}
+
+TEST_F(SequenceTableTest, ATimeoutInTheBacklogEndsTheWholeSequence) {
+  make(1, 1);
+  run(1, kSequenceStart);
+  add(2, kSequenceStart);
+  add(2, 0, 3);
+  add(3, kSequenceStart, UINT64_MAX);
+  EXPECT_EQ(table_->next_due_ns(), kIdleLimitNs + 1);
+  RequestQueue expired;
+  EXPECT_EQ(table_->expire(3'000, expired), 0u);
+  EXPECT_EQ(table_->expire(3'001, expired), 1u);
+  EXPECT_EQ(expired.pop_front(), &requests_[1]);
+  EXPECT_EQ(expired.pop_front(), &requests_[2]);
+  EXPECT_TRUE(expired.empty());
+  EXPECT_EQ(add(2, 0), nullptr);
+  EXPECT_EQ(table_->backlog_size(), 1u);
+}
+
+TEST_F(SequenceTableTest, WhoGotASlotHasNoTimeout) {
+  make(1, 1);
+  run(1, kSequenceStart);
+  add(2, kSequenceStart, 3);
+  run(1, kSequenceEnd);
+  RequestQueue expired;
+  EXPECT_EQ(table_->expire(1'000'000, expired), 0u);
+}
+
+TEST_F(SequenceTableTest, WhoIsEndedGivesTheSlotBackWhenItsRequestHasEnded) {
+  make(1, 1);
+  Sequence* sequence = add(1, kSequenceStart);
+  add(1, 0);
+  table_->take(*sequence);
+  Sequence* next = add(2, kSequenceStart);
+  RequestQueue waiting;
+  table_->end(*sequence, now_ns_, waiting);
+  EXPECT_EQ(waiting.pop_front(), &requests_[1]);
+  EXPECT_TRUE(sequence->is_closed());
+  EXPECT_FALSE(next->has_slot());
+  table_->finished(*sequence, now_ns_);
+  EXPECT_TRUE(next->has_slot());
+  table_->end(*next, now_ns_, waiting);
+  EXPECT_EQ(table_->open(), 0u);
+}
+
+}  // namespace
+}  // namespace atl::schedulers
