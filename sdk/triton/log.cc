@@ -2,7 +2,7 @@
 
 #include "atoll/triton/host.h"
 #include "error.h"
-#include "process_log.h"
+#include "server/process_log.h"
 
 namespace atl::triton {
 

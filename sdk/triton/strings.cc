@@ -1,4 +1,4 @@
-#include "names.h"
+#include "server/names.h"
 #include "triton/core/tritonserver.h"
 
 using atl::triton::name_of;

@@ -1,0 +1,100 @@
+#include "server/process_log.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include "atoll/core/clock.h"
+#include "atoll/core/text.h"
+
+namespace atl::triton {
+namespace {
+
+template <class Value, class To>
+void set(const std::optional<Value>& value, To& to) {
+  if (value) to = *value;
+}
+
+std::string_view level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError:
+      return "ERROR";
+    case LogLevel::kWarning:
+      return "WARN ";
+    case LogLevel::kInfo:
+      return "INFO ";
+    default:
+      return "DEBUG";
+  }
+}
+
+std::string time_now() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  tm utc;
+  ::gmtime_r(&now.tv_sec, &utc);
+  std::array<char, 64> text;
+  const size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  std::snprintf(text.data() + length, text.size() - length, ".%06ldZ", now.tv_nsec / kNsPerUs);
+  return text.data();
+}
+
+}  // namespace
+
+void LogChoices::apply_to(LogSettings& settings) const {
+  set(info, settings.info);
+  set(warning, settings.warning);
+  set(error, settings.error);
+  set(verbose_level, settings.verbose_level);
+  if (format) settings.format = *format == TRITONSERVER_LOG_ISO8601 ? "ISO8601" : "default";
+}
+
+void LogChoices::apply_to(TRITONSERVER_ServerOptions& options) const {
+  set(info, options.log_info);
+  set(warning, options.log_warn);
+  set(error, options.log_error);
+  set(verbose_level, options.log_verbose);
+  set(format, options.log_format);
+  if (options.log_file.empty()) set(file, options.log_file);
+}
+
+/// Never destroyed: foreign threads may log until the process ends.
+ProcessLog& ProcessLog::get() {
+  static auto* log = new ProcessLog;
+  return *log;
+}
+
+void ProcessLog::add(LogFollower& follower) {
+  std::lock_guard lock(mutex_);
+  followers_.push_back(&follower);
+  follower.follow_log(choices_);
+}
+
+bool ProcessLog::shows(LogLevel level) const {
+  const LogChoices choices = this->choices();
+  switch (level) {
+    case LogLevel::kError:
+      return choices.error.value_or(true);
+    case LogLevel::kWarning:
+      return choices.warning.value_or(true);
+    case LogLevel::kInfo:
+      return choices.info.value_or(true);
+    default:
+      return choices.verbose_level.value_or(0) > 0;
+  }
+}
+
+void ProcessLog::write(LogLevel level, std::string_view text) const {
+  const std::string file = choices().file.value_or("");
+  const std::string line = cat(time_now(), " ", level_name(level), " ", text, "\n");
+  const int opened =
+      file.empty() ? -1 : ::open(file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  // In one piece, so that lines of several threads do not mix; what cannot be written is lost.
+  (void)!::write(opened < 0 ? STDERR_FILENO : opened, line.data(), line.size());
+  if (opened >= 0) ::close(opened);
+}
+
+}  // namespace atl::triton
