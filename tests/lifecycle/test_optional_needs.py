@@ -308,7 +308,7 @@ NEEDS = with_frontends(
 
 
 # What they are for shows only where a process ends, in test_faults.py, with memory of GPUs, in
-# wire/test_device_memory.py, on GPUs, in wire/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api, backends/triton
+# gpu/test_device_memory.py, on GPUs, in gpu/test_onnx_gpu.py, and with a cache, in extensions/test_extensions.py. frontends/c_api, backends/triton
 # and backends/python have no address, and telemetry/nvml asks for GPUs: their unit tests follow what they need.
 NOT_SEEN = {("models/catalog", "atoll.fault_notes/1"), ("models/catalog", "atoll.request_memory/1"),
             ("models/catalog", "atoll.response_cache/1"), ("backends/triton", "atoll.triton_server/1"),
