@@ -110,8 +110,8 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
   std::vector<GraphNode> nodes;
   for (const PlannedInstance& instance : instances) nodes.push_back(node_of(instance));
   runtime::Problems graph_problems;
-  Graph graph = resolve_graph(nodes, graph_problems,
-                              [&](std::string_view id) { return runtime::providers_text(id, folders); });
+  ServiceGraph graph = resolve_graph(
+      nodes, graph_problems, [&](std::string_view id) { return runtime::providers_text(id, folders); });
   // A plugin that could not be mapped would only be reported again, as what others miss.
   if (all_mapped) problems.add_all(graph_problems);
   if (!problems.empty()) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/lifecycle/graph.h"
+#include "kernel/lifecycle/service_graph.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/manifest/manifest.h"
 #include "kernel/manifest/option_values.h"

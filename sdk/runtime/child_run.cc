@@ -66,7 +66,7 @@ Result<ChildRun> ChildRun::start(std::vector<std::string> arguments, std::string
 void ChildRun::begin(const char* thread_name) noexcept {
   ::pthread_setname_np(::pthread_self(), thread_name);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ThreadNote::tell(STDOUT_FILENO);
+  ThreadNote::write_to(STDOUT_FILENO);
 }
 
 ChildRun::ChildRun(ChildRun&& other) noexcept

@@ -285,7 +285,7 @@ ThreadNote::ThreadNote(const char* text) noexcept : outer_(set(text)) {
   [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
 }
 ThreadNote::~ThreadNote() { set(outer_); }
-void ThreadNote::tell(int descriptor) noexcept { told.store(descriptor); }
+void ThreadNote::write_to(int descriptor) noexcept { told.store(descriptor); }
 std::string ThreadNote::last_told(std::string_view output) {
   const size_t at = output.rfind(kToldPrefix);
   if (at == std::string_view::npos) return {};

@@ -52,7 +52,7 @@ def directories(*folders):
     return f"plugin.python.directories={[str(folder) for folder in folders]}".replace("'", '"')
 
 
-def tell(control, model, key):
+def told_by(control, model, key):
     """What the model says of that."""
     module = control._module
     tensor = module.InferInput("KEY", [1], "BYTES")
@@ -78,13 +78,13 @@ def test_one_program_runs_all_models_of_its_backend(tmp_path, repository, protoc
         server.wait_ready()
         assert f"option 'directories': '{tmp_path}/none' is no directory" in server.log
         with Control(server, protocol) as control:
-            assert tell(control, "first", "name") == "one" and tell(control, "second", "name") == "two"
-            assert tell(control, "first", "module") == "model" and tell(control, "first", "helper") == "teller"
-            assert tell(control, "second", "folder") == str(repository / "second" / "1")
-            assert tell(control, "second", "parameters") == {"a": {"string_value": "b"}}
-            args = tell(control, "second", "args")
+            assert told_by(control, "first", "name") == "one" and told_by(control, "second", "name") == "two"
+            assert told_by(control, "first", "module") == "model" and told_by(control, "first", "helper") == "teller"
+            assert told_by(control, "second", "folder") == str(repository / "second" / "1")
+            assert told_by(control, "second", "parameters") == {"a": {"string_value": "b"}}
+            args = told_by(control, "second", "args")
             assert args["model_repository"] == str(repository / "second") and args["model_name"] == "second"
-            paths = tell(control, "second", "paths")
+            paths = told_by(control, "second", "paths")
             assert str(backends / "teller") in paths and not any(path.startswith(str(repository)) for path in paths)
             assert control.index() == {"first": {"1": ("READY", "")}, "second": {"1": ("READY", "")}}
             config = control.client.get_model_config("first")
@@ -112,7 +112,7 @@ def test_what_is_not_there_is_named(tmp_path, repository):
         write_backend(backends, "bare")
         write_model(repository, "bare", "bare")
         control.load("bare")
-        assert tell(control, "bare", "helper") == "bare"
+        assert told_by(control, "bare", "helper") == "bare"
         write_model(repository, "compiled", "compiled", more='runtime: "model.py"')
         assert "has neither model.py" in control.refusal(control.load, "compiled")[1]
 
@@ -135,7 +135,7 @@ def test_an_environment_beside_the_program_is_that_of_its_models(tmp_path, repos
     write_model(repository, "plain", more=f'parameters {{ key: "EXECUTION_ENV_PATH" value {{ string_value: "{plain.parent}" }} }}')
     with Server(repository, python_models.INTERPRETER, directories(backends)) as server, Control(server, "grpc") as control:
         server.wait_ready()
-        assert tell(control, "packed", "packed") == "1" and tell(control, "plain", "packed") is None
+        assert told_by(control, "packed", "packed") == "1" and told_by(control, "plain", "packed") is None
 
 
 STREAM = """\
@@ -188,5 +188,5 @@ def test_it_is_run_here_though_tritons_plugin_has_the_same_directory(tmp_path, r
     settings = ('plugin.triton.use="backends/triton"', directories(backends).replace("python", "triton"))
     with Server(repository, python_models.INTERPRETER, directories(backends), *settings) as server, Control(server, "grpc") as control:
         server.wait_ready()
-        assert tell(control, "first", "name") == "one"
+        assert told_by(control, "first", "name") == "one"
         assert len(python_models.children(server.pid)) == 1

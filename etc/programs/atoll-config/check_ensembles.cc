@@ -84,7 +84,7 @@ class EnsembleCheck {
 
  private:
   template <class... Parts>
-  void tell(const Parts&... parts) {
+  void report(const Parts&... parts) {
     const pbtxt::SourceMap::Place place = report_.source->find(field_);
     report_.problems.push_back(
         {Severity::kError, report_.config_path, place.line, place.column, field_, cat(parts...)});
@@ -94,9 +94,9 @@ class EnsembleCheck {
     const ModelConfig& config = *member.read;
     const int allowed = config.max_batch_size();
     if (allowed != 0 && allowed < config_.max_batch_size()) {
-      tell("ensemble ", config_.name(), " allows maximum batch size ", config_.max_batch_size(),
-           ", but it contains model ", config.name(), " which only allows maximum batch size to be ",
-           allowed);
+      report("ensemble ", config_.name(), " allows maximum batch size ", config_.max_batch_size(),
+             ", but it contains model ", config.name(), " which only allows maximum batch size to be ",
+             allowed);
     }
     // Tensors that a backend completes from the model's files are not known here.
     for (const auto& [name, tensor] : Names(step.input_map().begin(), step.input_map().end())) {
@@ -104,24 +104,24 @@ class EnsembleCheck {
       if (input != config.input().end()) {
         compare(tensor, claim_of(config, *input, true));
       } else if (!member.may_be_completed) {
-        tell("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
-             " is mapping to non-existing input ", name, " in model ", config.name(),
-             meant(name, names_of(config.input())));
+        report("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
+               " is mapping to non-existing input ", name, " in model ", config.name(),
+               meant(name, names_of(config.input())));
       }
     }
     for (const auto& input : config.input()) {
       if (input.optional() || step.input_map().contains(input.name())) continue;
-      tell("in ensemble ", config_.name(), ", input ", input.name(), " in model ", config.name(),
-           " is not mapped to any ensemble tensors");
+      report("in ensemble ", config_.name(), ", input ", input.name(), " in model ", config.name(),
+             " is not mapped to any ensemble tensors");
     }
     for (const auto& [name, tensor] : Names(step.output_map().begin(), step.output_map().end())) {
       auto output = find_tensor(config.output(), name);
       if (output != config.output().end()) {
         compare(tensor, claim_of(config, *output, true));
       } else if (!member.may_be_completed) {
-        tell("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
-             " is mapped from non-existing output ", name, " in model ", config.name(),
-             meant(name, names_of(config.output())));
+        report("in ensemble ", config_.name(), ", ensemble tensor ", tensor,
+               " is mapped from non-existing output ", name, " in model ", config.name(),
+               meant(name, names_of(config.output())));
       }
     }
   }
@@ -142,9 +142,9 @@ class EnsembleCheck {
   }
   void contradiction(const std::string& tensor, std::string_view what, const std::string& first_text,
                      const Claim& first, const std::string& text, const Claim& claim) {
-    tell("in ensemble ", config_.name(), ", ensemble tensor ", tensor, ": inconsistent ", what, ": ",
-         first_text, " is inferred from model ", first.model, " while ", text, " is inferred from model ",
-         claim.model);
+    report("in ensemble ", config_.name(), ", ensemble tensor ", tensor, ": inconsistent ", what, ": ",
+           first_text, " is inferred from model ", first.model, " while ", text, " is inferred from model ",
+           claim.model);
   }
 
   ModelReport& report_;

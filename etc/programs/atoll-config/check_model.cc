@@ -39,11 +39,11 @@ class ModelCheck {
   }
 
   ModelReport run() && {
-    for (const std::string& ignored : model_.ignored) tell(Severity::kWarning, {}, "", ignored);
+    for (const std::string& ignored : model_.ignored) report(Severity::kWarning, {}, "", ignored);
     bool given = !model_.config_path.empty();
     if (!given && options_.strict) {
-      tell(Severity::kError, {}, "",
-           cat("model configuration is not provided for model '", model_.entry.name, "'"));
+      report(Severity::kError, {}, "",
+             cat("model configuration is not provided for model '", model_.entry.name, "'"));
     } else if (!given || read()) {
       check();
     }
@@ -53,19 +53,19 @@ class ModelCheck {
   }
 
  private:
-  void tell(Severity severity, pbtxt::SourceMap::Place place, std::string field, std::string text) {
+  void report(Severity severity, pbtxt::SourceMap::Place place, std::string field, std::string text) {
     const std::string& file = model_.config_path.empty() ? model_.entry.path : model_.config_path;
     report_.problems.push_back({severity, file, place.line, place.column, std::move(field), std::move(text)});
   }
   void tell_at(Severity severity, const std::string& field, std::string text) {
-    tell(severity, reading_.source.find(field), field, std::move(text));
+    report(severity, reading_.source.find(field), field, std::move(text));
   }
-  void tell(Severity severity, const Findings& findings) {
+  void report(Severity severity, const Findings& findings) {
     for (const auto& finding : findings.list()) {
-      tell(severity, finding.place, finding.field, std::string(finding.status.message()));
+      report(severity, finding.place, finding.field, std::string(finding.status.message()));
     }
     if (findings.count() > findings.list().size()) {
-      tell(severity, {}, "", cat("and ", findings.count() - findings.list().size(), " more of this kind"));
+      report(severity, {}, "", cat("and ", findings.count() - findings.list().size(), " more of this kind"));
     }
   }
   bool has_errors() const { return count(report_, Severity::kError) != 0; }
@@ -75,7 +75,7 @@ class ModelCheck {
     reading_ = pbtxt::read_text(model_.config_path, model_.config_text, pbtxt::UnknownFields::kRefuse,
                                 kTextErrorsMax);
     for (const pbtxt::TextError& error : reading_.errors) {
-      tell(Severity::kError, {error.line + 1, error.column + 1}, error.field, error.reason);
+      report(Severity::kError, {error.line + 1, error.column + 1}, error.field, error.reason);
     }
     return reading_.complete;
   }
@@ -96,7 +96,7 @@ class ModelCheck {
     report_.read = named;
     pbtxt::validate_model(named, findings);
     pbtxt::validate_instance_counts(named, settings_.instances_max, findings);
-    tell(Severity::kError, findings);
+    report(Severity::kError, findings);
     check_tensors(named);
     check_groups(named);
     check_versions(named);
@@ -113,16 +113,16 @@ class ModelCheck {
     pbtxt::validate_complete(config, findings);
     bool may_complete = !options_.strict && !config.has_ensemble_scheduling();
     bool lenient = may_complete && replaces_tensors(config.backend());
-    tell(lenient ? Severity::kWarning : Severity::kError, findings);
+    report(lenient ? Severity::kWarning : Severity::kError, findings);
     report_.may_be_completed = config.backend() == "unknown";
     if (!may_complete || config.backend() == "unknown") return;
     bool incomplete = config.input().empty() || config.output().empty() || lenient;
     report_.may_be_completed = incomplete;
     if (!incomplete) return;
-    tell(Severity::kNote, {}, "",
-         cat("backend '", config.backend(),
-             "' may complete max_batch_size, input, output and the scheduler from "
-             "the model's files; it is not asked here"));
+    report(Severity::kNote, {}, "",
+           cat("backend '", config.backend(),
+               "' may complete max_batch_size, input, output and the scheduler from "
+               "the model's files; it is not asked here"));
   }
 
   /// Every GPU that is named is taken to be there.
@@ -144,7 +144,7 @@ class ModelCheck {
     Findings findings(reading_.source);
     pbtxt::validate_instance_groups(config, gpus, {settings_.instances_max, settings_.min_compute_capability},
                                     findings);
-    tell(Severity::kError, findings);
+    report(Severity::kError, findings);
     if (on_gpus)
       tell_at(Severity::kNote, "instance_group", "whether the server has these GPUs is not known here");
   }

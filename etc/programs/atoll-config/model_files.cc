@@ -37,42 +37,43 @@ bool reads_model_file(const ModelConfig& config) {
 
 void check_data_file(const std::string& path, const std::string& file, const pbtxt::Dims& dims,
                      inference::DataType type, const char* setting, const std::string& field,
-                     const Tell& tell) {
+                     const Tell& report) {
   auto bytes = file_bytes(path);
-  if (!bytes) return tell(field, cat("file '", path, "' is not there"));
+  if (!bytes) return report(field, cat("file '", path, "' is not there"));
   if (type == inference::TYPE_STRING) return;  // it is used as it is
   int64_t needed = 0;
   auto elements = pbtxt::known_elements(dims);
   if (!elements || __builtin_mul_overflow(*elements, pbtxt::element_bytes(type), &needed)) return;
   if (*bytes >= static_cast<uint64_t>(needed)) return;
-  tell(field, cat(setting, " setting expects ", needed, " bytes, but the data provided from ", file,
-                  "only has ", *bytes, " bytes"));
+  report(field, cat(setting, " setting expects ", needed, " bytes, but the data provided from ", file,
+                    "only has ", *bytes, " bytes"));
 }
 
 }  // namespace
 
 void check_model_files(const ModelConfig& config, const RepositoryModel& model,
-                       const std::vector<RepositoryVersion>& versions, const Tell& tell) {
+                       const std::vector<RepositoryVersion>& versions, const Tell& report) {
   const std::string& directory = model.entry.path;
   for (const RepositoryVersion& version : versions) {
     if (!reads_model_file(config) || leads_out(config.default_model_filename())) continue;
     std::string path = cat(version.path, "/", config.default_model_filename());
     std::error_code error;
     if (!std::filesystem::exists(path, error)) {
-      tell("default_model_filename", cat("model file '", path, "' is not there"));
+      report("default_model_filename", cat("model file '", path, "' is not there"));
     }
   }
   for (int i = 0; i < config.output_size(); ++i) {
     const std::string& file = config.output(i).label_filename();
     if (file.empty() || leads_out(file) || file_bytes(cat(directory, "/", file))) continue;
-    tell(cat("output[", i, "].label_filename"), cat("label file '", directory, "/", file, "' is not there"));
+    report(cat("output[", i, "].label_filename"),
+           cat("label file '", directory, "/", file, "' is not there"));
   }
   for (int i = 0; i < config.model_warmup_size(); ++i) {
     for (const auto& [name, input] : config.model_warmup(i).inputs()) {
       const std::string& file = input.input_data_file();
       if (file.empty() || leads_out(file)) continue;
       check_data_file(cat(directory, "/warmup/", file), file, input.dims(), input.data_type(), "warmup",
-                      cat("model_warmup[", i, "].inputs"), tell);
+                      cat("model_warmup[", i, "].inputs"), report);
     }
   }
   for (int i = 0; i < config.sequence_batching().state_size(); ++i) {
@@ -80,7 +81,7 @@ void check_model_files(const ModelConfig& config, const RepositoryModel& model,
       const std::string& file = initial.data_file();
       if (file.empty() || leads_out(file)) continue;
       check_data_file(cat(directory, "/initial_state/", file), file, initial.dims(), initial.data_type(),
-                      "initial_state", cat("sequence_batching.state[", i, "].initial_state[0]"), tell);
+                      "initial_state", cat("sequence_batching.state[", i, "].initial_state[0]"), report);
     }
   }
 }

@@ -16,6 +16,6 @@ using Tell = std::function<void(const std::string& field, const std::string& tex
 /// Looks at sizes and types of files in the model's directory; opens none. Names that lead out of it are left
 /// to the rules. \param versions  those that are served.
 void check_model_files(const inference::ModelConfig& config, const RepositoryModel& model,
-                       const std::vector<RepositoryVersion>& versions, const Tell& tell);
+                       const std::vector<RepositoryVersion>& versions, const Tell& report);
 
 }  // namespace atl::config

@@ -151,8 +151,8 @@ void RateLimiter::collect_pools(MetricSink& sink) const {
   std::vector<Row> rows;
   {
     std::lock_guard lock(mutex_);
-    pools_.for_each([&](const Pool& pool) {
-      bool global = pool.device_id == Pool::kGlobal;
+    pools_.for_each([&](const ResourcePool& pool) {
+      bool global = pool.device_id == ResourcePool::kGlobal;
       rows.push_back(
           {pool.name, global ? "global" : cat(pool.device_id), pool.limit, pool.in_use, pool.waiting});
     });

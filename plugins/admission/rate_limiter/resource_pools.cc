@@ -6,9 +6,9 @@ namespace atl::admission {
 
 bool ResourcePools::is_known_as(const std::string& name, bool global) const noexcept {
   // Pools of a name are neighbours, the global one first.
-  auto first = pools_.lower_bound({name, Pool::kGlobal});
+  auto first = pools_.lower_bound({name, ResourcePool::kGlobal});
   if (first == pools_.end() || first->second->name != name) return false;
-  return (first->second->device_id == Pool::kGlobal) == global;
+  return (first->second->device_id == ResourcePool::kGlobal) == global;
 }
 
 Status ResourcePools::check(const std::string& name, bool global, uint32_t count, int32_t device_id) const {
@@ -26,10 +26,10 @@ Status ResourcePools::check(const std::string& name, bool global, uint32_t count
                           count);
 }
 
-uint64_t ResourcePools::limit_of(const Pool& pool) const noexcept {
+uint64_t ResourcePools::limit_of(const ResourcePool& pool) const noexcept {
   if (!limits_.given()) return *pool.demands.rbegin();
-  return pool.device_id == Pool::kGlobal ? limits_.global(pool.name)
-                                         : limits_.of_device(pool.name, pool.device_id);
+  return pool.device_id == ResourcePool::kGlobal ? limits_.global(pool.name)
+                                                 : limits_.of_device(pool.name, pool.device_id);
 }
 
 Result<std::vector<Claim>> ResourcePools::add(const ExecutionDemand& demand) {
@@ -49,10 +49,10 @@ Result<std::vector<Claim>> ResourcePools::add(const ExecutionDemand& demand) {
   std::vector<Claim> claims;
   for (const auto& [name, need] : needs) {
     auto [global, count] = need;
-    int32_t device_id = global ? Pool::kGlobal : demand.device_id;
-    std::unique_ptr<Pool>& pool = pools_[{name, device_id}];
+    int32_t device_id = global ? ResourcePool::kGlobal : demand.device_id;
+    std::unique_ptr<ResourcePool>& pool = pools_[{name, device_id}];
     if (pool == nullptr) {
-      pool = std::make_unique<Pool>();
+      pool = std::make_unique<ResourcePool>();
       pool->name = name;
       pool->device_id = device_id;
     }
@@ -69,7 +69,7 @@ Result<std::vector<Claim>> ResourcePools::add(const ExecutionDemand& demand) {
 
 void ResourcePools::remove(const std::vector<Claim>& claims) noexcept {
   for (const Claim& claim : claims) {
-    Pool& pool = *claim.pool;
+    ResourcePool& pool = *claim.pool;
     pool.demands.erase(pool.demands.find(claim.count));
     pool.priorities.erase(pool.priorities.find(claim.priority));
     if (!pool.demands.empty()) {

@@ -16,7 +16,7 @@
 namespace atl::admission {
 
 /// The copies of one resource, of one device or of the server.
-struct Pool {
+struct ResourcePool {
   static constexpr int32_t kGlobal = -1;
 
   std::string name;
@@ -33,7 +33,7 @@ struct Pool {
 
 /// What one instance needs of a pool, and where it is in the pool's order of turns.
 struct Claim {
-  Pool* pool = nullptr;
+  ResourcePool* pool = nullptr;
   uint32_t count = 0;
   uint32_t priority = 1;   ///< how many turns an execution takes
   bool kept = false;       ///< counted in pool->kept
@@ -66,11 +66,11 @@ class ResourcePools {
   using Key = std::tuple<std::string, int32_t>;
 
   Status check(const std::string& name, bool global, uint32_t count, int32_t device_id) const;
-  uint64_t limit_of(const Pool& pool) const noexcept;
+  uint64_t limit_of(const ResourcePool& pool) const noexcept;
   bool is_known_as(const std::string& name, bool global) const noexcept;
 
   const ResourceLimits limits_;
-  std::map<Key, std::unique_ptr<Pool>> pools_;
+  std::map<Key, std::unique_ptr<ResourcePool>> pools_;
 };
 
 }  // namespace atl::admission

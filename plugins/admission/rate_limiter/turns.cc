@@ -49,7 +49,7 @@ void Turns::remove(Contender& contender) noexcept {
 /// Its turns for the execution that it asks for.
 void Turns::take_turns(Contender& contender, bool is_idle) noexcept {
   for (Claim& claim : contender.claims) {
-    Pool& pool = *claim.pool;
+    ResourcePool& pool = *claim.pool;
     uint64_t earliest = is_idle ? pool.turn : pool.turn - kCredit - *pool.priorities.rbegin();
     claim.turn = ahead(claim.next_turn, earliest) > 0 ? claim.next_turn : earliest;
   }
@@ -66,7 +66,7 @@ void Turns::give_back(Contender& contender, bool executed) noexcept {
 void Turns::admit(Contender& contender, AdmittedList& admitted) noexcept {
   if (contender.state == Contender::State::kWaiting) end_waiting(contender);
   for (Claim& claim : contender.claims) {
-    Pool& pool = *claim.pool;
+    ResourcePool& pool = *claim.pool;
     pool.in_use += claim.count;
     if (ahead(claim.turn, pool.turn) > 0) pool.turn = claim.turn;
     claim.next_turn = claim.turn + claim.priority;

@@ -89,7 +89,7 @@ class Simulation {
 
   /// What must hold between any two calls.
   void check() {
-    std::map<const Pool*, uint64_t> used, waiting, kept;
+    std::map<const ResourcePool*, uint64_t> used, waiting, kept;
     for (const auto& one : all) {
       for (const Claim& claim : one->claims) {
         if (one->state == State::kAdmitted) used[claim.pool] += claim.count;
@@ -98,7 +98,7 @@ class Simulation {
         ASSERT_TRUE(!claim.kept || (one->state == State::kWaiting && one->over_due));
       }
     }
-    pools.for_each([&](const Pool& pool) {
+    pools.for_each([&](const ResourcePool& pool) {
       ASSERT_EQ(pool.in_use, used[&pool]) << pool.name;
       ASSERT_EQ(pool.waiting, waiting[&pool]) << pool.name;
       ASSERT_EQ(pool.kept, kept[&pool]) << pool.name;
@@ -203,7 +203,7 @@ TEST(TurnsProperty, MillionsOfStepsWithInstancesThatComeAndGo) {
     ASSERT_FALSE(HasFailure());
     while (!simulation.all.empty()) simulation.remove(0);
     size_t pools_left = 0;
-    simulation.pools.for_each([&](const Pool&) { ++pools_left; });
+    simulation.pools.for_each([&](const ResourcePool&) { ++pools_left; });
     ASSERT_EQ(pools_left, 0u);
     ASSERT_EQ(simulation.turns.waiting(), 0u);
   }

@@ -50,15 +50,15 @@ class Instances {
     return contender.state == State::kAdmitted;
   }
   void end(Contender& contender, bool executed = true) { turns.end(contender, executed, admitted); }
-  const Pool* find(std::string_view name, int32_t device) {
-    const Pool* found = nullptr;
-    pools.for_each([&](const Pool& pool) {
+  const ResourcePool* find(std::string_view name, int32_t device) {
+    const ResourcePool* found = nullptr;
+    pools.for_each([&](const ResourcePool& pool) {
       if (pool.name == name && pool.device_id == device) found = &pool;
     });
     return found;
   }
   uint64_t limit(std::string_view name, int32_t device = 0) {
-    const Pool* pool = find(name, device);
+    const ResourcePool* pool = find(name, device);
     return pool == nullptr ? 0 : pool->limit;
   }
 
@@ -96,13 +96,13 @@ TEST(ResourcePools, TheExampleOfTwoDevices) {
   for (int32_t device : {0, 1}) {
     instances.add({{"R1", 1, false}, {"R2", 1, false}, {"R3", 1, true}}, 1, device);
   }
-  EXPECT_EQ(instances.limit("R3", Pool::kGlobal), 2u);
+  EXPECT_EQ(instances.limit("R3", ResourcePool::kGlobal), 2u);
   EXPECT_EQ(instances.limit("R1", 0), 10u);
   EXPECT_EQ(instances.limit("R2", 0), 5u);
   EXPECT_EQ(instances.limit("R1", 1), 10u);
   EXPECT_EQ(instances.limit("R2", 1), 8u);
   size_t pools = 0;
-  instances.pools.for_each([&](const Pool&) { ++pools; });
+  instances.pools.for_each([&](const ResourcePool&) { ++pools; });
   EXPECT_EQ(pools, 5u);
 }
 

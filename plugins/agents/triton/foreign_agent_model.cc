@@ -35,9 +35,9 @@ ForeignAgentModel::ForeignAgentModel(AgentStore::Use agent, const AgentOrder& or
       handle_(open_agent_model(shown_)) {}
 
 ForeignAgentModel::~ForeignAgentModel() {
-  if (last_ == TRITONREPOAGENT_ACTION_LOAD) tell(TRITONREPOAGENT_ACTION_LOAD_FAIL);
-  if (last_ == TRITONREPOAGENT_ACTION_LOAD_COMPLETE) tell(TRITONREPOAGENT_ACTION_UNLOAD);
-  if (last_ == TRITONREPOAGENT_ACTION_UNLOAD) tell(TRITONREPOAGENT_ACTION_UNLOAD_COMPLETE);
+  if (last_ == TRITONREPOAGENT_ACTION_LOAD) notify(TRITONREPOAGENT_ACTION_LOAD_FAIL);
+  if (last_ == TRITONREPOAGENT_ACTION_LOAD_COMPLETE) notify(TRITONREPOAGENT_ACTION_UNLOAD);
+  if (last_ == TRITONREPOAGENT_ACTION_UNLOAD) notify(TRITONREPOAGENT_ACTION_UNLOAD_COMPLETE);
   const AgentEntries& entries = agent_->entries();
   // As with an agent that failed half-way.
   if (entries.model_finalize != nullptr && (initialized_ || shown_.state != nullptr)) {
@@ -89,7 +89,7 @@ Status ForeignAgentModel::act(TRITONREPOAGENT_ActionType action) noexcept {
   return status;
 }
 
-void ForeignAgentModel::tell(TRITONREPOAGENT_ActionType action) noexcept {
+void ForeignAgentModel::notify(TRITONREPOAGENT_ActionType action) noexcept {
   if (Status status = act(action); !status.ok()) {
     agent_->log().error("model '", model_, "', repository agent '", agent_->name(), "', ",
                         action_name(action), ": ", status.text());

@@ -22,15 +22,15 @@ class ForeignAgentModel final : public ModelAgent, private AgentModelHost {
   ~ForeignAgentModel() override;
 
   Result<std::string> load(const std::string& location, const std::string& config) noexcept override;
-  void loaded() noexcept override { tell(TRITONREPOAGENT_ACTION_LOAD_COMPLETE); }
-  void unload() noexcept override { tell(TRITONREPOAGENT_ACTION_UNLOAD); }
+  void loaded() noexcept override { notify(TRITONREPOAGENT_ACTION_LOAD_COMPLETE); }
+  void unload() noexcept override { notify(TRITONREPOAGENT_ACTION_UNLOAD); }
 
   /// Errors: INTERNAL the action cannot follow the one before; what the agent says.
   Status act(TRITONREPOAGENT_ActionType action) noexcept;
 
  private:
   Result<std::string> begin(const std::string& location, const std::string& config);
-  void tell(TRITONREPOAGENT_ActionType action) noexcept;
+  void notify(TRITONREPOAGENT_ActionType action) noexcept;
   Result<const char*> acquire_directory() noexcept override;
   Status release_directory() noexcept override;
 

@@ -40,13 +40,13 @@ Result<std::unique_ptr<BackendModel>> CudaBackend::load(const ModelSource& sourc
   if (!view.ok()) return std::move(view).status();
   const inference::ModelConfig& config = view->message();
   Result<ModelPlan> plan =
-      make_plan(config, proto::describe_model(config), source.version_directory, *surroundings_.log);
+      make_plan(config, proto::describe_model(config), source.version_directory, *context_.log);
   if (!plan.ok()) {
     return make_status(plan.status().code(), "unable to load model '", config.name(),
                        "': ", plan.status().message());
   }
-  plan->code.nvrtc_libraries = surroundings_.nvrtc_libraries;
-  return std::unique_ptr<BackendModel>(new CudaModel(surroundings_, std::move(plan).value()));
+  plan->code.nvrtc_libraries = context_.nvrtc_libraries;
+  return std::unique_ptr<BackendModel>(new CudaModel(context_, std::move(plan).value()));
 }
 
 }  // namespace atl::cuda_backend

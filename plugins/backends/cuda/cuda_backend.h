@@ -2,7 +2,7 @@
 #pragma once
 
 #include "atoll/backend/backend.h"
-#include "backends/cuda/surroundings.h"
+#include "backends/cuda/backend_context.h"
 
 namespace atl::cuda_backend {
 
@@ -10,7 +10,7 @@ namespace atl::cuda_backend {
 class CudaBackend final : public Backend {
  public:
   /// Before the first model; again after close(). [control]
-  void open(const Surroundings& surroundings) noexcept { surroundings_ = surroundings; }
+  void open(const CudaBackendContext& context) noexcept { context_ = context; }
 
   BackendTraits traits() const noexcept override;
   Result<std::string> complete_config(const ModelSource& source) noexcept override;
@@ -19,7 +19,7 @@ class CudaBackend final : public Backend {
   Result<bool> serves(const ModelSource& source) noexcept override;
 
  private:
-  Surroundings surroundings_;
+  CudaBackendContext context_;
 };
 
 }  // namespace atl::cuda_backend

@@ -8,7 +8,7 @@ namespace atl::cuda_backend {
 
 Status CudaModel::check_kind(const InstanceSpec& spec) const noexcept {
   if (spec.kind == InstanceKind::kGpu) return {};
-  const Status absence = surroundings_.cuda->absence();
+  const Status absence = context_.cuda->absence();
   return invalid_argument("instance '", spec.name, "': found KIND_", instance_kind_name(spec.kind),
                           ", expected KIND_GPU: this backend runs kernels on GPUs",
                           absence.ok() ? std::string() : cat("; there is none: ", absence.message()));
@@ -20,11 +20,11 @@ Result<std::shared_ptr<DevicePart>> CudaModel::part_on(int32_t device) noexcept 
     const auto found = parts_.find(device);
     if (found != parts_.end()) return found->second;
   }
-  Result<std::shared_ptr<DevicePart>> part = DevicePart::load(surroundings_, *plan_, device);
+  Result<std::shared_ptr<DevicePart>> part = DevicePart::load(context_, *plan_, device);
   if (!part.ok()) return part;
   if (!(*part)->code().file().empty())
-    surroundings_.log->info("model '", plan_->model_name, "' has its code for GPU ", device, " from ",
-                            (*part)->code().file());
+    context_.log->info("model '", plan_->model_name, "' has its code for GPU ", device, " from ",
+                       (*part)->code().file());
   std::lock_guard lock(mutex_);
   return parts_.emplace(device, std::move(part).value()).first->second;
 }

@@ -31,14 +31,14 @@ class CudaBackendPlugin final : public Plugin {
     cuda_ = std::move(cuda).value();
     ATOLL_RETURN_IF_ERROR(device_memory_.open());
     ATOLL_RETURN_IF_ERROR(pinned_memory_.open());
-    Surroundings surroundings;
-    surroundings.cuda = cuda_.get();
-    surroundings.clock = &host_.clock();
-    surroundings.log = &host_.log();
-    surroundings.device_memory = &device_memory_;
-    surroundings.pinned_memory = &pinned_memory_;
-    surroundings.nvrtc_libraries = host_.options().get_string("nvrtc");
-    backend_.open(surroundings);
+    CudaBackendContext context;
+    context.cuda = cuda_.get();
+    context.clock = &host_.clock();
+    context.log = &host_.log();
+    context.device_memory = &device_memory_;
+    context.pinned_memory = &pinned_memory_;
+    context.nvrtc_libraries = host_.options().get_string("nvrtc");
+    backend_.open(context);
     return {};
   }
   void stop() override {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kVariable = -1;
 
-bool has_batch_dimension(const std::vector<TensorInfo>& tensors) {
-  return std::ranges::all_of(tensors, [](const TensorInfo& tensor) {
+bool has_batch_dimension(const std::vector<OnnxTensor>& tensors) {
+  return std::ranges::all_of(tensors, [](const OnnxTensor& tensor) {
     // An input with a default can be left out, so it need not follow the batch.
     return tensor.has_default || (!tensor.dims.empty() && tensor.dims[0] == kVariable);
   });
@@ -21,7 +21,7 @@ Status fill_error(const inference::ModelConfig& config, std::string_view reason)
 
 /// \param tensor  a ModelInput or ModelOutput
 template <class Tensor>
-Status fill_tensor(const inference::ModelConfig& config, const TensorInfo& info, Tensor& tensor) {
+Status fill_tensor(const inference::ModelConfig& config, const OnnxTensor& info, Tensor& tensor) {
   if (info.datatype == DataType::kInvalid) {
     return fill_error(config, cat("tensor '", info.name, "' is of type ", info.type_text,
                                   ", expected a tensor of a type of the protocol"));
@@ -55,7 +55,7 @@ Status fill_max_batch_size(inference::ModelConfig& config, const Signature& sign
 }
 
 Status check_datatype(const char* kind, std::string_view name, inference::DataType written,
-                      const TensorInfo& info) {
+                      const OnnxTensor& info) {
   if (info.datatype != DataType::kInvalid && static_cast<int>(written) == static_cast<int>(info.datatype)) {
     return {};
   }
@@ -66,7 +66,7 @@ Status check_datatype(const char* kind, std::string_view name, inference::DataTy
 
 /// \param dims  what the backend sees of the tensor, without the batch dimension
 Status check_shape(const inference::ModelConfig& config, std::string_view name, std::vector<int64_t> dims,
-                   const TensorInfo& info) {
+                   const OnnxTensor& info) {
   // Rank 0 is a scalar, or the model says nothing about the shape: there is nothing to compare with.
   bool batches = config.max_batch_size() > 0;
   if (batches && !info.dims.empty() && info.dims[0] != kVariable) {
@@ -99,7 +99,7 @@ std::vector<int64_t> dims_at_backend(const Tensor& tensor) {
 
 Status check_input(const inference::ModelConfig& config, const Signature& signature, std::string_view name,
                    inference::DataType datatype, const std::vector<int64_t>* dims) {
-  const TensorInfo* info = signature.find_input(name);
+  const OnnxTensor* info = signature.find_input(name);
   if (info == nullptr) {
     return invalid_argument("unexpected inference input '", name,
                             "', allowed inputs are: ", names_of(signature.inputs));
@@ -141,7 +141,7 @@ std::vector<int64_t> batch_input_dims(const inference::ModelConfig& config,
 /// An input whose first dimension is not the batch size, but grows with what is in the batch.
 /// \param reason  what makes it so
 Status check_grown_shape(const inference::ModelConfig& config, std::string_view name,
-                         const std::vector<int64_t>& dims, const TensorInfo& info, std::string_view reason) {
+                         const std::vector<int64_t>& dims, const OnnxTensor& info, std::string_view reason) {
   if (info.dims.empty()) return {};  // the model says nothing
   bool fits = dims.size() == info.dims.size() && (info.dims[0] == kVariable || config.max_batch_size() <= 1);
   for (size_t i = 1; fits && i < dims.size(); ++i)
@@ -162,7 +162,7 @@ Status check_added_inputs(const inference::ModelConfig& config, const Signature&
     std::vector<int64_t> dims(state.dims().begin(), state.dims().end());
     ATOLL_RETURN_IF_ERROR(check_input(config, signature, state.input_name(), state.data_type(), &dims));
     given.push_back(state.input_name());
-    const TensorInfo* output = signature.find_output(state.output_name());
+    const OnnxTensor* output = signature.find_output(state.output_name());
     if (output == nullptr) {
       return invalid_argument("unexpected state output '", state.output_name(),
                               "', allowed outputs are: ", names_of(signature.outputs));
@@ -211,7 +211,7 @@ Status complete(inference::ModelConfig& config, const Signature& signature,
     }
   }
   if (config.output_size() == 0) {
-    for (const TensorInfo& output : signature.outputs) {
+    for (const OnnxTensor& output : signature.outputs) {
       ATOLL_RETURN_IF_ERROR(fill_tensor(config, output, *config.add_output()));
     }
   }
@@ -241,7 +241,7 @@ Status check_against_model(const inference::ModelConfig& config, const Signature
     }
   }
   for (const auto& output : config.output()) {
-    const TensorInfo* info = signature.find_output(output.name());
+    const OnnxTensor* info = signature.find_output(output.name());
     if (info == nullptr) {
       return invalid_argument("unexpected inference output '", output.name(),
                               "', allowed outputs are: ", names_of(signature.outputs));

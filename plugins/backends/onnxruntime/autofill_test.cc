@@ -9,15 +9,15 @@ namespace {
 
 using testing::HasSubstr;
 
-TensorInfo tensor(std::string name, DataType type, std::vector<int64_t> dims, bool has_default = false) {
+OnnxTensor tensor(std::string name, DataType type, std::vector<int64_t> dims, bool has_default = false) {
   return {std::move(name), type, std::string(data_type_name(type)), std::move(dims), has_default};
 }
 
-Signature signature(std::vector<TensorInfo> inputs, std::vector<TensorInfo> outputs) {
+Signature signature(std::vector<OnnxTensor> inputs, std::vector<OnnxTensor> outputs) {
   Signature made;
   made.inputs = std::move(inputs);
   made.outputs = std::move(outputs);
-  for (const TensorInfo& input : made.inputs) made.required_inputs += !input.has_default;
+  for (const OnnxTensor& input : made.inputs) made.required_inputs += !input.has_default;
   return made;
 }
 

@@ -32,8 +32,8 @@ Result<backends::ModelFile> find_onnx_file(const std::string& version_directory,
 }
 
 /// A session that is only asked what it takes and gives: nothing is optimised and no thread is started.
-SessionSettings settings_for_inspection() {
-  SessionSettings settings;
+OnnxSessionSettings settings_for_inspection() {
+  OnnxSessionSettings settings;
   settings.graph_level = ORT_DISABLE_ALL;
   return settings;
 }
@@ -69,7 +69,7 @@ Result<std::optional<GpuSettings>> OnnxBackend::gpu_settings_for(const inference
 
 /// Where there are instances on the CPU, the session that they share; else that of the first instance.
 Result<FirstSession> OnnxBackend::open_first(const inference::ModelConfig& config,
-                                             const SessionSettings& settings,
+                                             const OnnxSessionSettings& settings,
                                              std::optional<GpuSettings>& gpu_settings,
                                              const std::string& path) const {
   FirstSession first;

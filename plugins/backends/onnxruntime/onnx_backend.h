@@ -26,7 +26,7 @@ class OnnxBackend final : public Backend {
 
  private:
   Result<std::optional<GpuSettings>> gpu_settings_for(const inference::ModelConfig& config) const;
-  Result<FirstSession> open_first(const inference::ModelConfig& config, const SessionSettings& settings,
+  Result<FirstSession> open_first(const inference::ModelConfig& config, const OnnxSessionSettings& settings,
                                   std::optional<GpuSettings>& gpu_settings, const std::string& path) const;
 
   BackendContext context_;

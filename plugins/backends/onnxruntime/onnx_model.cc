@@ -21,18 +21,18 @@ auto find_tensor(const Tensors& tensors, const std::string& name) {
 
 /// The configuration cannot say rank 0 for a model that does not batch; it says [1].
 template <class Tensor>
-bool stands_for_scalar(const Tensor& tensor, const TensorInfo& info, bool batches) {
+bool stands_for_scalar(const Tensor& tensor, const OnnxTensor& info, bool batches) {
   return !batches && info.dims.empty() && !tensor.has_reshape() && tensor.dims_size() == 1 &&
          tensor.dims(0) == 1;
 }
 
-bool is_fixed(const TensorInfo& info, bool batches) {
+bool is_fixed(const OnnxTensor& info, bool batches) {
   if (info.dims.empty()) return false;
   auto from = info.dims.begin() + (batches ? 1 : 0);
   return std::all_of(from, info.dims.end(), [](int64_t dim) { return dim >= 0; });
 }
 
-bool has_one_element_a_request(const TensorInfo& info, bool batches) {
+bool has_one_element_a_request(const OnnxTensor& info, bool batches) {
   std::span<const int64_t> dims = info.dims;
   if (batches) {
     if (dims.empty() || dims[0] != -1) return false;
@@ -54,7 +54,7 @@ Status plan_iterations(const inference::ModelConfig& config, const ModelDescript
     return unexpected(", expected no such parameter without sequence_batching.iterative_sequence: ",
                       "no other scheduler takes requests back");
   }
-  const TensorInfo* info = signature.find_output(*name);
+  const OnnxTensor* info = signature.find_output(*name);
   if (info == nullptr) return unexpected(", expected one of the outputs: ", names_of(signature.outputs));
   if (info->datatype != DataType::kBool) {
     return unexpected(" of datatype ", info->type_text, ", expected BOOL");
@@ -81,7 +81,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
   plan.decoupled = config.model_transaction_policy().decoupled();
   const ModelDescription described = proto::describe_model(config);
   plan.batch_inputs = backends::batch_inputs_of(described);
-  for (const TensorInfo& info : signature.inputs) {
+  for (const OnnxTensor& info : signature.inputs) {
     InputPlan input;
     input.name = info.name;
     input.datatype = info.datatype;
@@ -99,7 +99,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
   }
   auto scattered = backends::batch_outputs_of(described);
   if (!scattered.ok()) return std::move(scattered).status();
-  for (const TensorInfo& info : signature.outputs) {
+  for (const OnnxTensor& info : signature.outputs) {
     OutputPlan output;
     output.name = info.name;
     output.datatype = info.datatype;
@@ -118,7 +118,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
   return plan;
 }
 
-Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
+Result<Handle<OrtSession>> open_session(const Environment& environment, const OnnxSessionSettings& settings,
                                         const std::string& log_id, const std::string& path,
                                         const GpuPlace* place) noexcept {
   auto options = make_session_options(settings, environment, log_id);
@@ -133,7 +133,7 @@ Result<Handle<OrtSession>> open_session(const Environment& environment, const Se
   return session;
 }
 
-Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
+Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const OnnxSessionSettings& settings,
                                        const std::string& log_id, const std::string& path,
                                        GpuSettings& gpu_settings, int32_t device) noexcept {
   const GpuPlace place{gpu_settings, device};
@@ -148,7 +148,7 @@ Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const Ses
   return without;
 }
 
-OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings,
+OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, OnnxSessionSettings settings,
                      std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
                      FirstSession first) noexcept
     : context_(context),

@@ -74,13 +74,13 @@ struct GpuPlace {
 /// \param log_id  what the session's log lines begin with
 /// \param place   null: the CPU
 /// Errors: those of ONNX Runtime, with the file's path; RESOURCE_EXHAUSTED no thread to be had.
-Result<Handle<OrtSession>> open_session(const Environment& environment, const SessionSettings& settings,
+Result<Handle<OrtSession>> open_session(const Environment& environment, const OnnxSessionSettings& settings,
                                         const std::string& log_id, const std::string& path,
                                         const GpuPlace* place = nullptr) noexcept;
 
 /// A session on a GPU. Where the model cannot be run by graphs, the log says why, and the settings have none from then on.
 /// Errors: as open_session()
-Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const SessionSettings& settings,
+Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const OnnxSessionSettings& settings,
                                        const std::string& log_id, const std::string& path,
                                        GpuSettings& gpu_settings, int32_t device) noexcept;
 
@@ -95,7 +95,7 @@ struct FirstSession {
 /// has one stream there.
 class OnnxModel final : public BackendModel {
  public:
-  OnnxModel(BackendContext context, ModelPlan plan, SessionSettings settings,
+  OnnxModel(BackendContext context, ModelPlan plan, OnnxSessionSettings settings,
             std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
             FirstSession first) noexcept;
 
@@ -111,7 +111,7 @@ class OnnxModel final : public BackendModel {
 
   BackendContext context_;
   std::shared_ptr<const ModelPlan> plan_;
-  SessionSettings settings_;
+  OnnxSessionSettings settings_;
   std::optional<GpuSettings> gpu_settings_;  ///< nothing: no instance is for a GPU
   std::string path_;
   uint64_t file_size_bytes_;

@@ -112,7 +112,7 @@ Status read_execution_mode(Reader& reader, ExecutionMode& mode) {
   return {};
 }
 
-Status read_arena(Reader& reader, SessionSettings& settings) {
+Status read_arena(Reader& reader, OnnxSessionSettings& settings) {
   constexpr std::string_view kShrinkage = kArenaShrinkageKey;
   ATOLL_RETURN_IF_ERROR(reader.flag("enable_mem_arena", settings.memory_arena));
   ATOLL_RETURN_IF_ERROR(reader.flag("enable_mem_pattern", settings.memory_pattern));
@@ -127,7 +127,7 @@ Status read_arena(Reader& reader, SessionSettings& settings) {
 }
 
 Status read_entries(const inference::ModelConfig& config, const SessionDefaults& defaults,
-                    SessionSettings& settings) {
+                    OnnxSessionSettings& settings) {
   const char* spinning = defaults.allow_spinning ? "1" : "0";
   std::map<std::string, std::string> entries = {{"session.intra_op.allow_spinning", spinning},
                                                 {"session.inter_op.allow_spinning", spinning}};
@@ -158,11 +158,11 @@ bool shapes_are_bounded(const inference::ModelConfig& config) {
 
 }  // namespace
 
-Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
-                                              const std::map<std::string, std::string>& backend_settings,
-                                              const SessionDefaults& defaults, Log& log) noexcept {
+Result<OnnxSessionSettings> read_session_settings(const backends::ConfigView& view,
+                                                  const std::map<std::string, std::string>& backend_settings,
+                                                  const SessionDefaults& defaults, Log& log) noexcept {
   const inference::ModelConfig& config = view.message();
-  SessionSettings settings;
+  OnnxSessionSettings settings;
   settings.memory_pattern = shapes_are_bounded(config);
   const ModelDescription model = proto::describe_model(config);
   Reader reader(model, backend_settings, defaults.cpus);
@@ -190,7 +190,7 @@ Result<SessionSettings> read_session_settings(const backends::ConfigView& view,
   return settings;
 }
 
-Result<Handle<OrtSessionOptions>> make_session_options(const SessionSettings& settings,
+Result<Handle<OrtSessionOptions>> make_session_options(const OnnxSessionSettings& settings,
                                                        const Environment& environment,
                                                        const std::string& log_id) noexcept {
   const OrtApi& ort = api();

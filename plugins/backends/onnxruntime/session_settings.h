@@ -24,7 +24,7 @@ struct SessionDefaults {
   bool allow_spinning = false;   ///< idle threads of a session burn CPU for a moment to wake up faster
 };
 
-struct SessionSettings {
+struct OnnxSessionSettings {
   int intra_op_threads = 1;  ///< including the thread that calls; 1: no further thread
   int inter_op_threads = 1;
   ExecutionMode execution_mode = ORT_SEQUENTIAL;
@@ -37,12 +37,12 @@ struct SessionSettings {
 };
 
 /// Errors: INVALID_ARGUMENT names the key, what was found and what was expected.
-Result<SessionSettings> read_session_settings(const backends::ConfigView& config,
-                                              const std::map<std::string, std::string>& backend_settings,
-                                              const SessionDefaults& defaults, Log& log) noexcept;
+Result<OnnxSessionSettings> read_session_settings(const backends::ConfigView& config,
+                                                  const std::map<std::string, std::string>& backend_settings,
+                                                  const SessionDefaults& defaults, Log& log) noexcept;
 
 /// The options object for settings; messages of sessions made with it go to the environment's log.
-Result<Handle<OrtSessionOptions>> make_session_options(const SessionSettings& settings,
+Result<Handle<OrtSessionOptions>> make_session_options(const OnnxSessionSettings& settings,
                                                        const Environment& environment,
                                                        const std::string& log_id) noexcept;
 

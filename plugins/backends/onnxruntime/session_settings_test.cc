@@ -18,7 +18,7 @@ std::string parameter(const std::string& key, const std::string& value) {
 
 class SessionSettingsTest : public testing::Test {
  protected:
-  Result<SessionSettings> read(const std::string& text) {
+  Result<OnnxSessionSettings> read(const std::string& text) {
     auto view = backends::ConfigView::parse(config_of(text).SerializeAsString());
     return read_session_settings(*view, backend_settings_, defaults_, log_);
   }

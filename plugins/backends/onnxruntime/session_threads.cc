@@ -15,7 +15,7 @@ void join_thread(OrtCustomThreadHandle thread) {
 }  // namespace
 
 Result<SessionThreads> SessionThreads::make(ExecutorFactory& executors,
-                                            const SessionSettings& settings) noexcept {
+                                            const OnnxSessionSettings& settings) noexcept {
   // The thread that calls is one of each number.
   int count = settings.intra_op_threads - 1;
   if (settings.execution_mode == ORT_PARALLEL) count += settings.inter_op_threads - 1;

@@ -15,7 +15,8 @@ namespace atl::ort {
 class SessionThreads {
  public:
   /// Errors: those of ExecutorFactory::create().
-  static Result<SessionThreads> make(ExecutorFactory& executors, const SessionSettings& settings) noexcept;
+  static Result<SessionThreads> make(ExecutorFactory& executors,
+                                     const OnnxSessionSettings& settings) noexcept;
 
   /// Sessions made with the options, while this object is there, take its threads.
   Status give_to(OrtSessionOptions& options) noexcept;

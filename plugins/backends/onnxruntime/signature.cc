@@ -25,7 +25,7 @@ const char* kind_text(ONNXType type) {
   }
 }
 
-Status read_type(const OrtTypeInfo& type, TensorInfo& info) {
+Status read_type(const OrtTypeInfo& type, OnnxTensor& info) {
   ONNXType kind = ONNX_TYPE_UNKNOWN;
   ATOLL_RETURN_IF_ERROR(check(api().GetOnnxTypeFromTypeInfo(&type, &kind)));
   if (kind != ONNX_TYPE_TENSOR) {
@@ -46,11 +46,11 @@ Status read_type(const OrtTypeInfo& type, TensorInfo& info) {
 }
 
 Status read_tensors(const OrtSession& session, size_t count, NameFunction name_of, TypeFunction type_of,
-                    bool has_default, std::vector<TensorInfo>& tensors) {
+                    bool has_default, std::vector<OnnxTensor>& tensors) {
   OrtAllocator* allocator = nullptr;  // the process-wide one, not to be released
   ATOLL_RETURN_IF_ERROR(check(api().GetAllocatorWithDefaultOptions(&allocator)));
   for (size_t i = 0; i < count; ++i) {
-    TensorInfo info;
+    OnnxTensor info;
     info.has_default = has_default;
     char* name = nullptr;
     ATOLL_RETURN_IF_ERROR(check(name_of(&session, i, allocator, &name)));
@@ -64,8 +64,8 @@ Status read_tensors(const OrtSession& session, size_t count, NameFunction name_o
   return {};
 }
 
-const TensorInfo* find(const std::vector<TensorInfo>& tensors, std::string_view name) {
-  for (const TensorInfo& tensor : tensors) {
+const OnnxTensor* find(const std::vector<OnnxTensor>& tensors, std::string_view name) {
+  for (const OnnxTensor& tensor : tensors) {
     if (tensor.name == name) return &tensor;
   }
   return nullptr;
@@ -73,12 +73,12 @@ const TensorInfo* find(const std::vector<TensorInfo>& tensors, std::string_view 
 
 }  // namespace
 
-const TensorInfo* Signature::find_input(std::string_view name) const noexcept { return find(inputs, name); }
-const TensorInfo* Signature::find_output(std::string_view name) const noexcept { return find(outputs, name); }
+const OnnxTensor* Signature::find_input(std::string_view name) const noexcept { return find(inputs, name); }
+const OnnxTensor* Signature::find_output(std::string_view name) const noexcept { return find(outputs, name); }
 
-std::string names_of(const std::vector<TensorInfo>& tensors) {
+std::string names_of(const std::vector<OnnxTensor>& tensors) {
   std::string names;
-  for (const TensorInfo& tensor : tensors) names += cat(names.empty() ? "" : ", ", tensor.name);
+  for (const OnnxTensor& tensor : tensors) names += cat(names.empty() ? "" : ", ", tensor.name);
   return names;
 }
 

@@ -10,7 +10,7 @@
 
 namespace atl::ort {
 
-struct TensorInfo {
+struct OnnxTensor {
   std::string name;
   DataType datatype = DataType::kInvalid;  ///< kInvalid: nothing the protocol can carry, see type_text
   std::string type_text;                   ///< for messages: "FP32", "sequence", "ONNX element type 17"
@@ -19,16 +19,16 @@ struct TensorInfo {
 };
 
 struct Signature {
-  std::vector<TensorInfo> inputs;  ///< required ones first, then those with a default
-  std::vector<TensorInfo> outputs;
+  std::vector<OnnxTensor> inputs;  ///< required ones first, then those with a default
+  std::vector<OnnxTensor> outputs;
   size_t required_inputs = 0;
 
-  const TensorInfo* find_input(std::string_view name) const noexcept;
-  const TensorInfo* find_output(std::string_view name) const noexcept;
+  const OnnxTensor* find_input(std::string_view name) const noexcept;
+  const OnnxTensor* find_output(std::string_view name) const noexcept;
 };
 
 /// For messages: "INPUT0, INPUT1".
-std::string names_of(const std::vector<TensorInfo>& tensors);
+std::string names_of(const std::vector<OnnxTensor>& tensors);
 
 Result<Signature> read_signature(const OrtSession& session) noexcept;
 

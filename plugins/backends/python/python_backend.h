@@ -10,13 +10,13 @@
 #include "backends/python/calls/call_graph.h"
 #include "backends/python/calls/metric_registry.h"
 #include "backends/python/calls/server_link.h"
-#include "backends/python/event_loop.h"
 #include "backends/python/model/backend_scripts.h"
 #include "backends/python/model/model_program.h"
 #include "backends/python/model/model_reloads.h"
 #include "backends/python/model/model_settings.h"
 #include "backends/python/process/worker.h"
 #include "backends/python/process/worker_metrics.h"
+#include "backends/python/worker_loop.h"
 
 namespace atl::python {
 
@@ -56,7 +56,7 @@ class PythonBackend final : public Backend {
   const std::string python_folder_;
   const BackendScripts scripts_;
   PackedEnvironments packed_;
-  EventLoop loop_;
+  WorkerLoop loop_;
   ServerLink server_;
   DeviceMemory devices_;
   MetricRegistry metrics_;

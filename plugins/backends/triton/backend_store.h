@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backends/triton/foreign_backend.h"
+#include "backends/triton/foreign_context.h"
 #include "backends/triton/library/search.h"
 #include "backends/triton/load_calls.h"
-#include "backends/triton/surroundings.h"
 
 namespace atl::triton {
 
@@ -22,7 +22,7 @@ namespace atl::triton {
 class BackendStore {
  public:
   /// \param unloads  whether close() closes the libraries
-  BackendStore(std::shared_ptr<Surroundings> around, LoadCalls& calls, bool unloads)
+  BackendStore(std::shared_ptr<ForeignContext> around, LoadCalls& calls, bool unloads)
       : around_(std::move(around)), calls_(calls), unloads_(unloads) {}
   BackendStore(const BackendStore&) = delete;
   BackendStore& operator=(const BackendStore&) = delete;
@@ -48,7 +48,7 @@ class BackendStore {
   std::shared_ptr<Seat> seat_of(const LibraryFile& file, const std::string& name);
   std::shared_ptr<const BackendLibrary> keep(BackendLibrary library);
 
-  const std::shared_ptr<Surroundings> around_;
+  const std::shared_ptr<ForeignContext> around_;
   LoadCalls& calls_;
   const bool unloads_;
   std::mutex mutex_;

@@ -28,7 +28,7 @@ class BackendStoreTest : public testing::Test {
   test::RecordingLog log_;
   test::FakeHost host_;
   LoadCalls calls_{host_.clock(), host_.executors(), 0};
-  BackendStore store_{std::make_shared<Surroundings>(log_, nullptr), calls_, true};
+  BackendStore store_{std::make_shared<ForeignContext>(log_, nullptr), calls_, true};
 };
 
 TEST_F(BackendStoreTest, OneForEachFileAndName) {

@@ -29,7 +29,7 @@ void allow_gpus(BackendTraits& traits) {
 }  // namespace
 
 ForeignBackend::ForeignBackend(std::shared_ptr<const BackendLibrary> library, Identity identity,
-                               std::shared_ptr<Surroundings> around, LoadCalls& calls)
+                               std::shared_ptr<ForeignContext> around, LoadCalls& calls)
     : library_(std::move(library)), around_(std::move(around)), calls_(calls) {
   handle_.name = std::move(identity.name);
   handle_.directory = std::move(identity.artifacts);

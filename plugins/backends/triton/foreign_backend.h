@@ -5,9 +5,9 @@
 #include <string>
 
 #include "atoll/triton/backend.h"
+#include "backends/triton/foreign_context.h"
 #include "backends/triton/library/backend_library.h"
 #include "backends/triton/load_calls.h"
-#include "backends/triton/surroundings.h"
 
 namespace atl::triton {
 
@@ -21,7 +21,7 @@ class ForeignBackend : public std::enable_shared_from_this<ForeignBackend> {
   };
 
   ForeignBackend(std::shared_ptr<const BackendLibrary> library, Identity identity,
-                 std::shared_ptr<Surroundings> around, LoadCalls& calls);
+                 std::shared_ptr<ForeignContext> around, LoadCalls& calls);
   ForeignBackend(const ForeignBackend&) = delete;
   ForeignBackend& operator=(const ForeignBackend&) = delete;
   ~ForeignBackend();
@@ -44,7 +44,7 @@ class ForeignBackend : public std::enable_shared_from_this<ForeignBackend> {
  private:
   const std::shared_ptr<const void> presence_ = std::make_shared<int>();  ///< first, so that it goes last
   const std::shared_ptr<const BackendLibrary> library_;
-  const std::shared_ptr<Surroundings> around_;
+  const std::shared_ptr<ForeignContext> around_;
   LoadCalls& calls_;
   TRITONBACKEND_Backend handle_;
   TRITONBACKEND_BackendAttribute attributes_;

@@ -12,7 +12,7 @@
 #include "atoll/core/clock.h"
 #include "atoll/core/executor.h"
 #include "atoll/core/status.h"
-#include "backends/triton/surroundings.h"
+#include "backends/triton/foreign_context.h"
 
 namespace atl::triton {
 
@@ -51,7 +51,7 @@ class LoadCalls {
     std::string backend;
     const char* function = "";
     std::shared_ptr<LeftCalls> left;
-    std::shared_ptr<Surroundings> around;
+    std::shared_ptr<ForeignContext> around;
   };
   /// Between open() and close(). [worker]
   /// \param call  makes the call, and owns whatever it needs. It is destroyed on the thread that ran it, and if it

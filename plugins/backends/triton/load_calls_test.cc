@@ -17,7 +17,7 @@ class LoadCallsTest : public testing::Test {
 
   test::FakeHost host_;
   std::shared_ptr<LeftCalls> left_ = std::make_shared<LeftCalls>();
-  std::shared_ptr<Surroundings> around_ = std::make_shared<Surroundings>(host_.log(), nullptr);
+  std::shared_ptr<ForeignContext> around_ = std::make_shared<ForeignContext>(host_.log(), nullptr);
 };
 
 TEST_F(LoadCallsTest, WithoutATimeoutItIsTheCallersOwnCall) {

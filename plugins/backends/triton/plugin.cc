@@ -5,7 +5,7 @@
 #include "atoll/lib/backend_settings.h"
 #include "atoll/triton/host.h"
 #include "backends/triton/load_calls.h"
-#include "backends/triton/server_link.h"
+#include "backends/triton/model_server.h"
 #include "backends/triton/triton_backend.h"
 
 namespace atl::triton {
@@ -25,8 +25,8 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
   explicit TritonBackendPlugin(Host& host)
       : host_(host),
         log_scope_(host.log()),
-        server_(std::make_shared<ServerLink>(host)),
-        around_(std::make_shared<Surroundings>(host.log(), server_)),
+        server_(std::make_shared<ModelServer>(host)),
+        around_(std::make_shared<ForeignContext>(host.log(), server_)),
         calls_(host.clock(), host.executors(), host.options().get_duration_ns("load_timeout")),
         backends_(around_, calls_, host.options().get_bool("unload")),
         backend_(options_from(host.options()), backends_) {}
@@ -69,8 +69,8 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
   Host& host_;
   LogScope log_scope_;
   MetricScope metrics_;
-  std::shared_ptr<ServerLink> server_;
-  std::shared_ptr<Surroundings> around_;
+  std::shared_ptr<ModelServer> server_;
+  std::shared_ptr<ForeignContext> around_;
   LoadCalls calls_;
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{calls_}};
   BackendStore backends_;

@@ -122,7 +122,7 @@ TEST_F(TritonTorture, ModelsComeAndGoWhileFilesAreReplaced) {
 
 TEST_F(TritonTorture, CallsReturnWhileTheyAreLeftBehind) {
   test::FakeHost host("calls", test::FakeHost::Threads::kReal);
-  auto around = std::make_shared<Surroundings>(log_, nullptr);
+  auto around = std::make_shared<ForeignContext>(log_, nullptr);
   auto left = std::make_shared<LeftCalls>();
   std::atomic<int> alive = 0, returned = 0, refused = 0;
   struct Owned {

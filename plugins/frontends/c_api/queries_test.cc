@@ -101,7 +101,7 @@ TEST_F(QueriesTest, AModelThatIsLoadedOnDemandIsWaitedFor) {
   std::thread waiting([&] { version = acquired(kLatest); });
   while (demand.waiting() == 0) std::this_thread::yield();
   catalog_.add_identity("m", DataType::kFp32, 0, 3);
-  demand.tell();
+  demand.notify();
   waiting.join();
   EXPECT_EQ(version, 3);
   EXPECT_EQ(acquired(3), 3) << "it is there";

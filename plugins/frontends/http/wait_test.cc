@@ -31,7 +31,7 @@ TEST_F(WaitTest, TheModelComesAndTheHeadIsStillThere) {
     test::answer_identity(request);
     (void)request.release().ok();
   };
-  demand_.tell();
+  demand_.notify();
   for (int i = 0; i < 3; ++i) {
     Reply reply = one.receive();
     EXPECT_EQ(reply.status, 200) << reply.body;
@@ -49,7 +49,7 @@ TEST_F(WaitTest, GenerateWaitsToo) {
         request("POST", std::string("/v2/models/") + endpoint + "/" + endpoint, R"({"INPUT0":[1,2]})")));
     ASSERT_TRUE(waits(1));
     catalog_.add_identity(endpoint);
-    demand_.tell();
+    demand_.notify();
     Reply reply = one.receive();
     EXPECT_EQ(reply.status, 200);
     EXPECT_NE(reply.body.find(R"("OUTPUT0":[1)"), std::string::npos) << reply.body;
@@ -84,7 +84,7 @@ TEST_F(WaitTest, AClientThatLeavesEndsTheWait) {
       EXPECT_TRUE(eventually([&] { return demand_.cancelled() == left; }));
       if (comes) {
         catalog_.add_identity("m");
-        demand_.tell();
+        demand_.notify();
         catalog_.unload({"m"}, [](const auto&) {});
       } else {
         demand_.fail(Code::kCancelled, "");

@@ -15,7 +15,7 @@ std::string linked_paths(const std::vector<std::string>& sources) {
 
 }  // namespace
 
-std::vector<std::string> server_environment(const ServerSpec& server, const CommandLine& runtime,
+std::vector<std::string> server_environment(const ServerSpec& server, const InstanceCommand& runtime,
                                             bool shared_memory) {
   std::vector<std::string> variables;
   if (!server.sources.empty()) variables.push_back(linked_paths(server.sources));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/pools/launcher.h"
-#include "launchers/common/command_line.h"
+#include "launchers/common/instance_command.h"
 
 namespace atl::launchers {
 
@@ -13,7 +13,7 @@ namespace atl::launchers {
 /// load brings files, and with a key it is closed: see kClosedCategories.
 /// \param runtime  one that has {key} closes its server itself, by what else is on its command line
 /// \param shared_memory  clients may register regions without the key
-std::vector<std::string> server_environment(const ServerSpec& server, const CommandLine& runtime,
+std::vector<std::string> server_environment(const ServerSpec& server, const InstanceCommand& runtime,
                                             bool shared_memory);
 
 /// The calls that need the key, as `security/keys` and Triton name them.

@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 Texts of(const ServerSpec& server, std::string_view runtime = "server {repository}",
          bool shared_memory = false) {
-  return server_environment(server, std::move(CommandLine::parse(runtime, kRuntimePlaces)).value(),
+  return server_environment(server, std::move(InstanceCommand::parse(runtime, kRuntimePlaces)).value(),
                             shared_memory);
 }
 

@@ -33,7 +33,7 @@ ProcessSettings settings_in(const std::string& directory) {
   ProcessSettings settings;
   settings.state_directory = directory;
   const auto add = [&](const char* name, const std::string& text) {
-    settings.runtimes.emplace(name, std::move(CommandLine::parse(text, kPlaces)).value());
+    settings.runtimes.emplace(name, std::move(InstanceCommand::parse(text, kPlaces)).value());
   };
   add("server", kServer);
   add("http_only", "sh -c \"echo Started HTTPService at 127.0.0.1:1; exec sleep 1000\"");

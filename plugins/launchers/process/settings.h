@@ -8,14 +8,14 @@
 #include "atoll/core/option_check.h"
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
-#include "launchers/common/command_line.h"
+#include "launchers/common/instance_command.h"
 #include "launchers/process/machine_parts.h"
 
 namespace atl::launchers {
 
 struct ProcessSettings {
   std::string state_directory;
-  std::map<std::string, CommandLine> runtimes;
+  std::map<std::string, InstanceCommand> runtimes;
   std::string default_runtime;
   bool shared_memory = false;  ///< clients of servers may register regions
   MachineParts machine;        ///< what servers may have

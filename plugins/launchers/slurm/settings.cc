@@ -27,7 +27,7 @@ Result<SlurmSettings> SlurmSettings::read(const Options& options) {
   settings.state_directory = options.get_string("state_directory");
   if (settings.state_directory.empty()) return invalid_argument("option 'state_directory' is empty");
   settings.state_directory = std::filesystem::absolute(settings.state_directory).lexically_normal();
-  Result<std::map<std::string, CommandLine>> runtimes = read_runtimes(options, kAtoll, kPlaces);
+  Result<std::map<std::string, InstanceCommand>> runtimes = read_runtimes(options, kAtoll, kPlaces);
   if (!runtimes.ok()) return std::move(runtimes).status();
   settings.runtimes = std::move(runtimes).value();
   settings.default_runtime = options.get_string("default_runtime");

@@ -40,7 +40,7 @@ void SlurmLauncher::run(Work work) {
 }
 
 template <class Call>
-void SlurmLauncher::tell(const std::string& id, Call call) {
+void SlurmLauncher::notify(const std::string& id, Call call) {
   const std::scoped_lock lock(mutex_);
   if (const auto listener = listeners_.find(id); listener != listeners_.end()) call(*listener->second);
 }
@@ -230,7 +230,8 @@ void SlurmLauncher::look_for_address(Server& server) {
   server.is_running = true;
   log_.info("server ", server.spec.id, " (", server.spec.pool, "-i", server.spec.instance, ") has ",
             address.http.text());
-  tell(server.spec.id, [&](LauncherListener& listener) { listener.server_running(server.spec.id, address); });
+  notify(server.spec.id,
+         [&](LauncherListener& listener) { listener.server_running(server.spec.id, address); });
 }
 
 void SlurmLauncher::ended(Servers::iterator found, Status reason) {
@@ -246,7 +247,7 @@ void SlurmLauncher::ended(Servers::iterator found, Status reason) {
   }
   if (is_server_id(id)) fs::remove_all(server.folder, ignored);
   servers_.erase(found);
-  tell(id, [&](LauncherListener& listener) { listener.server_ended(id, std::move(reason)); });
+  notify(id, [&](LauncherListener& listener) { listener.server_ended(id, std::move(reason)); });
   const std::scoped_lock lock(mutex_);
   listeners_.erase(id);
 }

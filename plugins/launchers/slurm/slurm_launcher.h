@@ -64,7 +64,7 @@ class SlurmLauncher final : public Launcher {
   void run(Work work);
   /// Tells whoever listens to it. Under the mutex, so that forget() is sure.
   template <class Call>
-  void tell(const std::string& id, Call call);
+  void notify(const std::string& id, Call call);
   void take(const ServerSpec& spec, LauncherListener& listener, bool adopted);
   Status submit(Server& server);
   void cancel(const Server& server);

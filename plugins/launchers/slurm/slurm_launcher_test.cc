@@ -96,7 +96,7 @@ SlurmSettings settings_in(const std::string& directory) {
   SlurmSettings settings;
   settings.state_directory = directory;
   const auto add = [&](const char* name, const char* text) {
-    settings.runtimes.emplace(name, std::move(CommandLine::parse(text, kPlaces)).value());
+    settings.runtimes.emplace(name, std::move(InstanceCommand::parse(text, kPlaces)).value());
   };
   add("server",
       "sh -c \"echo Started GRPCInferenceService at {host}:2; echo Started HTTPService at {host}:1; exec sleep 1000\"");

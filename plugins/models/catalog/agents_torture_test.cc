@@ -44,14 +44,14 @@ class CountedAgents final : public RepositoryAgents {
       return number % 2 == 0 ? location : std::string("/fake/there");
     }
     void loaded() noexcept override {
-      go_on(1);
+      proceed(1);
       ++all.loaded;
     }
-    void unload() noexcept override { go_on(2); }
+    void unload() noexcept override { proceed(2); }
     void enter(int expected) {
       if (busy.exchange(true) || step != expected) ++all.wrong;
     }
-    void go_on(int expected) {
+    void proceed(int expected) {
       enter(expected);
       step = expected + 1;
       busy = false;

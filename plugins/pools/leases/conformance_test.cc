@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         "fake servers with folders", [] { return std::make_shared<FakeEngineWithFolders>(); }, {}}));
 
 /// Servers that are there at once, and do at once what they are told; but for a model whose load never ends.
-class InstantServers final : public Launcher, public pools::ModelHost {
+class InstantServers final : public Launcher, public pools::InstanceModels {
  public:
   void answer_on(SerialExecutor& executor) { executor_ = &executor; }
 
@@ -116,16 +116,16 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
     executor_ = std::move(threads_.create("pools", {})).value();
     servers_.answer_on(*executor_);
     store_ = std::move(pools::Store::open("")).value();
-    with_.emplace(pools::Surroundings{*executor_,
-                                      threads_.clock(),
-                                      log_,
-                                      servers_,
-                                      forward_,
-                                      servers_,
-                                      placement_,
-                                      {},
-                                      [this] { return cat("id-", ++made_); },
-                                      [] { return std::string("key"); }});
+    with_.emplace(pools::PoolContext{*executor_,
+                                     threads_.clock(),
+                                     log_,
+                                     servers_,
+                                     forward_,
+                                     servers_,
+                                     placement_,
+                                     {},
+                                     [this] { return cat("id-", ++made_); },
+                                     [] { return std::string("key"); }});
     manager_.emplace(*with_, *store_, static_cast<pools::PoolEvents&>(*this));
     forward_.to = &*manager_;
     calls_.emplace(*manager_, *with_);
@@ -181,7 +181,7 @@ class RealPools final : public HttpRoutesUnderTest, public GrpcCallsUnderTest, p
   int made_ = 0;
   std::unique_ptr<pools::Store> store_;
   SerialExecutorPtr executor_;
-  std::optional<pools::Surroundings> with_;
+  std::optional<pools::PoolContext> with_;
   std::optional<pools::PoolManager> manager_;
   std::optional<pools::HttpCalls> calls_;
   std::optional<pools::GrpcPoolCalls> grpc_calls_;

@@ -78,9 +78,9 @@ struct PoolService::Open {
   std::unique_ptr<Store> store;
   ModelFolders folders;
   FolderLauncher launcher;
-  HttpModelHost http_host;
+  HttpInstanceModels http_host;
   FolderModelHost host;
-  Surroundings with;
+  PoolContext with;
   PoolManager manager;
   UseWatch use;
   HttpCalls calls;

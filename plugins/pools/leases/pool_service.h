@@ -18,7 +18,7 @@
 #include "pools/leases/book/pool_events.h"
 #include "pools/leases/book/pool_manager.h"
 #include "pools/leases/servers/http_client.h"
-#include "pools/leases/servers/http_model_host.h"
+#include "pools/leases/servers/http_instance_models.h"
 #include "pools/leases/servers/model_folders.h"
 #include "pools/leases/servers/servers_with_folders.h"
 #include "pools/leases/settings.h"

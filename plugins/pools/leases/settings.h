@@ -8,8 +8,8 @@
 #include "atoll/core/options.h"
 #include "atoll/core/status.h"
 #include "pools/leases/book/definitions.h"
-#include "pools/leases/book/surroundings.h"
-#include "pools/leases/servers/http_model_host.h"
+#include "pools/leases/book/pool_context.h"
+#include "pools/leases/servers/http_instance_models.h"
 
 namespace atl::pools {
 

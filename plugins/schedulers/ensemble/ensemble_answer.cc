@@ -39,7 +39,7 @@ struct EnsembleRun::DirectOutput {
 Status EnsembleRun::allocate(StepRun& step, Response& response, OutputTensor& output, uint64_t size_bytes,
                              MemoryKind preferred_kind, int64_t preferred_device_id) noexcept {
   bool ahead = false;
-  for (const Graph::StepOutput& mapped : graph_.steps[step.step].outputs) {
+  for (const StepGraph::StepOutput& mapped : graph_.steps[step.step].outputs) {
     if (!is_same_name(mapped.name, output.name)) continue;
     if (plan_->direct[mapped.tensor] != 0) {
       return allocate_direct(response, output, mapped.tensor, size_bytes, preferred_kind,
@@ -189,7 +189,7 @@ Status EnsembleRun::copy_outputs(Response& response) {
 }
 
 Status EnsembleRun::copy_output(Response& response, uint32_t position, const Value& value) {
-  const Graph::Tensor& tensor = graph_.tensors[plan_->outputs[position]];
+  const StepGraph::Tensor& tensor = graph_.tensors[plan_->outputs[position]];
   OutputTensor& made = response.add_output(request_->outputs[position], value.datatype,
                                            shape_for(value.shape, tensor.batched, ensemble_.batches(),
                                                      ensemble_.output_dims(tensor.output), response.arena()));

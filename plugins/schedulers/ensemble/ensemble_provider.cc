@@ -11,7 +11,7 @@ Result<std::unique_ptr<Scheduler>> EnsembleProvider::create(const SchedulerConte
   inference::ModelConfig config;
   if (!proto::parse_model_config(context.config, &config))
     return internal_error("the configuration of model '", context.model_name, "' cannot be read");
-  Result<Graph> graph = make_graph(config, context.members);
+  Result<StepGraph> graph = make_graph(config, context.members);
   if (!graph.ok()) return std::move(graph).status();
   Result<schedulers::AnswerThread> answer_thread = answer_threads_.get(*context.executors);
   if (!answer_thread.ok()) return std::move(answer_thread).status();

@@ -129,7 +129,7 @@ void EnsembleRun::make_step(uint32_t step, uint64_t iteration, StepList& due) {
 }
 
 void EnsembleRun::fill(StepRun& run) {
-  const Graph::Step& step = graph_.steps[run.step];
+  const StepGraph::Step& step = graph_.steps[run.step];
   Request& request = run.request;
   run.of(*request_, cancellation_);
   run.times = {};
@@ -141,7 +141,7 @@ void EnsembleRun::fill(StepRun& run) {
   request.timeout_us = request_->timeout_us;
   request.parameters = request_->parameters;
   request.execution_times = &run.times;
-  for (const Graph::StepInput& input : step.inputs) {
+  for (const StepGraph::StepInput& input : step.inputs) {
     const Value& value = *values_[input.tensor].find(run.iteration);
     if (value.empty) continue;
     InputTensor& made = request.add_input();
@@ -154,7 +154,7 @@ void EnsembleRun::fill(StepRun& run) {
     made.size_bytes = value.size_bytes;
     if (value.kept != nullptr && value.kept->sequence.overridden) run.sequence = value.kept->sequence;
   }
-  for (const Graph::StepOutput& output : step.outputs) {
+  for (const StepGraph::StepOutput& output : step.outputs) {
     if (plan_->uses[output.tensor] == 0 && plan_->direct[output.tensor] == 0) continue;
     request.add_output().name = output.name;
   }
@@ -228,7 +228,7 @@ void EnsembleRun::end_step(StepRun& step, StepList& due) {
   output_ns_ += elapsed_ns(times.compute_end_ns, times.execute_end_ns);
   if (Response* last = std::exchange(step.last_response, nullptr)) note_response(step, *last, due);
   let_go(std::exchange(step.ahead, nullptr));
-  for (const Graph::StepInput& input : graph_.steps[step.step].inputs) use(input.tensor, step.iteration);
+  for (const StepGraph::StepInput& input : graph_.steps[step.step].inputs) use(input.tensor, step.iteration);
   free_steps_.push_back(step);
   --in_flight_;
 }
@@ -244,7 +244,7 @@ void EnsembleRun::note_response(StepRun& step, Response& response, StepList& due
     }
     return;
   }
-  const Graph::Step& made_by = graph_.steps[step.step];
+  const StepGraph::Step& made_by = graph_.steps[step.step];
   const uint64_t iteration = made_by.decoupled ? iterations_[step.step]++ : step.iteration;
   auto& kept = *response.arena().make<KeptResponse>();
   kept.response = &response;
@@ -270,7 +270,7 @@ void EnsembleRun::let_go(KeptResponse* kept) noexcept {
 }
 
 /// \param output  null: the member left it out
-void EnsembleRun::add_output(uint64_t iteration, const Graph::StepOutput& mapped, KeptResponse& kept,
+void EnsembleRun::add_output(uint64_t iteration, const StepGraph::StepOutput& mapped, KeptResponse& kept,
                              OutputTensor* output, StepList& due) {
   const uint32_t tensor = mapped.tensor;
   if (plan_->position[tensor] != kNone) note_answered(kept.sequence);
@@ -318,7 +318,7 @@ void EnsembleRun::make_ready(uint32_t tensor, uint64_t iteration, StepList& due)
     }
     if (again) continue;
     const auto& inputs = graph_.steps[step].inputs;
-    const bool all = std::all_of(inputs.begin(), inputs.end(), [&](const Graph::StepInput& input) {
+    const bool all = std::all_of(inputs.begin(), inputs.end(), [&](const StepGraph::StepInput& input) {
       return values_[input.tensor].find(iteration) != nullptr;
     });
     if (all) make_step(step, iteration, due);

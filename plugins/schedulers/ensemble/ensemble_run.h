@@ -72,7 +72,7 @@ class EnsembleRun final : private CancelListener {
   void let_go(KeptResponse* kept) noexcept;
   void note_failure(const StepRun& step, const Status& failure);
   void cancel_steps(std::unique_lock<std::mutex>& lock);
-  void add_output(uint64_t iteration, const Graph::StepOutput& mapped, KeptResponse& kept,
+  void add_output(uint64_t iteration, const StepGraph::StepOutput& mapped, KeptResponse& kept,
                   OutputTensor* output, StepList& due);
   void make_ready(uint32_t tensor, uint64_t iteration, StepList& due);
   void use(uint32_t tensor, uint64_t iteration);
@@ -101,7 +101,7 @@ class EnsembleRun final : private CancelListener {
   Response* take_direct(OutputTensor& output);
 
   EnsembleScheduler& ensemble_;
-  const Graph& graph_;
+  const StepGraph& graph_;
   Request* request_ = nullptr;
   Cancellation cancellation_;  ///< of the steps; cancelled with the request, or when it has failed
   CancelLink link_;

@@ -26,7 +26,7 @@ thread_local Drive* innermost_drive = nullptr;
 }  // namespace
 
 EnsembleScheduler::EnsembleScheduler(const SchedulerContext& context, const inference::ModelConfig& config,
-                                     Graph graph, const EnsembleSettings& settings,
+                                     StepGraph graph, const EnsembleSettings& settings,
                                      schedulers::AnswerThread answer_thread)
     : graph_(std::move(graph)),
       batches_(context.max_batch_size > 0),

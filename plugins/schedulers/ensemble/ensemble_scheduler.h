@@ -13,9 +13,9 @@
 #include "schedulers/ensemble/block_pool.h"
 #include "schedulers/ensemble/ensemble_run.h"
 #include "schedulers/ensemble/entrance.h"
-#include "schedulers/ensemble/graph.h"
 #include "schedulers/ensemble/plan.h"
 #include "schedulers/ensemble/step_gates.h"
+#include "schedulers/ensemble/step_graph.h"
 #include "schedulers/ensemble/tensor_memory.h"
 
 namespace inference {
@@ -33,7 +33,7 @@ struct EnsembleSettings {
 
 class EnsembleScheduler final : public Scheduler {
  public:
-  EnsembleScheduler(const SchedulerContext& context, const inference::ModelConfig& config, Graph graph,
+  EnsembleScheduler(const SchedulerContext& context, const inference::ModelConfig& config, StepGraph graph,
                     const EnsembleSettings& settings, schedulers::AnswerThread answer_thread);
   ~EnsembleScheduler() override;
 
@@ -44,7 +44,7 @@ class EnsembleScheduler final : public Scheduler {
   uint64_t in_flight() const noexcept override { return entrance_.waiting(); }
 
   // --- by its runs ---
-  const Graph& graph() const noexcept { return graph_; }
+  const StepGraph& graph() const noexcept { return graph_; }
   /// Of requests for all outputs, in their order.
   const Plan& full_plan() const noexcept { return full_plan_; }
   bool batches() const noexcept { return batches_; }
@@ -70,7 +70,7 @@ class EnsembleScheduler final : public Scheduler {
   EnsembleRun& take_run();
   void keep_run(EnsembleRun& run) noexcept;
 
-  const Graph graph_;
+  const StepGraph graph_;
   const bool batches_;
   std::vector<std::vector<int64_t>> output_dims_;
   Clock& clock_;

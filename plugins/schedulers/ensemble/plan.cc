@@ -4,7 +4,7 @@
 
 namespace atl::ensemble {
 
-void Plan::make(const Graph& graph, const std::vector<uint32_t>& requested) {
+void Plan::make(const StepGraph& graph, const std::vector<uint32_t>& requested) {
   step_needed.assign(graph.steps.size(), 0);
   step_waits.assign(graph.steps.size(), 0);
   uses.assign(graph.tensors.size(), 0);
@@ -19,7 +19,7 @@ void Plan::make(const Graph& graph, const std::vector<uint32_t>& requested) {
     add_steps_above(graph, tensor);
   }
   for (size_t i = 0; i < graph.steps.size(); ++i) {
-    for (const Graph::StepInput& input : graph.steps[i].inputs) {
+    for (const StepGraph::StepInput& input : graph.steps[i].inputs) {
       step_waits[i] += graph.tensors[input.tensor].producer != kNone;
     }
   }
@@ -27,21 +27,21 @@ void Plan::make(const Graph& graph, const std::vector<uint32_t>& requested) {
   choose_mode(graph);
 }
 
-void Plan::add_steps_above(const Graph& graph, uint32_t tensor) {
+void Plan::add_steps_above(const StepGraph& graph, uint32_t tensor) {
   todo_.assign(1, tensor);
   while (!todo_.empty()) {
     const uint32_t step = graph.tensors[todo_.back()].producer;
     todo_.pop_back();
     if (step == kNone || step_needed[step] != 0) continue;
     step_needed[step] = 1;
-    for (const Graph::StepInput& input : graph.steps[step].inputs) todo_.push_back(input.tensor);
+    for (const StepGraph::StepInput& input : graph.steps[step].inputs) todo_.push_back(input.tensor);
   }
 }
 
-void Plan::count_uses(const Graph& graph) {
+void Plan::count_uses(const StepGraph& graph) {
   for (size_t i = 0; i < graph.steps.size(); ++i) {
     if (step_needed[i] == 0) continue;
-    for (const Graph::StepInput& input : graph.steps[i].inputs) {
+    for (const StepGraph::StepInput& input : graph.steps[i].inputs) {
       ++uses[input.tensor];
       later_uses[input.tensor] += graph.steps[i].iterates;
     }
@@ -51,7 +51,7 @@ void Plan::count_uses(const Graph& graph) {
 }
 
 /// What others read as well cannot be written into the response: that may be gone before they are done.
-void Plan::choose_mode(const Graph& graph) {
+void Plan::choose_mode(const StepGraph& graph) {
   const auto is_only_written = [&](uint32_t tensor) {
     return uses[tensor] == 0 && graph.tensors[tensor].producer != kNone;
   };

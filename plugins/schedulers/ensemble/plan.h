@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "atoll/request/request.h"
-#include "schedulers/ensemble/graph.h"
+#include "schedulers/ensemble/step_graph.h"
 
 namespace atl::ensemble {
 
@@ -32,12 +32,12 @@ struct Plan {
   bool iterates = false;            ///< a response for each value of the outputs, not for the first ones only
 
   /// Those that are asked for. Keeps the memory it has. \param requested  positions among the ensemble's outputs
-  void make(const Graph& graph, const std::vector<uint32_t>& requested);
+  void make(const StepGraph& graph, const std::vector<uint32_t>& requested);
 
  private:
-  void add_steps_above(const Graph& graph, uint32_t tensor);
-  void choose_mode(const Graph& graph);
-  void count_uses(const Graph& graph);
+  void add_steps_above(const StepGraph& graph, uint32_t tensor);
+  void choose_mode(const StepGraph& graph);
+  void count_uses(const StepGraph& graph);
 
   std::vector<uint32_t> todo_;
 };

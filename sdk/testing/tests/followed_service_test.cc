@@ -27,14 +27,14 @@ class Counter {
 
 class FollowedTest : public ::testing::Test {
  protected:
-  void tell() { test::tell_service_changed(host_, Counter::kInterfaceId, "counter"); }
+  void notify() { test::tell_service_changed(host_, Counter::kInterfaceId, "counter"); }
   void put(Counter& counter) {
     host_.registry().publish<Counter>("counter", counter);
-    tell();
+    notify();
   }
   void take_away() {
     host_.registry().withdraw(std::string(Counter::kInterfaceId), "counter");
-    tell();
+    notify();
   }
   int number() {
     auto counter = followed_.hold();
@@ -76,7 +76,7 @@ TEST_F(FollowedTest, AChangeThatIsNoneForItIsNone) {
   ASSERT_TRUE(followed_.open().ok());
   put(first_);
   auto held = followed_.hold();
-  tell();
+  notify();
   test::tell_service_changed(host_, "test.other/1", "counter");
   EXPECT_FALSE(held.is_outdated());
   EXPECT_EQ(changes_, 1);
@@ -143,7 +143,7 @@ TEST_F(FollowedTest, TheProviderMayBeChosen) {
   ASSERT_TRUE(chosen.open().ok());
   EXPECT_FALSE(chosen.is_present());
   host_.registry().publish<Counter>("b", second_);
-  tell();
+  notify();
   EXPECT_EQ(chosen.hold()->number(), 2);
 }
 

@@ -23,7 +23,7 @@ namespace atl::triton {
 // What is longer is not kept for the next definition.
 inline constexpr size_t kMostKeptText = 4096;
 
-struct Text {
+struct ReusedText {
   std::string text;
   void clear() noexcept {
     if (text.capacity() > kMostKeptText) text = {};
@@ -32,7 +32,7 @@ struct Text {
 };
 
 struct InputDefinition {
-  Text name;
+  ReusedText name;
   DataType datatype = DataType::kInvalid;
   bool is_raw = false;
   std::vector<int64_t> shape;
@@ -47,8 +47,8 @@ struct InputDefinition {
 };
 
 struct ParameterDefinition {
-  Text key;
-  Text text;
+  ReusedText key;
+  ReusedText text;
   Parameter value;  ///< without texts
 
   void clear() noexcept {
@@ -86,14 +86,14 @@ struct TRITONSERVER_InferenceRequest {
   std::atomic<uint32_t> holders{0};
 
   atl::ModelRef model;
-  atl::triton::Text id;
+  atl::triton::ReusedText id;
   uint32_t flags = 0;
   uint64_t correlation_number = 0;
-  atl::triton::Text correlation_text;
+  atl::triton::ReusedText correlation_text;
   uint64_t priority = 0;
   uint64_t timeout_us = 0;
   atl::triton::Slots<atl::triton::InputDefinition> inputs;
-  atl::triton::Slots<atl::triton::Text> outputs;
+  atl::triton::Slots<atl::triton::ReusedText> outputs;
   atl::triton::Slots<atl::triton::ParameterDefinition> parameters;
   atl::triton::RequestCallbacks callbacks;
 

@@ -155,7 +155,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestAddRequestedOutput(
   if (TRITONSERVER_Error* error = check_idle(inference_request, __func__)) return error;
   if (name == nullptr) return null_argument(__func__);
   return guarded([&]() -> TRITONSERVER_Error* {
-    for (const Text& other : inference_request->outputs) {
+    for (const ReusedText& other : inference_request->outputs) {
       if (other.text == name) return nullptr;
     }
     inference_request->outputs.add().text = name;
@@ -167,7 +167,7 @@ TRITONSERVER_Error* TRITONSERVER_InferenceRequestRemoveRequestedOutput(
     TRITONSERVER_InferenceRequest* inference_request, const char* name) {
   if (TRITONSERVER_Error* error = check_idle(inference_request, __func__)) return error;
   if (name == nullptr) return null_argument(__func__);
-  for (Text& one : inference_request->outputs) {
+  for (ReusedText& one : inference_request->outputs) {
     if (one.text != name) continue;
     inference_request->outputs.remove(one);
     break;

@@ -68,7 +68,7 @@ void RequestUse::fill_tensors() noexcept {
     input.buffers = arena().copy(std::span<const Buffer>(one.buffers));
     for (const Buffer& buffer : one.buffers) input.size_bytes += buffer.size_bytes;
   }
-  for (const Text& one : handle_->outputs) add_output().name = arena().copy_text(one.text);
+  for (const ReusedText& one : handle_->outputs) add_output().name = arena().copy_text(one.text);
 }
 
 Status RequestUse::infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept {

@@ -40,7 +40,7 @@ class CodeLoader {
     ATOLL_RETURN_IF_ERROR(load_libraries());
     made_.functions_.resize(pipeline_.steps.size());
     for (size_t i = 0; i < pipeline_.steps.size(); ++i) {
-      const Step& step = pipeline_.steps[i];
+      const PipelineStep& step = pipeline_.steps[i];
       if (step.kind != StepKind::kKernel) continue;
       Status status = load_step(step, made_.functions_[i]);
       if (!status.ok()) {
@@ -116,7 +116,7 @@ class CodeLoader {
     return check_code(file);
   }
 
-  Status load_step(const Step& step, CudaFunction& function) {
+  Status load_step(const PipelineStep& step, CudaFunction& function) {
     const CodeLibrary& library =
         step.import >= 0 ? made_.libraries_[static_cast<size_t>(step.import)] : made_.libraries_.back();
     const Result<KernelHandle> found = library.find(step.kernel);
@@ -144,7 +144,7 @@ class CodeLoader {
     return true;
   }
 
-  Status check_arguments(const Step& step, CudaKernel kernel) {
+  Status check_arguments(const PipelineStep& step, CudaKernel kernel) {
     std::vector<size_t> bytes;
     const Result<bool> told = parameters_of(kernel, bytes);
     if (!told.ok()) return told.status().clone();
@@ -180,7 +180,7 @@ class CodeLoader {
   }
 
   /// By its registers a kernel may bear fewer threads than the device.
-  Status check_block(const Step& step, CudaKernel kernel) {
+  Status check_block(const PipelineStep& step, CudaKernel kernel) {
     int64_t most = 0;
     ATOLL_RETURN_IF_ERROR(kernel_attribute(CudaFunctionAttribute::kMaxThreadsPerBlock, kernel, most));
     int64_t threads = 1;
@@ -190,7 +190,7 @@ class CodeLoader {
     return invalid_argument("block: found ", threads, " threads, expected at most the kernel's ", most);
   }
 
-  Status allow_shared_memory(const Step& step, CudaKernel kernel) {
+  Status allow_shared_memory(const PipelineStep& step, CudaKernel kernel) {
     const std::optional<int64_t> wanted = constant_of(step.shared_bytes);
     if (wanted && *wanted <= kPlainSharedBytes) return {};
     int64_t fixed = 0;

@@ -22,11 +22,11 @@ Result<std::string> read_file(const Constant& constant) {
 
 }  // namespace
 
-Result<std::shared_ptr<DevicePart>> DevicePart::load(const Surroundings& surroundings, const ModelPlan& plan,
+Result<std::shared_ptr<DevicePart>> DevicePart::load(const CudaBackendContext& context, const ModelPlan& plan,
                                                      int32_t device) noexcept {
-  ATOLL_RETURN_IF_ERROR(surroundings.cuda->ensure_current(device));
-  std::shared_ptr<DevicePart> part(new DevicePart(surroundings, device));
-  Result<DeviceCode> code = DeviceCode::load(*surroundings.cuda, device, plan.pipeline, plan.code);
+  ATOLL_RETURN_IF_ERROR(context.cuda->ensure_current(device));
+  std::shared_ptr<DevicePart> part(new DevicePart(context, device));
+  Result<DeviceCode> code = DeviceCode::load(*context.cuda, device, plan.pipeline, plan.code);
   if (!code.ok()) return std::move(code).status();
   part->code_ = std::move(code).value();
   for (const Constant& constant : plan.pipeline.constants)

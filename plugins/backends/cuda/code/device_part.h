@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "backends/cuda/backend_context.h"
 #include "backends/cuda/code/code.h"
 #include "backends/cuda/pipeline/memory_block.h"
 #include "backends/cuda/pipeline/model_plan.h"
-#include "backends/cuda/surroundings.h"
 
 namespace atl::cuda_backend {
 
@@ -17,28 +17,28 @@ class DevicePart {
  public:
   /// The device is current afterwards. [control work]
   /// Errors: those of DeviceCode::load(); RESOURCE_EXHAUSTED no memory for the constants; UNAVAILABLE the device is lost.
-  static Result<std::shared_ptr<DevicePart>> load(const Surroundings& surroundings, const ModelPlan& plan,
+  static Result<std::shared_ptr<DevicePart>> load(const CudaBackendContext& context, const ModelPlan& plan,
                                                   int32_t device) noexcept;
   DevicePart(const DevicePart&) = delete;
   DevicePart& operator=(const DevicePart&) = delete;
 
-  Cuda& cuda() const noexcept { return *surroundings_.cuda; }
-  const Surroundings& surroundings() const noexcept { return surroundings_; }
+  Cuda& cuda() const noexcept { return *context_.cuda; }
+  const CudaBackendContext& context() const noexcept { return context_; }
   int32_t device() const noexcept { return device_; }
   const DeviceCode& code() const noexcept { return code_; }
   CudaAddress constant(uint32_t index) const noexcept { return constants_[index].address(); }
   /// Memory of the device, which is counted as the version's. Errors: as MemoryBlock::allocate().
   Result<MemoryBlock> allocate(uint64_t size_bytes) noexcept {
-    return MemoryBlock::allocate(*surroundings_.device_memory, size_bytes, device_, &used_bytes_);
+    return MemoryBlock::allocate(*context_.device_memory, size_bytes, device_, &used_bytes_);
   }
   uint64_t used_bytes() const noexcept { return used_bytes_.load(std::memory_order_relaxed); }
 
  private:
-  DevicePart(const Surroundings& surroundings, int32_t device) noexcept
-      : surroundings_(surroundings), device_(device) {}
+  DevicePart(const CudaBackendContext& context, int32_t device) noexcept
+      : context_(context), device_(device) {}
   Status load_constant(const Constant& constant) noexcept;
 
-  const Surroundings surroundings_;
+  const CudaBackendContext context_;
   const int32_t device_;
   std::atomic<uint64_t> used_bytes_{0};
   DeviceCode code_;

@@ -14,7 +14,7 @@ Status add_tensors(const std::vector<TensorSpec>& specs, bool is_output, TensorT
       return invalid_argument(kind, " '", spec.name, "': found datatype ", data_type_name(spec.datatype),
                               ", expected one whose elements have a fixed size: kernels get plain memory");
     }
-    TensorInfo info{spec.name, spec.datatype, is_output, !is_output && spec.optional, {}, false};
+    BatchTensor info{spec.name, spec.datatype, is_output, !is_output && spec.optional, {}, false};
     if (table.batches) info.dims.push_back(-1);
     const std::vector<int64_t>& dims = spec.backend_dims();
     info.dims.insert(info.dims.end(), dims.begin(), dims.end());
@@ -50,7 +50,7 @@ BatchExtents::BatchExtents(const TensorTable& table) : table_(&table), tensors_(
 }
 
 Status BatchExtents::set(uint32_t slot, std::span<const int64_t> shape) noexcept {
-  const TensorInfo& info = table_->tensors[slot];
+  const BatchTensor& info = table_->tensors[slot];
   if (!fits(shape, info.dims)) {
     return invalid_argument("tensor '", info.name, "': found shape ", shape_text(shape), ", expected ",
                             shape_text(info.dims));

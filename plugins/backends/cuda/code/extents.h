@@ -15,7 +15,7 @@
 namespace atl::cuda_backend {
 
 /// One tensor as the kernels see it: that of the whole batch.
-struct TensorInfo {
+struct BatchTensor {
   std::string name;
   DataType datatype = DataType::kInvalid;
   bool is_output = false;
@@ -27,7 +27,7 @@ struct TensorInfo {
 /// All tensors of a model. A tensor's place in it is its slot, by which everything else names it.
 struct TensorTable {
   bool batches = false;
-  std::vector<TensorInfo> tensors;  ///< inputs, then outputs, both as in the configuration
+  std::vector<BatchTensor> tensors;  ///< inputs, then outputs, both as in the configuration
 
   /// \param output  which of the two is looked for; a model may have an input and an output of one name
   std::optional<uint32_t> find(std::string_view name, bool output) const noexcept;

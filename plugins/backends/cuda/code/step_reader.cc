@@ -194,7 +194,7 @@ class StepReader {
   const std::string& directory_;
   const ModelDescription& model_;
   Pipeline& pipeline_;
-  Step step_;
+  PipelineStep step_;
 };
 
 }  // namespace

@@ -55,14 +55,16 @@ class AheadTest : public ::testing::Test {
     EXPECT_TRUE(instance.execute({.requests = {&pointer, 1}, .total_batch_size = 1}).ok());
   }
   /// A request for 1, 2, 3, 4 times 2, as an ensemble makes it.
-  struct Step {
-    Step(const char* id, Memory& memory) : request(id), sink(request, memory) { fill_scale(request, 1); }
+  struct PipelineStep {
+    PipelineStep(const char* id, Memory& memory) : request(id), sink(request, memory) {
+      fill_scale(request, 1);
+    }
     TestRequest request;
     StepSink sink;
   };
-  static void execute(BackendInstance& instance, Step& step) { execute(instance, step.request); }
+  static void execute(BackendInstance& instance, PipelineStep& step) { execute(instance, step.request); }
   /// The request is for what the step makes.
-  static void execute_behind(const Step& before, BackendInstance& instance, TestRequest& request) {
+  static void execute_behind(const PipelineStep& before, BackendInstance& instance, TestRequest& request) {
     set_buffers(request, request->inputs[0], {before.sink.output()});
     execute(instance, request);
   }
@@ -78,7 +80,7 @@ TEST_F(AheadTest, ThreeStepsAreInTheirStreamsWhileTheFirstKernelIsHeld) {
     SCOPED_TRACE(more);
     others.clear();
     load(more, 2);
-    Step one("one", bench.memory), two("two", bench.memory), three("three", bench.memory);
+    PipelineStep one("one", bench.memory), two("two", bench.memory), three("three", bench.memory);
     hold();
     const uint64_t waits = bench.driver().calls("cuStreamWaitEvent");
     execute(*bench.instance, one);
@@ -88,7 +90,7 @@ TEST_F(AheadTest, ThreeStepsAreInTheirStreamsWhileTheFirstKernelIsHeld) {
     execute_behind(two, *others[1], three.request);
     ASSERT_TRUE(three.sink.is_ahead());
     EXPECT_GE(bench.driver().calls("cuStreamWaitEvent"), waits + 2);
-    for (Step* step : {&one, &two, &three}) {
+    for (PipelineStep* step : {&one, &two, &three}) {
       EXPECT_TRUE(step->request.got_final());
       EXPECT_FALSE(step->request.got_release()) << "its inputs are still read";
     }
@@ -97,7 +99,7 @@ TEST_F(AheadTest, ThreeStepsAreInTheirStreamsWhileTheFirstKernelIsHeld) {
     Result<std::string> bytes = three.sink.read();
     ASSERT_TRUE(bytes.ok());
     EXPECT_EQ(*bytes, bytes_of<float>({8, 16, 24, 32}));
-    for (Step* step : {&one, &two, &three}) {
+    for (PipelineStep* step : {&one, &two, &three}) {
       EXPECT_TRUE(step->request.wait_done());
       expect_clean(step->request);
     }
@@ -120,7 +122,7 @@ TEST_F(AheadTest, TheTimeOfTheStepBeforeIsNoTimeOfThisOne) {
   load();
   Times times;
   others.push_back(make_instance(0, &times));
-  Step one("one", bench.memory), two("two", bench.memory);
+  PipelineStep one("one", bench.memory), two("two", bench.memory);
   hold();
   execute(*bench.instance, one);
   execute_behind(one, *others[0], two.request);
@@ -169,7 +171,7 @@ TEST_F(AheadTest, ADecoupledModelIsAnsweredWhenItIsDone) {
 TEST_F(AheadTest, WhatReadsAnotherDeviceIsAnsweredWhenItIsDone) {
   load();
   others.push_back(make_instance(1));
-  Step one("one", bench.memory), two("two", bench.memory);
+  PipelineStep one("one", bench.memory), two("two", bench.memory);
   hold();
   execute(*bench.instance, one);
   execute_behind(one, *others[0], two.request);
@@ -184,7 +186,7 @@ TEST_F(AheadTest, WhatReadsAnotherDeviceIsAnsweredWhenItIsDone) {
 TEST_F(AheadTest, ADeviceThatIsLostBetweenFailsWhoeverReads) {
   load("", 2);
   bench.gpus.do_not_check();
-  Step one("one", bench.memory), two("two", bench.memory);
+  PipelineStep one("one", bench.memory), two("two", bench.memory);
   TestRequest host("host");
   fill_scale(host, 1);
   hold();

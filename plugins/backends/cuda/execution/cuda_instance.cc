@@ -11,7 +11,7 @@ namespace atl::cuda_backend {
 CudaInstance::CudaInstance(std::shared_ptr<const ModelPlan> plan, std::shared_ptr<DevicePart> part) noexcept
     : plan_(std::move(plan)),
       part_(std::move(part)),
-      clock_(*part_->surroundings().clock),
+      clock_(*part_->context().clock),
       run_(*plan_, *part_, lanes_) {}
 
 CudaInstance::~CudaInstance() {

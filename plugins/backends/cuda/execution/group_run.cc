@@ -103,9 +103,9 @@ Status GroupRun::run_on_zeros(WorkSet& set) noexcept {
   return status.ok() ? std::move(ended) : std::move(status);
 }
 
-Result<Graph> GroupRun::capture(WorkSet& set, GraphShapes shapes) noexcept {
+Result<CapturedGraph> GroupRun::capture(WorkSet& set, GraphShapes shapes) noexcept {
   addresses_.set(plan_, extents_, layout_, set.address());
-  return Graph::capture(plan_, part_, run_, addresses_, lanes_.main, launcher_, std::move(shapes));
+  return CapturedGraph::capture(plan_, part_, run_, addresses_, lanes_.main, launcher_, std::move(shapes));
 }
 
 }  // namespace atl::cuda_backend

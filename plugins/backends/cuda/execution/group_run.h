@@ -38,8 +38,8 @@ class GroupRun {
   uint64_t work_bytes() const noexcept { return layout_.total_bytes; }
   /// Runs it without a graph and waits for the end. Errors: as run(), with what the kernels did wrong.
   Status run_on_zeros(WorkSet& set) noexcept;
-  /// Errors: as Graph::capture().
-  Result<Graph> capture(WorkSet& set, GraphShapes shapes) noexcept;
+  /// Errors: as CapturedGraph::capture().
+  Result<CapturedGraph> capture(WorkSet& set, GraphShapes shapes) noexcept;
 
  private:
   Status join(const BatchGroup& group);
@@ -55,8 +55,8 @@ class GroupRun {
   WorkAddresses addresses_;
   InputCopies inputs_;
   OutputCopies outputs_;
-  Launcher launcher_;
-  const Graph* graph_ = nullptr;              ///< of the group that was prepared
+  KernelLauncher launcher_;
+  const CapturedGraph* graph_ = nullptr;      ///< of the group that was prepared
   std::vector<std::vector<int64_t>> shapes_;  ///< as ModelPlan::inputs; empty: the group is without it
   std::vector<std::span<const int64_t>> views_;
 };

@@ -12,7 +12,7 @@ Status InputCopies::gather(const BatchGroup& group, const BatchExtents& extents,
   run_begin_ = run_end_ = 0;
   staging_ = nullptr;
   if (plan_.settings.pinned_inputs && has_host_bytes(group, extents)) {
-    staging_ = batch.stage(*part_.surroundings().pinned_memory, layout.inputs_bytes, part_.device());
+    staging_ = batch.stage(*part_.context().pinned_memory, layout.inputs_bytes, part_.device());
   }
   ATOLL_RETURN_IF_ERROR(wait_for_sources(group, extents, batch, stream));
   for (const InputPlan& input : plan_.inputs) {

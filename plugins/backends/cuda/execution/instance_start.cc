@@ -24,7 +24,7 @@ std::vector<std::vector<int64_t>> trial_shapes(const ModelPlan& plan, int64_t ba
 }
 
 bool is_variable(const ModelPlan& plan) {
-  return std::ranges::any_of(plan.pipeline.table.tensors, [&plan](const TensorInfo& tensor) {
+  return std::ranges::any_of(plan.pipeline.table.tensors, [&plan](const BatchTensor& tensor) {
     const bool has_batch = plan.batches() && !tensor.flat && !tensor.dims.empty();
     return std::any_of(tensor.dims.begin() + (has_batch ? 1 : 0), tensor.dims.end(),
                        [](int64_t dim) { return dim < 0; });
@@ -84,8 +84,8 @@ Status CudaInstance::warm_up(WorkSet& set) noexcept {
   const int64_t batch = std::max<int64_t>(plan_->max_batch_size, 1);
   Status status = run_.prepare(batch, trial_shapes(*plan_, batch));
   if (!status.ok() && is_variable(*plan_)) {
-    part_->surroundings().log->info("model '", plan_->model_name,
-                                    "' was not tried before its first request: ", status.message());
+    part_->context().log->info("model '", plan_->model_name,
+                               "' was not tried before its first request: ", status.message());
     return {};
   }
   if (status.ok()) status = run_.run_on_zeros(set);
@@ -121,15 +121,14 @@ void CudaInstance::capture_graphs(WorkSet& set) noexcept {
     Status status = run_.prepare(batch, shapes.inputs);
     if (status.ok()) status = run_.run_on_zeros(set);
     if (status.ok()) {
-      Result<Graph> graph = run_.capture(set, std::move(shapes));
+      Result<CapturedGraph> graph = run_.capture(set, std::move(shapes));
       if (graph.ok()) set.add_graph(std::move(graph).value());
       status = graph.status().clone();
     }
     if (!status.ok() && failure.ok()) failure = std::move(status).note(cat("batch size ", batch));
   }
   if (failure.ok()) return;
-  part_->surroundings().log->warning("unable to record CUDA graph for ", plan_->model_name, ": ",
-                                     failure.text());
+  part_->context().log->warning("unable to record CUDA graph for ", plan_->model_name, ": ", failure.text());
 }
 
 }  // namespace atl::cuda_backend

@@ -121,8 +121,8 @@ Status OutputCopies::deliver(const WorkLayout& layout, CudaAddress base, InFligh
   staging_begin_ = layout.inputs_bytes;
   const bool stages = std::ranges::any_of(parts_, [this](const Part& part) { return is_staged(part); });
   if (stages && plan_.settings.pinned_outputs) {
-    staging_ = batch.stage(*part_.surroundings().pinned_memory, layout.outputs_end - layout.inputs_bytes,
-                           part_.device());
+    staging_ =
+        batch.stage(*part_.context().pinned_memory, layout.outputs_end - layout.inputs_bytes, part_.device());
   }
   for (const Part& part : parts_) {
     const uint64_t at = layout.tensors[part.slot] + part.offset;

@@ -16,7 +16,7 @@ class StepEvaluation {
                  const std::vector<uint64_t>& scratch_bytes)
       : pipeline_(pipeline), extents_(extents), limits_(limits), scratch_bytes_(scratch_bytes) {}
 
-  Status kernel(const Step& step, StepRun& run) const {
+  Status kernel(const PipelineStep& step, PipelineStepRun& run) const {
     run.cooperative = step.cooperative;
     bool empty = false;
     for (int i = 0; i < 3; ++i) {
@@ -42,7 +42,7 @@ class StepEvaluation {
     return {};
   }
 
-  Status memset(const Step& step, StepRun& run) const {
+  Status memset(const PipelineStep& step, PipelineStepRun& run) const {
     run.to = step.to;
     run.value = step.value;
     uint64_t room = 0;
@@ -50,7 +50,7 @@ class StepEvaluation {
     return byte_count(step, room, run);
   }
 
-  Status copy(const Step& step, StepRun& run) const {
+  Status copy(const PipelineStep& step, PipelineStepRun& run) const {
     run.to = step.to;
     run.from = step.from;
     uint64_t room = 0, there = 0;
@@ -121,7 +121,7 @@ class StepEvaluation {
     return {};
   }
 
-  Status byte_count(const Step& step, uint64_t room, StepRun& run) const {
+  Status byte_count(const PipelineStep& step, uint64_t room, PipelineStepRun& run) const {
     run.bytes = room;
     if (step.bytes) {
       const Result<int64_t> value = step.bytes->evaluate(extents_);
@@ -184,7 +184,7 @@ Status multiply_by_programs(const Pipeline& pipeline, PipelineRun& run) {
 Status set_output_shapes(const Pipeline& pipeline, BatchExtents& extents) noexcept {
   int64_t shape[kMaxRank] = {};
   for (uint32_t slot = 0; slot < pipeline.table.tensors.size(); ++slot) {
-    const TensorInfo& info = pipeline.table.tensors[slot];
+    const BatchTensor& info = pipeline.table.tensors[slot];
     if (!info.is_output) continue;
     const size_t rank = info.dims.size();
     if (rank > kMaxRank)
@@ -216,8 +216,8 @@ Status evaluate(const Pipeline& pipeline, const BatchExtents& extents, const Lau
   run.steps.resize(pipeline.steps.size());
   const StepEvaluation evaluation(pipeline, extents, limits, run.scratch_bytes);
   for (size_t i = 0; i < pipeline.steps.size(); ++i) {
-    const Step& step = pipeline.steps[i];
-    StepRun& to = run.steps[i];
+    const PipelineStep& step = pipeline.steps[i];
+    PipelineStepRun& to = run.steps[i];
     to.kind = step.kind;
     const Status status = step.kind == StepKind::kKernel   ? evaluation.kernel(step, to)
                           : step.kind == StepKind::kMemset ? evaluation.memset(step, to)

@@ -25,7 +25,7 @@ struct ArgumentValue {
 };
 
 /// One step of a batch.
-struct StepRun {
+struct PipelineStepRun {
   StepKind kind = StepKind::kKernel;
   bool skip = false;  ///< an empty grid, or nothing to set or copy
 
@@ -46,7 +46,7 @@ struct StepRun {
 /// Kept by an instance and filled again for each batch, which allocates nothing after the first.
 struct PipelineRun {
   std::vector<uint64_t> scratch_bytes;  ///< as Pipeline::scratch
-  std::vector<StepRun> steps;           ///< as Pipeline::steps
+  std::vector<PipelineStepRun> steps;   ///< as Pipeline::steps
 };
 
 /// Sets the outputs' shapes, where the batch size and all inputs are set. What the configuration has fixed is taken from

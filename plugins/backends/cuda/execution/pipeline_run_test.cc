@@ -84,7 +84,7 @@ to_offset = "B"
   EXPECT_EQ(run_.scratch_bytes, std::vector<uint64_t>{801});
   ASSERT_EQ(run_.steps.size(), 5u);
 
-  const StepRun& kernel = run_.steps[0];
+  const PipelineStepRun& kernel = run_.steps[0];
   EXPECT_FALSE(kernel.skip);
   EXPECT_EQ(kernel.grid[0], 2u);
   EXPECT_EQ(kernel.grid[1], 2u);

@@ -63,7 +63,7 @@ void run_pipeline(const Pipeline& pipeline, int64_t batch, int64_t columns) {
   const LaunchLimits limits;
   if (!is_taken(set_output_shapes(pipeline, extents)) || !is_taken(evaluate(pipeline, extents, limits, run)))
     return;
-  for (const StepRun& step : run.steps) {
+  for (const PipelineStepRun& step : run.steps) {
     if (step.skip) continue;
     if (step.kind != StepKind::kKernel) {
       check_buffer(pipeline, run, extents, step.to, step.to_offset, step.bytes);

@@ -7,7 +7,7 @@ namespace {
 
 /// As the messages of the file have it.
 std::string step_text(const ModelPlan& plan, size_t index) {
-  const Step& step = plan.pipeline.steps[index];
+  const PipelineStep& step = plan.pipeline.steps[index];
   const std::string_view name = step.kind == StepKind::kKernel   ? std::string_view(step.kernel)
                                 : step.kind == StepKind::kMemset ? "memset"
                                                                  : "copy";
@@ -16,11 +16,11 @@ std::string step_text(const ModelPlan& plan, size_t index) {
 
 }  // namespace
 
-Status Launcher::launch(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
-                        const WorkAddresses& addresses, const Stream& stream) noexcept {
+Status KernelLauncher::launch(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
+                              const WorkAddresses& addresses, const Stream& stream) noexcept {
   Cuda& cuda = part.cuda();
   for (size_t i = 0; i < run.steps.size(); ++i) {
-    const StepRun& step = run.steps[i];
+    const PipelineStepRun& step = run.steps[i];
     if (step.skip) continue;
     Status status;
     if (step.kind == StepKind::kKernel) {
@@ -39,8 +39,8 @@ Status Launcher::launch(const ModelPlan& plan, const DevicePart& part, const Pip
   return {};
 }
 
-Status Launcher::launch_kernel(const DevicePart& part, size_t step, const StepRun& run,
-                               const WorkAddresses& addresses, const Stream& stream) noexcept {
+Status KernelLauncher::launch_kernel(const DevicePart& part, size_t step, const PipelineStepRun& run,
+                                     const WorkAddresses& addresses, const Stream& stream) noexcept {
   const size_t count = run.arguments.size();
   values_.resize(std::max(values_.size(), count));
   arguments_.resize(std::max(arguments_.size(), count));

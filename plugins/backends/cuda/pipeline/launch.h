@@ -11,14 +11,14 @@
 namespace atl::cuda_backend {
 
 /// Launches kernels, one instance's. Keeps its memory. One thread at a time.
-class Launcher {
+class KernelLauncher {
  public:
   /// The device is current. Errors: as Cuda::report(), with the step and its kernel; what was launched before goes on.
   Status launch(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
                 const WorkAddresses& addresses, const Stream& stream) noexcept;
 
  private:
-  Status launch_kernel(const DevicePart& part, size_t step, const StepRun& run,
+  Status launch_kernel(const DevicePart& part, size_t step, const PipelineStepRun& run,
                        const WorkAddresses& addresses, const Stream& stream) noexcept;
 
   std::vector<uint64_t> values_;

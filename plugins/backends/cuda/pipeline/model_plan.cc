@@ -167,7 +167,7 @@ Status plan_tensors(const ModelConfig& config, const ModelDescription& model, Mo
   if (!scattered.ok()) return std::move(scattered).status();
   const auto& tensors = plan.pipeline.table.tensors;
   for (uint32_t slot = 0; slot < tensors.size(); ++slot) {
-    const TensorInfo& tensor = tensors[slot];
+    const BatchTensor& tensor = tensors[slot];
     if (!tensor.is_output) {
       const TensorSpec* spec = model.find_input(tensor.name);
       plan.inputs.push_back({.name = tensor.name,

@@ -159,7 +159,7 @@ class PipelineReader {
   /// Each dimension is known by the configuration, by the batch, or by the file.
   Status check_output_shapes() const {
     for (size_t slot = 0; slot < made_.table.tensors.size(); ++slot) {
-      const TensorInfo& info = made_.table.tensors[slot];
+      const BatchTensor& info = made_.table.tensors[slot];
       if (!info.is_output || !made_.output_shapes[slot].empty()) continue;
       const auto begin = info.dims.begin() + (made_.table.batches && !info.flat ? 1 : 0);
       if (std::find(begin, info.dims.end(), -1) != info.dims.end()) {
@@ -176,12 +176,12 @@ class PipelineReader {
     const auto mark = [&written](const BufferRef& buffer) {
       if (buffer.kind == BufferKind::kTensor) written[buffer.index] = true;
     };
-    for (const Step& step : made_.steps) {
+    for (const PipelineStep& step : made_.steps) {
       mark(step.to);
       for (const Argument& argument : step.arguments) mark(argument.buffer);
     }
     for (size_t slot = 0; slot < written.size(); ++slot) {
-      const TensorInfo& info = made_.table.tensors[slot];
+      const BatchTensor& info = made_.table.tensors[slot];
       if (info.is_output && !written[slot])
         return invalid_argument(file_, ": found no step with out:", info.name,
                                 ", expected one that writes the output");
@@ -202,8 +202,9 @@ class PipelineReader {
 }  // namespace
 
 bool Pipeline::needs_code() const noexcept {
-  return std::any_of(steps.begin(), steps.end(),
-                     [](const Step& step) { return step.kind == StepKind::kKernel && step.import < 0; });
+  return std::any_of(steps.begin(), steps.end(), [](const PipelineStep& step) {
+    return step.kind == StepKind::kKernel && step.import < 0;
+  });
 }
 
 Result<Pipeline> parse_pipeline(std::string_view text, const std::string& file,

@@ -67,7 +67,7 @@ struct Argument {
 enum class StepKind : uint8_t { kKernel, kMemset, kCopy };
 
 /// One step as the file has it.
-struct Step {
+struct PipelineStep {
   StepKind kind = StepKind::kKernel;
 
   // --- kKernel ---
@@ -98,7 +98,7 @@ struct Pipeline {
   /// By slot; of outputs with a shape of their own in the file, all dimensions, else empty.
   std::vector<std::vector<Expression>> output_shapes;
   std::vector<TritonKernel> imports;
-  std::vector<Step> steps;
+  std::vector<PipelineStep> steps;
   /// A batch may be rounded up to that of a graph: kernels read and write rows that no request has.
   bool pad_batch = false;
   std::vector<std::string> nvrtc_options;

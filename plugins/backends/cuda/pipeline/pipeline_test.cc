@@ -103,7 +103,7 @@ args = ["in:X"]
   EXPECT_TRUE(made.output_shapes[2].empty());
   ASSERT_EQ(made.steps.size(), 4u);
 
-  const Step& kernel = made.steps[0];
+  const PipelineStep& kernel = made.steps[0];
   EXPECT_EQ(kernel.kernel, "scale");
   EXPECT_EQ(kernel.grid[1].text(), "2");
   EXPECT_EQ(kernel.grid[2].text(), "1");
@@ -129,7 +129,7 @@ args = ["in:X"]
   EXPECT_EQ(made.steps[2].kind, StepKind::kCopy);
   EXPECT_FALSE(made.steps[2].bytes.has_value());
 
-  const Step& import = made.steps[3];
+  const PipelineStep& import = made.steps[3];
   EXPECT_EQ(import.import, 0);
   EXPECT_EQ(import.kernel, "add_kernel");
   EXPECT_EQ(import.block[0].text(), "128");

@@ -41,10 +41,10 @@ Status WorkSet::reserve(uint64_t size_bytes, const Lanes& lanes) noexcept {
   return {};
 }
 
-const Graph* WorkSet::find_graph(std::span<const std::span<const int64_t>> shapes, int64_t batch,
-                                 bool batches, bool pads) const noexcept {
-  const Graph* covering = nullptr;
-  for (const Graph& graph : graphs_) {
+const CapturedGraph* WorkSet::find_graph(std::span<const std::span<const int64_t>> shapes, int64_t batch,
+                                         bool batches, bool pads) const noexcept {
+  const CapturedGraph* covering = nullptr;
+  for (const CapturedGraph& graph : graphs_) {
     const GraphShapes& has = graph.shapes();
     if (!matches(has, shapes, batches)) continue;
     if (has.batch == batch) return &graph;

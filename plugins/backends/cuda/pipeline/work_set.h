@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/cuda/pipeline/graph.h"
+#include "backends/cuda/pipeline/captured_graph.h"
 #include "backends/cuda/pipeline/memory_block.h"
 #include "backends/cuda/pipeline/stream.h"
 
@@ -34,16 +34,16 @@ class WorkSet {
   /// Errors: RESOURCE_EXHAUSTED, after which there is no memory; as Cuda::report().
   Status reserve(uint64_t size_bytes, const Lanes& lanes) noexcept;
 
-  void add_graph(Graph graph) { graphs_.push_back(std::move(graph)); }
+  void add_graph(CapturedGraph graph) { graphs_.push_back(std::move(graph)); }
   /// The graph of these shapes, or, if `pads`, the smallest that they can be rounded up to; null: there is none.
   /// \param shapes  as ModelPlan::inputs; empty: without that input
-  const Graph* find_graph(std::span<const std::span<const int64_t>> shapes, int64_t batch, bool batches,
-                          bool pads) const noexcept;
+  const CapturedGraph* find_graph(std::span<const std::span<const int64_t>> shapes, int64_t batch,
+                                  bool batches, bool pads) const noexcept;
 
  private:
   DevicePart& part_;
   MemoryBlock block_;
-  std::vector<Graph> graphs_;  ///< ascending by batch
+  std::vector<CapturedGraph> graphs_;  ///< ascending by batch
 };
 
 }  // namespace atl::cuda_backend

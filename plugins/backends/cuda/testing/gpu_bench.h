@@ -15,8 +15,8 @@
 #include "atoll/testing/recording_reporter.h"
 #include "atoll/testing/recording_sink.h"
 #include "atoll/testing/temporary_directory.h"
+#include "backends/cuda/backend_context.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/surroundings.h"
 #include "backends/cuda/testing/gpus.h"
 #include "model_config.pb.h"
 
@@ -157,13 +157,13 @@ class GpuBench {
     device_memory.emplace(host, memory_finder(host, MemoryKind::kGpu));
     pinned_memory.emplace(host, memory_finder(host, MemoryKind::kCpuPinned));
     EXPECT_TRUE(device_memory->open().ok() && pinned_memory->open().ok());
-    Surroundings surroundings;
-    surroundings.cuda = &cuda;
-    surroundings.clock = &host.clock();
-    surroundings.log = &host.log();
-    surroundings.device_memory = &*device_memory;
-    surroundings.pinned_memory = &*pinned_memory;
-    backend.open(surroundings);
+    CudaBackendContext context;
+    context.cuda = &cuda;
+    context.clock = &host.clock();
+    context.log = &host.log();
+    context.device_memory = &*device_memory;
+    context.pinned_memory = &*pinned_memory;
+    backend.open(context);
   }
   GpuBench(const GpuBench&) = delete;
   GpuBench& operator=(const GpuBench&) = delete;

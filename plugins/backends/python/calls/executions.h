@@ -13,8 +13,8 @@
 #include "atoll/core/log.h"
 #include "atoll/gpu/device_memory.h"
 #include "backends/python/calls/batch_writer.h"
-#include "backends/python/calls/output_check.h"
 #include "backends/python/calls/response_reader.h"
+#include "backends/python/calls/unknown_outputs.h"
 #include "backends/python/memory/block_allocator.h"
 #include "backends/python/memory/payload.h"
 #include "backends/python/memory/protocol.h"
@@ -32,7 +32,7 @@ struct ExecutionContext {
   Log* log = nullptr;
   const DeviceMemory* devices = nullptr;      ///< null: inputs of GPUs are refused
   std::shared_ptr<WorkerCounts> counts = {};  ///< null: nothing is counted
-  OutputCheck* outputs = nullptr;             ///< null: answers may be any
+  UnknownOutputs* outputs = nullptr;          ///< null: answers may be any
 };
 
 /// Told that clients have left. [any] It must not block.

@@ -12,7 +12,7 @@ namespace atl::python {
 /// Whoever is to be told. [any]
 class RoomListeners {
  public:
-  void tell() noexcept {
+  void notify() noexcept {
     std::lock_guard lock(mutex_);
     for (RoomListener* listener : listeners_) listener->on_room();
   }

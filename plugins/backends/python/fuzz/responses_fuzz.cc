@@ -28,7 +28,7 @@ class Worker final : private SlabTable::Sender, private Executions::Returned {
       spec.dims = {2};
       model.model.outputs.push_back(spec);
     }
-    OutputCheck outputs(model, host_.log());
+    UnknownOutputs outputs(model, host_.log());
     ExecutionContext context{"m", (how & 1) != 0, nullptr, &host_.clock(), &host_.log()};
     context.outputs = &outputs;
     Executions executions(context, blocks_, slabs_);

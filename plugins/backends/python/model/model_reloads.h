@@ -9,8 +9,8 @@
 #include "atoll/core/gate.h"
 #include "atoll/core/host.h"
 #include "backends/python/calls/server_link.h"
-#include "backends/python/event_loop.h"
 #include "backends/python/model/source_watch.h"
+#include "backends/python/worker_loop.h"
 
 namespace atl::python {
 
@@ -18,7 +18,7 @@ namespace atl::python {
 /// again as well; one that was unloaded is not.
 class ModelReloads {
  public:
-  ModelReloads(Host& host, EventLoop& loop, ServerLink& server) noexcept
+  ModelReloads(Host& host, WorkerLoop& loop, ServerLink& server) noexcept
       : host_(host), loop_(loop), server_(server) {}
 
   /// The version's program is watched from now on, or not any more. What cannot be watched is told in the log. [any] Once the loop runs.
@@ -34,7 +34,7 @@ class ModelReloads {
   void reload(const std::string& folder, const std::string& model, const std::shared_ptr<Pass>& pass);
 
   Host& host_;
-  EventLoop& loop_;
+  WorkerLoop& loop_;
   ServerLink& server_;
   std::map<std::string, std::unique_ptr<SourceWatch>>
       watches_;  ///< by the version's folder; of the loop's thread

@@ -58,7 +58,7 @@ PythonInstance::~PythonInstance() {
   context_.loop.call([&] {
     std::lock_guard lock(mutex_);
     was_ready = state_.exchange(State::kEnding) == State::kReady;
-    for (EventLoop::Timer timer : {restart_timer_, start_timer_, look_timer_, idle_timer_})
+    for (WorkerLoop::Timer timer : {restart_timer_, start_timer_, look_timer_, idle_timer_})
       context_.loop.cancel(timer);
   });
   if (std::shared_ptr<ModelWorker> last = worker(); last != nullptr) {
@@ -150,7 +150,7 @@ void PythonInstance::on_returned() noexcept {
 }
 
 void PythonInstance::on_group_changed() noexcept {
-  if (room() != 0) listeners_.tell();
+  if (room() != 0) listeners_.notify();
 }
 
 // --- workers ---

@@ -94,7 +94,7 @@ class PythonInstance final : public BackendInstance, private WorkerOwner, privat
   std::atomic<uint32_t> failures_{0};  ///< workers in a row that have done nothing
 
   // On the loop's thread.
-  EventLoop::Timer restart_timer_ = 0, start_timer_ = 0, look_timer_ = 0, idle_timer_ = 0;
+  WorkerLoop::Timer restart_timer_ = 0, start_timer_ = 0, look_timer_ = 0, idle_timer_ = 0;
   uint64_t batches_seen_ = 0;  ///< by check_idle()
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "atoll/backend/backend.h"
-#include "backends/python/calls/output_check.h"
+#include "backends/python/calls/unknown_outputs.h"
 #include "backends/python/model/instance_group.h"
 #include "backends/python/model/model_program.h"
 #include "backends/python/model/python_instance.h"
@@ -30,7 +30,7 @@ class PythonModel final : public BackendModel {
   const int64_t version_;
   const bool decoupled_;
   const std::shared_ptr<WorkerCounts> counts_;
-  OutputCheck outputs_;
+  UnknownOutputs outputs_;
   InstanceGroup group_;
 };
 

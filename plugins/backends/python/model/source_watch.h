@@ -13,7 +13,7 @@
 #include "atoll/core/clock.h"
 #include "atoll/core/file_descriptor.h"
 #include "atoll/core/status.h"
-#include "backends/python/event_loop.h"
+#include "backends/python/worker_loop.h"
 
 namespace atl::python {
 
@@ -34,7 +34,7 @@ class SourceWatch {
   /// Most folders of one version that are watched.
   static constexpr size_t kFoldersMax = 1000;
 
-  SourceWatch(EventLoop& loop, Clock& clock, SourceFolders folders, std::function<void()> changed)
+  SourceWatch(WorkerLoop& loop, Clock& clock, SourceFolders folders, std::function<void()> changed)
       : loop_(loop), clock_(clock), folders_(std::move(folders)), changed_(std::move(changed)) {}
   SourceWatch(const SourceWatch&) = delete;
   SourceWatch& operator=(const SourceWatch&) = delete;
@@ -69,13 +69,13 @@ class SourceWatch {
   void note(const std::string& folder, const std::string& name);
   void begin_quiet();
 
-  EventLoop& loop_;
+  WorkerLoop& loop_;
   Clock& clock_;
   const SourceFolders folders_;
   const std::function<void()> changed_;
   FileDescriptor events_;
   std::map<int, Folder> watched_;  ///< by inotify's number
-  EventLoop::Timer quiet_ = 0;
+  WorkerLoop::Timer quiet_ = 0;
 };
 
 }  // namespace atl::python

@@ -82,7 +82,7 @@ Status Worker::start_process() {
   pid_ = process_.pid();
   output_ = process_.take_output();
   errors_ = process_.take_errors();
-  EventLoop& loop = context_.loop;
+  WorkerLoop& loop = context_.loop;
   loop.watch(process_.handle(), [this] { on_exit(); });
   loop.watch(output_.get(), [this] { read_output(output_, output_lines_); });
   loop.watch(errors_.get(), [this] { read_output(errors_, error_lines_); });
@@ -179,7 +179,7 @@ void Worker::read_output(const FileDescriptor& from, LineReader& to) {
 }
 
 void Worker::on_exit() {
-  EventLoop& loop = context_.loop;
+  WorkerLoop& loop = context_.loop;
   loop.cancel(processes_timer_);
   const int handle = process_.handle();
   read_output(output_, output_lines_);

@@ -16,7 +16,6 @@
 #include "atoll/core/log.h"
 #include "atoll/core/status.h"
 #include "atoll/gpu/device_memory.h"
-#include "backends/python/event_loop.h"
 #include "backends/python/memory/block_allocator.h"
 #include "backends/python/memory/message_ring.h"
 #include "backends/python/memory/payload.h"
@@ -25,6 +24,7 @@
 #include "backends/python/memory/slab_table.h"
 #include "backends/python/process/line_reader.h"
 #include "backends/python/process/worker_process.h"
+#include "backends/python/worker_loop.h"
 
 namespace atl::python {
 
@@ -35,7 +35,7 @@ class WorkerMetrics;
 
 /// What workers need of the server; outlives them.
 struct WorkerContext {
-  EventLoop& loop;
+  WorkerLoop& loop;
   ExecutorFactory& executors;
   Clock& clock;
   Log& log;
@@ -162,7 +162,7 @@ class Worker final : private SlabTable::Sender {
   FileDescriptor output_, errors_;
   LineReader output_lines_, error_lines_;
   bool replied_ = false;
-  EventLoop::Timer processes_timer_ = 0;
+  WorkerLoop::Timer processes_timer_ = 0;
 
   std::atomic<pid_t> pid_{0};
   std::mutex end_mutex_;  // of what follows

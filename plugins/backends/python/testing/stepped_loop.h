@@ -6,7 +6,7 @@
 #include <string>
 
 #include "atoll/testing/fake_host.h"
-#include "backends/python/event_loop.h"
+#include "backends/python/worker_loop.h"
 
 namespace atl::python {
 
@@ -31,7 +31,7 @@ class SteppedLoop {
   test::ThreadExecutors threads_;
 
  public:
-  EventLoop loop;
+  WorkerLoop loop;
 };
 
 inline void save(const std::filesystem::path& file, const std::string& text = "x = 1\n") {

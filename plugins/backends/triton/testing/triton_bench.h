@@ -24,7 +24,7 @@ struct TritonParts {
   TritonParts(Log& log, TritonOptions options, int64_t load_timeout_ns = 0,
               test::FakeHost::Threads threads = test::FakeHost::Threads::kSimulated)
       : scope(log),
-        around(std::make_shared<Surroundings>(log, nullptr)),
+        around(std::make_shared<ForeignContext>(log, nullptr)),
         host("triton", threads),
         calls(host.clock(), host.executors(), load_timeout_ns),
         store(around, calls, true),
@@ -37,7 +37,7 @@ struct TritonParts {
   }
 
   LogScope scope;
-  std::shared_ptr<Surroundings> around;
+  std::shared_ptr<ForeignContext> around;
   test::FakeHost host;
   LoadCalls calls;
   BackendStore store;

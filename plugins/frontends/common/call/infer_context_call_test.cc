@@ -169,7 +169,7 @@ TEST_F(CallTest, WaitsForAModelThatIsLoadedOnDemand) {
   EXPECT_FALSE(call_.start(models_));
   EXPECT_TRUE(call_.is_waiting());
   serve();
-  demand_.tell();
+  demand_.notify();
   EXPECT_EQ(call_.came_back, 1);
   EXPECT_TRUE(call_.is_waiting()) << "until its own thread goes on with it";
   EXPECT_TRUE(call_.resume());

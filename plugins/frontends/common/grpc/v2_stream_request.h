@@ -91,7 +91,7 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   virtual Status write_message(V2StreamMessage& from, Message* message) noexcept = 0;
 
   /// Goes on when a wait has ended. [own thread]
-  void go_on() noexcept {
+  void resume() noexcept {
     if (resume()) ran();
   }
   /// It was handed over or refused. It may be gone afterwards.

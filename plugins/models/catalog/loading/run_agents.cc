@@ -38,7 +38,7 @@ Result<std::shared_ptr<AgentRun>> find_provider(Registry& registry, const AgentO
 }
 
 /// From here on the model is what is there.
-Status move_to(const AgentSurroundings& around, const std::string& location, PreparedModel& prepared) {
+Status move_to(const AgentContext& around, const std::string& location, PreparedModel& prepared) {
   Result<RepositoryModel> moved = around.repository.open_at(prepared.files.entry.name, location);
   if (!moved.ok()) return std::move(moved).status();
   if (prepared.original == nullptr) {
@@ -48,8 +48,8 @@ Status move_to(const AgentSurroundings& around, const std::string& location, Pre
   return {};
 }
 
-Status run_one(const AgentSurroundings& around, AgentRun& run, const AgentOrder& order,
-               PreparedModel& prepared, std::string& config) {
+Status run_one(const AgentContext& around, AgentRun& run, const AgentOrder& order, PreparedModel& prepared,
+               std::string& config) {
   Result<ModelAgent*> agent = run.begin(order);
   if (!agent.ok()) return std::move(agent).status();
   const std::string& path = prepared.files.entry.path;
@@ -77,7 +77,7 @@ std::vector<AgentOrder> agent_orders(const inference::ModelConfig& config, std::
   return orders;
 }
 
-Result<std::shared_ptr<AgentRun>> run_agents(const AgentSurroundings& around, PreparedModel& prepared) {
+Result<std::shared_ptr<AgentRun>> run_agents(const AgentContext& around, PreparedModel& prepared) {
   if (!may_list_agents(prepared)) return std::shared_ptr<AgentRun>();
   Result<std::string> config = written_config(around.configs, prepared);
   if (!config.ok()) return std::move(config).status();

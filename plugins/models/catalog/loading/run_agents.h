@@ -22,7 +22,7 @@ namespace atl::models {
 /// The agents that a configuration lists, for the model of that name.
 std::vector<AgentOrder> agent_orders(const inference::ModelConfig& config, std::string_view model);
 
-struct AgentSurroundings {
+struct AgentContext {
   Registry& registry;
   Repository& repository;
   ModelConfigs& configs;
@@ -32,6 +32,6 @@ struct AgentSurroundings {
 /// is there. \returns null: the configuration asks for none [worker]
 /// Errors: UNIMPLEMENTED "model '<m>' asks for repository agent '<a>'; repository agents are not served"; those of the
 /// agents, of ModelConfigs::parse and of Repository::open_at.
-Result<std::shared_ptr<AgentRun>> run_agents(const AgentSurroundings& around, PreparedModel& prepared);
+Result<std::shared_ptr<AgentRun>> run_agents(const AgentContext& around, PreparedModel& prepared);
 
 }  // namespace atl::models

@@ -113,7 +113,7 @@ void OutputCheck::look_closer(Response& response, std::span<const RequestedOutpu
     if (i < wanted.size() && is_same_name(wanted[i].name, output.name)) ++in_place;
     Expected* expected = find(output.name, i);
     if (expected == nullptr) {
-      tell(unknown_, "a response has output '", output.name,
+      warn(unknown_, "a response has output '", output.name,
            "', which is not in the model's configuration; nobody gets it");
     } else {
       Status unreadable = tell_differences(output, *expected);
@@ -134,12 +134,12 @@ OutputCheck::Expected* OutputCheck::find(std::string_view name, size_t guess) no
 
 Status OutputCheck::tell_differences(const OutputTensor& output, Expected& expected) noexcept {
   if (output.datatype != expected.datatype) {
-    tell(expected.type, "output '", expected.name, "' has type ", data_type_name(output.datatype),
+    warn(expected.type, "output '", expected.name, "' has type ", data_type_name(output.datatype),
          ", and its configuration says ", data_type_name(expected.datatype), "; clients get it as it is");
   }
   if (expected.has_shape && !is_such_shape(output.shape, expected.shape) &&
       !is_such_shape(output.shape, expected.backend_shape)) {
-    tell(expected.dims, "output '", expected.name, "' has the shape ", shape_text(output.shape),
+    warn(expected.dims, "output '", expected.name, "' has the shape ", shape_text(output.shape),
          ", which does not fit the ", shape_text(expected.shape),
          " of its configuration; clients get it as it is");
   }
@@ -148,7 +148,7 @@ Status OutputCheck::tell_differences(const OutputTensor& output, Expected& expec
   const std::string what =
       cat("output '", expected.name, "' of type ", data_type_name(output.datatype), " and shape ",
           shape_text(output.shape), " has ", output.buffer.size_bytes, " bytes, its shape asks for ", *bytes);
-  tell(expected.bytes, what);
+  warn(expected.bytes, what);
   return internal_error(what);
 }
 
@@ -160,7 +160,7 @@ void OutputCheck::look_for_missing(const Response& response,
                     [&](const OutputTensor& output) { return is_same_name(output.name, one.name); });
     Expected* expected = is_there ? nullptr : find(one.name, static_cast<size_t>(one.spec_index));
     if (expected != nullptr)
-      tell(expected->missing, "a request was answered without output '", one.name, "' that was asked for");
+      warn(expected->missing, "a request was answered without output '", one.name, "' that was asked for");
   }
 }
 
@@ -172,13 +172,13 @@ void OutputCheck::look_for_repeated(const Response& response) noexcept {
                     [&](const OutputTensor& before) { return is_same_name(before.name, outputs[i].name); });
     Expected* expected = is_repeated ? find(outputs[i].name, i) : nullptr;
     if (expected != nullptr)
-      tell(expected->twice, "a response has output '", expected->name,
+      warn(expected->twice, "a response has output '", expected->name,
            "' more than once; clients get an error");
   }
 }
 
 template <class... Parts>
-void OutputCheck::tell(LogInterval& interval, const Parts&... parts) noexcept {
+void OutputCheck::warn(LogInterval& interval, const Parts&... parts) noexcept {
   const std::optional<uint64_t> left_out = interval.next(clock_.now_ns());
   if (!left_out) return;
   log_.warning(

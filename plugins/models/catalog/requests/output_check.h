@@ -55,7 +55,7 @@ class OutputCheck {
   void look_for_missing(const Response& response, std::span<const RequestedOutput> wanted) noexcept;
   void look_for_repeated(const Response& response) noexcept;
   template <class... Parts>
-  void tell(LogInterval& interval, const Parts&... parts) noexcept;
+  void warn(LogInterval& interval, const Parts&... parts) noexcept;
 
   Log& log_;
   const Clock& clock_;

@@ -33,18 +33,18 @@ class ScriptedAgents final : public RepositoryAgents {
  private:
   struct Agent final : ModelAgent {
     Agent(ScriptedAgents& agents, std::string which) : all(agents), name(std::move(which)) {}
-    ~Agent() override { tell("end"); }
+    ~Agent() override { notify("end"); }
     Result<std::string> load(const std::string& location, const std::string& config) noexcept override {
-      tell(cat("load ", location));
+      notify(cat("load ", location));
       all.config_text = config;
       if (auto found = all.refuses.find(name); found != all.refuses.end())
         return invalid_argument(found->second);
       auto found = all.leads_to.find(name);
       return found == all.leads_to.end() ? location : found->second;
     }
-    void loaded() noexcept override { tell("loaded"); }
-    void unload() noexcept override { tell("unload"); }
-    void tell(const std::string& what) { all.told.push_back(cat(name, ": ", what)); }
+    void loaded() noexcept override { notify("loaded"); }
+    void unload() noexcept override { notify("unload"); }
+    void notify(const std::string& what) { all.told.push_back(cat(name, ": ", what)); }
     ScriptedAgents& all;
     const std::string name;
   };

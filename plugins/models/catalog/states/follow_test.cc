@@ -27,10 +27,10 @@ class FollowTest : public ::testing::Test {
     change(bench_.host.options());
     if (!bench_.plugin->can_follow(bench_.host.options())) return false;
     bench_.plugin->follow(bench_.host.options());
-    tell("catalog");
+    notify("catalog");
     return true;
   }
-  void tell(std::string_view instance) {
+  void notify(std::string_view instance) {
     OptionsFollowed event;
     event.instance = instance;
     bench_.host.events().publish(event, false);
@@ -39,7 +39,7 @@ class FollowTest : public ::testing::Test {
   /// Every model is there; then it is told that the repositories are these.
   void change_paths(std::vector<std::string> paths) {
     paths_.now = std::move(paths);
-    tell("repository");
+    notify("repository");
   }
   uint64_t executed() {
     auto statistics = bench_.catalog().statistics("m", 1);

@@ -9,15 +9,15 @@ uint64_t LiveVersions::add(const std::string& model, const ServedModel& version)
   return last_object_;
 }
 
-void LiveVersions::await(uint64_t object, std::shared_ptr<Departure>& departure) {
-  if (departure == nullptr) departure = std::make_shared<Departure>();
+void LiveVersions::await(uint64_t object, std::shared_ptr<LeavingVersions>& departure) {
+  if (departure == nullptr) departure = std::make_shared<LeavingVersions>();
   ++departure->left;
   departures_[object] = departure;
 }
 
 bool LiveVersions::ended(uint64_t object, std::vector<LoadDone>* callbacks) {
   if (auto departing = departures_.extract(object); !departing.empty()) {
-    Departure& departure = *departing.mapped();
+    LeavingVersions& departure = *departing.mapped();
     if (--departure.left == 0) *callbacks = std::move(departure.callbacks);
   }
   return succeeded_.erase(object) == 0;

@@ -15,7 +15,7 @@
 namespace atl::models {
 
 /// Versions whose instances a load took away: who is told when they are gone.
-struct Departure {
+struct LeavingVersions {
   size_t left = 0;  ///< so many are still there
   std::vector<LoadDone> callbacks = {};
 };
@@ -28,7 +28,7 @@ class LiveVersions {
   /// The object gives way to one of the same version that shares its instances: its end is not the version's.
   void succeed(uint64_t object) { succeeded_.insert(object); }
   /// Of an object that was succeeded; `departure` may be null, and is the new one then.
-  void await(uint64_t object, std::shared_ptr<Departure>& departure);
+  void await(uint64_t object, std::shared_ptr<LeavingVersions>& departure);
   /// Right before it is destroyed.
   void ending(uint64_t object) { live_.erase(object); }
   /// Right after. \param callbacks  gets those that waited for it \returns whether its version has ended with it
@@ -47,8 +47,9 @@ class LiveVersions {
   };
   uint64_t last_object_ = 0;
   std::map<uint64_t, Live> live_;
-  std::set<uint64_t> succeeded_;                               ///< and not destroyed
-  std::map<uint64_t, std::shared_ptr<Departure>> departures_;  ///< of these, those that somebody waits for
+  std::set<uint64_t> succeeded_;  ///< and not destroyed
+  std::map<uint64_t, std::shared_ptr<LeavingVersions>>
+      departures_;  ///< of these, those that somebody waits for
 };
 
 }  // namespace atl::models

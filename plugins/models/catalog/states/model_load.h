@@ -73,7 +73,7 @@ class ModelLoad : public std::enable_shared_from_this<ModelLoad> {
   std::vector<RepositoryVersion> needed_;     ///< versions to be built
   std::vector<ModelRef> bases_;   ///< of each, what is served and differs in its instances only; or empty
   std::vector<ModelRef> before_;  ///< of each, what is served and is the same but for a service; or empty
-  std::shared_ptr<Departure> departure_;  ///< null: nothing goes that the load has to wait for
+  std::shared_ptr<LeavingVersions> departure_;  ///< null: nothing goes that the load has to wait for
 };
 
 }  // namespace atl::models

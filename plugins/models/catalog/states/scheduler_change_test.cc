@@ -260,7 +260,7 @@ class DuringALoad : public ::testing::Test {
     EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
     EXPECT_EQ(bench.infer("m").text(), "OK");
   }
-  void tell(const std::string& instance, Kind kind) {
+  void notify(const std::string& instance, Kind kind) {
     ServiceChanged event;
     event.key_text = std::string_view(cat(SchedulerProvider::kInterfaceId, " ", instance));
     event.interface_id = SchedulerProvider::kInterfaceId;
@@ -270,7 +270,7 @@ class DuringALoad : public ::testing::Test {
   }
   void withdraw(const std::string& instance) {
     bench.host.registry().withdraw(std::string(SchedulerProvider::kInterfaceId), instance);
-    tell(instance, Kind::kWithdrawn);
+    notify(instance, Kind::kWithdrawn);
   }
   HookedProvider hooked;
   FakeSchedulerProvider higher{"default"};
@@ -281,7 +281,7 @@ TEST_F(DuringALoad, OneThatComesTakesOver) {
   bench.host.registry().publish<SchedulerProvider>("hooked", hooked, 1);
   hooked.on_create = [&] {
     bench.host.registry().publish<SchedulerProvider>("higher", higher, 2);
-    tell("higher", Kind::kPublished);
+    notify("higher", Kind::kPublished);
   };
   load();
   EXPECT_EQ(higher.live(), 1U);
@@ -304,7 +304,7 @@ TEST_F(DuringALoad, TheOnlyOneThatGoesFailsIt) {
   EXPECT_THAT(bench.index(), ElementsAre("m/1 UNAVAILABLE Unavailable: scheduler 'hooked' was removed"));
   EXPECT_EQ(bench.backend.live_models(), 0);
   bench.host.registry().publish<SchedulerProvider>("hooked", hooked, 1);
-  tell("hooked", Kind::kPublished);
+  notify("hooked", Kind::kPublished);
   bench.host.run_ready();
   EXPECT_THAT(bench.index(), ElementsAre("m/1 READY"));
 }
@@ -312,7 +312,7 @@ TEST_F(DuringALoad, TheOnlyOneThatGoesFailsIt) {
 TEST_F(DuringALoad, OneThatIsToldOfLateChangesNothing) {
   bench.host.registry().publish<SchedulerProvider>("hooked", hooked, 1);
   load();
-  tell("hooked", Kind::kPublished);
+  notify("hooked", Kind::kPublished);
   bench.host.run_ready();
   EXPECT_EQ(hooked.inner.creates(), 1U);
   EXPECT_EQ(bench.lines("takes over"), 0U);

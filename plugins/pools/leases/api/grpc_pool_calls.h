@@ -16,7 +16,7 @@ namespace atl::pools {
 class GrpcPoolCalls final : public GrpcCalls {
  public:
   /// \param manager  on the executor of `with`; both outlive this
-  GrpcPoolCalls(PoolManager& manager, const Surroundings& with)
+  GrpcPoolCalls(PoolManager& manager, const PoolContext& with)
       : manager_(manager), with_(with), waits_(manager, with.executor) {}
   GrpcPoolCalls(const GrpcPoolCalls&) = delete;
   GrpcPoolCalls& operator=(const GrpcPoolCalls&) = delete;
@@ -53,7 +53,7 @@ class GrpcPoolCalls final : public GrpcCalls {
   void answer_lease(GrpcExchange& exchange, const std::string& id);
 
   PoolManager& manager_;
-  const Surroundings& with_;
+  const PoolContext& with_;
   bool drains_ = false;
   LeaseWaits waits_;
 };

@@ -20,7 +20,7 @@ const std::string kPools = "/pools.v1.PoolService/", kLeases = "/pools.v1.LeaseS
 
 class GrpcPoolCallsTest : public testing::Test, public PoolBench {
  protected:
-  GrpcPoolCallsTest() { calls.emplace(*manager, surroundings()); }
+  GrpcPoolCallsTest() { calls.emplace(*manager, context()); }
   ~GrpcPoolCallsTest() override {
     run([&] { calls->drain(); });
     for (const auto& exchange : exchanges) EXPECT_EQ(exchange->problems(), std::vector<std::string>());

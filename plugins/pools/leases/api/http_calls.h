@@ -21,7 +21,7 @@ int http_status(const Status& refusal) noexcept;
 class HttpCalls final : public HttpRoutes {
  public:
   /// \param manager  on the executor of `with`; both outlive this
-  HttpCalls(PoolManager& manager, const Surroundings& with)
+  HttpCalls(PoolManager& manager, const PoolContext& with)
       : manager_(manager), with_(with), waits_(manager, with.executor) {}
   HttpCalls(const HttpCalls&) = delete;
   HttpCalls& operator=(const HttpCalls&) = delete;
@@ -52,7 +52,7 @@ class HttpCalls final : public HttpRoutes {
   void wait_for(Call& call, const std::string& lease, bool for_its_end);
 
   PoolManager& manager_;
-  const Surroundings& with_;
+  const PoolContext& with_;
   bool drains_ = false;
   LeaseWaits waits_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 class HttpCallsTest : public testing::Test, public PoolBench {
  protected:
-  HttpCallsTest() { calls.emplace(*manager, surroundings()); }
+  HttpCallsTest() { calls.emplace(*manager, context()); }
   ~HttpCallsTest() override {
     run([&] { calls->drain(); });
     for (const auto& exchange : exchanges) EXPECT_EQ(exchange->problems(), std::vector<std::string>());

@@ -88,7 +88,7 @@ void write_backends(Json& json, const BackendNames& names, const Place& place) {
 }
 
 /// By instance, the ids of its leases.
-using IdsOfLeases = std::map<const Instance*, std::set<std::string_view>>;
+using IdsOfLeases = std::map<const PoolInstance*, std::set<std::string_view>>;
 
 IdsOfLeases ids_of_leases(const Pool& pool) {
   IdsOfLeases ids;
@@ -97,14 +97,14 @@ IdsOfLeases ids_of_leases(const Pool& pool) {
 }
 
 /// \param instance  null: there is none
-void write_address(Json& json, const Instance* instance) {
+void write_address(Json& json, const PoolInstance* instance) {
   const ServerAddress address = instance == nullptr ? ServerAddress() : instance->address();
   json.text("address", address.http.host.empty() ? std::string() : address.http.text());
   if (!address.grpc.host.empty()) json.text("grpc_address", address.grpc.text());
 }
 
 void write_instance(Json& json, const Pool& pool, const Place& place, IdsOfLeases& ids) {
-  const Instance& instance = pool.instance(place.instance);
+  const PoolInstance& instance = pool.instance(place.instance);
   json.text("name", name_of_instance(place.instance));
   json.text("id", instance.id());
   json.text("state", name_of(instance.state()));
@@ -138,7 +138,7 @@ void write_use(Json& json, const ObservedUse* use) {
 
 void write_lease(Json& json, const PoolManager& manager, const Lease& lease) {
   const LeaseRecord& record = lease.record;
-  const Instance* instance = lease.instance();
+  const PoolInstance* instance = lease.instance();
   json.object([&] {
     json.text("id", record.id);
     json.text("name", manager.lease_name(lease));

@@ -5,7 +5,7 @@
 
 namespace atl::pools {
 
-void Lease::place(Instance& instance) {
+void Lease::place(PoolInstance& instance) {
   instance_ = &instance;
   loaded_ = looked_at_ = 0;
   found_.clear();
@@ -17,13 +17,13 @@ void Lease::place(Instance& instance) {
 }
 
 /// To unload what is not loaded is no failure.
-void Lease::find_again(Instance& instance) {
+void Lease::find_again(PoolInstance& instance) {
   instance_ = &instance;
   loaded_ = models_.size();
   advance();
 }
 
-void Lease::move_to(Instance& instance) {
+void Lease::move_to(PoolInstance& instance) {
   forget_loaded();
   instance_ = &instance;
   advance();
@@ -202,7 +202,7 @@ void Lease::unloaded(Status status) {
 }
 
 void Lease::finish() {
-  Instance* const was_on =
+  PoolInstance* const was_on =
       std::exchange(instance_, nullptr);  // which may go before what is known of the lease
   const Status status = owner_.lease_ended(*this, final_);
   if (status.ok()) return;

@@ -29,7 +29,7 @@ class LeaseOwner {
   virtual bool is_known(const LeaseModel& model) const = 0;
   /// All models are loaded; the backends of those that were not known are there. Makes the lease ACTIVE.
   /// Errors: it is asked again after a while.
-  virtual Status lease_deployed(Lease& lease, const std::vector<ModelRecord>& found) = 0;
+  virtual Status lease_deployed(Lease& lease, const std::vector<LeasedModel>& found) = 0;
   /// Nothing of it is loaded any more, and it is to be in this state. Errors: likewise.
   virtual Status lease_ended(Lease& lease, LeaseState state) = 0;
   /// Its state or that of a model is another one; for those who watch it.
@@ -43,7 +43,7 @@ class LeaseOwner {
 /// its record.
 class Lease {
  public:
-  Lease(const Surroundings& with, LeaseOwner& owner, LeaseRecord from)
+  Lease(const PoolContext& with, LeaseOwner& owner, LeaseRecord from)
       : record(std::move(from)), models_(record.definition.models.size()), with_(with), owner_(owner) {}
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -54,19 +54,19 @@ class Lease {
   LeaseState state() const noexcept { return record.state; }
   const std::vector<ModelStatus>& models() const noexcept { return models_; }
   /// Null: it has none, or had one that was lost.
-  const Instance* instance() const noexcept { return instance_; }
+  const PoolInstance* instance() const noexcept { return instance_; }
   bool is_ending() const noexcept { return final_ != LeaseState::kPending; }
 
   /// It goes there: at once if the instance is ready, else with instance_ready().
-  void place(Instance& instance);
+  void place(PoolInstance& instance);
   /// It is ending, and its models may be loaded there.
-  void find_again(Instance& instance);
+  void find_again(PoolInstance& instance);
   void instance_ready() { advance(); }
   /// What its instance says that it serves. An ACTIVE lease that has lost a model by that is DEPLOYING until the model is loaded again;
   /// if that cannot be done it fails. \param asked_ns  steady clock, when that was asked for
   void instance_seen(const ServedModels& models, int64_t asked_ns);
   /// Another server has taken its instance's place, and has nothing loaded.
-  void move_to(Instance& instance);
+  void move_to(PoolInstance& instance);
   /// Whatever was loaded there is gone. \returns false if it has ended by that
   [[nodiscard]] bool instance_lost();
   /// Unloads what is loaded and is over. Another end that has begun stays.
@@ -94,12 +94,12 @@ class Lease {
   void try_again();
 
   std::vector<ModelStatus> models_;  ///< in the order of the definition
-  const Surroundings& with_;
+  const PoolContext& with_;
   LeaseOwner& owner_;
-  Instance* instance_ = nullptr;
+  PoolInstance* instance_ = nullptr;
   size_t loaded_ = 0;                        ///< the first so many models
   size_t looked_at_ = 0;                     ///< of these: their backends are known
-  std::vector<ModelRecord> found_;           ///< that were not known before
+  std::vector<LeasedModel> found_;           ///< that were not known before
   int64_t active_since_ns_ = 0;              ///< steady clock
   std::vector<size_t> lost_;                 ///< models that its instance has lost since then
   uint32_t failed_loads_ = 0;                ///< of these, in a row

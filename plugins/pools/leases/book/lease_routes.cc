@@ -10,7 +10,7 @@ namespace {
 
 bool is_ending(const Lease& lease) { return lease.is_ending() || is_final(lease.state()); }
 
-bool is_at(const Instance& instance, const RemoteServer& server) {
+bool is_at(const PoolInstance& instance, const RemoteServer& server) {
   const HostPort& now = instance.address().http;
   // Its address is found out once more after a restart of this plugin.
   return now.host.empty() || (now.host == server.http.host && now.port == server.http.port);
@@ -74,7 +74,7 @@ void LeaseRoutes::update(const Lease& lease, uint64_t order,
   route.names = names;
   for (const LeaseModel& model : lease.record.definition.models) route.models.push_back(model.name);
   route.state = name_of(lease.state());
-  const Instance* const instance = lease.instance();
+  const PoolInstance* const instance = lease.instance();
   const std::unique_lock lock(mutex_);
   const auto known = routes_.find(lease.id());
   if (lease.state() == LeaseState::kActive && instance != nullptr) {

@@ -5,7 +5,7 @@
 
 namespace atl::pools {
 
-Pool::Pool(const Surroundings& with, PoolOwner& owner, BackendNames& names, PoolRecord record)
+Pool::Pool(const PoolContext& with, PoolOwner& owner, BackendNames& names, PoolRecord record)
     : with_(with),
       owner_(owner),
       names_(names),
@@ -26,12 +26,12 @@ void Pool::begin_deletion() {
   keep_up();
 }
 
-Instance* Pool::find(uint32_t number) noexcept {
+PoolInstance* Pool::find(uint32_t number) noexcept {
   const auto slot = slots_.find(number);
   return slot == slots_.end() ? nullptr : slot->second.instance.get();
 }
 
-Instance* Pool::find_server(std::string_view id) noexcept {
+PoolInstance* Pool::find_server(std::string_view id) noexcept {
   const auto slot =
       std::ranges::find_if(slots_, [&](const auto& one) { return one.second.instance->id() == id; });
   return slot == slots_.end() ? nullptr : slot->second.instance.get();
@@ -96,7 +96,8 @@ void Pool::make_instance(const InstanceRecord& record, bool adopt) {
   server.memory_bytes = definition.memory_bytes;
   server.key = record.key;
   Slot& slot = slots_[record.number];
-  slot.instance = std::make_unique<Instance>(with_, static_cast<InstanceOwner&>(*this), std::move(server));
+  slot.instance =
+      std::make_unique<PoolInstance>(with_, static_cast<InstanceOwner&>(*this), std::move(server));
   slot.is_adopted = adopt;
   slot.idle_since_ns = with_.now_ns();
   owner_.instance_made(*this, *slot.instance);
@@ -107,7 +108,7 @@ void Pool::make_instance(const InstanceRecord& record, bool adopt) {
   }
 }
 
-void Pool::instance_ready(Instance& instance) {
+void Pool::instance_ready(PoolInstance& instance) {
   Slot& slot = slots_.at(instance.number());
   slot.is_adopted = false;
   slot.idle_since_ns = with_.now_ns();
@@ -119,7 +120,7 @@ void Pool::instance_ready(Instance& instance) {
   keep_up();
 }
 
-void Pool::instance_failed(Instance& instance, const Status& reason) {
+void Pool::instance_failed(PoolInstance& instance, const Status& reason) {
   if (slots_.at(instance.number()).is_adopted) return;  // see instance_ended()
   with_.log.warning("pool '", name(), "': instance i", instance.number(), " failed: ", reason.text());
   places_.set_open(instance.number(), false);
@@ -131,19 +132,19 @@ void Pool::instance_failed(Instance& instance, const Status& reason) {
   keep_up();
 }
 
-void Pool::instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) {
+void Pool::instance_seen(PoolInstance& instance, const ServedModels& models, int64_t asked_ns) {
   for (Lease* lease : leases_on(instance)) {
     if (leases_.contains(lease)) lease->instance_seen(models, asked_ns);
   }
 }
 
-void Pool::take_leases(const Instance& instance, const Status& reason) {
+void Pool::take_leases(const PoolInstance& instance, const Status& reason) {
   for (Lease* lease : leases_on(instance)) {
     if (leases_.contains(lease) && lease->instance_lost()) owner_.lease_lost(*this, *lease, reason, false);
   }
 }
 
-void Pool::instance_ended(Instance& instance) {
+void Pool::instance_ended(PoolInstance& instance) {
   owner_.instance_gone(*this, instance);
   const uint32_t number = instance.number();
   if (slots_.at(number).is_adopted) {
@@ -164,14 +165,14 @@ void Pool::instance_ended(Instance& instance) {
 }
 
 /// \returns false if that cannot be recorded
-bool Pool::replace_server(Instance& instance) {
+bool Pool::replace_server(PoolInstance& instance) {
   InstanceRecord record = record_of(instance.number());
   record.id = with_.make_id();
   record.key = with_.make_key();
   const Change change = record;
   if (!owner_.write({&change, 1}).ok()) return false;
   const std::vector<Lease*> here = leases_on(instance);
-  const std::unique_ptr<Instance> before = std::move(slots_.at(instance.number()).instance);
+  const std::unique_ptr<PoolInstance> before = std::move(slots_.at(instance.number()).instance);
   make_instance(record, false);
   for (Lease* lease : here) {
     if (leases_.contains(lease)) lease->move_to(*slots_.at(record.number).instance);
@@ -179,7 +180,7 @@ bool Pool::replace_server(Instance& instance) {
   return true;
 }
 
-std::vector<Lease*> Pool::leases_on(const Instance& instance) const {
+std::vector<Lease*> Pool::leases_on(const PoolInstance& instance) const {
   std::vector<Lease*> here;
   for (Lease* lease : leases_) {
     if (lease->instance() == &instance) here.push_back(lease);
@@ -245,7 +246,7 @@ int64_t Pool::stop_at(uint32_t number, const Slot& slot) const {
 
 void Pool::stop_idle() {
   for (;;) {
-    Instance* first = nullptr;
+    PoolInstance* first = nullptr;
     int64_t first_ns = INT64_MAX;
     const bool is_spare = living() > wanted();
     for (auto& [number, slot] : slots_) {

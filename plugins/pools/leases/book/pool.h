@@ -23,9 +23,9 @@ class PoolOwner {
   /// Errors: nothing is changed.
   virtual Status write(std::span<const Change> changes) = 0;
   /// The server of an instance is one of this id from now on.
-  virtual void instance_made(Pool& pool, Instance& instance) = 0;
-  virtual void instance_changed(Pool& pool, Instance& instance) = 0;
-  virtual void instance_gone(Pool& pool, Instance& instance) = 0;
+  virtual void instance_made(Pool& pool, PoolInstance& instance) = 0;
+  virtual void instance_changed(Pool& pool, PoolInstance& instance) = 0;
+  virtual void instance_gone(Pool& pool, PoolInstance& instance) = 0;
   /// Its instance is lost: it is to be taken off and put elsewhere, to wait(), or to end.
   /// \param is_last  it need not wait: there is nothing to wait for
   virtual void lease_lost(Pool& pool, Lease& lease, const Status& reason, bool is_last) = 0;
@@ -39,7 +39,7 @@ class PoolOwner {
 /// Keeps as many instances as it has to have, stops those that are idle, and sees that leases leave what has failed.
 class Pool final : private InstanceOwner {
  public:
-  Pool(const Surroundings& with, PoolOwner& owner, BackendNames& names, PoolRecord record);
+  Pool(const PoolContext& with, PoolOwner& owner, BackendNames& names, PoolRecord record);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   virtual ~Pool() = default;
@@ -63,10 +63,10 @@ class Pool final : private InstanceOwner {
   /// It was there before the process was started.
   void restore_instance(const InstanceRecord& record);
   /// Null: there is none.
-  Instance* find(uint32_t number) noexcept;
+  PoolInstance* find(uint32_t number) noexcept;
   /// By the id of its server; likewise.
-  Instance* find_server(std::string_view id) noexcept;
-  const Instance& instance(uint32_t number) const { return *slots_.at(number).instance; }
+  PoolInstance* find_server(std::string_view id) noexcept;
+  const PoolInstance& instance(uint32_t number) const { return *slots_.at(number).instance; }
   const BackendNames& backend_names() const noexcept { return names_; }
   InstanceState state_of(uint32_t number) const { return slots_.at(number).instance->state(); }
   /// With the backends as names.
@@ -84,20 +84,20 @@ class Pool final : private InstanceOwner {
 
  private:
   struct Slot {
-    std::unique_ptr<Instance> instance;
+    std::unique_ptr<PoolInstance> instance;
     bool is_adopted = false;    ///< of a process before this one; it is not known yet whether it is there
     int64_t idle_since_ns = 0;  ///< steady clock; means something without leases
   };
 
-  void instance_ready(Instance& instance) override;
-  void instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) override;
-  void instance_failed(Instance& instance, const Status& reason) override;
-  void instance_ended(Instance& instance) override;
+  void instance_ready(PoolInstance& instance) override;
+  void instance_seen(PoolInstance& instance, const ServedModels& models, int64_t asked_ns) override;
+  void instance_failed(PoolInstance& instance, const Status& reason) override;
+  void instance_ended(PoolInstance& instance) override;
 
-  bool replace_server(Instance& instance);
+  bool replace_server(PoolInstance& instance);
   void place_waiting();
-  void take_leases(const Instance& instance, const Status& reason);
-  std::vector<Lease*> leases_on(const Instance& instance) const;
+  void take_leases(const PoolInstance& instance, const Status& reason);
+  std::vector<Lease*> leases_on(const PoolInstance& instance) const;
   void make_instance(const InstanceRecord& record, bool adopt);
   void start_missing();
   void stop_idle();
@@ -110,7 +110,7 @@ class Pool final : private InstanceOwner {
   /// Instances that do not end.
   uint32_t living() const noexcept;
 
-  const Surroundings& with_;
+  const PoolContext& with_;
   PoolOwner& owner_;
   BackendNames& names_;
   PoolRecord record_;

@@ -5,7 +5,7 @@
 
 namespace atl::pools {
 
-PoolManager::PoolManager(const Surroundings& with, Store& store, PoolEvents& events)
+PoolManager::PoolManager(const PoolContext& with, Store& store, PoolEvents& events)
     : with_(with), store_(store), events_(events) {}
 
 PoolManager::~PoolManager() = default;
@@ -41,7 +41,7 @@ Status PoolManager::create_pool(const PoolDefinition& definition) {
            .emplace(definition.name, std::make_unique<Pool>(with_, static_cast<PoolOwner&>(*this),
                                                             backend_names_, PoolRecord{definition, false}))
            .first->second;
-  tell(PoolEvent::Kind::kPoolCreated, pool);
+  publish(PoolEvent::Kind::kPoolCreated, pool);
   pool.keep_up();
   return {};
 }
@@ -99,44 +99,45 @@ void PoolManager::pool_empty(Pool& pool) {
                      })));
     return;
   }
-  tell(PoolEvent::Kind::kPoolDeleted, pool);
+  publish(PoolEvent::Kind::kPoolDeleted, pool);
   pools_.erase(pools_.find(pool.name()));
 }
 
 // --- instances ---
 
-void PoolManager::instance_made(Pool& pool, Instance& instance) {
+void PoolManager::instance_made(Pool& pool, PoolInstance& instance) {
   instances_[instance.id()] = &pool;
-  tell(PoolEvent::Kind::kInstanceStarting, pool, &instance);
+  publish(PoolEvent::Kind::kInstanceStarting, pool, &instance);
 }
 
-void PoolManager::instance_changed(Pool& pool, Instance& instance) {
+void PoolManager::instance_changed(Pool& pool, PoolInstance& instance) {
   if (instance.is_ready()) {
-    tell(PoolEvent::Kind::kInstanceReady, pool, &instance);
+    publish(PoolEvent::Kind::kInstanceReady, pool, &instance);
   } else if (instance.state() == InstanceState::kFailed) {
-    tell(PoolEvent::Kind::kInstanceFailed, pool, &instance, instance.failure().message());
+    publish(PoolEvent::Kind::kInstanceFailed, pool, &instance, instance.failure().message());
   }
 }
 
-void PoolManager::instance_gone(Pool& pool, Instance& instance) {
+void PoolManager::instance_gone(Pool& pool, PoolInstance& instance) {
   instances_.erase(instance.id());
-  if (instance.state() == InstanceState::kDraining) tell(PoolEvent::Kind::kInstanceStopped, pool, &instance);
+  if (instance.state() == InstanceState::kDraining)
+    publish(PoolEvent::Kind::kInstanceStopped, pool, &instance);
 }
 
 void PoolManager::server_running(std::string_view id, const ServerAddress& address) noexcept {
   with_.executor.post(make_task(alive_.only_while([this, id = std::string(id), address] {
-    if (Instance* instance = find_instance(id)) instance->server_running(address);
+    if (PoolInstance* instance = find_instance(id)) instance->server_running(address);
   })));
 }
 
 void PoolManager::server_ended(std::string_view id, Status reason) noexcept {
   with_.executor.post(
       make_task(alive_.only_while([this, id = std::string(id), reason = std::move(reason)]() mutable {
-        if (Instance* instance = find_instance(id)) instance->server_ended(std::move(reason));
+        if (PoolInstance* instance = find_instance(id)) instance->server_ended(std::move(reason));
       })));
 }
 
-Instance* PoolManager::find_instance(const std::string& id) {
+PoolInstance* PoolManager::find_instance(const std::string& id) {
   const auto pool = instances_.find(id);
   return pool == instances_.end() ? nullptr : pool->second->find_server(id);
 }
@@ -146,7 +147,7 @@ Instance* PoolManager::find_instance(const std::string& id) {
 Status PoolManager::restore() {
   Result<StoredState> stored = store_.load();
   if (!stored.ok()) return std::move(stored).status();
-  for (const ModelRecord& model : stored->models) remember(model);
+  for (const LeasedModel& model : stored->models) remember(model);
   for (const PoolRecord& record : stored->pools) {
     pools_.emplace(record.definition.name,
                    std::make_unique<Pool>(with_, static_cast<PoolOwner&>(*this), backend_names_, record));
@@ -187,7 +188,7 @@ void PoolManager::restore_lease(const LeaseRecord& record) {
     return keep_history(entry, std::max<int64_t>(0, with_.settings.history_ns - since_ns));
   }
   const auto pool = pools_.find(record.definition.pool);
-  Instance* instance = pool == pools_.end() ? nullptr : pool->second->find(record.instance);
+  PoolInstance* instance = pool == pools_.end() ? nullptr : pool->second->find(record.instance);
   const Needs needs = needs_of(record.definition);
   if (instance != nullptr && record.has_place &&
       pool->second->places().has_room(record.instance, needs.place)) {
@@ -218,8 +219,8 @@ void PoolManager::restore_lease(const LeaseRecord& record) {
 
 // --- what happens, for others ---
 
-void PoolManager::tell(PoolEvent::Kind kind, const Pool& pool, const Instance* instance,
-                       std::string_view reason) {
+void PoolManager::publish(PoolEvent::Kind kind, const Pool& pool, const PoolInstance* instance,
+                          std::string_view reason) {
   PoolEvent event;
   event.kind = kind;
   event.pool = pool.name();
@@ -229,8 +230,8 @@ void PoolManager::tell(PoolEvent::Kind kind, const Pool& pool, const Instance* i
   events_.happened(event);
 }
 
-void PoolManager::tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code,
-                       int64_t deploy_ns) {
+void PoolManager::publish(PoolEvent::Kind kind, const Lease& lease, std::string_view reason, Code code,
+                          int64_t deploy_ns) {
   PoolEvent event;
   event.kind = kind;
   event.pool = lease.record.definition.pool;

@@ -45,11 +45,11 @@ struct LeasePlan {
 };
 
 /// Each call is a whole change or none: what it answers with success is on the disk. Everything happens on the executor
-/// of its surroundings. [that executor], but for the listener of the launcher
+/// of its context. [that executor], but for the listener of the launcher
 class PoolManager final : public LauncherListener, private PoolOwner, private LeaseOwner {
  public:
   /// \param with  whose launcher_listener is this
-  PoolManager(const Surroundings& with, Store& store, PoolEvents& events);
+  PoolManager(const PoolContext& with, Store& store, PoolEvents& events);
   /// Who knows what leases are used for; null, as before: nobody does.
   void set_use(const LeaseUse* use) noexcept { use_ = use; }
   const LeaseUse* use() const noexcept { return use_; }
@@ -134,14 +134,14 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
 
   // --- PoolOwner ---
   Status write(std::span<const Change> changes) override;
-  void instance_made(Pool& pool, Instance& instance) override;
-  void instance_changed(Pool& pool, Instance& instance) override;
-  void instance_gone(Pool& pool, Instance& instance) override;
+  void instance_made(Pool& pool, PoolInstance& instance) override;
+  void instance_changed(Pool& pool, PoolInstance& instance) override;
+  void instance_gone(Pool& pool, PoolInstance& instance) override;
   void lease_lost(Pool& pool, Lease& lease, const Status& reason, bool is_last) override;
   void pool_empty(Pool& pool) override;
   // --- LeaseOwner ---
   bool is_known(const LeaseModel& model) const override;
-  Status lease_deployed(Lease& lease, const std::vector<ModelRecord>& found) override;
+  Status lease_deployed(Lease& lease, const std::vector<LeasedModel>& found) override;
   Status lease_ended(Lease& lease, LeaseState state) override;
   void lease_changed(Lease& lease) override;
 
@@ -161,19 +161,19 @@ class PoolManager final : public LauncherListener, private PoolOwner, private Le
   bool was_used(const Lease& lease) const;
   void arm(Entry& entry, int64_t time_ns, void (PoolManager::*then)(const std::string&));
   Status renew(Entry& entry, int64_t duration_ns, std::string_view by);
-  bool remember(const ModelRecord& model);
+  bool remember(const LeasedModel& model);
   void bind_name(const std::string& name, const std::string& lease);
   void restore_lease(const LeaseRecord& record);
   void keep_history(Entry& entry, int64_t for_ns);
   void route(const Entry& entry);
-  Instance* find_instance(const std::string& id);
-  void tell(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk,
-            int64_t deploy_ns = 0);
+  PoolInstance* find_instance(const std::string& id);
+  void publish(PoolEvent::Kind kind, const Lease& lease, std::string_view reason = {}, Code code = Code::kOk,
+               int64_t deploy_ns = 0);
   void tell_state(Entry& entry);
-  void tell(PoolEvent::Kind kind, const Pool& pool, const Instance* instance = nullptr,
-            std::string_view reason = {});
+  void publish(PoolEvent::Kind kind, const Pool& pool, const PoolInstance* instance = nullptr,
+               std::string_view reason = {});
 
-  const Surroundings& with_;
+  const PoolContext& with_;
   Store& store_;
   PoolEvents& events_;
   const LeaseUse* use_ = nullptr;

@@ -65,7 +65,7 @@ Status PoolManager::place(Pool& pool, Lease& lease, std::string_view why) {
   Entry& entry = leases_.at(lease.id());
   if (std::exchange(entry.told, LeaseState::kPending) != LeaseState::kPending) {
     entry.pending_ns = with_.now_ns();
-    tell(PoolEvent::Kind::kLeasePending, lease, why);
+    publish(PoolEvent::Kind::kLeasePending, lease, why);
   }
   lease.place(*pool.find(instance.number));
   route(entry);
@@ -100,7 +100,7 @@ Result<std::string> PoolManager::acquire(const LeaseDefinition& definition) {
   const int64_t expires_ns = after(with_.now_ns(), record.duration_ns);
   Entry& entry = add(std::move(record), expires_ns);
   if (Status placed = place(**pool, *entry.lease, {}); !placed.ok()) {
-    tell(PoolEvent::Kind::kLeaseRefused, *entry.lease, placed.message(), placed.code());
+    publish(PoolEvent::Kind::kLeaseRefused, *entry.lease, placed.message(), placed.code());
     forget(id);
     return placed;
   }
@@ -156,7 +156,7 @@ bool PoolManager::is_known(const LeaseModel& model) const {
 }
 
 /// \returns whether its backends can be numbered
-bool PoolManager::remember(const ModelRecord& model) {
+bool PoolManager::remember(const LeasedModel& model) {
   BackendSet backends;
   for (const std::string& backend : model.backends) {
     if (!check_name("backend", backend).ok() || !backend_names_.add(backend, backends)) return false;
@@ -166,9 +166,9 @@ bool PoolManager::remember(const ModelRecord& model) {
   return true;
 }
 
-Status PoolManager::lease_deployed(Lease& lease, const std::vector<ModelRecord>& found) {
+Status PoolManager::lease_deployed(Lease& lease, const std::vector<LeasedModel>& found) {
   Pool& pool = *pools_.find(lease.record.definition.pool)->second;
-  for (const ModelRecord& model : found) {
+  for (const LeasedModel& model : found) {
     if (!remember(model))
       with_.log.warning("model '", model.name,
                         "': its backends have names that cannot be used, and stay unknown");
@@ -216,7 +216,7 @@ Status PoolManager::renew(Entry& entry, int64_t duration_ns, std::string_view by
   entry.lease->record.expires_wall_ns = record.expires_wall_ns;
   entry.expires_ns = expires_ns;
   arm(entry, expires_ns, &PoolManager::expire);
-  tell(PoolEvent::Kind::kLeaseRenewed, *entry.lease, by);
+  publish(PoolEvent::Kind::kLeaseRenewed, *entry.lease, by);
   return {};
 }
 
@@ -372,17 +372,17 @@ void PoolManager::tell_state(Entry& entry) {
   switch (lease.state()) {
     case LeaseState::kPending:
       entry.pending_ns = with_.now_ns();
-      return tell(Kind::kLeasePending, lease, "moved");  // a new one is told of where it gets its place
+      return publish(Kind::kLeasePending, lease, "moved");  // a new one is told of where it gets its place
     case LeaseState::kDeploying:
-      return tell(Kind::kLeaseDeploying, lease);
+      return publish(Kind::kLeaseDeploying, lease);
     case LeaseState::kActive:
-      return tell(Kind::kLeaseActive, lease, {}, Code::kOk, with_.now_ns() - entry.pending_ns);
+      return publish(Kind::kLeaseActive, lease, {}, Code::kOk, with_.now_ns() - entry.pending_ns);
     case LeaseState::kReleased:
-      return tell(Kind::kLeaseReleased, lease);
+      return publish(Kind::kLeaseReleased, lease);
     case LeaseState::kExpired:
-      return tell(Kind::kLeaseExpired, lease);
+      return publish(Kind::kLeaseExpired, lease);
     case LeaseState::kFailed:
-      return tell(Kind::kLeaseFailed, lease, lease.record.reason, lease.record.failure);
+      return publish(Kind::kLeaseFailed, lease, lease.record.reason, lease.record.failure);
     case LeaseState::kReleasing:
     case LeaseState::kUnloadingFailed:
       return;

@@ -256,7 +256,7 @@ TEST_F(PoolPlacesTest, ARefusalTellsOfAFewOfMany) {
 
 class Oracle {
  public:
-  struct Instance {
+  struct PoolInstance {
     bool open = true;
     InstanceBackends state = InstanceBackends::kBlank;
     BackendSet backends;
@@ -268,7 +268,7 @@ class Oracle {
     uint32_t instance;
   };
 
-  std::map<uint32_t, Instance> instances;
+  std::map<uint32_t, PoolInstance> instances;
   std::vector<Lease> leases;
 
   uint64_t used(uint32_t instance) const {
@@ -277,7 +277,7 @@ class Oracle {
     return sum;
   }
   bool can_host(uint32_t number, const Lease& wanted, const PlacesRules& rules) const {
-    const Instance& instance = instances.at(number);
+    const PoolInstance& instance = instances.at(number);
     if (!instance.open || used(number) + wanted.quota > rules.capacity) return false;
     for (const Lease& lease : leases) {
       if (lease.instance != number) continue;
@@ -367,7 +367,7 @@ class RandomPool {
   void put(uint32_t number, Oracle::Lease lease, const PlaceNeeds& needs) {
     places_.put(number, needs);
     lease.instance = number;
-    Oracle::Instance& instance = oracle_.instances.at(number);
+    Oracle::PoolInstance& instance = oracle_.instances.at(number);
     if (instance.state == InstanceBackends::kBlank) {
       instance.state = lease.backends ? InstanceBackends::kKnown : InstanceBackends::kUnknown;
       instance.backends = lease.backends.value_or(BackendSet());
@@ -399,7 +399,7 @@ class RandomPool {
   void change_instance() {
     if (oracle_.instances.empty()) return;
     const uint32_t number = any_instance();
-    Oracle::Instance& instance = oracle_.instances[number];
+    Oracle::PoolInstance& instance = oracle_.instances[number];
     if (random_.chance(50)) {
       instance.open = !instance.open;
       places_.set_open(number, instance.open);

@@ -59,7 +59,7 @@ struct LeaseRecord {
 };
 
 /// The backends of a model that was deployed once; none: it is an ensemble.
-struct ModelRecord {
+struct LeasedModel {
   std::string name, source;
   std::vector<std::string> backends;
 };

@@ -4,7 +4,7 @@
 
 #include "fuzz_target.h"
 #include "pools/leases/api/json_requests.h"
-#include "pools/leases/servers/http_model_host.h"
+#include "pools/leases/servers/http_instance_models.h"
 
 using namespace atl::pools;
 

@@ -4,19 +4,19 @@
 
 namespace atl::pools {
 
-void Instance::launch() {
+void PoolInstance::launch() {
   begin();
   with_.launcher.launch(server_, with_.launcher_listener);
 }
 
 /// How long it takes to be ready counts from when the launcher has found it: where the engine is away, nothing of the
 /// server is known, and it may serve.
-void Instance::adopt() {
+void PoolInstance::adopt() {
   is_adopted_ = true;
   with_.launcher.adopt(server_, with_.launcher_listener);
 }
 
-void Instance::begin() {
+void PoolInstance::begin() {
   give_up_ns_ = with_.now_ns() + with_.settings.start_timeout_ns;
   with_.post_after(
       with_.settings.start_timeout_ns, make_task(alive_.only_while([this] {
@@ -27,19 +27,19 @@ void Instance::begin() {
       })));
 }
 
-void Instance::stop() {
+void PoolInstance::stop() {
   if (state_ == InstanceState::kDraining || state_ == InstanceState::kFailed) return;
   state_ = InstanceState::kDraining;
   with_.launcher.end(server_.id);
 }
 
-void Instance::server_running(const ServerAddress& address) {
+void PoolInstance::server_running(const ServerAddress& address) {
   address_ = address;
   if (state_ == InstanceState::kStarting && is_adopted_) begin();
   if (state_ == InstanceState::kStarting) look();
 }
 
-void Instance::server_ended(Status reason) {
+void PoolInstance::server_ended(Status reason) {
   alive_.renew();  // whatever was asked of it, nobody answers
   if (state_ != InstanceState::kDraining && state_ != InstanceState::kFailed) {
     failure_ = reason.ok() ? unavailable("it was ended by somebody else") : std::move(reason);
@@ -49,11 +49,11 @@ void Instance::server_ended(Status reason) {
   owner_.instance_ended(*this);
 }
 
-void Instance::look() {
+void PoolInstance::look() {
   with_.hosts.check_ready(address_, alive_.only_while([this](Status status) { looked(std::move(status)); }));
 }
 
-void Instance::looked(Status status) {
+void PoolInstance::looked(Status status) {
   const PoolSettings& settings = with_.settings;
   if (state_ == InstanceState::kStarting) {
     const bool ok = status.ok();
@@ -70,7 +70,7 @@ void Instance::looked(Status status) {
 }
 
 /// One that lives may not have any more what was put on it.
-void Instance::look_at_models() {
+void PoolInstance::look_at_models() {
   with_.hosts.find_models(server(),
                           alive_.only_while([this, asked_ns = with_.now_ns()](Result<ServedModels> models) {
                             if (state_ != InstanceState::kReady) return;
@@ -80,7 +80,7 @@ void Instance::look_at_models() {
 }
 
 /// It serves all the same: what keeps strangers out may be a network that they do not reach.
-void Instance::look_whether_closed() {
+void PoolInstance::look_whether_closed() {
   with_.hosts.check_closed(address_, alive_.only_while([this](Status status) {
     if (status.ok()) return;
     with_.log.warning("pool '", server_.pool, "': instance i", server_.instance,
@@ -91,18 +91,18 @@ void Instance::look_whether_closed() {
   }));
 }
 
-void Instance::count(Status status) {
+void PoolInstance::count(Status status) {
   failures_ = status.ok() ? 0 : failures_ + 1;
   if (!status.ok()) failure_ = std::move(status);
   if (failures_ < with_.settings.health_failures) return look_after(with_.settings.health_interval_ns);
   fail(unavailable("it did not answer ", failures_, " times: ", failure_.message()));
 }
 
-void Instance::look_after(int64_t delay_ns) {
+void PoolInstance::look_after(int64_t delay_ns) {
   with_.post_after(delay_ns, make_task(alive_.only_while([this] { look(); })));
 }
 
-void Instance::fail(Status reason) {
+void PoolInstance::fail(Status reason) {
   alive_.renew();
   failure_ = std::move(reason);
   state_ = InstanceState::kFailed;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "pools/leases/book/surroundings.h"
+#include "pools/leases/book/pool_context.h"
 
 namespace atl::pools {
 
@@ -20,29 +20,29 @@ constexpr std::string_view name_of(InstanceState state) noexcept {
   return kNames[static_cast<size_t>(state)];
 }
 
-class Instance;
+class PoolInstance;
 
 class InstanceOwner {
  public:
-  virtual void instance_ready(Instance& instance) = 0;
+  virtual void instance_ready(PoolInstance& instance) = 0;
   /// From time to time, of a ready one. \param asked_ns  steady clock; what was done since may not be in it
-  virtual void instance_seen(Instance& instance, const ServedModels& models, int64_t asked_ns) = 0;
+  virtual void instance_seen(PoolInstance& instance, const ServedModels& models, int64_t asked_ns) = 0;
   /// It hosts nothing any more, though its server may still be there. Once; not of one that was stopped.
-  virtual void instance_failed(Instance& instance, const Status& reason) = 0;
+  virtual void instance_failed(PoolInstance& instance, const Status& reason) = 0;
   /// There is no server. The last call; the instance may be destroyed in it.
-  virtual void instance_ended(Instance& instance) = 0;
+  virtual void instance_ended(PoolInstance& instance) = 0;
 
  protected:
   ~InstanceOwner() = default;
 };
 
 /// Waits until its server answers, looks from time to time whether it still does, and sees it end.
-class Instance {
+class PoolInstance {
  public:
-  Instance(const Surroundings& with, InstanceOwner& owner, ServerSpec server)
+  PoolInstance(const PoolContext& with, InstanceOwner& owner, ServerSpec server)
       : with_(with), owner_(owner), server_(std::move(server)) {}
-  Instance(const Instance&) = delete;
-  Instance& operator=(const Instance&) = delete;
+  PoolInstance(const PoolInstance&) = delete;
+  PoolInstance& operator=(const PoolInstance&) = delete;
 
   const std::string& id() const noexcept { return server_.id; }
   const std::string& key() const noexcept { return server_.key; }
@@ -75,7 +75,7 @@ class Instance {
   void look_after(int64_t delay_ns);
   void fail(Status reason);
 
-  const Surroundings& with_;
+  const PoolContext& with_;
   InstanceOwner& owner_;
   const ServerSpec server_;
   InstanceState state_ = InstanceState::kStarting;

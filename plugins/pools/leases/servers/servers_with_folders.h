@@ -8,8 +8,8 @@
 
 #include "atoll/core/executor.h"
 #include "atoll/pools/launcher.h"
+#include "pools/leases/servers/instance_models.h"
 #include "pools/leases/servers/model_folders.h"
-#include "pools/leases/servers/model_host.h"
 
 namespace atl::pools {
 
@@ -45,10 +45,10 @@ class FolderLauncher final : public Launcher, private LauncherListener {
 };
 
 /// A host that puts a model's files where the server finds them. What may be slow there is done on a thread of its own.
-class FolderModelHost final : public ModelHost {
+class FolderModelHost final : public InstanceModels {
  public:
   /// \param host  that talks to servers \param answers_on  where `done` is called \param files  the thread for files; goes before this
-  FolderModelHost(ModelHost& host, const ModelFolders& folders, SerialExecutor& answers_on,
+  FolderModelHost(InstanceModels& host, const ModelFolders& folders, SerialExecutor& answers_on,
                   SerialExecutor& files)
       : host_(host), folders_(folders), answers_on_(answers_on), files_(files) {}
   FolderModelHost(const FolderModelHost&) = delete;
@@ -75,7 +75,7 @@ class FolderModelHost final : public ModelHost {
   }
 
  private:
-  ModelHost& host_;
+  InstanceModels& host_;
   const ModelFolders& folders_;
   SerialExecutor& answers_on_;
   SerialExecutor& files_;

@@ -36,7 +36,7 @@ ModelUse sum_of(const Lease& lease, const UseByModel& use) {
 }  // namespace
 
 void UseWatch::look() {
-  std::map<const Instance*, std::vector<std::string>> leases;
+  std::map<const PoolInstance*, std::vector<std::string>> leases;
   std::set<std::string_view> live;
   for (const auto& [name, pool] : manager_.pools()) {
     for (const Lease* lease : pool->leases()) {

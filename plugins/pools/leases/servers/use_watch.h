@@ -12,8 +12,8 @@
 
 #include "atoll/pools/launcher.h"
 #include "pools/leases/book/lease_use.h"
+#include "pools/leases/book/pool_context.h"
 #include "pools/leases/book/pool_events.h"
-#include "pools/leases/book/surroundings.h"
 
 namespace atl::pools {
 
@@ -51,7 +51,7 @@ struct UseSettings {
 class UseWatch final : public LeaseUse {
  public:
   /// \param manager  of the leases; all outlive this
-  UseWatch(const Surroundings& with, const PoolManager& manager, UseSource& source, PoolEvents& events,
+  UseWatch(const PoolContext& with, const PoolManager& manager, UseSource& source, PoolEvents& events,
            const UseSettings& settings)
       : with_(with), manager_(manager), source_(source), events_(events), settings_(settings) {}
   UseWatch(const UseWatch&) = delete;
@@ -79,7 +79,7 @@ class UseWatch final : public LeaseUse {
   void update(const Lease& lease, const std::string& server, const ModelUse& sum);
   void end_window(const Lease& lease, Entry& entry);
 
-  const Surroundings& with_;
+  const PoolContext& with_;
   const PoolManager& manager_;
   UseSource& source_;
   PoolEvents& events_;

@@ -157,7 +157,7 @@ class Store::Database {
     run("DELETE FROM leases WHERE id = ?", lease.id);
     run("DELETE FROM lease_models WHERE lease = ?", lease.id);
   }
-  void apply(const ModelRecord& model) {
+  void apply(const LeasedModel& model) {
     run("INSERT OR REPLACE INTO models VALUES (?, ?, ?)", model.name, model.source, join(model.backends));
   }
   void apply(const LeaseName& name) {
@@ -409,7 +409,7 @@ Result<StoredState> Store::load() {
     state.models = all_of(
         sqlite, "SELECT * FROM models ORDER BY name, source",
         [](Row& row) {
-          ModelRecord model;
+          LeasedModel model;
           model.name = row.text();
           model.source = row.text();
           model.backends = split(row.text());

@@ -27,13 +27,13 @@ struct DropLeaseName {
 };
 /// A record as it is from now on, or one that is no more. What does not exist is dropped without a word.
 using Change = std::variant<PoolRecord, DropPool, InstanceRecord, DropInstance, LeaseRecord, DropLease,
-                            ModelRecord, LeaseName, DropLeaseName>;
+                            LeasedModel, LeaseName, DropLeaseName>;
 
 struct StoredState {
   std::vector<PoolRecord> pools;          ///< by name
   std::vector<InstanceRecord> instances;  ///< by pool and number
   std::vector<LeaseRecord> leases;        ///< in the order in which they were created
-  std::vector<ModelRecord> models;
+  std::vector<LeasedModel> models;
   std::vector<LeaseName> names;
 };
 

@@ -63,7 +63,7 @@ std::string text_of(const StoredState& state) {
     for (const LeaseModel& model : l.definition.models) text += cat(" ", model.name, "=", model.source);
     text += "\n";
   }
-  for (const ModelRecord& m : state.models) {
+  for (const LeasedModel& m : state.models) {
     text += cat("model ", m.name, "=", m.source);
     for (const std::string& backend : m.backends) text += cat(" ", backend);
     text += "\n";
@@ -138,7 +138,7 @@ TEST_F(StoreTest, EveryFieldComesBack) {
   write(*open(),
         {pool("fraud"), record, InstanceRecord{"fraud", 1, "id-1", "key-1", InstanceBackends::kUnknown, {}},
          InstanceRecord{"fraud", 0, "id-0", "key-0", InstanceBackends::kKnown, {"onnxruntime", "python"}},
-         lease("9"), full, ModelRecord{"a", "/models/a", {"python"}}, ModelRecord{"e", "/models/e", {}},
+         lease("9"), full, LeasedModel{"a", "/models/a", {"python"}}, LeasedModel{"e", "/models/e", {}},
          LeaseName{"live", "9"}});
   EXPECT_EQ(
       stored(),
@@ -290,7 +290,7 @@ TEST_F(StoreTest, TheDirectoryIsMadeOrNamed) {
 TEST_F(StoreTest, AFailureAtAnyWriteLeavesAllOrNothing) {
   const std::vector<Change> first = {pool("fraud"), lease("1")};
   const std::vector<Change> second = {pool("fraud", 7), lease("1", LeaseState::kReleased), lease("2"),
-                                      ModelRecord{"a", "/models/a", {"python"}}};
+                                      LeasedModel{"a", "/models/a", {"python"}}};
   for (const int code : {SQLITE_FULL, SQLITE_IOERR}) {
     bool failed = true;
     int failures = 0;

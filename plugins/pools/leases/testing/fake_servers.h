@@ -13,12 +13,12 @@
 #include "atoll/core/executor.h"
 #include "atoll/pools/launcher.h"
 #include "atoll/testing/deterministic_executor.h"
-#include "pools/leases/servers/model_host.h"
+#include "pools/leases/servers/instance_models.h"
 
 namespace atl::pools {
 
 /// An engine and the servers on it, in simulated time. Servers outlive who launched them.
-class FakeServers final : public Launcher, public ModelHost {
+class FakeServers final : public Launcher, public InstanceModels {
  public:
   struct Server {
     ServerSpec spec;
@@ -123,7 +123,7 @@ class FakeServers final : public Launcher, public ModelHost {
   /// Who is answered on its executor.
   void answer_on(SerialExecutor& executor) { answers_on_ = &executor; }
 
-  // --- ModelHost ---
+  // --- InstanceModels ---
   void check_ready(const ServerAddress& address, Done done) override {
     call(address, call_ns, std::move(done), [this](Server& server) -> Status {
       return executors_.clock().now_ns() < ready_at_[server.spec.id] ? unavailable("not ready") : Status();

@@ -76,10 +76,10 @@ class PoolBench : private PoolEvents, private LeaseUse {
     executor_ = std::move(executors.create("pools", {})).value();
     servers.answer_on(*executor_);
     listener_.reset(new Forward(*this));
-    surroundings_ = std::make_unique<Surroundings>(
-        Surroundings{*executor_, clock, log, servers, *listener_, servers, placement_, settings,
-                     [this] { return make_id(); }, [this] { return cat("key-", made_); }});
-    manager = std::make_unique<PoolManager>(*surroundings_, *store, static_cast<PoolEvents&>(*this));
+    context_ = std::make_unique<PoolContext>(PoolContext{*executor_, clock, log, servers, *listener_, servers,
+                                                         placement_, settings, [this] { return make_id(); },
+                                                         [this] { return cat("key-", made_); }});
+    manager = std::make_unique<PoolManager>(*context_, *store, static_cast<PoolEvents&>(*this));
     manager->set_use(this);
     routes = std::make_unique<LeaseRoutes>();
     routes->inherit(inherited);
@@ -94,7 +94,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
     start();
   }
   void run_for(int64_t duration_ns) { executors.run_for(duration_ns); }
-  const Surroundings& surroundings() const { return *surroundings_; }
+  const PoolContext& context() const { return *context_; }
   /// On the manager's executor.
   template <class Call>
   void run(Call call) {
@@ -221,7 +221,7 @@ class PoolBench : private PoolEvents, private LeaseUse {
   BestFitPlacement placement_;
   SerialExecutorPtr executor_;
   std::unique_ptr<Forward> listener_;
-  std::unique_ptr<Surroundings> surroundings_;
+  std::unique_ptr<PoolContext> context_;
   int made_ = 0;
 };
 

@@ -44,7 +44,7 @@ class OtherProcess {
     EXPECT_EQ(::read(from_[0], &handle, sizeof(handle)), static_cast<ssize_t>(sizeof(handle)));
     return handle;
   }
-  void go_on() {
+  void proceed() {
     EXPECT_EQ(::write(to_[1], "x", 1), 1);
     char answer = 0;
     EXPECT_EQ(::read(from_[0], &answer, 1), 1);
@@ -113,7 +113,7 @@ TEST_F(CudaIpc, MemoryOfAnotherProcessIsUsed) {
   ASSERT_CUDA(cuda.cuEventRecord(event, nullptr));
   ASSERT_CUDA(cuda.cuEventSynchronize(event));
   ASSERT_CUDA(cuda.cuEventDestroy(event));
-  other.go_on();
+  other.proceed();
   EXPECT_CUDA(INVALID_VALUE, cuda.cuMemFree(address));
   ASSERT_CUDA(cuda.cuIpcCloseMemHandle(address));
   EXPECT_CUDA(SUCCESS, cuda.cuMemcpyAsync(at(text), address, 6, nullptr));

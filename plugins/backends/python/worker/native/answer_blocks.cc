@@ -8,7 +8,7 @@ namespace {
 PyTypeObject* blocks_type = nullptr;
 
 PyObject* blocks_add(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
+  auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
   Place place{};
   if (!expect_arguments("add", count, 4)) return nullptr;
   place.region = to_region(arguments[0]);
@@ -28,8 +28,8 @@ PyObject* blocks_add(PyObject* self, PyObject* const* arguments, Py_ssize_t coun
 }
 
 PyObject* blocks_add_slab(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
-  Slab slab{};
+  auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
+  RegionSlab slab{};
   if (!expect_arguments("add_slab", count, 2) || !to_u32(arguments[0], slab.index)) return nullptr;
   slab.region = to_region(arguments[1]);
   if (slab.region == nullptr) return nullptr;
@@ -40,7 +40,7 @@ PyObject* blocks_add_slab(PyObject* self, PyObject* const* arguments, Py_ssize_t
   Py_RETURN_NONE;
 }
 
-void forget(AnswerBlocks& blocks) noexcept {
+void forget(ResponseBlocks& blocks) noexcept {
   Dropped dropped;
   while (blocks.count != 0) {
     Place& place = blocks.places[--blocks.count];
@@ -50,12 +50,12 @@ void forget(AnswerBlocks& blocks) noexcept {
 }
 
 PyObject* blocks_forget(PyObject* self, PyObject* /*unused*/) {
-  forget(*reinterpret_cast<AnswerBlocks*>(self));
+  forget(*reinterpret_cast<ResponseBlocks*>(self));
   Py_RETURN_NONE;
 }
 
 PyObject* blocks_is_held(PyObject* self, PyObject* /*unused*/) {
-  const auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
+  const auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
   for (uint32_t i = 0; i < blocks.count; ++i) {
     if (load_acquire(blocks.places[i].header().held) != 0) Py_RETURN_TRUE;
   }
@@ -63,7 +63,7 @@ PyObject* blocks_is_held(PyObject* self, PyObject* /*unused*/) {
 }
 
 PyObject* blocks_drop_kept(PyObject* self, PyObject* /*unused*/) {
-  auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
+  auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
   Dropped dropped;
   for (uint32_t i = 0; i < blocks.count; ++i) {
     if (load_acquire(blocks.places[i].header().held) == 0) dropped.take(blocks.places[i]);
@@ -71,10 +71,10 @@ PyObject* blocks_drop_kept(PyObject* self, PyObject* /*unused*/) {
   Py_RETURN_NONE;
 }
 
-Py_ssize_t blocks_length(PyObject* self) { return reinterpret_cast<AnswerBlocks*>(self)->count; }
+Py_ssize_t blocks_length(PyObject* self) { return reinterpret_cast<ResponseBlocks*>(self)->count; }
 
 void blocks_dealloc(PyObject* self) {
-  auto& blocks = *reinterpret_cast<AnswerBlocks*>(self);
+  auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
   forget(blocks);
   while (blocks.slab_count != 0)
     Py_DECREF(reinterpret_cast<PyObject*>(blocks.slabs[--blocks.slab_count].region));
@@ -93,16 +93,16 @@ PyType_Slot blocks_slots[] = {{Py_tp_new, reinterpret_cast<void*>(PyType_Generic
                               {Py_tp_methods, blocks_methods},
                               {Py_sq_length, reinterpret_cast<void*>(blocks_length)},
                               {0, nullptr}};
-PyType_Spec blocks_spec = {"_atoll_python.AnswerBlocks", sizeof(AnswerBlocks), 0, Py_TPFLAGS_DEFAULT,
+PyType_Spec blocks_spec = {"_atoll_python.AnswerBlocks", sizeof(ResponseBlocks), 0, Py_TPFLAGS_DEFAULT,
                            blocks_slots};
 
 }  // namespace
 
-AnswerBlocks* as_answer_blocks(PyObject* object) noexcept {
-  return Py_TYPE(object) == blocks_type ? reinterpret_cast<AnswerBlocks*>(object) : nullptr;
+ResponseBlocks* as_answer_blocks(PyObject* object) noexcept {
+  return Py_TYPE(object) == blocks_type ? reinterpret_cast<ResponseBlocks*>(object) : nullptr;
 }
 
-Place* free_place(AnswerBlocks& blocks) noexcept {
+Place* free_place(ResponseBlocks& blocks) noexcept {
   for (uint32_t i = 0; i < blocks.count; ++i) {
     if (load_acquire(blocks.places[i].header().held) == 0) return &blocks.places[i];
   }

@@ -14,7 +14,7 @@ inline constexpr uint32_t kSlabsMax = 64;
 
 /// Where one block is.
 struct Place {
-  Region* region;
+  MappedRegion* region;
   uint64_t offset;
   uint64_t size_bytes;
   uint32_t slab;
@@ -26,14 +26,14 @@ struct Place {
   }
 };
 
-struct Slab {
-  Region* region;
+struct RegionSlab {
+  MappedRegion* region;
   uint32_t index;
 };
 
-struct AnswerBlocks {
+struct ResponseBlocks {
   PyObject_HEAD Place places[kAnswerBlocksMax];
-  Slab slabs[kSlabsMax];
+  RegionSlab slabs[kSlabsMax];
   uint32_t count;
   uint32_t slab_count;
 };
@@ -57,9 +57,9 @@ class Dropped {
 };
 
 /// Null without an exception if it is none.
-AnswerBlocks* as_answer_blocks(PyObject* object) noexcept;
+ResponseBlocks* as_answer_blocks(PyObject* object) noexcept;
 /// Null: all are with the server, or there is none.
-Place* free_place(AnswerBlocks& blocks) noexcept;
+Place* free_place(ResponseBlocks& blocks) noexcept;
 
 /// Adds the type to the module: add(region, slab, offset, size), add_slab(index, region), drop_kept(), forget(), is_held(), len(). False: an
 /// exception is set.

@@ -25,13 +25,13 @@ struct Output {
   const char* data;
   uint64_t size_bytes;
   uint32_t rank;
-  const Slab* slab;  ///< that the data stays in; null: it is copied
+  const RegionSlab* slab;  ///< that the data stays in; null: it is copied
 };
 
 /// A batch's end: first what it says is collected, then written. Nothing in between lets other threads run, so that nothing changes.
 class Answers {
  public:
-  explicit Answers(const AnswerBlocks& blocks) : blocks_(blocks) {}
+  explicit Answers(const ResponseBlocks& blocks) : blocks_(blocks) {}
   Answers(const Answers&) = delete;
   Answers& operator=(const Answers&) = delete;
   ~Answers() {
@@ -154,10 +154,10 @@ class Answers {
     return true;
   }
 
-  const Slab* find_slab(const Output& output) const noexcept {
+  const RegionSlab* find_slab(const Output& output) const noexcept {
     const auto data = reinterpret_cast<uintptr_t>(output.data);
     for (uint32_t i = 0; i < blocks_.slab_count; ++i) {
-      const Region& region = *blocks_.slabs[i].region;
+      const MappedRegion& region = *blocks_.slabs[i].region;
       const auto begin = reinterpret_cast<uintptr_t>(region.data);
       if (data >= begin && output.size_bytes <= region.size_bytes &&
           data - begin <= region.size_bytes - output.size_bytes)
@@ -169,7 +169,7 @@ class Answers {
   bool find_data(const Tensor& tensor, Output& output) noexcept {
     if (is_there(tensor.array)) return tensor.datatype != kBytesType && take_buffer(tensor.array, output);
     if (!is_there(tensor.memory)) return false;
-    const Block* block = as_block(tensor.memory);
+    const RegionBlock* block = as_block(tensor.memory);
     if (block == nullptr || tensor.offset > block->size_bytes ||
         tensor.size_bytes > block->size_bytes - tensor.offset)
       return false;
@@ -227,7 +227,7 @@ class Answers {
     return true;
   }
 
-  const AnswerBlocks& blocks_;
+  const ResponseBlocks& blocks_;
   RequestState* states_[kRequestsMax];
   uint32_t flags_[kRequestsMax];
   uint32_t ends_[kRequestsMax];  // of each request's outputs
@@ -251,7 +251,8 @@ bool is_entered(PyObject* guard) noexcept {
   return inside != Py_False;
 }
 
-bool send(PyObject* ring, AnswerBlocks& blocks, uint64_t batch, Answers& answers, Dropped& dropped) noexcept {
+bool send(PyObject* ring, ResponseBlocks& blocks, uint64_t batch, Answers& answers,
+          Dropped& dropped) noexcept {
   const uint64_t size = answers.size_bytes();
   Place* place = free_place(blocks);
   if (place == nullptr || size > place->size_bytes || !answers.write(*place)) return false;
@@ -278,7 +279,7 @@ bool send(PyObject* ring, AnswerBlocks& blocks, uint64_t batch, Answers& answers
 PyObject* send_answers(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) noexcept {
   uint64_t batch = 0;
   if (!expect_arguments("send_answers", count, 6) || !to_u64(arguments[3], batch)) return nullptr;
-  AnswerBlocks* blocks = as_answer_blocks(arguments[1]);
+  ResponseBlocks* blocks = as_answer_blocks(arguments[1]);
   if (blocks == nullptr) {
     PyErr_SetString(PyExc_TypeError, "AnswerBlocks are expected");
     return nullptr;

@@ -86,7 +86,7 @@ PyObject* measure_elements(PyObject* /*module*/, PyObject* list) noexcept {
 PyObject* write_elements(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) noexcept {
   uint64_t at = 0;
   if (!expect_arguments("write_elements", count, 3) || !to_u64(arguments[2], at)) return nullptr;
-  Region* region = to_region(arguments[1]);
+  MappedRegion* region = to_region(arguments[1]);
   if (region == nullptr || !PyList_Check(arguments[0])) return nullptr;
   for (Py_ssize_t i = 0; i < PyList_Size(arguments[0]); ++i) {
     PyObject* element = PyList_GetItem(arguments[0], i);

@@ -44,7 +44,7 @@ struct Request {
 /// ever will.
 struct RequestState {
   PyObject_HEAD PyObject* outbox;
-  Block* block;  ///< the batch's
+  RegionBlock* block;  ///< the batch's
   uint64_t record_offset;
   RequestRecord record;
   uint32_t sent;     ///< responses

@@ -51,7 +51,7 @@ PyObject* parse_tensors(PyObject* /*module*/, PyObject* const* arguments, Py_ssi
   uint64_t offset = 0;
   uint64_t tensors = 0;
   if (!expect_arguments("parse_tensors", count, 3)) return nullptr;
-  const Block* block = to_block(arguments[0]);
+  const RegionBlock* block = to_block(arguments[0]);
   if (block == nullptr || !to_u64(arguments[1], offset) || !to_u64(arguments[2], tensors)) return nullptr;
   const Payload payload{block->region->data + block->offset, block->size_bytes};
   if (tensors > payload.size / sizeof(TensorRecord)) {

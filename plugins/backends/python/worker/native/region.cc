@@ -16,7 +16,7 @@ PyTypeObject* block_type = nullptr;
 // A process that the model forked has copies of all objects, but what they are about is its parent's.
 bool is_forked = false;
 
-BlockHeader* header_of(const Region& region, uint64_t payload_offset) noexcept {
+BlockHeader* header_of(const MappedRegion& region, uint64_t payload_offset) noexcept {
   return reinterpret_cast<BlockHeader*>(region.data + payload_offset - sizeof(BlockHeader));
 }
 
@@ -32,7 +32,7 @@ PyObject* region_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywor
   }
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (data == MAP_FAILED) return PyErr_SetFromErrno(PyExc_OSError);
-  auto* self = allocate_object<Region>(type);
+  auto* self = allocate_object<MappedRegion>(type);
   if (self == nullptr) {
     munmap(data, size);
     return nullptr;
@@ -43,18 +43,18 @@ PyObject* region_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywor
 }
 
 void region_dealloc(PyObject* self) {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   munmap(region->data, region->size_bytes);
   free_object(self);
 }
 
 int region_buffer(PyObject* self, Py_buffer* view, int flags) {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   return PyBuffer_FillInfo(view, self, region->data, static_cast<Py_ssize_t>(region->size_bytes), 0, flags);
 }
 
 uint32_t* word_at(PyObject* self, PyObject* argument) noexcept {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   uint64_t offset = 0;
   if (!to_u64(argument, offset) || !is_inside(*region, offset, sizeof(uint32_t))) return nullptr;
   if (offset % sizeof(uint32_t) != 0) {
@@ -79,7 +79,7 @@ PyObject* region_store(PyObject* self, PyObject* const* arguments, Py_ssize_t co
 }
 
 PyObject* region_write(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   uint64_t offset = 0;
   if (!expect_arguments("write", count, 2) || !to_u64(arguments[0], offset)) return nullptr;
   Py_buffer source{};
@@ -99,11 +99,11 @@ PyObject* region_write(PyObject* self, PyObject* const* arguments, Py_ssize_t co
 }
 
 PyObject* region_address(PyObject* self, PyObject* /*unused*/) {
-  return PyLong_FromVoidPtr(reinterpret_cast<Region*>(self)->data);
+  return PyLong_FromVoidPtr(reinterpret_cast<MappedRegion*>(self)->data);
 }
 
 PyObject* region_wait_released(PyObject* self, PyObject* payload) {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   uint64_t offset = 0;
   if (!to_u64(payload, offset)) return nullptr;
   if (offset < sizeof(BlockHeader) || !is_inside(*region, offset, 0)) return nullptr;
@@ -118,7 +118,7 @@ PyObject* region_wait_released(PyObject* self, PyObject* payload) {
 }
 
 PyObject* region_trim(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  auto* region = reinterpret_cast<Region*>(self);
+  auto* region = reinterpret_cast<MappedRegion*>(self);
   uint64_t offset = 0;
   uint64_t size = 0;
   if (!expect_arguments("trim", count, 2) || !to_u64(arguments[0], offset) || !to_u64(arguments[1], size) ||
@@ -130,14 +130,14 @@ PyObject* region_trim(PyObject* self, PyObject* const* arguments, Py_ssize_t cou
 }
 
 PyObject* make_block(PyTypeObject* type, PyObject* owner, uint64_t offset, uint64_t size) noexcept {
-  Region* region = to_region(owner);
+  MappedRegion* region = to_region(owner);
   if (region == nullptr || !is_inside(*region, offset, size)) return nullptr;
   if (offset < sizeof(BlockHeader) || offset % kBlockAlignment != 0) {
     PyErr_SetString(PyExc_ValueError,
                     "a block's payload must be aligned to 64 bytes, with a header before it");
     return nullptr;
   }
-  auto* self = allocate_object<Block>(type);
+  auto* self = allocate_object<RegionBlock>(type);
   if (self == nullptr) return nullptr;
   Py_INCREF(owner);
   self->region = region;
@@ -155,14 +155,14 @@ PyObject* block_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keyword
 }
 
 void block_dealloc(PyObject* self) {
-  auto* block = reinterpret_cast<Block*>(self);
+  auto* block = reinterpret_cast<RegionBlock*>(self);
   if (!is_forked) release_block(*header_of(*block->region, block->offset));
   Py_DECREF(reinterpret_cast<PyObject*>(block->region));
   free_object(self);
 }
 
 int block_buffer(PyObject* self, Py_buffer* view, int flags) {
-  auto* block = reinterpret_cast<Block*>(self);
+  auto* block = reinterpret_cast<RegionBlock*>(self);
   return PyBuffer_FillInfo(view, self, block->region->data + block->offset,
                            static_cast<Py_ssize_t>(block->size_bytes), 0, flags);
 }
@@ -182,18 +182,18 @@ PyType_Slot region_slots[] = {{Py_tp_new, reinterpret_cast<void*>(region_new)},
                               {Py_tp_methods, region_methods},
                               {kSlotGetBuffer, reinterpret_cast<void*>(region_buffer)},
                               {0, nullptr}};
-PyType_Spec region_spec = {"_atoll_python.Region", sizeof(Region), 0, Py_TPFLAGS_DEFAULT, region_slots};
+PyType_Spec region_spec = {"_atoll_python.Region", sizeof(MappedRegion), 0, Py_TPFLAGS_DEFAULT, region_slots};
 
 PyType_Slot block_slots[] = {{Py_tp_new, reinterpret_cast<void*>(block_new)},
                              {Py_tp_dealloc, reinterpret_cast<void*>(block_dealloc)},
                              {kSlotGetBuffer, reinterpret_cast<void*>(block_buffer)},
                              {0, nullptr}};
-PyType_Spec block_spec = {"_atoll_python.Block", sizeof(Block), 0, Py_TPFLAGS_DEFAULT, block_slots};
+PyType_Spec block_spec = {"_atoll_python.Block", sizeof(RegionBlock), 0, Py_TPFLAGS_DEFAULT, block_slots};
 
 }  // namespace
 
-Region* to_region(PyObject* object) noexcept {
-  if (Py_TYPE(object) == region_type) return reinterpret_cast<Region*>(object);
+MappedRegion* to_region(PyObject* object) noexcept {
+  if (Py_TYPE(object) == region_type) return reinterpret_cast<MappedRegion*>(object);
   PyErr_SetString(PyExc_TypeError, "a Region is expected");
   return nullptr;
 }
@@ -210,17 +210,17 @@ void release_block(BlockHeader& header) noexcept {
   if (load_acquire(header.waiting) != 0) futex_wake(&header.held);
 }
 
-Block* as_block(PyObject* object) noexcept {
-  return Py_TYPE(object) == block_type ? reinterpret_cast<Block*>(object) : nullptr;
+RegionBlock* as_block(PyObject* object) noexcept {
+  return Py_TYPE(object) == block_type ? reinterpret_cast<RegionBlock*>(object) : nullptr;
 }
 
-Block* to_block(PyObject* object) noexcept {
-  if (Py_TYPE(object) == block_type) return reinterpret_cast<Block*>(object);
+RegionBlock* to_block(PyObject* object) noexcept {
+  if (Py_TYPE(object) == block_type) return reinterpret_cast<RegionBlock*>(object);
   PyErr_SetString(PyExc_TypeError, "a Block is expected");
   return nullptr;
 }
 
-bool is_inside(const Region& region, uint64_t offset, uint64_t size_bytes) noexcept {
+bool is_inside(const MappedRegion& region, uint64_t offset, uint64_t size_bytes) noexcept {
   if (offset <= region.size_bytes && size_bytes <= region.size_bytes - offset) return true;
   PyErr_Format(PyExc_ValueError, "%llu bytes at %llu are not inside a region of %llu bytes",
                static_cast<unsigned long long>(size_bytes), static_cast<unsigned long long>(offset),

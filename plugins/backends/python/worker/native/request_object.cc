@@ -151,7 +151,7 @@ PyType_Spec request_state_spec = {"_atoll_python.RequestState", sizeof(RequestSt
 struct Source {
   PyObject* link;
   PyObject* outbox;
-  Block* block;
+  RegionBlock* block;
   Payload payload;
 };
 
@@ -251,7 +251,7 @@ RequestState* as_request_state(PyObject* object) noexcept {
 
 PyObject* read_requests(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t count) noexcept {
   if (!expect_arguments("read_requests", count, 3)) return nullptr;
-  Block* block = to_block(arguments[2]);
+  RegionBlock* block = to_block(arguments[2]);
   if (block == nullptr || received_class == nullptr) return nullptr;
   batch_begin_ns = now_ns();
   const Source source{

@@ -11,7 +11,7 @@ namespace {
 PyTypeObject* ring_type = nullptr;
 
 struct Ring {
-  PyObject_HEAD Region* region;
+  PyObject_HEAD MappedRegion* region;
   RingHeader* header;
   Message* entries;
   uint32_t entry_count;
@@ -22,7 +22,7 @@ PyObject* ring_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywords
   unsigned long long offset = 0;
   unsigned int entries = 0;
   if (PyArg_ParseTuple(arguments, "OKI:Ring", &owner, &offset, &entries) == 0) return nullptr;
-  Region* region = to_region(owner);
+  MappedRegion* region = to_region(owner);
   if (region == nullptr) return nullptr;
   if (entries == 0 || (entries & (entries - 1)) != 0 || offset % alignof(RingHeader) != 0) {
     PyErr_SetString(PyExc_ValueError, "a ring is aligned to 64 bytes, and has a power of two entries");

@@ -39,7 +39,7 @@ TEST_F(WaitTest, TheModelComesAndAllAreAnswered) {
   for (int i = 0; i < 20; ++i) asked.push_back(ask("m"));
   ASSERT_TRUE(waits(20));
   test::FakeServedModel& model = catalog_.add_identity("m");
-  demand_.tell();
+  demand_.notify();
   for (auto& one : asked) {
     one->thread.join();
     EXPECT_TRUE(one->status.ok()) << one->status.error_message();
@@ -98,10 +98,10 @@ TEST_F(WaitTest, AStreamsRequestsStayInOrder) {
   EXPECT_EQ(id_of(read(*stream)), "0");
   ASSERT_TRUE(waits(1)) << "those behind are not looked at";
   catalog_.add_identity("away");
-  demand_.tell();
+  demand_.notify();
   for (const char* id : {"1", "2", "3"}) EXPECT_EQ(id_of(read(*stream)), id);
   ASSERT_TRUE(waits(1));
-  demand_.tell();
+  demand_.notify();
   EXPECT_NE(read(*stream).error_message().find("'nobody' is not found"), std::string::npos);
   EXPECT_EQ(id_of(read(*stream)), "5");
   EXPECT_TRUE(ended(*stream).ok());

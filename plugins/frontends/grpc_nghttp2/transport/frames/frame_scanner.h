@@ -19,12 +19,12 @@ struct FrameHead {
 /// safe.
 class FrameScanner {
  public:
-  /// Reads on. \param tell  called with each head that is complete
-  template <class Tell>
-  void scan(std::span<const uint8_t> bytes, Tell tell) {
-    heads_.scan(bytes, [this, &tell](const uint8_t* head, uint32_t length) {
+  /// Reads on. \param notify  called with each head that is complete
+  template <class Notify>
+  void scan(std::span<const uint8_t> bytes, Notify notify) {
+    heads_.scan(bytes, [this, &notify](const uint8_t* head, uint32_t length) {
       last_ = {length, head[3], head[4]};
-      tell(last_);
+      notify(last_);
     });
   }
 

@@ -17,9 +17,9 @@ class LengthScanner {
   /// \param skipped  bytes before the first head
   explicit LengthScanner(uint32_t skipped = 0) noexcept : skipped_(skipped) {}
 
-  /// Reads on. \param tell  called with each head that is complete, and the length that it says
-  template <class Tell>
-  void scan(std::span<const uint8_t> bytes, Tell tell) {
+  /// Reads on. \param notify  called with each head that is complete, and the length that it says
+  template <class Notify>
+  void scan(std::span<const uint8_t> bytes, Notify notify) {
     while (!bytes.empty()) {
       if (skipped_ != 0) {
         const size_t taken = std::min<size_t>(skipped_, bytes.size());
@@ -34,7 +34,7 @@ class LengthScanner {
       if (head_bytes_ < kHeadBytes) return;
       head_bytes_ = 0;
       skipped_ = length_of(head_);
-      tell(head_, skipped_);
+      notify(head_, skipped_);
     }
   }
   /// Where so many pieces have ended in the next bytes; 0: not before the last byte, or that cannot be told.

@@ -44,16 +44,16 @@ TEST(RepeatedHeadersTest, IsKnownWhenAllFieldsWereToldUntilAnythingElseComes) {
   // POST, and as texts the path "/s", the authority "a" and the length "7".
   const std::string rest = std::string("\x01\x01", 2) + "a" + "\x0f\x0d\x01" + "7";
   const std::string frame = headers_frame(std::string("\x83\x04\x02", 3) + "/s" + rest);
-  const auto tell = [&repeated] {
+  const auto notify = [&repeated] {
     repeated.on_field(":method", "POST");
     repeated.on_field(":path", "/s");
     repeated.on_field(":authority", "a");
   };
   ASSERT_EQ(repeated.look(frame_bytes(frame)), Seen::kStable);
-  tell();
+  notify();
   repeated.keep({});
   EXPECT_EQ(repeated.look(frame_bytes(frame)), Seen::kStable);
-  tell();
+  notify();
   repeated.on_field("content-length", "7");
   CallHeaders headers;
   headers.metadata.add("x", "y");

@@ -132,8 +132,8 @@ class FuzzMethod final : public Method {
 };
 
 /// What outlives connections.
-struct Surroundings {
-  Surroundings() {
+struct FuzzContext {
+  FuzzContext() {
     host.registry().publish<RequestMemory>("provider", memory);
     check(budgets.open().ok() && loop.open().ok() && rules.open().ok());
     settings.max_streams = 8;
@@ -161,7 +161,7 @@ struct Surroundings {
 
 class FuzzConnection final : private SessionOwner, private MethodFinder {
  public:
-  FuzzConnection(Surroundings& all, uint8_t seed) : all_(all), random_(seed) {
+  FuzzConnection(FuzzContext& all, uint8_t seed) : all_(all), random_(seed) {
     for (size_t i = 0; i < std::size(methods_); ++i) {
       methods_[i].kind = static_cast<Kind>(i);
       methods_[i].max_message_bytes = 30'000;
@@ -274,7 +274,7 @@ class FuzzConnection final : private SessionOwner, private MethodFinder {
     }
   }
 
-  Surroundings& all_;
+  FuzzContext& all_;
   test::Random random_;
   FuzzMethod methods_[std::size(kPaths)];
   std::vector<std::unique_ptr<FuzzCall>> calls_;
@@ -355,7 +355,7 @@ class FrameWriter {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  static Surroundings all;
+  static FuzzContext all;
   constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   std::vector<uint8_t> bytes(kPreface.begin(), kPreface.end());
   const std::span<const uint8_t> rest(data + 2, size - 2);

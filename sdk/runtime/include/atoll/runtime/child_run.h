@@ -55,7 +55,7 @@ class ChildRun {
   /// Nothing: it still runs. Does not wait. Not to be asked again once it has ended.
   std::optional<End> poll() noexcept;
   /// ", while calling 'start' of plugin 'x' (examples/softmax)": the last note that it told
-  /// (ThreadNote::tell()) to its standard output; empty: none.
+  /// (ThreadNote::write_to()) to its standard output; empty: none.
   std::string last_note() const;
   /// The report of the fault that ended it (fault_report.h), else "exit code 3" or "SIGKILL" and the last note.
   std::string end_text(const End& end) const;

@@ -51,7 +51,7 @@ class ThreadNote {
 
   /// [any] From here on each note that begins, on any thread, is written to the descriptor as a line, so that
   /// another process knows what this one was at when it ended or hung.
-  static void tell(int descriptor) noexcept;
+  static void write_to(int descriptor) noexcept;
   /// The last note that was told in what was written there; empty: none.
   static std::string last_told(std::string_view output);
 

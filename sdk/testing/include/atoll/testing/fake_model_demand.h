@@ -45,7 +45,7 @@ class FakeModelDemand final : public ModelDemand, private CancelListener {
   }
   uint64_t cancelled() const noexcept { return cancelled_; }
   /// All that wait are told what the catalog says now, in the order they came.
-  void tell() {
+  void notify() {
     end_all([this](const Waiting& one) { return catalog_.acquire(one.name, one.version); });
   }
   void fail(Code code, const std::string& message) {

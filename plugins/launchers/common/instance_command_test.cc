@@ -1,4 +1,4 @@
-#include "launchers/common/command_line.h"
+#include "launchers/common/instance_command.h"
 
 #include <gtest/gtest.h>
 
@@ -12,42 +12,42 @@ const Places kAll = {{"bin", "/b"},     {"repository", "/r x"}, {"id", "i-1"},  
                      {"instance", "0"}, {"http_port", "1"},     {"grpc_port", "2"}};
 
 Words filled(std::string_view text) {
-  Result<CommandLine> line = CommandLine::parse(text, kPlaces);
+  Result<InstanceCommand> line = InstanceCommand::parse(text, kPlaces);
   EXPECT_TRUE(line.ok()) << line.status().text();
   return line.ok() ? line->fill(kAll) : Words{};
 }
 
-TEST(CommandLine, HasWordsAndQuotes) {
+TEST(InstanceCommand, HasWordsAndQuotes) {
   EXPECT_EQ(filled("server  --port 1\n"), (Words{"server", "--port", "1"}));
   EXPECT_EQ(filled(R"(server "a \"b\" c" d="e f")"), (Words{"server", "a \"b\" c", "d=\"e", "f\""}));
   EXPECT_EQ(filled(R"(server "" x)"), (Words{"server", "", "x"}));
 }
 
-TEST(CommandLine, PlacesAreFilledAnywhereAndOnce) {
+TEST(InstanceCommand, PlacesAreFilledAnywhereAndOnce) {
   EXPECT_EQ(filled(R"({bin}/server --set paths=["{repository}"] {http_port}{grpc_port})"),
             (Words{"/b/server", "--set", "paths=[\"/r x\"]", "12"}));
   Places places = kAll;
   places["pool"] = "{bin}";
-  EXPECT_EQ(CommandLine::parse("{pool}", kPlaces)->fill(places), Words{"{bin}"});
+  EXPECT_EQ(InstanceCommand::parse("{pool}", kPlaces)->fill(places), Words{"{bin}"});
 }
 
-TEST(CommandLine, BracesAroundOtherThingsAreText) {
+TEST(InstanceCommand, BracesAroundOtherThingsAreText) {
   EXPECT_EQ(filled(R"(server {} {"a":1} { {A} {bin)"),
             (Words{"server", "{}", "{\"a\":1}", "{", "{A}", "{bin"}));
 }
 
-TEST(CommandLine, KnowsItsPlaces) {
-  const CommandLine line = std::move(CommandLine::parse("a {}{http_port}", kPlaces)).value();
+TEST(InstanceCommand, KnowsItsPlaces) {
+  const InstanceCommand line = std::move(InstanceCommand::parse("a {}{http_port}", kPlaces)).value();
   EXPECT_TRUE(line.has_place("http_port"));
   EXPECT_FALSE(line.has_place("grpc_port"));
 }
 
-TEST(CommandLine, SaysWhatIsWrong) {
-  EXPECT_EQ(CommandLine::parse(" ", kPlaces).status().message(), "it is empty");
-  EXPECT_EQ(CommandLine::parse("a \"b", kPlaces).status().message(), "a double quote has no end");
-  EXPECT_EQ(CommandLine::parse("a \"", kPlaces).status().message(), "a double quote has no end");
+TEST(InstanceCommand, SaysWhatIsWrong) {
+  EXPECT_EQ(InstanceCommand::parse(" ", kPlaces).status().message(), "it is empty");
+  EXPECT_EQ(InstanceCommand::parse("a \"b", kPlaces).status().message(), "a double quote has no end");
+  EXPECT_EQ(InstanceCommand::parse("a \"", kPlaces).status().message(), "a double quote has no end");
   EXPECT_EQ(
-      CommandLine::parse("a {port}", kPlaces).status().message(),
+      InstanceCommand::parse("a {port}", kPlaces).status().message(),
       "'{port}' is filled by nobody; expected one of {bin}, {repository}, {id}, {pool}, {instance}, {http_port}, {grpc_port}");
 }
 

@@ -17,12 +17,12 @@ namespace atl::python {
 
 /// Tells in the log, once for each name of a model version, of outputs that the configuration does not have; clients do not get them, as
 /// with Triton, which says nothing. What else is wrong with outputs is told by those who serve the model. [any]
-class OutputCheck {
+class UnknownOutputs {
  public:
   /// \param log  outlives it
-  OutputCheck(const ModelSource& source, Log& log);
-  OutputCheck(const OutputCheck&) = delete;
-  OutputCheck& operator=(const OutputCheck&) = delete;
+  UnknownOutputs(const ModelSource& source, Log& log);
+  UnknownOutputs(const UnknownOutputs&) = delete;
+  UnknownOutputs& operator=(const UnknownOutputs&) = delete;
 
   /// A response that was made of the record.
   void look(const Response& response, const ResponseRecord& record, const PayloadView& payload) noexcept {

@@ -1,4 +1,4 @@
-#include "backends/python/calls/output_check.h"
+#include "backends/python/calls/unknown_outputs.h"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class OutputCheckTest : public ::testing::Test {
     return source;
   }
   /// A response with these outputs, of a worker that has said these names. \returns what is logged
-  std::vector<std::string> look(OutputCheck& check, const std::vector<Given>& outputs,
+  std::vector<std::string> look(UnknownOutputs& check, const std::vector<Given>& outputs,
                                 const std::vector<std::string>& names) {
     Response response;
     for (const Given& given : outputs) response.add_output(given.name, given.datatype, given.shape);
@@ -58,7 +58,7 @@ class OutputCheckTest : public ::testing::Test {
 };
 
 TEST_F(OutputCheckTest, WhatIsAsConfiguredIsNotTold) {
-  OutputCheck plain(source(0), log_), batched(source(8), log_);
+  UnknownOutputs plain(source(0), log_), batched(source(8), log_);
   EXPECT_TRUE(look(plain, {{"ANY", DataType::kFp32, {7}}, {"ONE"}}, {"ANY", "ONE"}).empty());
   EXPECT_TRUE(
       look(batched, {{"ONE", DataType::kFp32, {5, 2}}, {"ANY", DataType::kFp32, {5, 0}}}, {"ONE", "ANY"})
@@ -68,7 +68,7 @@ TEST_F(OutputCheckTest, WhatIsAsConfiguredIsNotTold) {
 }
 
 TEST_F(OutputCheckTest, NamesThatNobodyKnowsAreToldOnce) {
-  OutputCheck check(source(0), log_);
+  UnknownOutputs check(source(0), log_);
   const std::vector<std::string> told = {
       "model 'm' version 3: execute() returns an output 'TWO', which its "
       "configuration does not have; nobody gets it. This is said once"};
@@ -80,7 +80,7 @@ TEST_F(OutputCheckTest, NamesThatNobodyKnowsAreToldOnce) {
 }
 
 TEST_F(OutputCheckTest, RecordsOutsideOfTheirMemoryAreNotRead) {
-  OutputCheck check(source(0), log_);
+  UnknownOutputs check(source(0), log_);
   Response response;
   ResponseRecord record;
   record.tensor_count = 5;

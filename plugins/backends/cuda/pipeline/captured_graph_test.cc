@@ -1,4 +1,4 @@
-#include "backends/cuda/pipeline/graph.h"
+#include "backends/cuda/pipeline/captured_graph.h"
 
 #include "backends/cuda/testing/device_sink.h"
 #include "backends/cuda/testing/gpu_bench.h"

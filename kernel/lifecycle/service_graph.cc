@@ -1,4 +1,4 @@
-#include "kernel/lifecycle/graph.h"
+#include "kernel/lifecycle/service_graph.h"
 
 #include <algorithm>
 #include <optional>
@@ -26,7 +26,7 @@ class Resolver {
     graph_.required.resize(nodes.size());
   }
 
-  Graph run() {
+  ServiceGraph run() {
     check_singletons();
     check_alone();
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -231,7 +231,7 @@ class Resolver {
   bool failed_ = false;
   std::vector<std::set<size_t>> before_;               // by node: who must be active first
   std::vector<std::pair<size_t, size_t>> soft_needs_;  // holder, provider: first if possible
-  Graph graph_;
+  ServiceGraph graph_;
 };
 
 }  // namespace
@@ -240,8 +240,8 @@ std::string plugin_text(std::string_view name, std::string_view use) {
   return cat("plugin '", name, "' (", use, ")");
 }
 
-Graph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
-                    const std::function<std::string(std::string_view)>& who_offers) {
+ServiceGraph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+                           const std::function<std::string(std::string_view)>& who_offers) {
   return Resolver(nodes, problems, who_offers).run();
 }
 

@@ -35,8 +35,8 @@ class LentLog final : public Log {
 };
 
 /// Everybody who calls foreign code, or is called by it, holds them. [any]
-struct Surroundings {
-  Surroundings(Log& given, std::shared_ptr<TRITONSERVER_Server> asked) noexcept
+struct ForeignContext {
+  ForeignContext(Log& given, std::shared_ptr<TRITONSERVER_Server> asked) noexcept
       : log(given), server(std::move(asked)) {}
 
   LentLog log;

@@ -29,7 +29,7 @@ struct ServedModels {
 
 /// Each call returns at once and ends with one call of `done`, on the executor of whoever asks. A server that does not
 /// answer in time has failed with DEADLINE_EXCEEDED. [that executor]
-class ModelHost {
+class InstanceModels {
  public:
   using Done = std::function<void(Status)>;
 
@@ -49,7 +49,7 @@ class ModelHost {
                              std::function<void(Result<std::vector<std::string>>)> done) = 0;
 
  protected:
-  ~ModelHost() = default;
+  ~InstanceModels() = default;
 };
 
 }  // namespace atl::pools

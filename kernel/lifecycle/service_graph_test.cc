@@ -1,4 +1,4 @@
-#include "kernel/lifecycle/graph.h"
+#include "kernel/lifecycle/service_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class GraphTest : public testing::Test {
   /// The names in their order, or what is wrong.
   std::string order() {
     runtime::Problems problems;
-    Graph graph = resolve_graph(nodes, problems, [this](std::string_view) { return offers; });
+    ServiceGraph graph = resolve_graph(nodes, problems, [this](std::string_view) { return offers; });
     if (!problems.empty()) return std::string(problems.status().message());
     std::string names;
     for (size_t i : graph.order) names += (names.empty() ? "" : " ") + nodes[i].name;
@@ -90,7 +90,7 @@ TEST_F(GraphTest, RanksAndNamesBind) {
   node("wilful", {}, {{"x/1", 0, 0}}, {{"x/1", "low"}});
   node("many", {}, {{"x/1", 0, ATOLL_NEED_MANY}});
   runtime::Problems problems;
-  Graph graph = resolve_graph(nodes, problems);
+  ServiceGraph graph = resolve_graph(nodes, problems);
   ASSERT_TRUE(problems.empty()) << problems.status().text();
   EXPECT_EQ(graph.bindings[2].at("x/1"), "high");
   EXPECT_EQ(graph.bindings[3].at("x/1"), "low");
@@ -104,7 +104,7 @@ TEST_F(GraphTest, ATooOldProviderIsPassedOver) {
   node("old", {{"x/1", 1, 9}}, {});
   node("user", {}, {{"x/1", 2, 0}});
   runtime::Problems problems;
-  Graph graph = resolve_graph(nodes, problems);
+  ServiceGraph graph = resolve_graph(nodes, problems);
   ASSERT_TRUE(problems.empty()) << problems.status().text();
   EXPECT_EQ(graph.bindings[2].at("x/1"), "new");
 }

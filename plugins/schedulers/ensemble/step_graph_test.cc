@@ -1,5 +1,5 @@
 // What is refused when an ensemble loads, and what of its graph a request needs.
-#include "schedulers/ensemble/graph.h"
+#include "schedulers/ensemble/step_graph.h"
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ class GraphTest : public ::testing::Test {
   std::string refusal_of_step(const std::string& maps) {
     return refusal(ensemble_of("step { model_name: \"m\" model_version: -1 " + maps + " }"));
   }
-  const Graph& graph() { return static_cast<EnsembleScheduler&>(*bench_.scheduler).graph(); }
+  const StepGraph& graph() { return static_cast<EnsembleScheduler&>(*bench_.scheduler).graph(); }
   Plan plan(const std::vector<uint32_t>& outputs) {
     Plan made;
     made.make(graph(), outputs);

@@ -1,4 +1,4 @@
-#include "backends/cuda/pipeline/graph.h"
+#include "backends/cuda/pipeline/captured_graph.h"
 
 namespace atl::cuda_backend {
 
@@ -22,16 +22,17 @@ std::optional<GraphShapes> graph_shapes(const ModelPlan& plan, const GraphSpec& 
   return shapes;
 }
 
-Graph::~Graph() {
+CapturedGraph::~CapturedGraph() {
   if (exec_ == nullptr || cuda_ == nullptr) return;
   if (make_current(*cuda_, device_)) (void)cuda_->call<&CudaDriver::cuGraphExecDestroy>(device_, exec_).ok();
 }
 
-Result<Graph> Graph::capture(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
-                             const WorkAddresses& addresses, const Stream& stream, Launcher& launcher,
-                             GraphShapes shapes) noexcept {
+Result<CapturedGraph> CapturedGraph::capture(const ModelPlan& plan, const DevicePart& part,
+                                             const PipelineRun& run, const WorkAddresses& addresses,
+                                             const Stream& stream, KernelLauncher& launcher,
+                                             GraphShapes shapes) noexcept {
   Cuda& cuda = part.cuda();
-  Graph made;
+  CapturedGraph made;
   made.cuda_ = &cuda;
   made.device_ = part.device();
   made.shapes_ = std::move(shapes);
@@ -51,14 +52,14 @@ Result<Graph> Graph::capture(const ModelPlan& plan, const DevicePart& part, cons
   return made;
 }
 
-Status Graph::instantiate(CudaGraph graph, const Stream& stream) noexcept {
+Status CapturedGraph::instantiate(CudaGraph graph, const Stream& stream) noexcept {
   CudaGraphInstantiate parameters;
   ATOLL_RETURN_IF_ERROR(
       cuda_->call<&CudaDriver::cuGraphInstantiateWithParams>(device_, &exec_, graph, &parameters));
   return cuda_->call<&CudaDriver::cuGraphUpload>(device_, exec_, stream.handle());
 }
 
-Status Graph::launch(const Stream& stream) const noexcept {
+Status CapturedGraph::launch(const Stream& stream) const noexcept {
   return cuda_->call<&CudaDriver::cuGraphLaunch>(device_, exec_, stream.handle());
 }
 

@@ -1,4 +1,4 @@
-#include "launchers/common/command_line.h"
+#include "launchers/common/instance_command.h"
 
 #include <algorithm>
 #include <iomanip>
@@ -25,8 +25,8 @@ Place find_place(std::string_view word, size_t from) {
 
 }  // namespace
 
-Result<CommandLine> CommandLine::parse(std::string_view text, PlaceNames known) {
-  CommandLine line;
+Result<InstanceCommand> InstanceCommand::parse(std::string_view text, PlaceNames known) {
+  InstanceCommand line;
   std::istringstream words{std::string(text)};
   for (std::string word; words >> std::ws && words.peek() != std::istringstream::traits_type::eof();) {
     const auto begin = static_cast<size_t>(words.tellg());
@@ -50,7 +50,7 @@ Result<CommandLine> CommandLine::parse(std::string_view text, PlaceNames known) 
   return line;
 }
 
-bool CommandLine::has_place(std::string_view name) const {
+bool InstanceCommand::has_place(std::string_view name) const {
   return std::ranges::any_of(words_, [&](const std::string& word) {
     for (Place place = find_place(word, 0); !place.name.empty(); place = find_place(word, place.begin + 1)) {
       if (place.name == name) return true;
@@ -59,7 +59,7 @@ bool CommandLine::has_place(std::string_view name) const {
   });
 }
 
-std::vector<std::string> CommandLine::fill(const Places& places) const {
+std::vector<std::string> InstanceCommand::fill(const Places& places) const {
   std::vector<std::string> filled;
   for (const std::string& word : words_) {
     std::string text;
@@ -76,16 +76,16 @@ std::vector<std::string> CommandLine::fill(const Places& places) const {
 
 void check_runtimes(OptionCheck& check, PlaceNames known) {
   for (const auto& [name, text] : check.options().get_map("runtimes"))
-    check.passes("runtimes", CommandLine::parse(text, known), name);
+    check.passes("runtimes", InstanceCommand::parse(text, known), name);
 }
 
-Result<std::map<std::string, CommandLine>> read_runtimes(const Options& options, std::string_view atoll,
-                                                         PlaceNames known) {
+Result<std::map<std::string, InstanceCommand>> read_runtimes(const Options& options, std::string_view atoll,
+                                                             PlaceNames known) {
   std::map<std::string, std::string> texts = options.get_map("runtimes");
   texts.try_emplace("atoll", atoll);
-  std::map<std::string, CommandLine> runtimes;
+  std::map<std::string, InstanceCommand> runtimes;
   for (const auto& [name, text] : texts) {
-    Result<CommandLine> line = CommandLine::parse(text, known);
+    Result<InstanceCommand> line = InstanceCommand::parse(text, known);
     if (!line.ok()) return std::move(line).status().note("option 'runtimes': '" + name + "'");
     runtimes.emplace(name, std::move(line).value());
   }

@@ -12,7 +12,7 @@
 namespace atl::cuda_backend {
 
 /// Outlives the models.
-struct Surroundings {
+struct CudaBackendContext {
   Cuda* cuda = nullptr;
   const Clock* clock = nullptr;
   Log* log = nullptr;

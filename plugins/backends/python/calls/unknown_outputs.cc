@@ -1,4 +1,4 @@
-#include "backends/python/calls/output_check.h"
+#include "backends/python/calls/unknown_outputs.h"
 
 #include <algorithm>
 
@@ -6,17 +6,17 @@
 
 namespace atl::python {
 
-OutputCheck::OutputCheck(const ModelSource& source, Log& log)
+UnknownOutputs::UnknownOutputs(const ModelSource& source, Log& log)
     : log_(log), model_(cat("model '", source.name, "' version ", source.version)) {
   for (const TensorSpec& output : source.model.outputs) names_.push_back(output.name);
 }
 
-bool OutputCheck::knows(std::string_view name, size_t guess) const noexcept {
+bool UnknownOutputs::knows(std::string_view name, size_t guess) const noexcept {
   return (guess < names_.size() && names_[guess] == name) || std::ranges::find(names_, name) != names_.end();
 }
 
 /// It is rare, so every one is read once more.
-void OutputCheck::look_at_names(const ResponseRecord& record, const PayloadView& payload) noexcept {
+void UnknownOutputs::look_at_names(const ResponseRecord& record, const PayloadView& payload) noexcept {
   std::string name;
   for (uint32_t i = 0; i < record.tensor_count; ++i) {
     TensorRecord tensor;
@@ -26,7 +26,7 @@ void OutputCheck::look_at_names(const ResponseRecord& record, const PayloadView&
   }
 }
 
-void OutputCheck::tell_name(const std::string& name) {
+void UnknownOutputs::tell_name(const std::string& name) {
   std::lock_guard lock(mutex_);
   if (told_.size() >= kNamesMax || !told_.insert(name).second) return;
   log_.warning(model_, ": execute() returns an output '", name,

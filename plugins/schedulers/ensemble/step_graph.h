@@ -18,7 +18,7 @@ namespace atl::ensemble {
 inline constexpr uint32_t kNone = UINT32_MAX;
 
 /// Never changes once it is built; names are NUL-terminated and live as long as it does.
-struct Graph {
+struct StepGraph {
   /// An ensemble tensor: an input of the ensemble, or what one step writes.
   struct Tensor {
     std::string name;
@@ -63,6 +63,6 @@ struct Graph {
 
 /// \param members  one for each step; outlive the graph
 /// Errors: INVALID_ARGUMENT the configuration contradicts itself or the members.
-Result<Graph> make_graph(const inference::ModelConfig& config, std::span<Model* const> members);
+Result<StepGraph> make_graph(const inference::ModelConfig& config, std::span<Model* const> members);
 
 }  // namespace atl::ensemble

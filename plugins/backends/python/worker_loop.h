@@ -17,14 +17,14 @@
 namespace atl::python {
 
 /// Runs what is posted, what is due, and what waits for descriptors: one thing at a time, none of which may block for long.
-class EventLoop {
+class WorkerLoop {
  public:
   using Work = std::function<void()>;
 
-  explicit EventLoop(Clock& clock) noexcept : clock_(clock) {}
-  EventLoop(const EventLoop&) = delete;
-  EventLoop& operator=(const EventLoop&) = delete;
-  ~EventLoop() { stop(); }
+  explicit WorkerLoop(Clock& clock) noexcept : clock_(clock) {}
+  WorkerLoop(const WorkerLoop&) = delete;
+  WorkerLoop& operator=(const WorkerLoop&) = delete;
+  ~WorkerLoop() { stop(); }
 
   /// Makes the thread if there is none. [any] Errors: RESOURCE_EXHAUSTED.
   Status start(ExecutorFactory& executors);

@@ -1,4 +1,4 @@
-#include "backends/python/event_loop.h"
+#include "backends/python/worker_loop.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ class EventLoopTest : public ::testing::Test {
   void SetUp() override { ASSERT_TRUE(loop_.start(host_.executors()).ok()); }
 
   test::FakeHost host_{"python", test::FakeHost::Threads::kReal};
-  EventLoop loop_{host_.clock()};
+  WorkerLoop loop_{host_.clock()};
 };
 
 TEST_F(EventLoopTest, WorkRunsInOrderOnItsThread) {
@@ -37,7 +37,7 @@ TEST_F(EventLoopTest, TimersRunWhenTheyAreDueUnlessCancelled) {
   loop_.call([&] {
     const int64_t now_ns = host_.clock().now_ns();
     loop_.at(now_ns + 3 * kNsPerMs, [&] { last.set_value(); });
-    const EventLoop::Timer cancelled = loop_.at(now_ns + 2 * kNsPerMs, [&] { ran.push_back(2); });
+    const WorkerLoop::Timer cancelled = loop_.at(now_ns + 2 * kNsPerMs, [&] { ran.push_back(2); });
     loop_.at(now_ns + kNsPerMs, [&] { ran.push_back(1); });
     loop_.cancel(cancelled);
   });

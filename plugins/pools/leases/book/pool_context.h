@@ -12,7 +12,7 @@
 #include "atoll/pools/launcher.h"
 #include "atoll/pools/placement.h"
 #include "pools/leases/book/definitions.h"
-#include "pools/leases/servers/model_host.h"
+#include "pools/leases/servers/instance_models.h"
 
 namespace atl::pools {
 
@@ -34,13 +34,13 @@ struct PoolSettings {
 };
 
 /// Everything happens on one executor, so nothing of it has a lock. All of these outlive what works with them.
-struct Surroundings {
+struct PoolContext {
   SerialExecutor& executor;
   Clock& clock;
   Log& log;
   Launcher& launcher;
   LauncherListener& launcher_listener;
-  ModelHost& hosts;
+  InstanceModels& hosts;
   const Placement& placement;
   PoolSettings settings;
   std::function<std::string()> make_id;   ///< that was never made before

@@ -1,4 +1,4 @@
-/// ModelHost over HTTP.
+/// InstanceModels over HTTP.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "atoll/core/clock.h"
 #include "atoll/core/executor.h"
 #include "pools/leases/servers/http_client.h"
-#include "pools/leases/servers/model_host.h"
+#include "pools/leases/servers/instance_models.h"
 #include "pools/leases/servers/use_watch.h"
 
 namespace atl::pools {
@@ -39,15 +39,15 @@ Result<UseByModel> use_of(std::string_view statistics);
 
 }  // namespace answers
 
-class HttpModelHost final : public ModelHost, public UseSource {
+class HttpInstanceModels final : public InstanceModels, public UseSource {
  public:
   /// \param answers_on  where `done` is called; goes before this \param client  outlives the executor
-  HttpModelHost(SerialExecutor& answers_on, const Clock& clock, HttpClient& client,
-                const HttpModelHostSettings& settings)
+  HttpInstanceModels(SerialExecutor& answers_on, const Clock& clock, HttpClient& client,
+                     const HttpModelHostSettings& settings)
       : answers_on_(answers_on), clock_(clock), client_(client), settings_(settings) {}
-  HttpModelHost(const HttpModelHost&) = delete;
-  HttpModelHost& operator=(const HttpModelHost&) = delete;
-  virtual ~HttpModelHost() = default;
+  HttpInstanceModels(const HttpInstanceModels&) = delete;
+  HttpInstanceModels& operator=(const HttpInstanceModels&) = delete;
+  virtual ~HttpInstanceModels() = default;
 
   /// What is asked from now on is never answered. [that executor]
   void stop() noexcept { is_stopped_ = true; }

@@ -1,4 +1,4 @@
-#include "schedulers/ensemble/graph.h"
+#include "schedulers/ensemble/step_graph.h"
 
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@ class GraphBuilder {
   GraphBuilder(const inference::ModelConfig& config, std::span<Model* const> members)
       : config_(config), members_(members) {}
 
-  Result<Graph> build() {
+  Result<StepGraph> build() {
     const auto& steps = config_.ensemble_scheduling().step();
     if (static_cast<size_t>(steps.size()) != members_.size()) {
       return internal_error("ensemble '", config_.name(), "' has ", steps.size(), " steps and ",
@@ -30,7 +30,7 @@ class GraphBuilder {
     for (int i = 0; i < steps.size(); ++i) add_step(steps[i], *members_[static_cast<size_t>(i)]);
     ATOLL_RETURN_IF_ERROR(check_members(config_, members_));
     ATOLL_RETURN_IF_ERROR(find_branches());
-    for (Graph::Tensor& tensor : graph_.tensors) tensor.device_ordered = is_device_ordered(tensor);
+    for (StepGraph::Tensor& tensor : graph_.tensors) tensor.device_ordered = is_device_ordered(tensor);
     return std::move(graph_);
   }
 
@@ -58,7 +58,7 @@ class GraphBuilder {
   void add_step(const Step& configured, Model& member) {
     const auto index = static_cast<uint32_t>(graph_.steps.size());
     const ModelInfo& info = member.info();
-    Graph::Step step;
+    StepGraph::Step step;
     step.model = &member;
     step.decoupled = info.decoupled;
     step.batches = info.max_batch_size > 0;
@@ -75,7 +75,7 @@ class GraphBuilder {
     graph_.steps.push_back(std::move(step));
   }
 
-  bool is_device_ordered(const Graph::Tensor& tensor) const {
+  bool is_device_ordered(const StepGraph::Tensor& tensor) const {
     return tensor.output == kNone && std::ranges::all_of(tensor.consumers, [this](uint32_t step) {
              return graph_.steps[step].model->info().device_ordered;
            });
@@ -85,16 +85,16 @@ class GraphBuilder {
   Status find_branches() {
     std::vector<size_t> missing;
     std::vector<uint32_t> ready = graph_.inputs;
-    for (const Graph::Step& step : graph_.steps) missing.push_back(step.inputs.size());
+    for (const StepGraph::Step& step : graph_.steps) missing.push_back(step.inputs.size());
     uint32_t branches = 0;
     for (size_t next = 0; next < ready.size(); ++next) {
       for (uint32_t consumer : graph_.tensors[ready[next]].consumers) {
         if (--missing[consumer] != 0) continue;
-        Graph::Step& step = graph_.steps[consumer];
+        StepGraph::Step& step = graph_.steps[consumer];
         uint32_t branch = 0;
         ATOLL_RETURN_IF_ERROR(join_branches(step, &branch));
         if (step.decoupled) branch = ++branches;
-        for (const Graph::StepOutput& output : step.outputs) {
+        for (const StepGraph::StepOutput& output : step.outputs) {
           graph_.tensors[output.tensor].branch = branch;
           ready.push_back(output.tensor);
         }
@@ -118,9 +118,9 @@ class GraphBuilder {
   }
 
   /// Which of the values of two branches, or of a branch and of none, belong together, nobody could say.
-  Status join_branches(Graph::Step& step, uint32_t* branch) {
+  Status join_branches(StepGraph::Step& step, uint32_t* branch) {
     *branch = graph_.tensors[step.inputs.front().tensor].branch;
-    for (const Graph::StepInput& input : step.inputs) {
+    for (const StepGraph::StepInput& input : step.inputs) {
       if (graph_.tensors[input.tensor].branch == *branch) continue;
       return different_branches(step.model->info().name);
     }
@@ -130,13 +130,13 @@ class GraphBuilder {
 
   const inference::ModelConfig& config_;
   const std::span<Model* const> members_;
-  Graph graph_;
+  StepGraph graph_;
   std::map<std::string, uint32_t> index_;
 };
 
 }  // namespace
 
-Result<Graph> make_graph(const inference::ModelConfig& config, std::span<Model* const> members) {
+Result<StepGraph> make_graph(const inference::ModelConfig& config, std::span<Model* const> members) {
   return GraphBuilder(config, members).build();
 }
 

@@ -1,4 +1,4 @@
-#include "backends/triton/server_link.h"
+#include "backends/triton/model_server.h"
 
 #include <gtest/gtest.h>
 
@@ -67,9 +67,9 @@ std::vector<std::string> answers_of(TRITONSERVER_Server& server) {
           text(server.metrics())};
 }
 
-TEST(ServerLink, AsksWhoIsThere) {
+TEST(ModelServer, AsksWhoIsThere) {
   test::FakeHost host("triton");
-  ServerLink link(host);
+  ModelServer link(host);
   ASSERT_TRUE(link.open().ok());
   const std::string nobody =
       "no plugin provides atoll.triton_server/1, which answers calls of backends to the server";
@@ -131,7 +131,7 @@ class DrainedLink : public ::testing::Test {
 
   test::FakeHost host_{"triton"};
   FakeServer server_;
-  ServerLink link_{host_};
+  ModelServer link_{host_};
 };
 
 TEST_F(DrainedLink, AtTheServersEndItKeepsItUntilTheModelsGo) {

@@ -26,7 +26,7 @@ struct GraphNode {
 };
 
 /// By node, in the order of the nodes given.
-struct Graph {
+struct ServiceGraph {
   std::vector<size_t> order;  ///< providers first; ties by name
   /// Interface id -> instance that acquire() without a name finds: every required need, and every need that
   /// the manifest names. Others are looked up when asked for, because their providers come and go.
@@ -42,7 +42,7 @@ std::string plugin_text(std::string_view name, std::string_view use);
 /// \param problems    gets every one found
 /// \param who_offers  names plugins that are not enabled and provide an interface; "": none is known
 /// \returns of no use if there were problems
-Graph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
-                    const std::function<std::string(std::string_view)>& who_offers = {});
+ServiceGraph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+                           const std::function<std::string(std::string_view)>& who_offers = {});
 
 }  // namespace atl::kernel

@@ -21,25 +21,25 @@ struct GraphShapes {
 std::optional<GraphShapes> graph_shapes(const ModelPlan& plan, const GraphSpec& spec);
 
 /// One captured graph that can be launched. Move-only; not being executed when it ends.
-class Graph {
+class CapturedGraph {
  public:
-  Graph() noexcept = default;
-  Graph(Graph&& other) noexcept { *this = std::move(other); }
-  Graph& operator=(Graph&& other) noexcept {
+  CapturedGraph() noexcept = default;
+  CapturedGraph(CapturedGraph&& other) noexcept { *this = std::move(other); }
+  CapturedGraph& operator=(CapturedGraph&& other) noexcept {
     std::swap(cuda_, other.cuda_);
     std::swap(device_, other.device_);
     std::swap(exec_, other.exec_);
     std::swap(shapes_, other.shapes_);
     return *this;
   }
-  ~Graph();
+  ~CapturedGraph();
 
-  /// Captures what Launcher::launch() does, which ran without a graph before. Nothing else uses the stream; nothing was
+  /// Captures what KernelLauncher::launch() does, which ran without a graph before. Nothing else uses the stream; nothing was
   /// executed when it returns. The calling thread alone is bound by the capture.
   /// Errors: as Cuda::report(); the stream can be used again.
-  static Result<Graph> capture(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
-                               const WorkAddresses& addresses, const Stream& stream, Launcher& launcher,
-                               GraphShapes shapes) noexcept;
+  static Result<CapturedGraph> capture(const ModelPlan& plan, const DevicePart& part, const PipelineRun& run,
+                                       const WorkAddresses& addresses, const Stream& stream,
+                                       KernelLauncher& launcher, GraphShapes shapes) noexcept;
 
   const GraphShapes& shapes() const noexcept { return shapes_; }
   /// Errors: as Cuda::report().

@@ -1,4 +1,4 @@
-#include "pools/leases/servers/http_model_host.h"
+#include "pools/leases/servers/http_instance_models.h"
 
 #include <algorithm>
 #include <utility>
@@ -135,7 +135,7 @@ std::string path_of(std::string_view before, const std::string& model, std::stri
 
 }  // namespace
 
-struct HttpModelHost::Unload {
+struct HttpInstanceModels::Unload {
   ModelServer server;
   std::string model;
   int64_t give_up_ns = 0;
@@ -143,7 +143,7 @@ struct HttpModelHost::Unload {
   Done done;
 };
 
-void HttpModelHost::call(HttpRequest request, HttpClient::Done done) {
+void HttpInstanceModels::call(HttpRequest request, HttpClient::Done done) {
   if (is_stopped_) return;
   client_.call(std::move(request), [this, done = std::move(done)](Result<HttpAnswer> answer) mutable {
     answers_on_.post(make_task(
@@ -151,39 +151,40 @@ void HttpModelHost::call(HttpRequest request, HttpClient::Done done) {
   });
 }
 
-void HttpModelHost::check_ready(const ServerAddress& server, Done done) {
+void HttpInstanceModels::check_ready(const ServerAddress& server, Done done) {
   call({server.http, "/v2/health/live", false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
 /// By a call that changes nothing.
-void HttpModelHost::check_closed(const ServerAddress& server, Done done) {
+void HttpInstanceModels::check_closed(const ServerAddress& server, Done done) {
   call(index_of({{}, server, {}}), [done = std::move(done)](Result<HttpAnswer> answer) {
     const bool is_open = answer.ok() && answer->status >= 200 && answer->status < 300;
     done(is_open ? make_status(Code::kFailedPrecondition, "it takes control calls of anybody") : Status());
   });
 }
 
-void HttpModelHost::check_models(const std::vector<LeaseModel>&, Done done) { done({}); }
+void HttpInstanceModels::check_models(const std::vector<LeaseModel>&, Done done) { done({}); }
 
-void HttpModelHost::find_models(const ModelServer& server, std::function<void(Result<ServedModels>)> done) {
+void HttpInstanceModels::find_models(const ModelServer& server,
+                                     std::function<void(Result<ServedModels>)> done) {
   call(index_of(server), [done = std::move(done)](Result<HttpAnswer> answer) {
     if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
     done(answers::served_of(answer->body));
   });
 }
 
-HttpRequest HttpModelHost::index_of(const ModelServer& server) const {
+HttpRequest HttpInstanceModels::index_of(const ModelServer& server) const {
   return {server.address.http, "/v2/repository/index", true, "{}", server.key, settings_.call_timeout_ns};
 }
 
-void HttpModelHost::load(const ModelServer& server, const LeaseModel& model, Done done) {
+void HttpInstanceModels::load(const ModelServer& server, const LeaseModel& model, Done done) {
   call({server.address.http, path_of("/v2/repository/models/", model.name, "/load"), true, "{}", server.key,
         settings_.load_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) { done(status_of(answer)); });
 }
 
-void HttpModelHost::unload(const ModelServer& server, const std::string& model, Done done) {
+void HttpInstanceModels::unload(const ModelServer& server, const std::string& model, Done done) {
   auto unload = std::make_shared<Unload>();
   unload->server = server;
   unload->model = model;
@@ -199,7 +200,7 @@ void HttpModelHost::unload(const ModelServer& server, const std::string& model, 
 }
 
 /// The call returns when the unloading has begun; and one that is refused may be of a model that is not there.
-void HttpModelHost::look_whether_unloaded(std::shared_ptr<Unload> unload) {
+void HttpInstanceModels::look_whether_unloaded(std::shared_ptr<Unload> unload) {
   call(index_of(unload->server), [this, unload](Result<HttpAnswer> answer) {
     if (Status status = status_of(answer); !status.ok()) return unload->done(std::move(status));
     Result<bool> in_use = answers::is_in_use(answer->body, unload->model);
@@ -215,8 +216,8 @@ void HttpModelHost::look_whether_unloaded(std::shared_ptr<Unload> unload) {
   });
 }
 
-void HttpModelHost::find_backends(const ServerAddress& server, const std::string& model,
-                                  std::function<void(Result<std::vector<std::string>>)> done) {
+void HttpInstanceModels::find_backends(const ServerAddress& server, const std::string& model,
+                                       std::function<void(Result<std::vector<std::string>>)> done) {
   call({server.http, path_of("/v2/models/", model, "/config"), false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) {
          if (Status status = status_of(answer); !status.ok()) return done(std::move(status));
@@ -224,7 +225,7 @@ void HttpModelHost::find_backends(const ServerAddress& server, const std::string
        });
 }
 
-void HttpModelHost::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
+void HttpInstanceModels::read_use(const ServerAddress& server, std::function<void(Result<UseByModel>)> done) {
   call({server.http, "/v2/models/stats", false, {}, {}, settings_.call_timeout_ns},
        [done = std::move(done)](Result<HttpAnswer> answer) {
          if (Status status = status_of(answer); !status.ok()) return done(std::move(status));

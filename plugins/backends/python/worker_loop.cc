@@ -1,4 +1,4 @@
-#include "backends/python/event_loop.h"
+#include "backends/python/worker_loop.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@
 
 namespace atl::python {
 
-Status EventLoop::start(ExecutorFactory& executors) {
+Status WorkerLoop::start(ExecutorFactory& executors) {
   std::lock_guard lock(mutex_);
   if (executor_ != nullptr) return {};
   events_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -30,11 +30,11 @@ Status EventLoop::start(ExecutorFactory& executors) {
   if (!executor.ok()) return std::move(executor).status();
   stops_ = false;
   executor_ = std::move(executor).value();
-  executor_->post({[](void* self) { static_cast<EventLoop*>(self)->run(); }, this, nullptr});
+  executor_->post({[](void* self) { static_cast<WorkerLoop*>(self)->run(); }, this, nullptr});
   return {};
 }
 
-void EventLoop::stop() noexcept {
+void WorkerLoop::stop() noexcept {
   if (executor_ == nullptr) return;
   {
     std::lock_guard lock(mutex_);
@@ -47,7 +47,7 @@ void EventLoop::stop() noexcept {
   watched_.clear();
 }
 
-void EventLoop::post(Work work) {
+void WorkerLoop::post(Work work) {
   {
     std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
@@ -55,7 +55,7 @@ void EventLoop::post(Work work) {
   wake();
 }
 
-void EventLoop::call(const Work& work) {
+void WorkerLoop::call(const Work& work) {
   if (is_current()) return work();
   std::promise<void> done;
   post([&] {
@@ -65,12 +65,12 @@ void EventLoop::call(const Work& work) {
   done.get_future().wait();
 }
 
-void EventLoop::wake() const noexcept {
+void WorkerLoop::wake() const noexcept {
   const uint64_t one = 1;
   (void)!::write(woken_.get(), &one, sizeof one);
 }
 
-void EventLoop::watch(int descriptor, Work ready) {
+void WorkerLoop::watch(int descriptor, Work ready) {
   watched_[descriptor] = std::make_shared<Work>(std::move(ready));
   epoll_event event = {};
   event.events = EPOLLIN;
@@ -78,20 +78,20 @@ void EventLoop::watch(int descriptor, Work ready) {
   (void)::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event);
 }
 
-void EventLoop::unwatch(int descriptor) noexcept {
+void WorkerLoop::unwatch(int descriptor) noexcept {
   if (watched_.erase(descriptor) != 0) (void)::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
 }
 
-EventLoop::Timer EventLoop::at(int64_t deadline_ns, Work work) {
+WorkerLoop::Timer WorkerLoop::at(int64_t deadline_ns, Work work) {
   timers_.emplace(std::pair(deadline_ns, ++last_timer_), std::move(work));
   return last_timer_;
 }
 
-void EventLoop::cancel(Timer timer) noexcept {
+void WorkerLoop::cancel(Timer timer) noexcept {
   std::erase_if(timers_, [&](const auto& entry) { return entry.first.second == timer; });
 }
 
-void EventLoop::run() noexcept {
+void WorkerLoop::run() noexcept {
   constexpr int kEventsMax = 16;
   epoll_event ready[kEventsMax];
   while (true) {
@@ -116,7 +116,7 @@ void EventLoop::run() noexcept {
   }
 }
 
-void EventLoop::run_posted() {
+void WorkerLoop::run_posted() {
   std::vector<Work> posted;
   {
     std::lock_guard lock(mutex_);
@@ -125,7 +125,7 @@ void EventLoop::run_posted() {
   for (Work& work : posted) work();
 }
 
-void EventLoop::run_due() {
+void WorkerLoop::run_due() {
   while (!timers_.empty() && timers_.begin()->first.first <= clock_.now_ns()) {
     const Work work = std::move(timers_.begin()->second);
     timers_.erase(timers_.begin());
@@ -133,7 +133,7 @@ void EventLoop::run_due() {
   }
 }
 
-int EventLoop::wait_ms() const {
+int WorkerLoop::wait_ms() const {
   if (timers_.empty()) return -1;
   const int64_t left_ns = timers_.begin()->first.first - clock_.now_ns();
   return static_cast<int>(std::clamp<int64_t>((left_ns + kNsPerMs - 1) / kNsPerMs, 0, 60'000));

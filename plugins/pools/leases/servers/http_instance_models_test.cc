@@ -1,4 +1,4 @@
-#include "pools/leases/servers/http_model_host.h"
+#include "pools/leases/servers/http_instance_models.h"
 
 #include <gtest/gtest.h>
 
@@ -108,16 +108,16 @@ TEST(ServerAnswers, ConfigurationsNameTheirBackend) {
 
 // --- over sockets ---
 
-class HttpModelHostTest : public testing::Test {
+class HttpInstanceModelsTest : public testing::Test {
  protected:
-  HttpModelHostTest() {
+  HttpInstanceModelsTest() {
     settings.poll_interval_ns = kNsPerMs;
     Result<SerialExecutorPtr> made = threads.create("pools", {});
     EXPECT_TRUE(made.ok());
     executor = std::move(made).value();
     EXPECT_TRUE(client.start(threads).ok());
   }
-  ~HttpModelHostTest() override {
+  ~HttpInstanceModelsTest() override {
     client.stop();
     stop_executor(executor);
   }
@@ -127,8 +127,8 @@ class HttpModelHostTest : public testing::Test {
   std::string outcome(Ask ask) {
     std::promise<std::string> ended;
     // Answers may come when nobody waits for them any more.
-    HttpModelHost& host =
-        *hosts.emplace_back(std::make_unique<HttpModelHost>(*executor, threads.clock(), client, settings));
+    HttpInstanceModels& host = *hosts.emplace_back(
+        std::make_unique<HttpInstanceModels>(*executor, threads.clock(), client, settings));
     executor->post(make_task([&] {
       ask(host, [&](Status status) {
         ended.set_value(status.ok() ? "" : cat(code_name(status.code()), ": ", status.message()));
@@ -143,20 +143,20 @@ class HttpModelHostTest : public testing::Test {
   test::ThreadExecutors threads;
   SerialExecutorPtr executor;
   HttpClient client;
-  std::vector<std::unique_ptr<HttpModelHost>> hosts;
+  std::vector<std::unique_ptr<HttpInstanceModels>> hosts;
 };
 
-TEST_F(HttpModelHostTest, CallsAreThoseOfTheProtocol) {
+TEST_F(HttpInstanceModelsTest, CallsAreThoseOfTheProtocol) {
   ScriptedServer server([](const std::string&) { return HttpAnswer{200, "[]"}; });
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.check_ready(at(server), std::move(done));
             }),
             "");
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.load(on(server), {"a b/c", "/models"}, std::move(done));
             }),
             "");
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.unload(on(server), "m", std::move(done));
             }),
             "");
@@ -164,26 +164,26 @@ TEST_F(HttpModelHostTest, CallsAreThoseOfTheProtocol) {
                                    "POST /v2/repository/models/m/unload", "POST /v2/repository/index"}));
 }
 
-TEST_F(HttpModelHostTest, ControlCallsShowTheKeyAndNobodyElseIsShownIt) {
+TEST_F(HttpInstanceModelsTest, ControlCallsShowTheKeyAndNobodyElseIsShownIt) {
   ScriptedServer server([](const std::string&) { return HttpAnswer{200, "[]"}; });
   const auto wait = [&](auto ask) {
     std::promise<void> ended;
-    HttpModelHost host(*executor, threads.clock(), client, settings);
+    HttpInstanceModels host(*executor, threads.clock(), client, settings);
     executor->post(make_task([&] { ask(host, [&](auto&&) { ended.set_value(); }); }));
     ended.get_future().get();
   };
-  wait([&](HttpModelHost& host, auto done) { host.load(on(server), {"m", "/models"}, done); });
-  wait([&](HttpModelHost& host, auto done) { host.unload(on(server), "m", done); });
-  wait([&](HttpModelHost& host, auto done) { host.find_models(on(server), done); });
+  wait([&](HttpInstanceModels& host, auto done) { host.load(on(server), {"m", "/models"}, done); });
+  wait([&](HttpInstanceModels& host, auto done) { host.unload(on(server), "m", done); });
+  wait([&](HttpInstanceModels& host, auto done) { host.find_models(on(server), done); });
   EXPECT_EQ(server.keys(), (Names{"0aff", "0aff", "0aff", "0aff"}));
-  wait([&](HttpModelHost& host, auto done) { host.check_closed(at(server), done); });
+  wait([&](HttpInstanceModels& host, auto done) { host.check_closed(at(server), done); });
   EXPECT_EQ(server.keys().back(), "") << "that is what it is asked without";
 }
 
-TEST_F(HttpModelHostTest, AServerIsClosedIfItAnswersNoControlCallWithoutAKey) {
+TEST_F(HttpInstanceModelsTest, AServerIsClosedIfItAnswersNoControlCallWithoutAKey) {
   int status = 200;
   ScriptedServer server([&](const std::string&) { return HttpAnswer{status, "[]"}; });
-  const auto closed = [&](HttpModelHost& host, ModelHost::Done done) {
+  const auto closed = [&](HttpInstanceModels& host, InstanceModels::Done done) {
     host.check_closed(at(server), std::move(done));
   };
   EXPECT_EQ(outcome(closed), "FAILED_PRECONDITION: it takes control calls of anybody");
@@ -193,36 +193,36 @@ TEST_F(HttpModelHostTest, AServerIsClosedIfItAnswersNoControlCallWithoutAKey) {
   }
 }
 
-TEST_F(HttpModelHostTest, FailuresHaveTheServersText) {
+TEST_F(HttpInstanceModelsTest, FailuresHaveTheServersText) {
   ScriptedServer server([](const std::string&) {
     return HttpAnswer{400, R"({"error":"failed to load 'm', no version"})"};
   });
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.load(on(server), {"m", "/models"}, std::move(done));
             }),
             "INTERNAL: failed to load 'm', no version");
 }
 
-TEST_F(HttpModelHostTest, AnUnloadEndsWhenTheModelIsGone) {
+TEST_F(HttpInstanceModelsTest, AnUnloadEndsWhenTheModelIsGone) {
   int looks = 0;
   ScriptedServer server([&](const std::string& call) -> HttpAnswer {
     if (!call.ends_with("/index")) return {200, ""};
     return {200, cat(R"([{"name":"m","state":")", ++looks < 4 ? "UNLOADING" : "UNAVAILABLE", R"("}])")};
   });
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.unload(on(server), "m", std::move(done));
             }),
             "");
   EXPECT_EQ(looks, 4);
 }
 
-TEST_F(HttpModelHostTest, AnUnloadThatIsRefusedFailsOnlyIfTheModelIsThere) {
+TEST_F(HttpInstanceModelsTest, AnUnloadThatIsRefusedFailsOnlyIfTheModelIsThere) {
   std::string state = "READY";
   ScriptedServer server([&](const std::string& call) -> HttpAnswer {
     if (!call.ends_with("/index")) return {400, R"({"error":"not allowed"})"};
     return {200, cat(R"([{"name":"m","state":")", state, R"("}])")};
   });
-  const auto unload = [&](HttpModelHost& host, ModelHost::Done done) {
+  const auto unload = [&](HttpInstanceModels& host, InstanceModels::Done done) {
     host.unload(on(server), "m", std::move(done));
   };
   EXPECT_EQ(outcome(unload), "INTERNAL: not allowed");
@@ -230,21 +230,22 @@ TEST_F(HttpModelHostTest, AnUnloadThatIsRefusedFailsOnlyIfTheModelIsThere) {
   EXPECT_EQ(outcome(unload), "");
 }
 
-TEST_F(HttpModelHostTest, AnUnloadThatDoesNotEndIsGivenUp) {
+TEST_F(HttpInstanceModelsTest, AnUnloadThatDoesNotEndIsGivenUp) {
   settings.load_timeout_ns = 20 * kNsPerMs;
   ScriptedServer server([](const std::string&) {
     return HttpAnswer{200, R"([{"name":"m","state":"UNLOADING"}])"};
   });
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.unload(on(server), "m", std::move(done));
             }),
             "DEADLINE_EXCEEDED: still UNLOADING after 20 ms");
 }
 
-TEST_F(HttpModelHostTest, NobodyGarbageAndTooMuchAreFailures) {
+TEST_F(HttpInstanceModelsTest, NobodyGarbageAndTooMuchAreFailures) {
   const auto ready = [](const ServerAddress& server) {
-    return
-        [&server](HttpModelHost& host, ModelHost::Done done) { host.check_ready(server, std::move(done)); };
+    return [&server](HttpInstanceModels& host, InstanceModels::Done done) {
+      host.check_ready(server, std::move(done));
+    };
   };
   ServerAddress nobody;
   {
@@ -260,7 +261,7 @@ TEST_F(HttpModelHostTest, NobodyGarbageAndTooMuchAreFailures) {
             cat("RESOURCE_EXHAUSTED: ", at_large.http.text(), " answered more than 4194304 bytes"));
 }
 
-TEST_F(HttpModelHostTest, ASlowServerIsNotWaitedForAndDelaysNobodyElse) {
+TEST_F(HttpInstanceModelsTest, ASlowServerIsNotWaitedForAndDelaysNobodyElse) {
   settings.call_timeout_ns = 50 * kNsPerMs;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
@@ -269,11 +270,11 @@ TEST_F(HttpModelHostTest, ASlowServerIsNotWaitedForAndDelaysNobodyElse) {
     return HttpAnswer{200, ""};
   });
   ScriptedServer quick([](const std::string&) { return HttpAnswer{200, ""}; });
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.check_ready(at(slow), std::move(done));
             }),
             cat("DEADLINE_EXCEEDED: ", slow.address().text(), " did not answer in 50 ms"));
-  EXPECT_EQ(outcome([&](HttpModelHost& host, ModelHost::Done done) {
+  EXPECT_EQ(outcome([&](HttpInstanceModels& host, InstanceModels::Done done) {
               host.load(on(slow), {"m", "/models"}, [](const Status&) {});  // it hangs meanwhile
               host.check_ready(at(quick), std::move(done));
             }),
@@ -281,10 +282,10 @@ TEST_F(HttpModelHostTest, ASlowServerIsNotWaitedForAndDelaysNobodyElse) {
   release.set_value();
 }
 
-TEST_F(HttpModelHostTest, BackendsComeFromTheConfiguration) {
+TEST_F(HttpInstanceModelsTest, BackendsComeFromTheConfiguration) {
   ScriptedServer server([](const std::string&) { return HttpAnswer{200, R"({"backend":"python"})"}; });
   std::promise<Names> ended;
-  HttpModelHost host(*executor, threads.clock(), client, settings);
+  HttpInstanceModels host(*executor, threads.clock(), client, settings);
   executor->post(make_task([&] {
     host.find_backends(at(server), "m",
                        [&](Result<Names> found) { ended.set_value(found.ok() ? *found : Names()); });
