@@ -53,7 +53,7 @@ void StreamRequest::forward(V2RemoteStream& to) noexcept {
 
 void StreamRequest::on_posted() noexcept {
   if (is_waiting()) {
-    resume();
+    after_wait();
   } else {
     rest();
   }

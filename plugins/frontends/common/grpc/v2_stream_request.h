@@ -91,8 +91,8 @@ class V2StreamRequest : public InferContext, protected RemoteStreamOwner<Message
   virtual Status write_message(V2StreamMessage& from, Message* message) noexcept = 0;
 
   /// Goes on when a wait has ended. [own thread]
-  void resume() noexcept {
-    if (resume()) ran();
+  void after_wait() noexcept {
+    if (this->resume()) ran();
   }
   /// It was handed over or refused. It may be gone afterwards.
   void ran() noexcept {

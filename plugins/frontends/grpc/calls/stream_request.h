@@ -28,7 +28,7 @@ class StreamRequest final : public V2StreamRequest<StreamRequest, grpc::ByteBuff
   ~StreamRequest() override = default;
 
  private:
-  void on_woken(bool) { resume(); }
+  void on_woken(bool) { after_wait(); }
   InferStream& stream() noexcept;
   // --- V2StreamRequest ---
   std::unique_ptr<V2RemoteStream> make_remote(const HostPort& server,

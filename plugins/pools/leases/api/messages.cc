@@ -30,7 +30,7 @@ void write_address(const HostPort& address, std::string* message) {
   if (!address.host.empty()) *message = address.text();
 }
 
-void write_place(const Place& place, const BackendNames& names, v1::PoolInstance* message) {
+void write_place(const Place& place, const BackendNames& names, v1::Instance* message) {
   message->set_name(name_of_instance(place.instance));
   message->set_used(place.used);
   message->set_free(place.free);
@@ -105,9 +105,9 @@ Result<LeaseDefinition> definition_of(const v1::LeaseDefinition& message) {
 void write(const Pool& pool, v1::Pool* message) {
   write_definition(pool.record().definition, message->mutable_definition());
   message->set_state(pool.record().is_deleting ? "DELETING" : "ACTIVE");
-  std::map<uint32_t, v1::PoolInstance*> instances;
+  std::map<uint32_t, v1::Instance*> instances;
   for (const Place& place : pool.places().places()) {
-    v1::PoolInstance* written = instances[place.instance] = message->add_instances();
+    v1::Instance* written = instances[place.instance] = message->add_instances();
     const PoolInstance& instance = pool.instance(place.instance);
     write_place(place, pool.backend_names(), written);
     written->set_id(instance.id());
@@ -157,7 +157,7 @@ void write(const PoolManager& manager, const LeasePlan& plan, v1::LeasePlan* mes
   message->set_starts_instance(plan.starts_instance);
   message->set_reason(text(plan.refusal.message()));
   for (const LeasePlan::Candidate& candidate : plan.instances) {
-    v1::PoolInstance* written = message->add_instances();
+    v1::Instance* written = message->add_instances();
     write_place(candidate.place, manager.backend_names(), written);
     written->set_reason(text(candidate.why_not));
   }
