@@ -160,11 +160,11 @@ TEST(Plugin, WhatIsThrownIsNamed) {
   atoll_plugin_v1.destroy(created.self);
 }
 
-TEST(Plugin, AThrowingStopDoesNotEscape) {
+TEST(Plugin, WhatStopThrowsReachesTheServerWhichLogsIt) {
   test::FakeHost host;
   Created created = create(host, "stop throws");
   ASSERT_TRUE(created.status.ok());
-  atoll_plugin_v1.stop(created.self);
+  EXPECT_THROW(atoll_plugin_v1.stop(created.self), std::runtime_error);
   atoll_plugin_v1.destroy(created.self);
 }
 
