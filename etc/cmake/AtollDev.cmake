@@ -86,6 +86,12 @@ function(atoll_plugin_extra role name)
   set_property(GLOBAL APPEND PROPERTY ATOLL_EXTRAS_${role}_${name} ${ARGN})
 endfunction()
 
+# atoll_plugin_not_installed(ROLE NAME): a plugin of this tree that is built with everything and by its name, but is no part of
+# atoll_server and of the installation.
+function(atoll_plugin_not_installed role name)
+  set_property(GLOBAL APPEND PROPERTY ATOLL_NOT_INSTALLED atoll_plugin_${role}_${name})
+endfunction()
+
 # atoll_needs(ROLE/NAME PACKAGES CONDITION...): ends the calling list file if the condition does not hold: the plugin is left out of
 # this configuration. PACKAGES are the Debian packages that it needs, in one text.
 macro(atoll_needs plugin packages)
@@ -109,6 +115,14 @@ function(atoll_server_plugins variable)
     endif()
   endforeach()
   set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
+# atoll_installed_plugins(VARIABLE): those of them that an installation has.
+function(atoll_installed_plugins variable)
+  atoll_server_plugins(plugins)
+  get_property(left_out GLOBAL PROPERTY ATOLL_NOT_INSTALLED)
+  list(REMOVE_ITEM plugins ${left_out})
+  set(${variable} ${plugins} PARENT_SCOPE)
 endfunction()
 
 # atoll_loads_plugins(TARGET): a program whose plugins find the server's libraries, which lie in ../lib/atoll in the build

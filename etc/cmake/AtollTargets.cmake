@@ -2,8 +2,9 @@
 #   ROLE-NAME         one plugin with what belongs to it; `etc/dev/build PRESET ROLE/NAME` asks for it
 #   atoll_quickstart  what serves the default manifest: the kernel, its plugins, tritonserver and atoll-config
 #   sdk               what the installation's component of that name has of programs and libraries
-#   atoll_server      what an installation has: every plugin, every program, the SDK's tools
+#   atoll_server      what an installation has: every plugin but those that are left out of it, every program, the SDK's tools
 atoll_server_plugins(atoll_plugins)
+atoll_installed_plugins(installed_plugins)
 set(extras)
 foreach(plugin ${atoll_plugins})
   string(REGEX REPLACE "^atoll_plugin_([a-z0-9]+)_(.+)$" "\\1;\\2" words ${plugin})
@@ -11,7 +12,9 @@ foreach(plugin ${atoll_plugins})
   list(GET words 1 name)
   get_property(extra GLOBAL PROPERTY ATOLL_EXTRAS_${role}_${name})
   add_custom_target(${role}-${name} DEPENDS ${plugin} ${extra})
-  list(APPEND extras ${extra})
+  if(plugin IN_LIST installed_plugins)
+    list(APPEND extras ${extra})
+  endif()
 endforeach()
 
 # atoll_manifest_plugins(FILE VARIABLE): targets of the plugins that the manifest uses (its lines `use = "ROLE/NAME"`).
@@ -26,7 +29,7 @@ atoll_manifest_plugins(${PROJECT_SOURCE_DIR}/etc/atoll.toml default_plugins)
 add_custom_target(atoll_quickstart DEPENDS atoll tritonserver atoll-config ${default_plugins})
 
 add_custom_target(atoll_server DEPENDS atoll atoll_embedded atoll_triton tritonserver atoll-config atollctl
-                                       ${atoll_plugins} ${extras})
+                                       ${installed_plugins} ${extras})
 add_custom_target(sdk DEPENDS atoll-lint atoll_cuda_double atoll_nvml_double)
 add_dependencies(atoll_server sdk)
 

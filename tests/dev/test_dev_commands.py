@@ -110,8 +110,8 @@ def test_a_broken_manifest(tree, text, line):
     (["dev", "caches/redis", "pools/leases"], "atoll caches-redis pools-leases", "caches/redis pools/leases"),
     (["release", "atoll_quickstart"], "atoll_quickstart", "server backends/onnxruntime"),
     (["release", "sdk", "atollctl"], "sdk atollctl", "sdk server"),
-    (["release", "atoll_server"], "atoll_server", "build"),
-    (["atoll_server"], "atoll_server", "build"),
+    (["release", "atoll_server"], "atoll_server", "atoll_server"),
+    (["atoll_server"], "atoll_server", "atoll_server"),
     (["dev", "runtime_escape_test"], "runtime_escape_test", "build"),
     (["caches/local/"], "atoll caches-local", "caches/local"),
 ])
