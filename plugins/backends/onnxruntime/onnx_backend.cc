@@ -137,7 +137,7 @@ Result<std::unique_ptr<BackendModel>> OnnxBackend::load(const ModelSource& sourc
   auto signature = read_signature(*first->session);
   if (!signature.ok()) return std::move(signature).status();
   Status fits = check_against_model(config, *signature);
-  auto plan = fits.ok() ? make_plan(config, *signature) : Result<ModelPlan>(std::move(fits));
+  auto plan = fits.ok() ? make_plan(config, *signature) : Result<OnnxModelPlan>(std::move(fits));
   if (!plan.ok()) return not_loadable(config, std::move(plan).status());
   return std::unique_ptr<BackendModel>(new OnnxModel(
       context_, std::move(plan).value(), std::move(settings).value(), std::move(gpu_settings).value(),

@@ -25,7 +25,7 @@ Status too_large(std::string_view input) {
   return invalid_argument("input '", input, "': found more than 2^63 - 1 elements or bytes in the batch");
 }
 
-const backends::BatchInput& batch_input_of(const ModelPlan& model, const InputPlan& input) {
+const backends::BatchInput& batch_input_of(const OnnxModelPlan& model, const OnnxInputPlan& input) {
   return model.batch_inputs[static_cast<size_t>(input.batch_input)];
 }
 
@@ -40,7 +40,7 @@ Status gpu_buffer(std::string_view output) {
 
 }  // namespace
 
-OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
+OnnxInstance::OnnxInstance(const BackendContext& context, std::shared_ptr<const OnnxModelPlan> plan,
                            std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                            Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter,
                            std::unique_ptr<GpuExecution> gpu, std::unique_ptr<GpuGraphs> graphs) noexcept
@@ -119,7 +119,7 @@ void OnnxInstance::run_group(ExecutionTimes& times) noexcept {
   outputs_.clear();
 }
 
-Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) noexcept {
+Status OnnxInstance::describe_input(const OnnxInputPlan& plan, BoundInput& bound) noexcept {
   const InputTensor& first = *group_.members[0]->find_input(plan.name);
   bound.plan = &plan;
   if (plan.ragged) {
@@ -147,7 +147,7 @@ Status OnnxInstance::describe_input(const InputPlan& plan, BoundInput& bound) no
   return {};
 }
 
-Status OnnxInstance::describe_batch_input(const InputPlan& plan, BoundInput& bound) noexcept {
+Status OnnxInstance::describe_batch_input(const OnnxInputPlan& plan, BoundInput& bound) noexcept {
   bound.plan = &plan;
   auto size = backends::batch_input_shape(batch_input_of(*plan_, plan), group_.members, bound.shape);
   if (!size.ok()) return std::move(size).status();
@@ -158,7 +158,7 @@ Status OnnxInstance::describe_batch_input(const InputPlan& plan, BoundInput& bou
 
 Status OnnxInstance::bind_inputs() noexcept {
   uint64_t gathered_bytes[] = {0, 0};  // with the CPU, on the GPU
-  for (const InputPlan& plan : plan_->inputs) {
+  for (const OnnxInputPlan& plan : plan_->inputs) {
     bool made = plan.batch_input >= 0;
     if (!made && group_.members[0]->find_input(plan.name) == nullptr) continue;
     BoundInput& bound = inputs_.emplace_back();
@@ -230,7 +230,7 @@ Status OnnxInstance::bind_strings(BoundInput& bound) noexcept {
 }
 
 Status OnnxInstance::bind_outputs() noexcept {
-  for (const OutputPlan& plan : plan_->outputs) {
+  for (const OnnxOutputPlan& plan : plan_->outputs) {
     bool wanted =
         plan.ends_iteration || std::ranges::any_of(group_.members, [&](const Request* member) {
           return member->find_output(plan.name) != nullptr || (plan.state && member->state != nullptr);
@@ -249,7 +249,7 @@ Status OnnxInstance::bind_outputs() noexcept {
 }
 
 /// Adds an output to the response of request i, where the instance would rather have it.
-OutputTensor* OnnxInstance::add_output(const OutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
+OutputTensor* OnnxInstance::add_output(const OnnxOutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
                                        uint64_t size_bytes) noexcept {
   if (gpu_ == nullptr || plan.datatype == DataType::kBytes) {
     return responder_.add_output(i, wanted, plan.datatype, shape_, size_bytes);
@@ -262,7 +262,7 @@ OutputTensor* OnnxInstance::add_output(const OutputPlan& plan, uint32_t i, const
 
 /// Lets ONNX Runtime write into the response's buffer, if that can be.
 Status OnnxInstance::bind_direct(BoundOutput& bound) noexcept {
-  const OutputPlan& plan = *bound.plan;
+  const OnnxOutputPlan& plan = *bound.plan;
   shape_ = plan.dims;
   if (plan_->batches) shape_[0] = group_.weight;
   auto count = element_count(shape_);
@@ -325,7 +325,7 @@ Status OnnxInstance::run_plain() noexcept {
 }
 
 void OnnxInstance::deliver(const BoundOutput& bound) noexcept {
-  const OutputPlan& plan = *bound.plan;
+  const OnnxOutputPlan& plan = *bound.plan;
   Status status;
   result_on_gpu_ = gpu_ != nullptr && ort::is_on_gpu(*bound.value);
   if (!bound.direct || bound.late.data != nullptr) status = result_.read(*bound.value, plan.datatype);
@@ -349,7 +349,7 @@ Status OnnxInstance::copy_late(const BoundOutput& bound) noexcept {
 }
 
 /// Cuts an output by the requests' batch weights and copies the parts.
-Status OnnxInstance::deliver_rows(const OutputPlan& plan) noexcept {
+Status OnnxInstance::deliver_rows(const OnnxOutputPlan& plan) noexcept {
   shape_.assign(result_.shape().begin(), result_.shape().end());
   if (plan_->batches && (shape_.empty() || shape_[0] != group_.weight)) {
     return internal_error("found shape ", shape_text(shape_), " from the model, expected the batch size ",
@@ -371,7 +371,7 @@ Status OnnxInstance::deliver_rows(const OutputPlan& plan) noexcept {
 }
 
 /// Cuts an output by the shapes of another input in the requests and copies the parts.
-Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
+Status OnnxInstance::deliver_scattered(const OnnxOutputPlan& plan) noexcept {
   uint64_t expected = 0;
   for (const Request* member : group_.members) {
     auto part = backends::batch_output_shape(*plan.scatter, *member, shape_);
@@ -392,7 +392,8 @@ Status OnnxInstance::deliver_scattered(const OutputPlan& plan) noexcept {
 }
 
 /// Gives request i its `count` elements from `from` on, of shape_, if it wants them, or acts on them.
-void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept {
+void OnnxInstance::deliver_part(const OnnxOutputPlan& plan, uint32_t i, uint64_t from,
+                                uint64_t count) noexcept {
   Request& request = responder_.request(i);
   uint64_t size_bytes = result_.size_bytes(from, count);
   const RequestedOutput* wanted = request.find_output(plan.name);
@@ -415,7 +416,7 @@ void OnnxInstance::deliver_part(const OutputPlan& plan, uint32_t i, uint64_t fro
   if (plan.ends_iteration && !result_.all_true(from, count)) responder_.reschedule(i);
 }
 
-Status OnnxInstance::write_part(const OutputPlan& plan, uint64_t from, uint64_t count,
+Status OnnxInstance::write_part(const OnnxOutputPlan& plan, uint64_t from, uint64_t count,
                                 const Buffer& to) noexcept {
   if (gpu_ != nullptr) return write_part_of_gpu(plan, from, count, to);
   if (count != 0 && !backends::is_host_memory(to.kind)) return gpu_buffer(plan.name);

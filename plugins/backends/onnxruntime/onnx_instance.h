@@ -29,7 +29,7 @@ namespace atl::ort {
 /// they go. Texts, and what the instance reads itself, stay with the CPU.
 class OnnxInstance final : public BackendInstance {
  public:
-  OnnxInstance(const BackendContext& context, std::shared_ptr<const ModelPlan> plan,
+  OnnxInstance(const BackendContext& context, std::shared_ptr<const OnnxModelPlan> plan,
                std::shared_ptr<OrtSession> session, Handle<OrtRunOptions> run_options,
                Handle<OrtMemoryInfo> memory_info, InferenceReporter* reporter,
                std::unique_ptr<GpuExecution> gpu = nullptr,
@@ -42,7 +42,7 @@ class OnnxInstance final : public BackendInstance {
  private:
   /// An input of the run that is being prepared.
   struct BoundInput {
-    const InputPlan* plan = nullptr;
+    const OnnxInputPlan* plan = nullptr;
     std::vector<int64_t> shape;
     uint64_t size_bytes = 0;
     bool in_place = false;
@@ -50,7 +50,7 @@ class OnnxInstance final : public BackendInstance {
     Handle<OrtValue> value;
   };
   struct BoundOutput {
-    const OutputPlan* plan = nullptr;
+    const OnnxOutputPlan* plan = nullptr;
     bool direct = false;  ///< the response's buffer is there before the run
     bool on_gpu = false;  ///< to be made there, where there is no buffer yet
     Buffer late;          ///< that buffer if the result has to be copied to it after all; else data is null
@@ -60,8 +60,8 @@ class OnnxInstance final : public BackendInstance {
   void fail_group(const Status& failure) noexcept;
 
   Status bind_inputs() noexcept;
-  Status describe_input(const InputPlan& plan, BoundInput& bound) noexcept;
-  Status describe_batch_input(const InputPlan& plan, BoundInput& bound) noexcept;
+  Status describe_input(const OnnxInputPlan& plan, BoundInput& bound) noexcept;
+  Status describe_batch_input(const OnnxInputPlan& plan, BoundInput& bound) noexcept;
   Status bind_tensor(BoundInput& bound, std::byte* gathered) noexcept;
   Status gather(const BoundInput& bound, std::byte* gathered) noexcept;
   Status gather_on_gpu(const BoundInput& bound, std::byte* gathered) noexcept;
@@ -69,9 +69,9 @@ class OnnxInstance final : public BackendInstance {
 
   Status bind_outputs() noexcept;
   Status bind_direct(BoundOutput& bound) noexcept;
-  bool is_for_gpu(const OutputPlan& plan) const noexcept;
-  size_t position_of(const OutputPlan& plan) const noexcept;
-  OutputTensor* add_output(const OutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
+  bool is_for_gpu(const OnnxOutputPlan& plan) const noexcept;
+  size_t position_of(const OnnxOutputPlan& plan) const noexcept;
+  OutputTensor* add_output(const OnnxOutputPlan& plan, uint32_t i, const RequestedOutput& wanted,
                            uint64_t size_bytes) noexcept;
   void list_tensors() noexcept;
   Status run() noexcept;
@@ -88,14 +88,15 @@ class OnnxInstance final : public BackendInstance {
 
   void deliver(const BoundOutput& bound) noexcept;
   Status copy_late(const BoundOutput& bound) noexcept;
-  Status deliver_rows(const OutputPlan& plan) noexcept;
-  Status deliver_scattered(const OutputPlan& plan) noexcept;
-  void deliver_part(const OutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept;
-  Status write_part(const OutputPlan& plan, uint64_t from, uint64_t count, const Buffer& to) noexcept;
-  Status write_part_of_gpu(const OutputPlan& plan, uint64_t from, uint64_t count, const Buffer& to) noexcept;
+  Status deliver_rows(const OnnxOutputPlan& plan) noexcept;
+  Status deliver_scattered(const OnnxOutputPlan& plan) noexcept;
+  void deliver_part(const OnnxOutputPlan& plan, uint32_t i, uint64_t from, uint64_t count) noexcept;
+  Status write_part(const OnnxOutputPlan& plan, uint64_t from, uint64_t count, const Buffer& to) noexcept;
+  Status write_part_of_gpu(const OnnxOutputPlan& plan, uint64_t from, uint64_t count,
+                           const Buffer& to) noexcept;
 
   const Clock& clock_;
-  std::shared_ptr<const ModelPlan> plan_;
+  std::shared_ptr<const OnnxModelPlan> plan_;
   std::shared_ptr<OrtSession> session_;
   Handle<OrtRunOptions> run_options_;
   Handle<OrtMemoryInfo> memory_info_;

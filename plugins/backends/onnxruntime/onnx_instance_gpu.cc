@@ -19,7 +19,7 @@ Status OnnxInstance::gather_on_gpu(const BoundInput& bound, std::byte* gathered)
 }
 
 /// Whether an output goes to memory of a GPU, as far as that can be known before there is any for it.
-bool OnnxInstance::is_for_gpu(const OutputPlan& plan) const noexcept {
+bool OnnxInstance::is_for_gpu(const OnnxOutputPlan& plan) const noexcept {
   if (plan.ends_iteration || plan.datatype == DataType::kBytes) return false;
   if (gpu_->is_expected(position_of(plan))) return true;
   return std::ranges::any_of(group_.members, [&](const Request* member) {
@@ -30,7 +30,7 @@ bool OnnxInstance::is_for_gpu(const OutputPlan& plan) const noexcept {
   });
 }
 
-size_t OnnxInstance::position_of(const OutputPlan& plan) const noexcept {
+size_t OnnxInstance::position_of(const OnnxOutputPlan& plan) const noexcept {
   return static_cast<size_t>(&plan - plan_->outputs.data());
 }
 
@@ -67,7 +67,7 @@ bool OnnxInstance::describe_graph() noexcept {
   graph_key_.push_back(-1);
   graph_shapes_.reserve(outputs_.size());
   for (const BoundOutput& output : outputs_) {
-    const OutputPlan& plan = *output.plan;
+    const OnnxOutputPlan& plan = *output.plan;
     if (!plan.fixed || plan.datatype == DataType::kBytes) return false;
     std::vector<int64_t>& shape = graph_shapes_.emplace_back(plan.dims);
     if (plan_->batches) shape[0] = group_.weight;
@@ -144,7 +144,7 @@ Status OnnxInstance::run_on(const GpuGraph& graph) noexcept {
 }
 
 /// As write_part(), where either side may be on the GPU.
-Status OnnxInstance::write_part_of_gpu(const OutputPlan& plan, uint64_t from, uint64_t count,
+Status OnnxInstance::write_part_of_gpu(const OnnxOutputPlan& plan, uint64_t from, uint64_t count,
                                        const Buffer& to) noexcept {
   if (count == 0) return {};
   const uint64_t size_bytes = result_.size_bytes(from, count);

@@ -43,7 +43,7 @@ bool has_one_element_a_request(const OnnxTensor& info, bool batches) {
 
 /// Marks the output that tells whether a request is finished, if the model has one.
 Status plan_iterations(const inference::ModelConfig& config, const ModelDescription& described,
-                       const Signature& signature, ModelPlan& plan) {
+                       const Signature& signature, OnnxModelPlan& plan) {
   constexpr std::string_view kKey = "iteration_end_output";
   const std::optional<std::string_view> name = backends::text_parameter(described, kKey);
   if (!name) return {};
@@ -63,7 +63,7 @@ Status plan_iterations(const inference::ModelConfig& config, const ModelDescript
     return unexpected(" with shape ", shape_text(info->dims), ", expected ", plan.batches ? "[-1,1]" : "[1]",
                       ": one element a request");
   }
-  std::ranges::find(plan.outputs, *name, &OutputPlan::name)->ends_iteration = true;
+  std::ranges::find(plan.outputs, *name, &OnnxOutputPlan::name)->ends_iteration = true;
   return {};
 }
 
@@ -74,15 +74,15 @@ Status gpus_usable(const BackendContext& context) {
 
 }  // namespace
 
-Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature) {
-  ModelPlan plan;
+Result<OnnxModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature) {
+  OnnxModelPlan plan;
   plan.model_name = config.name();
   plan.batches = config.max_batch_size() > 0;
   plan.decoupled = config.model_transaction_policy().decoupled();
   const ModelDescription described = proto::describe_model(config);
   plan.batch_inputs = backends::batch_inputs_of(described);
   for (const OnnxTensor& info : signature.inputs) {
-    InputPlan input;
+    OnnxInputPlan input;
     input.name = info.name;
     input.datatype = info.datatype;
     input.required = !info.has_default;
@@ -100,7 +100,7 @@ Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signatur
   auto scattered = backends::batch_outputs_of(described);
   if (!scattered.ok()) return std::move(scattered).status();
   for (const OnnxTensor& info : signature.outputs) {
-    OutputPlan output;
+    OnnxOutputPlan output;
     output.name = info.name;
     output.datatype = info.datatype;
     output.dims = info.dims;
@@ -148,11 +148,11 @@ Result<Handle<OrtSession>> open_on_gpu(const Environment& environment, const Onn
   return without;
 }
 
-OnnxModel::OnnxModel(BackendContext context, ModelPlan plan, OnnxSessionSettings settings,
+OnnxModel::OnnxModel(BackendContext context, OnnxModelPlan plan, OnnxSessionSettings settings,
                      std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
                      FirstSession first) noexcept
     : context_(context),
-      plan_(std::make_shared<const ModelPlan>(std::move(plan))),
+      plan_(std::make_shared<const OnnxModelPlan>(std::move(plan))),
       settings_(std::move(settings)),
       gpu_settings_(std::move(gpu_settings)),
       path_(std::move(path)),

@@ -25,12 +25,12 @@ class GpuSource;
 class ScratchSource;
 
 /// An input of the session as execution needs it.
-struct InputPlan : backends::InputRule {
+struct OnnxInputPlan : backends::InputRule {
   int32_t batch_input = -1;  ///< position in ModelPlan::batch_inputs: not from requests; -1: from requests
 };
 
 /// An output of the session as execution needs it.
-struct OutputPlan {
+struct OnnxOutputPlan {
   std::string name;
   DataType datatype = DataType::kInvalid;
   std::vector<int64_t> dims;    ///< as the model declares, with the batch dimension; -1: variable
@@ -42,19 +42,19 @@ struct OutputPlan {
 };
 
 /// What the instances of one version share. Immutable.
-struct ModelPlan {
+struct OnnxModelPlan {
   std::string model_name;
   bool batches = false;
   bool decoupled = false;
-  std::vector<InputPlan> inputs;    ///< in the order of the session's signature
-  std::vector<OutputPlan> outputs;  ///< in the order of the session's signature
+  std::vector<OnnxInputPlan> inputs;    ///< in the order of the session's signature
+  std::vector<OnnxOutputPlan> outputs;  ///< in the order of the session's signature
   std::vector<backends::BatchInput> batch_inputs;
 };
 
 /// \param config  complete, and checked against the signature
 /// Errors: those of backends::batch_outputs_of(); INVALID_ARGUMENT `iteration_end_output` names no output that
 /// could tell it, or in a model whose scheduler does not take requests back.
-Result<ModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature);
+Result<OnnxModelPlan> make_plan(const inference::ModelConfig& config, const Signature& signature);
 
 /// What a backend gives its models; outlives them.
 struct BackendContext {
@@ -95,7 +95,7 @@ struct FirstSession {
 /// has one stream there.
 class OnnxModel final : public BackendModel {
  public:
-  OnnxModel(BackendContext context, ModelPlan plan, OnnxSessionSettings settings,
+  OnnxModel(BackendContext context, OnnxModelPlan plan, OnnxSessionSettings settings,
             std::optional<GpuSettings> gpu_settings, std::string path, uint64_t file_size_bytes,
             FirstSession first) noexcept;
 
@@ -110,7 +110,7 @@ class OnnxModel final : public BackendModel {
   Result<Handle<OrtRunOptions>> run_options() const noexcept;
 
   BackendContext context_;
-  std::shared_ptr<const ModelPlan> plan_;
+  std::shared_ptr<const OnnxModelPlan> plan_;
   OnnxSessionSettings settings_;
   std::optional<GpuSettings> gpu_settings_;  ///< nothing: no instance is for a GPU
   std::string path_;

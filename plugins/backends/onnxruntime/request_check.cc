@@ -13,9 +13,9 @@ Status check_source(std::string_view source, std::string_view what, std::string_
 
 }  // namespace
 
-Status check_request(const ModelPlan& model, const Request& request, bool check_elements,
+Status check_request(const OnnxModelPlan& model, const Request& request, bool check_elements,
                      bool on_gpu) noexcept {
-  for (const InputPlan& plan : model.inputs) {
+  for (const OnnxInputPlan& plan : model.inputs) {
     if (plan.batch_input >= 0) {
       ATOLL_RETURN_IF_ERROR(check_source(model.batch_inputs[static_cast<size_t>(plan.batch_input)].source,
                                          "input", plan.name, request));
@@ -30,17 +30,17 @@ Status check_request(const ModelPlan& model, const Request& request, bool check_
     ATOLL_RETURN_IF_ERROR(
         backends::check_input(plan, *input, request, model.batches, check_elements, on_gpu));
   }
-  for (const OutputPlan& plan : model.outputs) {
+  for (const OnnxOutputPlan& plan : model.outputs) {
     if (!plan.scatter || request.find_output(plan.name) == nullptr) continue;
     ATOLL_RETURN_IF_ERROR(check_source(plan.scatter->source, "output", plan.name, request));
   }
   return {};
 }
 
-bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept {
+bool joinable(const OnnxModelPlan& model, const Request& a, const Request& b) noexcept {
   if (!model.batches) return false;
   bool any = false;  // without an input nothing would tell the model the size of the batch
-  for (const InputPlan& plan : model.inputs) {
+  for (const OnnxInputPlan& plan : model.inputs) {
     if (plan.batch_input >= 0) continue;
     if (!backends::can_be_joined(plan, a, b)) return false;
     any = any || a.find_input(plan.name) != nullptr;

@@ -15,11 +15,11 @@ namespace atl::ort {
 /// \param check_elements  walk through BYTES, too, instead of finding out when they are converted
 /// \param on_gpu          the instance runs on a GPU, so that inputs other than BYTES may be in memory of GPUs
 /// Errors: INVALID_ARGUMENT names the input, what was found and what was expected.
-Status check_request(const ModelPlan& model, const Request& request, bool check_elements,
+Status check_request(const OnnxModelPlan& model, const Request& request, bool check_elements,
                      bool on_gpu = false) noexcept;
 
 /// Whether the inputs of two checked requests can be laid out one after the other in one tensor each: the
 /// same inputs are given, and all but ragged ones have equal shapes after the batch dimension.
-bool joinable(const ModelPlan& model, const Request& a, const Request& b) noexcept;
+bool joinable(const OnnxModelPlan& model, const Request& a, const Request& b) noexcept;
 
 }  // namespace atl::ort

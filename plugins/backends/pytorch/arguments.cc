@@ -17,14 +17,14 @@ namespace {
 
 using Requests = std::span<Request* const>;
 
-Status too_large(const InputPlan& plan) {
+Status too_large(const TorchInputPlan& plan) {
   return invalid_argument("input '", plan.rule.name,
                           "': found more than 2^63 - 1 elements or bytes in the batch");
 }
 
 /// The shape of all requests' tensors in one.
-Status joined_shape(const ModelPlan& model, const InputPlan& plan, Requests requests, uint32_t weight,
-                    std::vector<int64_t>& shape) {
+Status joined_shape(const TorchModelPlan& model, const TorchInputPlan& plan, Requests requests,
+                    uint32_t weight, std::vector<int64_t>& shape) {
   const InputTensor& first = *requests[0]->find_input(plan.rule.name);
   shape.assign(first.shape.begin(), first.shape.end());
   if (model.batches) shape[0] = weight;
@@ -34,7 +34,7 @@ Status joined_shape(const ModelPlan& model, const InputPlan& plan, Requests requ
   return count && !__builtin_mul_overflow(*count, element_bytes, &bytes) ? Status() : too_large(plan);
 }
 
-Result<at::Tensor> make_tensor(const ModelPlan& model, const InputPlan& plan, Requests requests,
+Result<at::Tensor> make_tensor(const TorchModelPlan& model, const TorchInputPlan& plan, Requests requests,
                                uint32_t weight) {
   std::vector<int64_t> shape;
   ATOLL_RETURN_IF_ERROR(joined_shape(model, plan, requests, weight, shape));
@@ -52,7 +52,7 @@ Result<at::Tensor> make_tensor(const ModelPlan& model, const InputPlan& plan, Re
   return tensor;
 }
 
-Result<c10::IValue> make_texts(const InputPlan& plan, Requests requests) {
+Result<c10::IValue> make_texts(const TorchInputPlan& plan, Requests requests) {
   c10::List<std::string> texts;
   for (const Request* request : requests) {
     const InputTensor& input = *request->find_input(plan.rule.name);
@@ -68,7 +68,7 @@ Result<c10::IValue> make_texts(const InputPlan& plan, Requests requests) {
   return c10::IValue(std::move(texts));
 }
 
-Result<c10::IValue> make_value(const ModelPlan& model, const InputPlan& plan, Requests requests,
+Result<c10::IValue> make_value(const TorchModelPlan& model, const TorchInputPlan& plan, Requests requests,
                                uint32_t weight) {
   if (plan.texts) return make_texts(plan, requests);
   Result<at::Tensor> tensor = make_tensor(model, plan, requests, weight);
@@ -77,10 +77,10 @@ Result<c10::IValue> make_value(const ModelPlan& model, const InputPlan& plan, Re
 }
 
 /// A dictionary or a list of all inputs.
-Result<c10::IValue> make_collection(const ModelPlan& model, Requests requests, uint32_t weight) {
+Result<c10::IValue> make_collection(const TorchModelPlan& model, Requests requests, uint32_t weight) {
   c10::Dict<std::string, at::Tensor> by_name;
   std::vector<at::Tensor> by_position(model.inputs.size());
-  for (const InputPlan& plan : model.inputs) {
+  for (const TorchInputPlan& plan : model.inputs) {
     Result<at::Tensor> tensor = make_tensor(model, plan, requests, weight);
     if (!tensor.ok()) return std::move(tensor).status();
     if (model.form == InputForm::kDictionary) {
@@ -93,7 +93,7 @@ Result<c10::IValue> make_collection(const ModelPlan& model, Requests requests, u
   return c10::IValue(c10::List<at::Tensor>(std::move(by_position)));
 }
 
-Result<std::vector<c10::IValue>> make_all(const ModelPlan& model, Requests requests, uint32_t weight) {
+Result<std::vector<c10::IValue>> make_all(const TorchModelPlan& model, Requests requests, uint32_t weight) {
   std::vector<c10::IValue> arguments;
   if (model.form != InputForm::kArguments) {
     Result<c10::IValue> collection = make_collection(model, requests, weight);
@@ -103,7 +103,7 @@ Result<std::vector<c10::IValue>> make_all(const ModelPlan& model, Requests reque
   }
   // A default may be a list, which forward() may change.
   for (const c10::IValue& stand_in : model.stand_ins) arguments.push_back(stand_in.deepcopy());
-  for (const InputPlan& plan : model.inputs) {
+  for (const TorchInputPlan& plan : model.inputs) {
     if (requests[0]->find_input(plan.rule.name) == nullptr) continue;
     Result<c10::IValue> value = make_value(model, plan, requests, weight);
     if (!value.ok()) return std::move(value).status();
@@ -114,7 +114,8 @@ Result<std::vector<c10::IValue>> make_all(const ModelPlan& model, Requests reque
 
 }  // namespace
 
-Result<std::vector<c10::IValue>> make_arguments(const ModelPlan& plan, std::span<Request* const> requests,
+Result<std::vector<c10::IValue>> make_arguments(const TorchModelPlan& plan,
+                                                std::span<Request* const> requests,
                                                 uint32_t weight) noexcept {
   try {
     return make_all(plan, requests, weight);

@@ -13,7 +13,7 @@
 namespace atl::pytorch {
 namespace {
 
-Status no_output(const OutputPlan& plan, size_t count) {
+Status no_output(const TorchOutputPlan& plan, size_t count) {
   return invalid_argument("the model gives ", count, count == 1 ? " result" : " results",
                           ", expected one at position ", plan.position);
 }
@@ -23,7 +23,7 @@ bool is_value(const c10::IValue& value) {
          (value.isList() && value.toListRef()[0].isString());
 }
 
-Result<c10::IValue> pick(const OutputPlan& plan, const c10::IValue& result) {
+Result<c10::IValue> pick(const TorchOutputPlan& plan, const c10::IValue& result) {
   if (result.isGenericDict()) {
     for (const auto& entry : result.toGenericDict()) {
       if (entry.key().isString() && entry.key().toStringView() == plan.name) return entry.value();
@@ -44,7 +44,7 @@ Result<c10::IValue> pick(const OutputPlan& plan, const c10::IValue& result) {
 
 }  // namespace
 
-Result<c10::IValue> value_of(const OutputPlan& plan, const c10::IValue& result) noexcept {
+Result<c10::IValue> value_of(const TorchOutputPlan& plan, const c10::IValue& result) noexcept {
   try {
     Result<c10::IValue> value = pick(plan, result);
     if (!value.ok() || is_value(*value)) return value;

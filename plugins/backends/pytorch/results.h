@@ -17,7 +17,7 @@ namespace atl::pytorch {
 
 /// The value of an output: forward() gives one tensor, a tuple, a list or a dictionary of tensors, or a list of texts alone
 /// or in a tuple. Errors: INVALID_ARGUMENT there is none, or it is something else.
-Result<c10::IValue> value_of(const OutputPlan& plan, const c10::IValue& result) noexcept;
+Result<c10::IValue> value_of(const TorchOutputPlan& plan, const c10::IValue& result) noexcept;
 
 /// One value, to be copied out in parts. Use one for many. Not thread safe.
 class ResultValue {

@@ -169,7 +169,7 @@ Status check_type(const Named& tensor, std::string_view what) {
       "or BYTES for List[str]");
 }
 
-Status plan_argument(const Named& input, const c10::Argument& argument, InputPlan& plan) {
+Status plan_argument(const Named& input, const c10::Argument& argument, TorchInputPlan& plan) {
   const c10::TypePtr type = plain_type(argument);
   plan.texts = is_list_of(type, c10::TypeKind::StringType);
   plan.rule.required = !is_optional(argument) && !argument.default_value();
@@ -187,7 +187,8 @@ Status plan_argument(const Named& input, const c10::Argument& argument, InputPla
   return {};
 }
 
-Status plan_inputs(const inference::ModelConfig& config, const torch::jit::Module& module, ModelPlan& plan) {
+Status plan_inputs(const inference::ModelConfig& config, const torch::jit::Module& module,
+                   TorchModelPlan& plan) {
   const std::vector<Named> inputs = inputs_of(config);
   const std::vector<c10::Argument> arguments = arguments_of(module);
   plan.form = form_of(arguments);
@@ -201,7 +202,7 @@ Status plan_inputs(const inference::ModelConfig& config, const torch::jit::Modul
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     ATOLL_RETURN_IF_ERROR(check_type(inputs[i], "input"));
-    InputPlan& input = plan.inputs.emplace_back();
+    TorchInputPlan& input = plan.inputs.emplace_back();
     input.rule.name = inputs[i].name;
     input.rule.datatype = inputs[i].datatype;
     input.position = positions[i];
@@ -227,8 +228,8 @@ Status plan_inputs(const inference::ModelConfig& config, const torch::jit::Modul
 
 }  // namespace
 
-Result<ModelPlan> make_plan(const inference::ModelConfig& config, const torch::jit::Module& module) {
-  ModelPlan plan;
+Result<TorchModelPlan> make_plan(const inference::ModelConfig& config, const torch::jit::Module& module) {
+  TorchModelPlan plan;
   plan.model_name = config.name();
   plan.batches = config.max_batch_size() > 0;
   plan.decoupled = config.model_transaction_policy().decoupled();

@@ -22,13 +22,13 @@ enum class InputForm : uint8_t {
   kList,        ///< one argument, List[Tensor], for more than one input
 };
 
-struct InputPlan {
+struct TorchInputPlan {
   backends::InputRule rule;
   uint32_t position = 0;  ///< of the argument, self not counted, or in the list
   bool texts = false;     ///< List[str]
 };
 
-struct OutputPlan {
+struct TorchOutputPlan {
   std::string name;
   DataType datatype = DataType::kInvalid;
   uint32_t position = 0;  ///< among the results; of a dictionary the name counts
@@ -37,7 +37,7 @@ struct OutputPlan {
 };
 
 /// What the instances of one version share. Immutable.
-struct ModelPlan {
+struct TorchModelPlan {
   std::string model_name;
   bool batches = false;
   bool decoupled = false;
@@ -45,12 +45,12 @@ struct ModelPlan {
   /// For each argument of forward(), self not counted, what stands in where a request leaves it out: its default, or
   /// None. Of kArguments.
   std::vector<c10::IValue> stand_ins;
-  std::vector<InputPlan> inputs;
-  std::vector<OutputPlan> outputs;
+  std::vector<TorchInputPlan> inputs;
+  std::vector<TorchOutputPlan> outputs;
 };
 
 /// \param module  its forward() is looked at
 /// Errors: INVALID_ARGUMENT names, numbers or types that do not fit, with what was found and what was expected.
-Result<ModelPlan> make_plan(const inference::ModelConfig& config, const torch::jit::Module& module);
+Result<TorchModelPlan> make_plan(const inference::ModelConfig& config, const torch::jit::Module& module);
 
 }  // namespace atl::pytorch

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::string_view kDefaultFileName = "model.pt";
 
-Result<ModelPlan> plan_of(const inference::ModelConfig& config, const torch::jit::Module& module) noexcept
-    try {
+Result<TorchModelPlan> plan_of(const inference::ModelConfig& config,
+                               const torch::jit::Module& module) noexcept try {
   return make_plan(config, module);
 } catch (const std::exception& error) {
   return internal_error(error.what());
@@ -38,7 +38,7 @@ Result<std::unique_ptr<BackendModel>> TorchBackend::load(const ModelSource& sour
   if (!file.ok()) return std::move(file).status();
   Result<torch::jit::Module> module = open_module(file->path);
   if (!module.ok()) return std::move(module).status();
-  Result<ModelPlan> plan = plan_of(config, *module);
+  Result<TorchModelPlan> plan = plan_of(config, *module);
   if (!plan.ok()) {
     return make_status(plan.status().code(), "unable to load model '", config.name(), "', ",
                        plan.status().message());

@@ -40,8 +40,8 @@ class RunMode {
   std::optional<at::NoGradGuard> no_gradients_;
 };
 
-Status check(const ModelPlan& model, const Request& request, bool check_elements) {
-  for (const InputPlan& plan : model.inputs) {
+Status check(const TorchModelPlan& model, const Request& request, bool check_elements) {
+  for (const TorchInputPlan& plan : model.inputs) {
     const InputTensor* input = request.find_input(plan.rule.name);
     if (input == nullptr) {
       if (!plan.rule.required) continue;
@@ -52,19 +52,20 @@ Status check(const ModelPlan& model, const Request& request, bool check_elements
   return {};
 }
 
-bool can_be_joined(const ModelPlan& model, const Request& a, const Request& b) {
+bool can_be_joined(const TorchModelPlan& model, const Request& a, const Request& b) {
   return model.batches && !model.inputs.empty() &&
-         std::ranges::all_of(model.inputs,
-                             [&](const InputPlan& plan) { return backends::can_be_joined(plan.rule, a, b); });
+         std::ranges::all_of(model.inputs, [&](const TorchInputPlan& plan) {
+           return backends::can_be_joined(plan.rule, a, b);
+         });
 }
 
-bool is_wanted(const OutputPlan& plan, const Request& request) {
+bool is_wanted(const TorchOutputPlan& plan, const Request& request) {
   return request.find_output(plan.name) != nullptr || (plan.state && request.state != nullptr);
 }
 
 }  // namespace
 
-TorchInstance::TorchInstance(const Clock& clock, std::shared_ptr<const ModelPlan> plan,
+TorchInstance::TorchInstance(const Clock& clock, std::shared_ptr<const TorchModelPlan> plan,
                              const TorchSettings& settings, torch::jit::Module module,
                              InferenceReporter* reporter)
     : clock_(clock),
@@ -106,7 +107,7 @@ void TorchInstance::run_group(ExecutionTimes& times) noexcept {
   Status status = forward(result);
   times.compute_end_ns = clock_.now_ns();
   if (status.ok()) {
-    for (const OutputPlan& plan : plan_->outputs) deliver(plan, result);
+    for (const TorchOutputPlan& plan : plan_->outputs) deliver(plan, result);
   } else if (group_.indices.size() > 1) {
     groups_.split();
   } else {
@@ -127,7 +128,7 @@ Status TorchInstance::forward(c10::IValue& result) noexcept try {
   return internal_error("model '", plan_->model_name, "': PyTorch execute failure: ", error.what());
 }
 
-void TorchInstance::deliver(const OutputPlan& plan, const c10::IValue& result) noexcept {
+void TorchInstance::deliver(const TorchOutputPlan& plan, const c10::IValue& result) noexcept {
   if (std::ranges::none_of(group_.members, [&](const Request* request) { return is_wanted(plan, *request); }))
     return;
   Result<c10::IValue> value = value_of(plan, result);
@@ -140,7 +141,7 @@ void TorchInstance::deliver(const OutputPlan& plan, const c10::IValue& result) n
 }
 
 /// Cuts an output by the requests' batch sizes and copies the parts.
-Status TorchInstance::deliver_rows(const OutputPlan& plan) noexcept {
+Status TorchInstance::deliver_rows(const TorchOutputPlan& plan) noexcept {
   std::vector<int64_t> shape(value_.shape().begin(), value_.shape().end());
   if (plan_->batches && (shape.empty() || shape[0] != group_.weight)) {
     return internal_error("found shape ", shape_text(shape), " from the model, expected the batch size ",
@@ -163,7 +164,7 @@ Status TorchInstance::deliver_rows(const OutputPlan& plan) noexcept {
 }
 
 /// Gives request i its `count` elements from `from` on, if it wants them.
-Status TorchInstance::deliver_part(const OutputPlan& plan, uint32_t i, std::span<const int64_t> shape,
+Status TorchInstance::deliver_part(const TorchOutputPlan& plan, uint32_t i, std::span<const int64_t> shape,
                                    uint64_t from, uint64_t count) noexcept {
   Request& request = responder_.request(i);
   const uint64_t bytes = value_.size_bytes(from, count);

@@ -22,7 +22,7 @@ namespace atl::pytorch {
 /// request gets the answer that it would get alone.
 class TorchInstance final : public BackendInstance {
  public:
-  TorchInstance(const Clock& clock, std::shared_ptr<const ModelPlan> plan, const TorchSettings& settings,
+  TorchInstance(const Clock& clock, std::shared_ptr<const TorchModelPlan> plan, const TorchSettings& settings,
                 torch::jit::Module module, InferenceReporter* reporter);
 
   Status execute(const Batch& batch) noexcept override;
@@ -31,13 +31,13 @@ class TorchInstance final : public BackendInstance {
   void check_requests(bool check_elements) noexcept;
   void run_group(ExecutionTimes& times) noexcept;
   Status forward(c10::IValue& result) noexcept;
-  void deliver(const OutputPlan& plan, const c10::IValue& result) noexcept;
-  Status deliver_rows(const OutputPlan& plan) noexcept;
-  Status deliver_part(const OutputPlan& plan, uint32_t i, std::span<const int64_t> shape, uint64_t from,
+  void deliver(const TorchOutputPlan& plan, const c10::IValue& result) noexcept;
+  Status deliver_rows(const TorchOutputPlan& plan) noexcept;
+  Status deliver_part(const TorchOutputPlan& plan, uint32_t i, std::span<const int64_t> shape, uint64_t from,
                       uint64_t count) noexcept;
 
   const Clock& clock_;
-  std::shared_ptr<const ModelPlan> plan_;
+  std::shared_ptr<const TorchModelPlan> plan_;
   const TorchSettings settings_;
   torch::jit::Module module_;
   backends::BatchResponder responder_;

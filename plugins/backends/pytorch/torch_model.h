@@ -22,10 +22,10 @@ Result<torch::jit::Module> open_module(const std::string& path) noexcept;
 class TorchModel final : public BackendModel {
  public:
   /// \param module  for the first instance, or for all of them
-  TorchModel(const Clock& clock, ModelPlan plan, TorchSettings settings, std::string path,
+  TorchModel(const Clock& clock, TorchModelPlan plan, TorchSettings settings, std::string path,
              uint64_t file_bytes, torch::jit::Module module)
       : clock_(clock),
-        plan_(std::make_shared<const ModelPlan>(std::move(plan))),
+        plan_(std::make_shared<const TorchModelPlan>(std::move(plan))),
         settings_(settings),
         path_(std::move(path)),
         file_bytes_(file_bytes),
@@ -37,7 +37,7 @@ class TorchModel final : public BackendModel {
 
  private:
   const Clock& clock_;
-  std::shared_ptr<const ModelPlan> plan_;
+  std::shared_ptr<const TorchModelPlan> plan_;
   const TorchSettings settings_;
   const std::string path_;
   const uint64_t file_bytes_;

@@ -4,8 +4,8 @@
 #include "atoll/core/events.h"
 #include "atoll/lib/backend_settings.h"
 #include "atoll/triton/host.h"
+#include "backends/triton/host_server.h"
 #include "backends/triton/load_calls.h"
-#include "backends/triton/model_server.h"
 #include "backends/triton/triton_backend.h"
 
 namespace atl::triton {
@@ -25,7 +25,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
   explicit TritonBackendPlugin(Host& host)
       : host_(host),
         log_scope_(host.log()),
-        server_(std::make_shared<ModelServer>(host)),
+        server_(std::make_shared<HostServer>(host)),
         around_(std::make_shared<ForeignContext>(host.log(), server_)),
         calls_(host.clock(), host.executors(), host.options().get_duration_ns("load_timeout")),
         backends_(around_, calls_, host.options().get_bool("unload")),
@@ -69,7 +69,7 @@ class TritonBackendPlugin final : public Plugin, public MetricSource {
   Host& host_;
   LogScope log_scope_;
   MetricScope metrics_;
-  std::shared_ptr<ModelServer> server_;
+  std::shared_ptr<HostServer> server_;
   std::shared_ptr<ForeignContext> around_;
   LoadCalls calls_;
   Subscription<ServerStateChanged, OnServerState> server_state_changed_{OnServerState{calls_}};

@@ -7,7 +7,7 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-CallThread::CallThread(GrpcCallContext& shared, Worker& worker) noexcept
+CallThread::CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept
     : frontend(shared),
       loop(worker.loop()),
       buffers(worker.buffers()),

@@ -8,7 +8,7 @@
 
 #include "frontends/common/grpc/call_context.h"
 #include "frontends/grpc_nghttp2/client/client_pool.h"
-#include "frontends/grpc_nghttp2/transport/worker.h"
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -18,7 +18,7 @@ class StreamAnswer;
 class StreamRequest;
 
 struct CallThread {
-  CallThread(GrpcCallContext& shared, Worker& worker) noexcept;
+  CallThread(GrpcCallContext& shared, ServingThread& worker) noexcept;
   CallThread(const CallThread&) = delete;
   CallThread& operator=(const CallThread&) = delete;
   ~CallThread();

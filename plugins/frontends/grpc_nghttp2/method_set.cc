@@ -89,7 +89,7 @@ class MethodSet::ContributedMethod final : public Method {
   CallThread& thread_;
 };
 
-MethodSet::MethodSet(GrpcCallContext& frontend, Worker& worker)
+MethodSet::MethodSet(GrpcCallContext& frontend, ServingThread& worker)
     : thread_(frontend, worker),
       infer_(std::make_unique<InferMethod>(thread_)),
       stream_infer_(std::make_unique<StreamMethod>(thread_)) {
@@ -123,7 +123,7 @@ Method* MethodSet::find_contributed(std::string_view path) {
   return found->second.get();
 }
 
-std::unique_ptr<MethodFinder> ServedMethods::make_methods(Worker& worker) {
+std::unique_ptr<MethodFinder> ServedMethods::make_methods(ServingThread& worker) {
   auto methods = std::make_unique<MethodSet>(frontend_, worker);
   threads_.push_back({worker, methods->thread()});
   return methods;

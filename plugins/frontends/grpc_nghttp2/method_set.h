@@ -16,7 +16,7 @@ namespace atl::frontends::grpc_nghttp2 {
 
 class MethodSet final : public MethodFinder {
  public:
-  MethodSet(GrpcCallContext& frontend, Worker& worker);
+  MethodSet(GrpcCallContext& frontend, ServingThread& worker);
   virtual ~MethodSet();
 
   Method* find(std::string_view path) noexcept override;
@@ -51,7 +51,7 @@ class ServedMethods final : public Application {
  public:
   explicit ServedMethods(GrpcCallContext& frontend) noexcept : frontend_(frontend) {}
   virtual ~ServedMethods() = default;
-  std::unique_ptr<MethodFinder> make_methods(Worker& worker) override;
+  std::unique_ptr<MethodFinder> make_methods(ServingThread& worker) override;
 
   /// [control] Streams end, whatever they wait for.
   void end_streams() noexcept;
@@ -60,7 +60,7 @@ class ServedMethods final : public Application {
 
  private:
   struct OfThread {
-    Worker& worker;
+    ServingThread& worker;
     CallThread& thread;
   };
 

@@ -51,18 +51,18 @@ bool was_given_back(TRITONBACKEND_Request& request) noexcept {
   if (request.read_only) return false;
   const std::lock_guard lock(request.mutex);
   const bool is_gone = request.request.load(std::memory_order_acquire) == nullptr;
-  return is_gone && (request.is_given_back || request.channel == Channel::kRescheduled) &&
+  return is_gone && (request.is_given_back || request.channel == ResponseState::kRescheduled) &&
          !std::exchange(request.is_reported, true);
 }
 
 TRITONSERVER_Error* closed(const TRITONBACKEND_Request& exchange) noexcept {
   switch (exchange.channel) {
-    case Channel::kOpen:
+    case ResponseState::kOpen:
       return nullptr;
-    case Channel::kRescheduled:
+    case ResponseState::kRescheduled:
       return invalid_argument(
           "the request was given back to its scheduler, nothing can be sent for it any more");
-    case Channel::kEnded:
+    case ResponseState::kEnded:
       break;
   }
   return invalid_argument("the final response of the request was sent, nothing can be sent for it any more");
@@ -92,7 +92,7 @@ void end_states(TRITONBACKEND_Request& exchange) noexcept {
   exchange.states = nullptr;
 }
 
-void close(TRITONBACKEND_Request& exchange, Channel as) noexcept {
+void close(TRITONBACKEND_Request& exchange, ResponseState as) noexcept {
   while (exchange.responses != nullptr) {
     enqueue(exchange, *exchange.responses).is_dropped = true;
     --exchange.references;
@@ -138,7 +138,7 @@ void send(TRITONBACKEND_Request& exchange, ExchangeLock& lock, TRITONBACKEND_Res
   sent.is_dropped = false;
   sent.flags = flags;
   if (is_final) {
-    close(exchange, Channel::kEnded);
+    close(exchange, ResponseState::kEnded);
     append(exchange, sent);
   }
   call_sink(exchange, lock);
@@ -150,7 +150,7 @@ void discard(TRITONBACKEND_Request& exchange, ExchangeLock& lock, TRITONBACKEND_
 }
 
 void send_end(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
-  close(exchange, Channel::kEnded);
+  close(exchange, ResponseState::kEnded);
   exchange.sink_calls.ends = true;
   call_sink(exchange, lock);
 }
@@ -173,7 +173,7 @@ void drop_reference(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcep
   const SinkCalls& calls = exchange.sink_calls;
   const bool is_all_sent = exchange.responses == nullptr && !calls.is_calling && calls.first == nullptr;
   if (exchange.is_given_back && is_all_sent) reschedule(exchange, lock);
-  if (exchange.references == 1 && exchange.channel == Channel::kOpen) answer_forgotten(exchange, lock);
+  if (exchange.references == 1 && exchange.channel == ResponseState::kOpen) answer_forgotten(exchange, lock);
   if (--exchange.references != 0) return;
   lock.unlock();
   pools().requests.give_back(exchange);

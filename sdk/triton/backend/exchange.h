@@ -184,7 +184,7 @@ TRITONSERVER_Error* closed(const TRITONBACKEND_Request& exchange) noexcept;
 TRITONBACKEND_Response& add_response(TRITONBACKEND_Request& exchange) noexcept;
 void end_states(TRITONBACKEND_Request& exchange) noexcept;
 /// Nothing is sent from here on, except by the caller; what was not sent is to be discarded.
-void close(TRITONBACKEND_Request& exchange, Channel as) noexcept;
+void close(TRITONBACKEND_Request& exchange, ResponseState as) noexcept;
 
 // --- and these call the sink, unless another thread does and takes it over; the lock is held again afterwards, if there
 // --- is the exchange: the caller has a reference of its own, or does not touch it any more

@@ -9,7 +9,7 @@ namespace atl::triton {
 OpenRequest open_request(Request& request) noexcept {
   TRITONBACKEND_Request& handle = pools().requests.take();
   std::lock_guard lock(handle.mutex);
-  handle.channel = Channel::kOpen;
+  handle.channel = ResponseState::kOpen;
   handle.was_cancelled = handle.is_reported = false;
   handle.answer = Code::kOk;
   handle.responses_sent = 0;
@@ -53,7 +53,7 @@ void release_all(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   Request& request = *exchange.origin;
   end_hold(exchange);
   report_execution(exchange);
-  if (exchange.references == 1 && exchange.channel == Channel::kOpen) answer_forgotten(exchange, lock);
+  if (exchange.references == 1 && exchange.channel == ResponseState::kOpen) answer_forgotten(exchange, lock);
   if (lock.owns_lock()) lock.unlock();
   (void)request.release(kReleaseAll).ok();
   drop_reference(exchange, lock);
@@ -62,7 +62,7 @@ void release_all(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
 /// The caller keeps what is not taken back.
 TRITONSERVER_Error* reschedule_now(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   Request& request = *exchange.origin;
-  close(exchange, Channel::kRescheduled);
+  close(exchange, ResponseState::kRescheduled);
   end_hold(exchange);
   lock.unlock();
   // From here on the request may be executed, and answered, by another thread.
@@ -73,7 +73,7 @@ TRITONSERVER_Error* reschedule_now(TRITONBACKEND_Request& exchange, ExchangeLock
     drop_reference(exchange, lock);
     return nullptr;
   }
-  exchange.channel = Channel::kOpen;
+  exchange.channel = ResponseState::kOpen;
   exchange.show_inputs(request);
   exchange.request.store(&request, std::memory_order_release);
   return new_error(status);
@@ -100,14 +100,14 @@ void reschedule(TRITONBACKEND_Request& exchange, ExchangeLock& lock) noexcept {
   exchange.is_given_back = false;
   --exchange.references;
   Status status;
-  if (exchange.channel == Channel::kOpen) {
+  if (exchange.channel == ResponseState::kOpen) {
     exchange.execution.reporter = nullptr;
-    close(exchange, Channel::kRescheduled);
+    close(exchange, ResponseState::kRescheduled);
     lock.unlock();
     status = request.release(kReleaseReschedule);
     lock.lock();
     if (status.ok()) return;
-    exchange.channel = Channel::kOpen;
+    exchange.channel = ResponseState::kOpen;
     send_failure(exchange, lock, std::move(status));
   }
   report_execution(exchange);
@@ -128,7 +128,7 @@ bool end_request(const OpenRequest& open, Status failure, InferenceReporter* rep
     exchange->execution = {reporter, {}, false, failure.code() == Code::kCancelled};
   }
   report_execution(*exchange);
-  if (exchange->channel == Channel::kOpen) {
+  if (exchange->channel == ResponseState::kOpen) {
     send_failure(*exchange, exchange.lock(), std::move(failure));
   }
   release_all(*exchange, exchange.lock());

@@ -42,7 +42,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_Respo
   if (!exchange || any_null(is_cancelled))
     return refuse(__func__, "response factory", factory, any_null(is_cancelled));
   *is_cancelled =
-      exchange->channel == Channel::kOpen ? exchange->origin->cancelled() : exchange->was_cancelled;
+      exchange->channel == ResponseState::kOpen ? exchange->origin->cancelled() : exchange->was_cancelled;
   return nullptr;
 }
 

@@ -71,7 +71,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceReportStatistics(
   if (!exchange) return refuse_change(__func__, request);
   if (std::exchange(exchange->is_reported, true))
     return invalid_argument("request '", exchange->origin->id, "' was reported already");
-  const bool cancelled = exchange->responses_sent == 0 && exchange->channel == Channel::kOpen
+  const bool cancelled = exchange->responses_sent == 0 && exchange->channel == ResponseState::kOpen
                              ? exchange->origin->cancelled()
                              : exchange->answer == atl::Code::kCancelled;
   exchange->execution = {instance->reporter,

@@ -150,7 +150,7 @@ Status note_step(const Pipeline& pipeline, size_t index, const Status& status) {
 Status evaluate_scratch(const Pipeline& pipeline, const BatchExtents& extents, std::vector<uint64_t>& bytes) {
   bytes.resize(pipeline.scratch.size());
   for (size_t i = 0; i < bytes.size(); ++i) {
-    const Scratch& scratch = pipeline.scratch[i];
+    const ScratchBuffer& scratch = pipeline.scratch[i];
     const Result<int64_t> value = scratch.bytes.evaluate(extents);
     if (!value.ok() || value.value() < 0) {
       const std::string found = value.ok()

@@ -23,7 +23,7 @@ inline constexpr size_t kArgumentsMax = 256;        ///< of one step
 inline constexpr uint64_t kScratchAlignment = 256;  ///< of each scratch buffer, constant and tensor
 
 /// Memory that kernels may use between the steps of one batch; not zero at first.
-struct Scratch {
+struct ScratchBuffer {
   std::string name;
   Expression bytes;
   /// Of an imported kernel: the step whose number of programs the bytes are multiplied by; -1: none.
@@ -93,7 +93,7 @@ struct PipelineStep {
 /// A pipeline that fits the model. Immutable, shared by all instances.
 struct Pipeline {
   TensorTable table;
-  std::vector<Scratch> scratch;
+  std::vector<ScratchBuffer> scratch;
   std::vector<Constant> constants;
   /// By slot; of outputs with a shape of their own in the file, all dimensions, else empty.
   std::vector<std::vector<Expression>> output_shapes;

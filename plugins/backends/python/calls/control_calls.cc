@@ -69,7 +69,7 @@ void answer_ready(const nlohmann::json& object, ServerLink& server, Replies& rep
 void Replies::send(uint64_t id, uint64_t value, const Status& failure) {
   std::lock_guard lock(mutex_);
   if (worker_ == nullptr) return;
-  Message message;
+  RingMessage message;
   message.type = MessageType::kReply;
   message.id = id;
   message.value = value;
@@ -90,7 +90,7 @@ void Replies::send(uint64_t id, uint64_t value, const Status& failure) {
   worker_->send_side(message, block);
 }
 
-Status take_control_call(const WorkerMemory& memory, const Message& message, ServerLink& server,
+Status take_control_call(const WorkerMemory& memory, const RingMessage& message, ServerLink& server,
                          const std::shared_ptr<Replies>& replies) {
   const bool is_load = message.type == MessageType::kLoadModel;
   Result<nlohmann::json> object = read_json(memory, message, is_load ? message.value : UINT64_MAX);

@@ -29,7 +29,7 @@ class Replies final : public std::enable_shared_from_this<Replies> {
 
 /// kLoadModel, kUnloadModel, kModelReady; answered by kReply, now or later. On the worker's reader thread.
 /// Errors: the worker does not keep to the protocol.
-Status take_control_call(const WorkerMemory& memory, const Message& message, ServerLink& server,
+Status take_control_call(const WorkerMemory& memory, const RingMessage& message, ServerLink& server,
                          const std::shared_ptr<Replies>& replies);
 
 }  // namespace atl::python

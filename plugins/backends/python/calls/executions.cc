@@ -7,7 +7,7 @@ namespace atl::python {
 
 // --- in ---
 
-Status Executions::prepare(std::span<Request* const> requests, int64_t start_ns, Message& message) {
+Status Executions::prepare(std::span<Request* const> requests, int64_t start_ns, RingMessage& message) {
   ATOLL_RETURN_IF_ERROR(write_batch(blocks_, requests, next_handle_, context_.devices, batch_));
   {
     std::lock_guard lock(mutex_);
@@ -96,7 +96,7 @@ Executions::Execution* Executions::find(uint64_t handle) const noexcept {
   return handle - execution.first_handle < execution.entries.size() ? &execution : nullptr;
 }
 
-Status Executions::take(const Message& message, const PayloadView& payload, Returned& returned) noexcept {
+Status Executions::take(const RingMessage& message, const PayloadView& payload, Returned& returned) noexcept {
   ATOLL_RETURN_IF_ERROR(read_responses(payload, records_));
   if ((message.flags & kExecuteReturned) != 0) return take_returned(message, payload, returned);
   return take_some(payload);
@@ -115,7 +115,7 @@ Status Executions::take_some(const PayloadView& payload) noexcept {
   return {};
 }
 
-Status Executions::take_returned(const Message& message, const PayloadView& payload,
+Status Executions::take_returned(const RingMessage& message, const PayloadView& payload,
                                  Returned& returned) noexcept {
   Execution* found = find(message.id);
   if (found == nullptr || found->first_handle != message.id || found->has_returned) {

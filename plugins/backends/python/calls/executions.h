@@ -59,7 +59,7 @@ class Executions final : private CancelListener {
   // --- one thread at a time ---
   /// Copies the requests for the worker. \param message  kExecute, to be sent after begin()
   /// Errors: as write_batch()
-  Status prepare(std::span<Request* const> requests, int64_t start_ns, Message& message);
+  Status prepare(std::span<Request* const> requests, int64_t start_ns, RingMessage& message);
   /// What was prepared belongs to the worker from here on, which is sent the message by `send`: bool(). The requests may be gone when it
   /// returns. \returns false: the worker has ended or takes nothing, and no request was touched
   template <class Send>
@@ -84,7 +84,7 @@ class Executions final : private CancelListener {
     ~Returned() = default;
   };
   /// Responses have come. Errors: the worker does not keep to the protocol.
-  Status take(const Message& message, const PayloadView& payload, Returned& returned) noexcept;
+  Status take(const RingMessage& message, const PayloadView& payload, Returned& returned) noexcept;
   /// The trace of the request of this handle; of 0 that of the only one that is inside. Null: it is not traced, or has been released. As long as
   /// nothing else is taken.
   Trace* trace_of(uint64_t handle) const noexcept;
@@ -124,7 +124,7 @@ class Executions final : private CancelListener {
   void keep() noexcept;
   void drop() noexcept;
   Execution* find(uint64_t handle) const noexcept;
-  Status take_returned(const Message& message, const PayloadView& payload, Returned& returned) noexcept;
+  Status take_returned(const RingMessage& message, const PayloadView& payload, Returned& returned) noexcept;
   Status take_some(const PayloadView& payload) noexcept;
   Status absorb(Entry& entry, const ResponseRecord& record, const PayloadView& payload) noexcept;
   void deliver(Execution& execution, Entry& entry) noexcept;

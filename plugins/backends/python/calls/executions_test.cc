@@ -54,7 +54,7 @@ class ExecutionsTest : public ::testing::Test, private SlabTable::Sender, privat
       request.mark_accepted();
       pointers.push_back(&request.request());
     }
-    Message message;
+    RingMessage message;
     EXPECT_TRUE(executions_.prepare(pointers, 1, message).ok());
     EXPECT_TRUE(executions_.begin([&] { return sends_; }));
     batch_ = slabs_.find(message.slab, message.offset, message.size_bytes);
@@ -96,7 +96,7 @@ class ExecutionsTest : public ::testing::Test, private SlabTable::Sender, privat
       }
       writer.put(header.responses + i * sizeof record, record);
     }
-    Message message;
+    RingMessage message;
     message.type = MessageType::kResponses;
     message.flags = returned_batch == 0 ? 0u : static_cast<uint32_t>(kExecuteReturned);
     message.id = returned_batch;
@@ -251,7 +251,7 @@ TEST_F(ExecutionsTest, TheEndOfTheWorkerAnswersAll) {
   EXPECT_EQ(got(1), "E:gone!");
   Request* pointer = &requests_.emplace_back(std::make_unique<TestRequest>())->request();
   requests_.back()->mark_accepted();
-  Message message;
+  RingMessage message;
   EXPECT_TRUE(executions_.prepare({&pointer, 1}, 1, message).ok());
   EXPECT_FALSE(executions_.begin([] { return true; }));
   EXPECT_FALSE(requests_.back()->got_final());
@@ -283,7 +283,7 @@ TEST_F(ExecutionsTest, WhatIsNotSentGivesItsMemoryBack) {
   requests_.back()->mark_accepted();
   requests_.back()->add_input("INPUT0", DataType::kInt32, {100'000}, std::vector<int32_t>(100'000));
   for (int i = 0; i < 100; ++i) {
-    Message message;
+    RingMessage message;
     ASSERT_TRUE(executions_.prepare({&pointer, 1}, 1, message).ok());
     ASSERT_FALSE(executions_.begin([] { return false; }));
   }

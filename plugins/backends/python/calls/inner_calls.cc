@@ -28,7 +28,7 @@ constexpr std::string_view kIsDecoupled =
 /// One request. Its inputs stay in the worker's memory, and outputs are made there.
 class InnerCall final : public InnerRequest {
  public:
-  InnerCall(std::shared_ptr<InnerCalls> calls, const Message& message)
+  InnerCall(std::shared_ptr<InnerCalls> calls, const RingMessage& message)
       : calls_(std::move(calls)), message_(message) {}
   virtual ~InnerCall() = default;
 
@@ -164,7 +164,7 @@ class InnerCall final : public InnerRequest {
   }
 
   const std::shared_ptr<InnerCalls> calls_;
-  const Message message_;
+  const RingMessage message_;
   InferHeader header_;
   std::string model_;
   HeldModel held_;
@@ -179,7 +179,7 @@ void InnerCalls::set_parent(const Request& first) {
   parent_.caller.assign(first.caller);
 }
 
-Status InnerCalls::infer(const Message& message, const Executions& executions) {
+Status InnerCalls::infer(const RingMessage& message, const Executions& executions) {
   PayloadView payload;
   if (message.id == 0 || !payload_of(*memory_, message, payload))
     return invalid_argument("found a call without a request");
@@ -242,7 +242,7 @@ void InnerCalls::remove(uint64_t id) {
 }
 
 void InnerCalls::send(uint64_t id, Response* response, uint32_t flags, const Status& failure) {
-  Message message;
+  RingMessage message;
   message.type = MessageType::kInferResponse;
   message.id = id;
   message.flags = flags & atl::kFinal;
@@ -305,7 +305,7 @@ uint64_t write_response(PayloadWriter writer, const Response& response, const St
 
 }  // namespace
 
-Status InnerCalls::write(const Response* response, const Status& failure, Message& message,
+Status InnerCalls::write(const Response* response, const Status& failure, RingMessage& message,
                          const Block** block) {
   const std::string parameters = parameters_json(response->parameters.span());
   const uint64_t size = write_response(PayloadWriter(), *response, failure, parameters);

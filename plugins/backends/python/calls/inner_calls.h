@@ -44,7 +44,7 @@ class InnerCalls final : public std::enable_shared_from_this<InnerCalls>, public
 
   // --- on the worker's reader thread ---
   /// kInfer. \param executions  that the call may be part of. Errors: the worker does not keep to the protocol.
-  Status infer(const Message& message, const Executions& executions);
+  Status infer(const RingMessage& message, const Executions& executions);
   /// kCancelInfer
   void cancel(uint64_t id);
   /// The worker has ended: its calls are cancelled.
@@ -57,7 +57,7 @@ class InnerCalls final : public std::enable_shared_from_this<InnerCalls>, public
   /// The call's answer so far; null: nothing but the flags.
   void send(uint64_t id, Response* response, uint32_t flags, const Status& failure);
   void remove(uint64_t id);
-  Status write(const Response* response, const Status& failure, Message& message, const Block** block);
+  Status write(const Response* response, const Status& failure, RingMessage& message, const Block** block);
 
   const std::shared_ptr<WorkerMemory> memory_;
   ServerLink& server_;

@@ -11,7 +11,7 @@ Status send_work_json(Worker& worker, MessageType type, std::string_view json) {
   Result<const Block*> block = worker.blocks().allocate(json.size());
   if (!block.ok()) return std::move(block).status();
   std::memcpy((*block)->payload, json.data(), json.size());
-  Message message;
+  RingMessage message;
   message.type = type;
   message.slab = (*block)->slab;
   message.offset = (*block)->offset;
@@ -21,7 +21,8 @@ Status send_work_json(Worker& worker, MessageType type, std::string_view json) {
   return is_sent ? Status() : unavailable("worker '", worker.name(), "' takes no messages");
 }
 
-Result<nlohmann::json> read_json(const WorkerMemory& memory, const Message& message, uint64_t size_bytes) {
+Result<nlohmann::json> read_json(const WorkerMemory& memory, const RingMessage& message,
+                                 uint64_t size_bytes) {
   PayloadView payload;
   if (!payload_of(memory, message, payload)) return invalid_argument("found a message without its JSON");
   nlohmann::json object = nlohmann::json::parse(payload.text(size_bytes), nullptr, false);

@@ -20,7 +20,7 @@ inline std::string dump_json(const nlohmann::json& value) {
 Status send_work_json(Worker& worker, MessageType type, std::string_view json);
 
 /// The object in a message of the worker, or in the first size_bytes of it. Errors: INVALID_ARGUMENT it is none.
-Result<nlohmann::json> read_json(const WorkerMemory& memory, const Message& message,
+Result<nlohmann::json> read_json(const WorkerMemory& memory, const RingMessage& message,
                                  uint64_t size_bytes = UINT64_MAX);
 
 /// A member as text; empty if it is missing or none.

@@ -36,7 +36,7 @@ std::vector<double> buckets_in(const nlohmann::json& object) {
 
 }  // namespace
 
-Status MetricCalls::take(const WorkerMemory& memory, const Message& message, Replies& replies) {
+Status MetricCalls::take(const WorkerMemory& memory, const RingMessage& message, Replies& replies) {
   switch (message.type) {
     case MessageType::kMetricFamily:
     case MessageType::kMetric: {
@@ -65,7 +65,7 @@ Status MetricCalls::take(const WorkerMemory& memory, const Message& message, Rep
   }
 }
 
-Result<uint32_t> MetricCalls::make_family(const WorkerMemory& memory, const Message& message) {
+Result<uint32_t> MetricCalls::make_family(const WorkerMemory& memory, const RingMessage& message) {
   Result<nlohmann::json> object = read_json(memory, message);
   if (!object.ok()) return std::move(object).status();
   const uint32_t kind = number_in(*object, "kind");
@@ -79,7 +79,7 @@ Result<uint32_t> MetricCalls::make_family(const WorkerMemory& memory, const Mess
   return next_++;
 }
 
-Result<uint32_t> MetricCalls::make_metric(const WorkerMemory& memory, const Message& message) {
+Result<uint32_t> MetricCalls::make_metric(const WorkerMemory& memory, const RingMessage& message) {
   Result<nlohmann::json> object = read_json(memory, message);
   if (!object.ok()) return std::move(object).status();
   const auto family = families_.find(number_in(*object, "family"));
@@ -92,7 +92,7 @@ Result<uint32_t> MetricCalls::make_metric(const WorkerMemory& memory, const Mess
 }
 
 /// One that is not there any more was given up while this was on its way.
-void MetricCalls::update(const Message& message) {
+void MetricCalls::update(const RingMessage& message) {
   const auto found = metrics_.find(message.slab);
   const double value = std::bit_cast<double>(message.value);
   if (found == metrics_.end()) return;

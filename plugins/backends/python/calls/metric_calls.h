@@ -21,15 +21,15 @@ class MetricCalls {
     return type >= MessageType::kMetricFamily && type <= MessageType::kFamilyGone;
   }
   /// Errors: the worker does not keep to the protocol.
-  Status take(const WorkerMemory& memory, const Message& message, Replies& replies);
+  Status take(const WorkerMemory& memory, const RingMessage& message, Replies& replies);
 
  private:
   /// Families and metrics of one worker; more is a leak.
   static constexpr size_t kMost = 10'000;
 
-  Result<uint32_t> make_family(const WorkerMemory& memory, const Message& message);
-  Result<uint32_t> make_metric(const WorkerMemory& memory, const Message& message);
-  void update(const Message& message);
+  Result<uint32_t> make_family(const WorkerMemory& memory, const RingMessage& message);
+  Result<uint32_t> make_metric(const WorkerMemory& memory, const RingMessage& message);
+  void update(const RingMessage& message);
 
   MetricRegistry& registry_;
   std::unordered_map<uint32_t, std::shared_ptr<MetricRegistry::Family>> families_;

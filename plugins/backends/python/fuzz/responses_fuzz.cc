@@ -40,7 +40,7 @@ class Worker final : private SlabTable::Sender, private Executions::Returned {
       requests[i].mark_accepted();
       pointers[i] = &requests[i].request();
     }
-    Message message;
+    RingMessage message;
     if (!executions.prepare(pointers, 1, message).ok() || !executions.begin([] { return true; }))
       std::abort();
     std::byte* at = slab->region->data();

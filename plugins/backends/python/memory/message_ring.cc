@@ -30,7 +30,7 @@ void wake_futex(uint32_t* word) noexcept {
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-bool RingProducer::put(const Message& message) noexcept {
+bool RingProducer::put(const RingMessage& message) noexcept {
   // More than the ring has: a worker that lies. It gets its own messages overwritten at worst.
   const auto is_full = [&] { return tail_ - shared(header_.head).load(std::memory_order_acquire) == count_; };
   if (is_full()) {
@@ -60,7 +60,7 @@ uint32_t RingConsumer::tail() const noexcept {
   }
 }
 
-RingConsumer::State RingConsumer::take(Message& message) noexcept {
+RingConsumer::State RingConsumer::take(RingMessage& message) noexcept {
   const uint32_t head = head_.load(std::memory_order_relaxed);
   const uint32_t filled = tail() - head;
   if (filled == 0) return State::kEmpty;

@@ -20,14 +20,14 @@ class RingProducer {
       : RingProducer(ring.header, ring.entries, sizeof ring.entries / sizeof ring.entries[0]) {}
 
   /// \returns false: the ring is full, and the worker says kNudge once it is not
-  bool put(const Message& message) noexcept;
+  bool put(const RingMessage& message) noexcept;
 
  private:
-  RingProducer(RingHeader& header, Message* entries, uint32_t count) noexcept
+  RingProducer(RingHeader& header, RingMessage* entries, uint32_t count) noexcept
       : header_(header), entries_(entries), count_(count) {}
 
   RingHeader& header_;
-  Message* const entries_;
+  RingMessage* const entries_;
   const uint32_t count_;
   uint32_t tail_ = 0;
 };
@@ -42,7 +42,7 @@ class RingConsumer {
 
   enum class State : uint8_t { kMessage, kEmpty, kBroken };
   /// A copy of the next message, if there is one. kBroken: the worker has stored what cannot be.
-  State take(Message& message) noexcept;
+  State take(RingMessage& message) noexcept;
   /// Blocks until there may be a message, close() was called, or some seconds have passed.
   void wait() noexcept;
   /// For the other thread: from here on the next message wakes up this one alone. Then what is there is to be taken.
@@ -58,11 +58,11 @@ class RingConsumer {
  private:
   enum class Closing : uint8_t { kNo, kBegun, kYes };
   uint32_t tail() const noexcept;
-  RingConsumer(RingHeader& header, Message* entries, uint32_t count) noexcept
+  RingConsumer(RingHeader& header, RingMessage* entries, uint32_t count) noexcept
       : header_(header), entries_(entries), count_(count) {}
 
   RingHeader& header_;
-  Message* const entries_;
+  RingMessage* const entries_;
   const uint32_t count_;
   std::atomic<uint32_t> head_{0};  ///< read by who waits while the other one takes
   std::atomic<Closing> closing_{Closing::kNo};

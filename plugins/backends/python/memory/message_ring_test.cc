@@ -11,8 +11,8 @@
 namespace atl::python {
 namespace {
 
-Message numbered(uint64_t id) {
-  Message message;
+RingMessage numbered(uint64_t id) {
+  RingMessage message;
   message.type = MessageType::kLog;
   message.id = id;
   return message;
@@ -22,7 +22,7 @@ TEST(MessageRing, MessagesComeInOrder) {
   const auto region = std::make_unique<ControlRegion>();
   WorkerRing worker(region->out);
   RingConsumer consumer(region->out);
-  Message message;
+  RingMessage message;
   EXPECT_EQ(consumer.take(message), RingConsumer::State::kEmpty);
   for (uint64_t round = 0; round < 5; ++round) {
     for (uint64_t i = 0; i < kOutEntries; ++i) ASSERT_TRUE(worker.put(numbered(round * 1000 + i)));
@@ -41,7 +41,7 @@ TEST(MessageRing, AFullOneSaysSoAndAsksToBeTold) {
   for (uint64_t i = 0; i < kWorkEntries; ++i) ASSERT_TRUE(producer.put(numbered(i)));
   EXPECT_FALSE(producer.put(numbered(99)));
   EXPECT_EQ(region->work.header.producer_waiting, 1u);
-  Message message;
+  RingMessage message;
   ASSERT_TRUE(worker.take(message));
   EXPECT_EQ(message.id, 0u);
   EXPECT_TRUE(producer.put(numbered(99)));
@@ -51,7 +51,7 @@ TEST(MessageRing, MoreThanTheRingHoldsIsALie) {
   const auto region = std::make_unique<ControlRegion>();
   RingConsumer consumer(region->out);
   region->out.header.tail = kOutEntries + 1;
-  Message message;
+  RingMessage message;
   EXPECT_EQ(consumer.take(message), RingConsumer::State::kBroken);
   region->out.header.tail = 0xffffffff;
   EXPECT_EQ(consumer.take(message), RingConsumer::State::kBroken);
@@ -62,7 +62,7 @@ TEST(MessageRing, AWaitingConsumerIsWokenUpByAMessageAndByTheEnd) {
   RingConsumer consumer(region->out);
   std::atomic<uint64_t> sum{0};
   std::thread reader([&] {
-    Message message;
+    RingMessage message;
     while (true) {
       const auto state = consumer.take(message);
       if (state == RingConsumer::State::kMessage) {
@@ -92,7 +92,7 @@ TEST(MessageRing, WhatWasSentBeforeTheEndIsStillThere) {
   ASSERT_TRUE(worker.put(numbered(7)));
   consumer.close();
   consumer.close();
-  Message message;
+  RingMessage message;
   EXPECT_EQ(consumer.take(message), RingConsumer::State::kMessage);
   EXPECT_EQ(consumer.take(message), RingConsumer::State::kEmpty);
   consumer.wait();  // does not

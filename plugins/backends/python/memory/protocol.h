@@ -111,7 +111,7 @@ enum MessageFlags : uint32_t {
 enum class MetricUpdate : uint32_t { kIncrement = 0, kSet = 1, kObserve = 2 };
 
 /// One entry of a ring. Without a payload `size_bytes` is 0.
-struct Message {
+struct RingMessage {
   MessageType type{};
   uint32_t flags = 0;
   uint64_t id = 0;
@@ -122,7 +122,7 @@ struct Message {
   uint64_t value = 0;       ///< an integer, or the bits of a double
   uint64_t reserved2[2] = {};
 };
-static_assert(sizeof(Message) == 64);
+static_assert(sizeof(RingMessage) == 64);
 
 /// Head of a ring. `tail` and `head` count messages and wrap at 2^32; message n is in entry n % entry_count.
 ///
@@ -151,15 +151,15 @@ inline constexpr uint32_t kOutEntries = 256;
 
 struct WorkRing {
   RingHeader header;
-  Message entries[kWorkEntries];
+  RingMessage entries[kWorkEntries];
 };
 struct SideRing {
   RingHeader header;
-  Message entries[kSideEntries];
+  RingMessage entries[kSideEntries];
 };
 struct OutRing {
   RingHeader header;
-  Message entries[kOutEntries];
+  RingMessage entries[kOutEntries];
 };
 
 /// The whole control region; its memfd may be longer.

@@ -50,7 +50,7 @@ class Asked final : private WorkerListener {
       changed_.wait(lock, has_come);
     }
     if (!answer_.has_value()) return unavailable(end_);
-    Message message;
+    RingMessage message;
     message.type = MessageType::kFinalize;
     (void)worker.send_work(message);
     changed_.wait_for(lock, kEnd, [this] { return has_ended_; });
@@ -58,7 +58,7 @@ class Asked final : private WorkerListener {
   }
 
  private:
-  Status on_message(const Message& message) noexcept override {
+  Status on_message(const RingMessage& message) noexcept override {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return worker_ != nullptr; });
     if (message.type == MessageType::kFinalized) return {};

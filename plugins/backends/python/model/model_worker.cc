@@ -14,7 +14,7 @@ constexpr int64_t kExitNs = 5 * kNsPerSecond;
 
 /// What the worker says: what is measured here has in it how long its answer lay there, because nobody waited for it. A lie makes this thread
 /// wait in vain a few times.
-int64_t duration_ns(const Message& message, int64_t measured_ns) noexcept {
+int64_t duration_ns(const RingMessage& message, int64_t measured_ns) noexcept {
   const bool is_less =
       message.value != 0 && message.value < static_cast<uint64_t>(std::max<int64_t>(measured_ns, 0));
   return is_less ? static_cast<int64_t>(message.value) : measured_ns;
@@ -66,7 +66,7 @@ ModelWorker::~ModelWorker() {
 }
 
 Status ModelWorker::execute(std::span<Request* const> requests, int64_t start_ns) noexcept {
-  Message message;
+  RingMessage message;
   calls_->set_parent(*requests.front());
   ATOLL_RETURN_IF_ERROR(executions_->prepare(requests, start_ns, message));
   const uint64_t batch = batches();
@@ -90,7 +90,7 @@ void ModelWorker::wait_a_moment(uint64_t batch, int64_t time_ns) noexcept {
 }
 
 void ModelWorker::finalize(int64_t timeout_ns) noexcept {
-  Message message;
+  RingMessage message;
   message.type = MessageType::kFinalize;
   const bool is_asked = worker_->send_work(message);
   std::unique_lock lock(mutex_);
@@ -104,7 +104,7 @@ void ModelWorker::finalize(int64_t timeout_ns) noexcept {
   changed_.wait(lock, ended);
 }
 
-Status ModelWorker::on_message(const Message& message) noexcept {
+Status ModelWorker::on_message(const RingMessage& message) noexcept {
   if (!is_ready_) {  // its process was quicker than start()
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_ready_.load(); });
@@ -139,7 +139,7 @@ Status ModelWorker::on_message(const Message& message) noexcept {
   }
 }
 
-Status ModelWorker::take_responses(const Message& message) noexcept {
+Status ModelWorker::take_responses(const RingMessage& message) noexcept {
   PayloadView payload;
   if (!payload_of(*worker_->memory(), message, payload))
     return invalid_argument("found responses outside of its memory");
@@ -154,7 +154,7 @@ Status ModelWorker::take_responses(const Message& message) noexcept {
   return status;
 }
 
-Status ModelWorker::take_initialized(const Message& message) noexcept {
+Status ModelWorker::take_initialized(const RingMessage& message) noexcept {
   Result<nlohmann::json> object = read_json(*worker_->memory(), message);
   release_payload(*worker_->memory(), message);
   if (!object.ok()) return std::move(object).status();
@@ -169,7 +169,7 @@ bool ModelWorker::is_model_ready() noexcept {
   bool asks = false;
   const bool is_ready = probe_.is_ready(context_.clock.now_ns(), asks);
   if (asks) {
-    Message message;
+    RingMessage message;
     message.type = MessageType::kProbe;
     message.id = 1;
     worker_->send_side(message);
@@ -177,7 +177,7 @@ bool ModelWorker::is_model_ready() noexcept {
   return is_ready;
 }
 
-Status ModelWorker::take_probed(const Message& message) noexcept {
+Status ModelWorker::take_probed(const RingMessage& message) noexcept {
   bool is_ready = message.value == 1;
   if (message.size_bytes != 0) {
     Result<nlohmann::json> object = read_json(*worker_->memory(), message);
@@ -194,7 +194,7 @@ Status ModelWorker::take_probed(const Message& message) noexcept {
   return {};
 }
 
-Status ModelWorker::take_log(const Message& message) noexcept {
+Status ModelWorker::take_log(const RingMessage& message) noexcept {
   Result<nlohmann::json> object = read_json(*worker_->memory(), message);
   release_payload(*worker_->memory(), message);
   if (!object.ok()) return std::move(object).status();

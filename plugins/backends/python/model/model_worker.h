@@ -70,13 +70,13 @@ class ModelWorker final : private WorkerListener, private MetricNews {
         node_(context.graph.add(execution.model)) {}
   void use(std::unique_ptr<Worker> worker);
   bool hurry() noexcept override { return worker_->look(); }
-  Status on_message(const Message& message) noexcept override;
+  Status on_message(const RingMessage& message) noexcept override;
   void on_end(const std::string& how) noexcept override;
   void wait_a_moment(uint64_t batch, int64_t time_ns) noexcept;
-  Status take_initialized(const Message& message) noexcept;
-  Status take_responses(const Message& message) noexcept;
-  Status take_probed(const Message& message) noexcept;
-  Status take_log(const Message& message) noexcept;
+  Status take_initialized(const RingMessage& message) noexcept;
+  Status take_responses(const RingMessage& message) noexcept;
+  Status take_probed(const RingMessage& message) noexcept;
+  Status take_log(const RingMessage& message) noexcept;
 
   const WorkerContext context_;
   const ExecutionContext& execution_;

@@ -127,12 +127,12 @@ bool Worker::send_slab(const SlabPacket& packet, int descriptor) noexcept {
   return send_packet(&packet, sizeof packet, descriptor);
 }
 
-bool Worker::send_work(const Message& message) noexcept {
+bool Worker::send_work(const RingMessage& message) noexcept {
   std::lock_guard lock(send_mutex_);
   return work_->put(message);
 }
 
-void Worker::send_side(const Message& message, const Block* sent_block) noexcept {
+void Worker::send_side(const RingMessage& message, const Block* sent_block) noexcept {
   std::lock_guard lock(send_mutex_);
   if (!pending_.empty() || !side_->put(message)) {
     pending_.emplace_back(message, sent_block);
@@ -241,7 +241,7 @@ bool Worker::look() noexcept {
   return is_empty;
 }
 
-bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView& payload) noexcept {
+bool payload_of(const WorkerMemory& memory, const RingMessage& message, PayloadView& payload) noexcept {
   if (message.size_bytes == 0 || message.offset % kBlockAlignment != 0 ||
       message.offset < sizeof(BlockHeader))
     return false;
@@ -251,7 +251,7 @@ bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView&
   return true;
 }
 
-void release_payload(const WorkerMemory& memory, const Message& message) noexcept {
+void release_payload(const WorkerMemory& memory, const RingMessage& message) noexcept {
   PayloadView payload;
   if (!payload_of(memory, message, payload)) return;
   auto* header = reinterpret_cast<BlockHeader*>(
@@ -266,7 +266,7 @@ bool Worker::is_reading() noexcept { return reading_depth != 0; }
 RingConsumer::State Worker::take_all() noexcept {
   std::lock_guard lock(read_mutex_);
   ++reading_depth;
-  Message message;
+  RingMessage message;
   RingConsumer::State state = out_->take(message);
   for (; state == RingConsumer::State::kMessage; state = out_->take(message)) {
     if (is_broken_) continue;
@@ -304,7 +304,7 @@ void Worker::read() noexcept {
   --reading_depth;
 }
 
-Status Worker::handle(const Message& message) noexcept {
+Status Worker::handle(const RingMessage& message) noexcept {
   switch (message.type) {
     case MessageType::kSlabWanted:
       give_slab(message.value);

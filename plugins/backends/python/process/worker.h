@@ -62,15 +62,15 @@ struct WorkerMemory {
 };
 
 /// The payload of a message from a worker. \returns false: there is none, or it is outside of what is shared
-bool payload_of(const WorkerMemory& memory, const Message& message, PayloadView& payload) noexcept;
+bool payload_of(const WorkerMemory& memory, const RingMessage& message, PayloadView& payload) noexcept;
 /// This side is done with the payload of a message from a worker.
-void release_payload(const WorkerMemory& memory, const Message& message) noexcept;
+void release_payload(const WorkerMemory& memory, const RingMessage& message) noexcept;
 
 /// Told on the worker's reader thread, or on one that reads for it (Worker::read_until()): one call at a time.
 class WorkerListener {
  public:
   /// One that the worker itself does not deal with. \returns why such a message cannot be, for a worker that has broken its protocol
-  virtual Status on_message(const Message& message) noexcept = 0;
+  virtual Status on_message(const RingMessage& message) noexcept = 0;
   /// The last call: the process is gone. \param how  "worker 'm_0_0' (process 12) was killed by signal 9 (Killed)"
   virtual void on_end(const std::string& how) noexcept = 0;
 
@@ -90,9 +90,9 @@ class Worker final : private SlabTable::Sender {
   ~Worker();
 
   /// [any] Onto the work ring. \returns false: it is full, which a worker that keeps to the protocol does not let happen
-  bool send_work(const Message& message) noexcept;
+  bool send_work(const RingMessage& message) noexcept;
   /// [any] Onto the side ring, as soon as there is room in it. \param sent_block  given back once it is sent; may be null
-  void send_side(const Message& message, const Block* sent_block = nullptr) noexcept;
+  void send_side(const RingMessage& message, const Block* sent_block = nullptr) noexcept;
   /// [any] The end, unless it has come; the reason is what listener and log are told instead of how the process ended.
   void kill(std::string reason) noexcept;
   /// [any] SIGTERM.
@@ -139,7 +139,7 @@ class Worker final : private SlabTable::Sender {
   std::string end_text(const ProcessEnd& end) const;
   void read() noexcept;
   RingConsumer::State take_all() noexcept;
-  Status handle(const Message& message) noexcept;
+  Status handle(const RingMessage& message) noexcept;
   void give_slab(uint64_t size_bytes) noexcept;
   void send_pending() noexcept;
 
@@ -152,7 +152,7 @@ class Worker final : private SlabTable::Sender {
 
   std::mutex send_mutex_;  // of what follows
   std::unique_ptr<RingProducer> work_, side_;
-  std::deque<std::pair<Message, const Block*>> pending_;
+  std::deque<std::pair<RingMessage, const Block*>> pending_;
   std::unique_ptr<RingConsumer> out_;
 
   // On the loop's thread.

@@ -45,7 +45,7 @@ class Double {
     HelloReply reply;
     (void)!::send(socket_, &reply, sizeof reply, MSG_NOSIGNAL);
     WorkerRing work(control_->work);
-    Message message;
+    RingMessage message;
     while (true) {
       if (!work.take(message)) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -96,12 +96,12 @@ class Double {
     while (!slabs_.contains(slab)) receive_slab();
     return slabs_[slab].data + offset;
   }
-  void send(const Message& message) {
+  void send(const RingMessage& message) {
     WorkerRing out(control_->out);
     while (!out.put(message)) std::this_thread::yield();
   }
   /// Room for a payload in the worker's own memory, which is used from the beginning again and again.
-  std::byte* block(uint64_t size, Message& message) {
+  std::byte* block(uint64_t size, RingMessage& message) {
     if (own_ == UINT32_MAX) {
       send({.type = MessageType::kSlabWanted, .value = 1 << 20});
       while (own_ == UINT32_MAX) receive_slab();
@@ -116,13 +116,13 @@ class Double {
     return at(own_, message.offset);
   }
   void send_json(MessageType type, const nlohmann::json& object) {
-    Message message;
+    RingMessage message;
     message.type = type;
     const std::string text = object.dump();
     std::memcpy(block(text.size(), message), text.data(), text.size());
     send(message);
   }
-  void initialize(const Message& message) {
+  void initialize(const RingMessage& message) {
     const auto* text = reinterpret_cast<const char*>(at(message.slab, message.offset));
     const nlohmann::json object = nlohmann::json::parse(std::string(text, message.size_bytes));
     std::ifstream file(object["module_path"].get<std::string>());
@@ -133,13 +133,13 @@ class Double {
     if (mode_ != "never initialised") send_json(MessageType::kInitialized, {{"is_ready", false}});
   }
 
-  void execute(const Message& message) {
+  void execute(const RingMessage& message) {
     const PayloadView batch(at(message.slab, message.offset), message.size_bytes);
     BatchHeader header;
     (void)batch.read(0, header);
     if (mode_ == "dies in execute") ::raise(SIGKILL);
     if (mode_ == "hangs") ::pause();
-    Message answer;
+    RingMessage answer;
     answer.type = MessageType::kResponses;
     answer.flags = kExecuteReturned;
     answer.id = message.id;
@@ -205,7 +205,7 @@ class Double {
   }
 
   /// Changes what is said. The first record and its first tensor are where write() puts them.
-  void lie(Message& answer, std::byte* payload) {
+  void lie(RingMessage& answer, std::byte* payload) {
     ResponsesHeader header;
     std::memcpy(&header, payload, sizeof header);
     auto* record = reinterpret_cast<ResponseRecord*>(payload + header.responses);

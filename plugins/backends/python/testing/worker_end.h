@@ -16,7 +16,7 @@ class WorkerRing {
   explicit WorkerRing(Ring& ring)
       : header_(ring.header), entries_(ring.entries), count_(sizeof ring.entries / sizeof ring.entries[0]) {}
 
-  bool put(const Message& message) {
+  bool put(const RingMessage& message) {
     const uint32_t tail = header_.tail;
     if (tail - std::atomic_ref(header_.head).load() >= count_) return false;
     std::memcpy(&entries_[tail % count_], &message, sizeof message);
@@ -24,7 +24,7 @@ class WorkerRing {
     if (std::atomic_ref(header_.consumer_waiting).load() != 0) wake_futex(&header_.tail);
     return true;
   }
-  bool take(Message& message) {
+  bool take(RingMessage& message) {
     const uint32_t head = header_.head;
     if (std::atomic_ref(header_.tail).load() == head) return false;
     std::memcpy(&message, &entries_[head % count_], sizeof message);
@@ -34,7 +34,7 @@ class WorkerRing {
 
  private:
   RingHeader& header_;
-  Message* entries_;
+  RingMessage* entries_;
   uint32_t count_;
 };
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "frontends/common/codec/error_map.h"
-#include "frontends/common/http/worker.h"
+#include "frontends/common/http/serving_thread.h"
 
 namespace atl::frontends::http {
 namespace {
@@ -31,7 +31,7 @@ iovec to_iovec(std::string_view bytes) noexcept { return {const_cast<char*>(byte
 
 }  // namespace
 
-Connection::Connection(Worker& worker, int fd)
+Connection::Connection(ServingThread& worker, int fd)
     : worker_(worker), fd_(fd), reader_(worker.server.options.max_body_bytes, worker.server.options.head) {
   const RequestBudgets* memory = worker.server.request_memory;
   if (memory != nullptr) charge_.set_source(*memory, Code::kUnavailable);

@@ -18,7 +18,7 @@
 
 namespace atl::frontends::http {
 
-class Worker;
+class ServingThread;
 
 /// Lives on its worker's thread. Reading goes on while a call runs, into what room there is, so that a
 /// client's going away is noticed. A client that has ended its sending side gets answers to what it sent.
@@ -28,7 +28,7 @@ class Connection final : public Channel,
                          private Watcher {
  public:
   /// \param fd  a socket that does not block; becomes this object's
-  Connection(Worker& worker, int fd);
+  Connection(ServingThread& worker, int fd);
   ~Connection();
 
   /// Where the worker keeps it.
@@ -117,7 +117,7 @@ class Connection final : public Channel,
   void probe() noexcept;
   bool send_continue() noexcept;
 
-  Worker& worker_;
+  ServingThread& worker_;
   int fd_;  ///< -1: closed
   uint32_t watched_ = EPOLLIN;
   RequestReader reader_;

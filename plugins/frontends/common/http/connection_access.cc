@@ -7,7 +7,7 @@
 
 #include "frontends/common/codec/error_map.h"
 #include "frontends/common/http/connection.h"
-#include "frontends/common/http/worker.h"
+#include "frontends/common/http/serving_thread.h"
 #include "frontends/common/sockets/peer_address.h"
 
 namespace atl::frontends::http {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "frontends/common/http/connection.h"
-#include "frontends/common/http/worker.h"
+#include "frontends/common/http/serving_thread.h"
 
 namespace atl::frontends::http {
 namespace {

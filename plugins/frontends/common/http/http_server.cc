@@ -25,7 +25,7 @@ Result<int> HttpServer::start() noexcept {
   const ServerOptions& options = context_.options;
   try {
     for (uint32_t i = 0; i < options.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(context_, connections_));
+      workers_.push_back(std::make_unique<ServingThread>(context_, connections_));
       ATOLL_RETURN_IF_ERROR(workers_.back()->open());
     }
     int bound_port = 0;
@@ -54,7 +54,7 @@ Status HttpServer::listen(int* bound_port) {
 void HttpServer::take(int fd) {
   const int on = 1;
   (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  Worker& worker = *workers_[next_worker_];
+  ServingThread& worker = *workers_[next_worker_];
   next_worker_ = (next_worker_ + 1) % workers_.size();
   if (limit_.allows(connections_.add(), fd)) return worker.adopt(fd);
   // Over the limit the next one is taken when this one has been decided: of a flood the others wait in the

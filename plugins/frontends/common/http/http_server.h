@@ -6,7 +6,7 @@
 
 #include "frontends/common/http/connection_count.h"
 #include "frontends/common/http/server_options.h"
-#include "frontends/common/http/worker.h"
+#include "frontends/common/http/serving_thread.h"
 #include "frontends/common/loop/acceptor.h"
 #include "frontends/common/sockets/connection_limit.h"
 
@@ -47,7 +47,7 @@ class HttpServer {
   const ServerContext context_;
   const ConnectionLimit limit_;
   ConnectionCount connections_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<ServingThread>> workers_;
   std::unique_ptr<Acceptor> acceptor_;  ///< on the first worker's loop
   size_t next_worker_ = 0;
 };

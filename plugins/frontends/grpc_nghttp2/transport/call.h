@@ -52,13 +52,13 @@ class MethodFinder {
   virtual Method* find(std::string_view path) noexcept = 0;
 };
 
-class Worker;
+class ServingThread;
 
 /// What is served. Outlives its server.
 class Application {
  public:
   /// [control] One for each thread, before it runs. Ended on [control] when the thread has ended.
-  virtual std::unique_ptr<MethodFinder> make_methods(Worker& worker) = 0;
+  virtual std::unique_ptr<MethodFinder> make_methods(ServingThread& worker) = 0;
 
  protected:
   ~Application() = default;

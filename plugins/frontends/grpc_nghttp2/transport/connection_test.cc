@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 #include "frontends/grpc_nghttp2/transport/testing/echo_application.h"
-#include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -301,7 +301,7 @@ TEST(WorkerTest, ServesConnectionsOnItsThread) {
   const test::RealClock clock;
   EchoApplication echo;
   const TransportContext transport{clock, echo};
-  Worker worker(transport);
+  ServingThread worker(transport);
   ASSERT_TRUE(worker.open().ok());
   worker.start("worker");
   int ends[2];

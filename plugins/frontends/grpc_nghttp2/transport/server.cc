@@ -22,7 +22,7 @@ Server::~Server() { stop(); }
 Result<int> Server::start() noexcept {
   try {
     for (uint32_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(transport_));
+      workers_.push_back(std::make_unique<ServingThread>(transport_));
       ATOLL_RETURN_IF_ERROR(workers_.back()->open());
     }
     Result<ListeningSocket> socket = listen_on(settings_.address, settings_.listen, settings_.name);

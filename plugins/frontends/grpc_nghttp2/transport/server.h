@@ -9,7 +9,7 @@
 #include "atoll/core/log.h"
 #include "frontends/common/loop/acceptor.h"
 #include "frontends/common/sockets/connection_limit.h"
-#include "frontends/grpc_nghttp2/transport/worker.h"
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -47,7 +47,7 @@ class Server {
   // --- [any] ---
   int64_t open_connections() const noexcept;
   uint64_t refused_connections() const noexcept { return refused_.load(std::memory_order_relaxed); }
-  const std::vector<std::unique_ptr<Worker>>& workers() const noexcept { return workers_; }
+  const std::vector<std::unique_ptr<ServingThread>>& workers() const noexcept { return workers_; }
 
  private:
   // [the first worker's thread]
@@ -56,7 +56,7 @@ class Server {
   const TransportContext& transport_;
   const ServerSettings settings_;
   Log& log_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<ServingThread>> workers_;
   std::unique_ptr<Acceptor> acceptor_;
   std::atomic<uint64_t> refused_{0};
   int64_t told_full_ns_ = 0;

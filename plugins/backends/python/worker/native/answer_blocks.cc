@@ -9,7 +9,7 @@ PyTypeObject* blocks_type = nullptr;
 
 PyObject* blocks_add(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   auto& blocks = *reinterpret_cast<ResponseBlocks*>(self);
-  Place place{};
+  BlockPlace place{};
   if (!expect_arguments("add", count, 4)) return nullptr;
   place.region = to_region(arguments[0]);
   if (place.region == nullptr || !to_u32(arguments[1], place.slab) || !to_u64(arguments[2], place.offset) ||
@@ -43,7 +43,7 @@ PyObject* blocks_add_slab(PyObject* self, PyObject* const* arguments, Py_ssize_t
 void forget(ResponseBlocks& blocks) noexcept {
   Dropped dropped;
   while (blocks.count != 0) {
-    Place& place = blocks.places[--blocks.count];
+    BlockPlace& place = blocks.places[--blocks.count];
     dropped.take(place);
     Py_DECREF(reinterpret_cast<PyObject*>(place.region));
   }
@@ -102,7 +102,7 @@ ResponseBlocks* as_answer_blocks(PyObject* object) noexcept {
   return Py_TYPE(object) == blocks_type ? reinterpret_cast<ResponseBlocks*>(object) : nullptr;
 }
 
-Place* free_place(ResponseBlocks& blocks) noexcept {
+BlockPlace* free_place(ResponseBlocks& blocks) noexcept {
   for (uint32_t i = 0; i < blocks.count; ++i) {
     if (load_acquire(blocks.places[i].header().held) == 0) return &blocks.places[i];
   }

@@ -13,7 +13,7 @@ inline constexpr uint32_t kKeptMax = 8;
 inline constexpr uint32_t kSlabsMax = 64;
 
 /// Where one block is.
-struct Place {
+struct BlockPlace {
   MappedRegion* region;
   uint64_t offset;
   uint64_t size_bytes;
@@ -32,7 +32,7 @@ struct RegionSlab {
 };
 
 struct ResponseBlocks {
-  PyObject_HEAD Place places[kAnswerBlocksMax];
+  PyObject_HEAD BlockPlace places[kAnswerBlocksMax];
   RegionSlab slabs[kSlabsMax];
   uint32_t count;
   uint32_t slab_count;
@@ -47,7 +47,7 @@ class Dropped {
   ~Dropped() {
     while (count_ != 0) Py_DECREF(kept_[--count_]);
   }
-  void take(Place& place) noexcept {
+  void take(BlockPlace& place) noexcept {
     while (place.kept_count != 0) kept_[count_++] = place.kept[--place.kept_count];
   }
 
@@ -59,7 +59,7 @@ class Dropped {
 /// Null without an exception if it is none.
 ResponseBlocks* as_answer_blocks(PyObject* object) noexcept;
 /// Null: all are with the server, or there is none.
-Place* free_place(ResponseBlocks& blocks) noexcept;
+BlockPlace* free_place(ResponseBlocks& blocks) noexcept;
 
 /// Adds the type to the module: add(region, slab, offset, size), add_slab(index, region), drop_kept(), forget(), is_held(), len(). False: an
 /// exception is set.

@@ -73,7 +73,7 @@ class Answers {
     return end;
   }
 
-  bool write(const Place& place) noexcept {
+  bool write(const BlockPlace& place) noexcept {
     char* to = place.region->data + place.offset;
     ResponsesHeader header;
     header.response_count = count_;
@@ -91,7 +91,7 @@ class Answers {
   }
 
   /// It is sent.
-  void close(Place& place) noexcept {
+  void close(BlockPlace& place) noexcept {
     for (uint32_t i = 0; i < output_count_; ++i) {
       if (outputs_[i].slab == nullptr) continue;
       PyObject* owner =
@@ -118,7 +118,7 @@ class Answers {
   bool add_response(PyObject* object, uint32_t i) noexcept {
     flags_[i] = 0;
     if (object != Py_None) {
-      const Response* response = as_response(object);
+      const WorkerResponse* response = as_response(object);
       if (response == nullptr || is_there(response->error) || response->tensors == nullptr ||
           !PyList_Check(response->tensors))
         return false;
@@ -187,7 +187,7 @@ class Answers {
     return true;
   }
 
-  bool write_outputs(const Place& place, char* to) const noexcept {
+  bool write_outputs(const BlockPlace& place, char* to) const noexcept {
     uint64_t shape = shapes_at_;
     uint64_t name = names_at_;
     uint64_t data = names_at_ + name_bytes_;
@@ -254,10 +254,10 @@ bool is_entered(PyObject* guard) noexcept {
 bool send(PyObject* ring, ResponseBlocks& blocks, uint64_t batch, Answers& answers,
           Dropped& dropped) noexcept {
   const uint64_t size = answers.size_bytes();
-  Place* place = free_place(blocks);
+  BlockPlace* place = free_place(blocks);
   if (place == nullptr || size > place->size_bytes || !answers.write(*place)) return false;
   dropped.take(*place);
-  Message message;
+  RingMessage message;
   message.type = MessageType::kResponses;
   message.flags = kExecuteReturned;
   message.id = batch;

@@ -24,7 +24,7 @@ struct Tensor {
 };
 
 /// RequestBase.
-struct Request {
+struct WorkerRequest {
   PyObject_HEAD PyObject* inputs;  ///< list
   PyObject* state;                 ///< RequestState of one that execute() was given
   PyObject* id;
@@ -54,7 +54,7 @@ struct RequestState {
 };
 
 /// ResponseBase.
-struct Response {
+struct WorkerResponse {
   PyObject_HEAD PyObject* tensors;  ///< list
   PyObject* error;
   PyObject* parameters;  ///< text
@@ -69,7 +69,7 @@ inline bool is_there(PyObject* object) noexcept { return object != nullptr && ob
 
 /// Null if it is none.
 Tensor* as_tensor(PyObject* object) noexcept;
-Response* as_response(PyObject* object) noexcept;
+WorkerResponse* as_response(PyObject* object) noexcept;
 RequestState* as_request_state(PyObject* object) noexcept;
 /// An object of the class in Python, with nothing in it; null with an exception.
 Tensor* new_tensor() noexcept;

@@ -13,7 +13,7 @@ int64_t batch_begin_ns = 0;
 // --- RequestBase ---
 
 void request_dealloc(PyObject* object) {
-  auto* self = reinterpret_cast<Request*>(object);
+  auto* self = reinterpret_cast<WorkerRequest*>(object);
   if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
   for (PyObject* part : {self->inputs, self->state, self->id, self->correlation_id, self->output_names,
                          self->model_name, self->model_version, self->flags, self->timeout,
@@ -24,26 +24,26 @@ void request_dealloc(PyObject* object) {
 }
 
 PyObject* request_inputs(PyObject* self, PyObject* /*unused*/) {
-  PyObject* inputs = reinterpret_cast<Request*>(self)->inputs;
+  PyObject* inputs = reinterpret_cast<WorkerRequest*>(self)->inputs;
   if (inputs == nullptr) Py_RETURN_NONE;
   Py_INCREF(inputs);
   return inputs;
 }
 
 PyMemberDef request_members[] = {
-    {"_inputs", T_OBJECT, offsetof(Request, inputs), 0, nullptr},
-    {"_state", T_OBJECT, offsetof(Request, state), 0, nullptr},
-    {"_id", T_OBJECT, offsetof(Request, id), 0, nullptr},
-    {"_correlation_id", T_OBJECT, offsetof(Request, correlation_id), 0, nullptr},
-    {"_output_names", T_OBJECT, offsetof(Request, output_names), 0, nullptr},
-    {"_model_name", T_OBJECT, offsetof(Request, model_name), 0, nullptr},
-    {"_model_version", T_OBJECT, offsetof(Request, model_version), 0, nullptr},
-    {"_flags", T_OBJECT, offsetof(Request, flags), 0, nullptr},
-    {"_timeout", T_OBJECT, offsetof(Request, timeout), 0, nullptr},
-    {"_preferred_memory", T_OBJECT, offsetof(Request, preferred_memory), 0, nullptr},
-    {"_trace", T_OBJECT, offsetof(Request, trace), 0, nullptr},
-    {"_parameters", T_OBJECT, offsetof(Request, parameters), 0, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Request, weak_references), READONLY, nullptr},
+    {"_inputs", T_OBJECT, offsetof(WorkerRequest, inputs), 0, nullptr},
+    {"_state", T_OBJECT, offsetof(WorkerRequest, state), 0, nullptr},
+    {"_id", T_OBJECT, offsetof(WorkerRequest, id), 0, nullptr},
+    {"_correlation_id", T_OBJECT, offsetof(WorkerRequest, correlation_id), 0, nullptr},
+    {"_output_names", T_OBJECT, offsetof(WorkerRequest, output_names), 0, nullptr},
+    {"_model_name", T_OBJECT, offsetof(WorkerRequest, model_name), 0, nullptr},
+    {"_model_version", T_OBJECT, offsetof(WorkerRequest, model_version), 0, nullptr},
+    {"_flags", T_OBJECT, offsetof(WorkerRequest, flags), 0, nullptr},
+    {"_timeout", T_OBJECT, offsetof(WorkerRequest, timeout), 0, nullptr},
+    {"_preferred_memory", T_OBJECT, offsetof(WorkerRequest, preferred_memory), 0, nullptr},
+    {"_trace", T_OBJECT, offsetof(WorkerRequest, trace), 0, nullptr},
+    {"_parameters", T_OBJECT, offsetof(WorkerRequest, parameters), 0, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(WorkerRequest, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyMethodDef request_methods[] = {{"inputs", request_inputs, METH_NOARGS, "The list of input tensors"},
                                  {nullptr, nullptr, 0, nullptr}};
@@ -52,7 +52,7 @@ PyType_Slot request_slots[] = {{Py_tp_new, reinterpret_cast<void*>(PyType_Generi
                                {Py_tp_members, request_members},
                                {Py_tp_methods, request_methods},
                                {0, nullptr}};
-PyType_Spec request_spec = {"_atoll_python.RequestBase", sizeof(Request), 0,
+PyType_Spec request_spec = {"_atoll_python.RequestBase", sizeof(WorkerRequest), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, request_slots};
 
 // --- RequestState ---
@@ -218,7 +218,7 @@ bool read_request(const Source& source, uint64_t at, Py_ssize_t i, PyObject* req
   if (state == nullptr) return false;
   auto* state_object = reinterpret_cast<PyObject*>(state);
   if (PyList_SetItem(states, i, state_object) != 0) return false;  // which has taken it in any case
-  auto* request = allocate_object<Request>(received_class);
+  auto* request = allocate_object<WorkerRequest>(received_class);
   if (request == nullptr) return false;
   Py_INCREF(state_object);
   request->state = state_object;
@@ -307,8 +307,8 @@ PyObject* get_input_tensor_by_name(PyObject* /*module*/, PyObject* arguments, Py
       return nullptr;
     }
   }
-  if (Py_TYPE(request) == received_class && reinterpret_cast<Request*>(request)->inputs != nullptr)
-    return find_by_name(reinterpret_cast<Request*>(request)->inputs, name);
+  if (Py_TYPE(request) == received_class && reinterpret_cast<WorkerRequest*>(request)->inputs != nullptr)
+    return find_by_name(reinterpret_cast<WorkerRequest*>(request)->inputs, name);
   PyObject* inputs = PyObject_CallMethod(request, "inputs", nullptr);
   if (inputs == nullptr) return nullptr;
   PyObject* found = find_by_name(inputs, name);

@@ -29,7 +29,7 @@ int response_init(PyObject* object, PyObject* arguments, PyObject* keywords) {
                                   &given, &error, &parameters) == 0) {
     return -1;
   }
-  auto* self = reinterpret_cast<Response*>(object);
+  auto* self = reinterpret_cast<WorkerResponse*>(object);
   PyObject* tensors = error == Py_None && parameters == Py_None ? to_tensors(given) : nullptr;
   if (tensors != nullptr) {
     PyObject* before[] = {self->tensors, self->error, self->parameters};
@@ -51,24 +51,24 @@ int response_init(PyObject* object, PyObject* arguments, PyObject* keywords) {
 }
 
 void response_dealloc(PyObject* object) {
-  auto* self = reinterpret_cast<Response*>(object);
+  auto* self = reinterpret_cast<WorkerResponse*>(object);
   if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
   for (PyObject* part : {self->tensors, self->error, self->parameters}) Py_XDECREF(part);
   free_object(object);
 }
 
 PyObject* response_output_tensors(PyObject* object, PyObject* /*unused*/) {
-  PyObject* tensors = reinterpret_cast<Response*>(object)->tensors;
+  PyObject* tensors = reinterpret_cast<WorkerResponse*>(object)->tensors;
   if (tensors == nullptr) Py_RETURN_NONE;
   Py_INCREF(tensors);
   return tensors;
 }
 
 PyMemberDef response_members[] = {
-    {"_tensors", T_OBJECT, offsetof(Response, tensors), 0, nullptr},
-    {"_error", T_OBJECT, offsetof(Response, error), 0, nullptr},
-    {"_parameters", T_OBJECT, offsetof(Response, parameters), 0, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Response, weak_references), READONLY, nullptr},
+    {"_tensors", T_OBJECT, offsetof(WorkerResponse, tensors), 0, nullptr},
+    {"_error", T_OBJECT, offsetof(WorkerResponse, error), 0, nullptr},
+    {"_parameters", T_OBJECT, offsetof(WorkerResponse, parameters), 0, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(WorkerResponse, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyMethodDef response_methods[] = {
     {"output_tensors", response_output_tensors, METH_NOARGS, "The list of tensors"},
@@ -79,13 +79,13 @@ PyType_Slot response_slots[] = {{Py_tp_init, reinterpret_cast<void*>(response_in
                                 {Py_tp_members, response_members},
                                 {Py_tp_methods, response_methods},
                                 {0, nullptr}};
-PyType_Spec response_spec = {"_atoll_python.ResponseBase", sizeof(Response), 0,
+PyType_Spec response_spec = {"_atoll_python.ResponseBase", sizeof(WorkerResponse), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, response_slots};
 
 }  // namespace
 
-Response* as_response(PyObject* object) noexcept {
-  return PyObject_TypeCheck(object, response_type) != 0 ? reinterpret_cast<Response*>(object) : nullptr;
+WorkerResponse* as_response(PyObject* object) noexcept {
+  return PyObject_TypeCheck(object, response_type) != 0 ? reinterpret_cast<WorkerResponse*>(object) : nullptr;
 }
 
 bool add_response_type(PyObject* module) noexcept {

@@ -13,7 +13,7 @@ PyTypeObject* ring_type = nullptr;
 struct Ring {
   PyObject_HEAD MappedRegion* region;
   RingHeader* header;
-  Message* entries;
+  RingMessage* entries;
   uint32_t entry_count;
 };
 
@@ -28,13 +28,14 @@ PyObject* ring_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keywords
     PyErr_SetString(PyExc_ValueError, "a ring is aligned to 64 bytes, and has a power of two entries");
     return nullptr;
   }
-  if (!is_inside(*region, offset, sizeof(RingHeader) + uint64_t{entries} * sizeof(Message))) return nullptr;
+  if (!is_inside(*region, offset, sizeof(RingHeader) + uint64_t{entries} * sizeof(RingMessage)))
+    return nullptr;
   auto* self = allocate_object<Ring>(type);
   if (self == nullptr) return nullptr;
   Py_INCREF(owner);
   self->region = region;
   self->header = reinterpret_cast<RingHeader*>(region->data + offset);
-  self->entries = reinterpret_cast<Message*>(region->data + offset + sizeof(RingHeader));
+  self->entries = reinterpret_cast<RingMessage*>(region->data + offset + sizeof(RingHeader));
   self->entry_count = entries;
   return reinterpret_cast<PyObject*>(self);
 }
@@ -61,7 +62,7 @@ void wait_for_room(Ring& ring) noexcept {
 }
 
 // There is room.
-void put(Ring& ring, const Message& message, bool wakes) noexcept {
+void put(Ring& ring, const RingMessage& message, bool wakes) noexcept {
   uint32_t tail = ring.header->tail;
   ring.entries[tail & (ring.entry_count - 1)] = message;
   store_release(ring.header->tail, tail + 1);
@@ -84,7 +85,7 @@ bool to_bits(PyObject* object, uint64_t& bits) noexcept {
 
 PyObject* ring_send(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   auto& ring = *reinterpret_cast<Ring*>(self);
-  Message message;
+  RingMessage message;
   uint32_t type = 0;
   uint32_t wakes = 0;
   if (!expect_arguments("send", count, 8) || !to_u32(arguments[0], type) ||
@@ -126,7 +127,7 @@ PyObject* ring_receive(PyObject* self, PyObject* timeout) {
     Py_RETURN_NONE;
   }
   RingHeader& header = *ring.header;
-  Message message = ring.entries[header.head & (ring.entry_count - 1)];
+  RingMessage message = ring.entries[header.head & (ring.entry_count - 1)];
   store_release(header.head, header.head + 1);
   full_fence();
   uint32_t nudge = load_acquire(header.producer_waiting);
@@ -155,7 +156,7 @@ PyType_Spec ring_spec = {"_atoll_python.Ring", sizeof(Ring), 0, Py_TPFLAGS_DEFAU
 
 }  // namespace
 
-bool put_at_once(PyObject* object, const Message& message) noexcept {
+bool put_at_once(PyObject* object, const RingMessage& message) noexcept {
   if (Py_TYPE(object) != ring_type) {
     PyErr_SetString(PyExc_TypeError, "a Ring is expected");
     return false;

@@ -7,7 +7,7 @@
 namespace atl::python {
 
 /// As Ring.send() with a wake-up, where there is room. False: there is none, or it is no ring and TypeError is set.
-bool put_at_once(PyObject* ring, const Message& message) noexcept;
+bool put_at_once(PyObject* ring, const RingMessage& message) noexcept;
 
 /// Adds the type to the module. False: an exception is set.
 bool add_ring_type(PyObject* module) noexcept;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string_view>
 
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 #include "frontends/grpc_nghttp2/transport/testing/transport_fixture.h"
-#include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 
@@ -22,7 +22,9 @@ class EchoFinder final : public MethodFinder, public Method {
 };
 
 struct EchoApplication final : Application {
-  std::unique_ptr<MethodFinder> make_methods(Worker&) override { return std::make_unique<EchoFinder>(); }
+  std::unique_ptr<MethodFinder> make_methods(ServingThread&) override {
+    return std::make_unique<EchoFinder>();
+  }
 };
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -231,7 +231,9 @@ class InteropMethod final : public Method {
 class InteropService final : public Application {
  public:
   virtual ~InteropService() = default;
-  std::unique_ptr<MethodFinder> make_methods(Worker&) override { return std::make_unique<Finder>(counters); }
+  std::unique_ptr<MethodFinder> make_methods(ServingThread&) override {
+    return std::make_unique<Finder>(counters);
+  }
   Counters counters;
 
  private:

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "atoll/testing/fake_log.h"
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 #include "frontends/grpc_nghttp2/transport/testing/echo_application.h"
 #include "frontends/grpc_nghttp2/transport/testing/tls_tunnel.h"
-#include "frontends/grpc_nghttp2/transport/worker.h"
 
 namespace atl::frontends::grpc_nghttp2 {
 namespace {
@@ -20,7 +20,7 @@ class TlsListenerTest : public ::testing::Test {
   }
   /// A client of a worker.
   struct Client {
-    explicit Client(Worker& worker) {
+    explicit Client(ServingThread& worker) {
       int plain[2];
       int ends[2];
       EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, plain), 0);
@@ -59,7 +59,7 @@ TEST_F(TlsListenerTest, ARenewedCertificateIsThatOfNewConnections) {
   TlsListener listener(context_of("old"), clock, log_);
   TransportContext transport{clock, echo};
   transport.tls = &listener;
-  Worker worker(transport);
+  ServingThread worker(transport);
   ASSERT_TRUE(worker.open().ok());
   worker.start("worker");
   Client before(worker);

@@ -24,7 +24,7 @@ struct LentAttributes;
 void free_attributes(LentAttributes* attributes) noexcept;
 
 /// What may become of a request's responses.
-enum class Channel : uint8_t {
+enum class ResponseState : uint8_t {
   kOpen,         ///< more may be sent
   kEnded,        ///< the final one was sent
   kRescheduled,  ///< the request went back to its scheduler: what is sent now would be of another execution
@@ -74,7 +74,7 @@ struct TRITONBACKEND_Request {
 
   // --- of a request that is executed; under the mutex ---
   std::mutex mutex;
-  atl::triton::Channel channel = atl::triton::Channel::kEnded;
+  atl::triton::ResponseState channel = atl::triton::ResponseState::kEnded;
   bool was_cancelled = false;         ///< when the channel was closed
   bool is_reported = false;           ///< by TRITONBACKEND_ModelInstanceReportStatistics
   atl::Code answer = atl::Code::kOk;  ///< of the last response that was sent

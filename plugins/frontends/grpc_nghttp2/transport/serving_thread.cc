@@ -1,4 +1,4 @@
-#include "frontends/grpc_nghttp2/transport/worker.h"
+#include "frontends/grpc_nghttp2/transport/serving_thread.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -12,7 +12,7 @@
 
 namespace atl::frontends::grpc_nghttp2 {
 
-Worker::Worker(const TransportContext& transport)
+ServingThread::ServingThread(const TransportContext& transport)
     : transport_(transport),
       loop_(transport.clock),
       tls_(loop_),
@@ -20,14 +20,14 @@ Worker::Worker(const TransportContext& transport)
       context_{loop_,    rules_,   *methods_,         transport.session,
                buffers_, streams_, transport.budgets, memory_.nghttp2()} {}
 
-Worker::~Worker() { stop(); }
+ServingThread::~ServingThread() { stop(); }
 
-Status Worker::open() noexcept {
+Status ServingThread::open() noexcept {
   ATOLL_RETURN_IF_ERROR(rules_.open());
   return loop_.open();
 }
 
-void Worker::start(const std::string& thread_name) {
+void ServingThread::start(const std::string& thread_name) {
   thread_ = std::thread([this] {
     free_unused_later();
     loop_.run();
@@ -35,7 +35,7 @@ void Worker::start(const std::string& thread_name) {
   pthread_setname_np(thread_.native_handle(), thread_name.c_str());
 }
 
-void Worker::stop() noexcept {
+void ServingThread::stop() noexcept {
   if (thread_.joinable()) {
     loop_.stop();
     thread_.join();
@@ -46,27 +46,27 @@ void Worker::stop() noexcept {
 }
 
 /// Buffers that a burst has left.
-void Worker::free_unused_later() noexcept {
+void ServingThread::free_unused_later() noexcept {
   constexpr int64_t kUnusedNs = 10 * kNsPerSecond;
   loop_.set(*this, loop_.now_ns() + kUnusedNs);
 }
 
-void Worker::on_time() noexcept {
+void ServingThread::on_time() noexcept {
   buffers_.free_unused();
   context_.frames.free_unused();
   free_unused_later();
 }
 
-void Worker::run(std::function<void()> function) noexcept {
+void ServingThread::run(std::function<void()> function) noexcept {
   PostedFunction::post(loop_, std::move(function));
 }
 
-void Worker::adopt(int fd) noexcept {
+void ServingThread::adopt(int fd) noexcept {
   count_.fetch_add(1, std::memory_order_relaxed);
   run([this, fd] { take(fd); });
 }
 
-void Worker::take(int fd) noexcept {
+void ServingThread::take(int fd) noexcept {
   const bool has_tls = transport_.tls != nullptr;
   std::unique_ptr<TlsChannel> tls = has_tls && !closed() ? transport_.tls->accept(fd, tls_) : nullptr;
   if (closed() || (has_tls && tls == nullptr)) {
@@ -84,24 +84,24 @@ void Worker::take(int fd) noexcept {
   if (going && !connections_.empty() && &connections_.back() == connection) connection->go_away();
 }
 
-void Worker::on_closed(Connection& connection) noexcept {
+void ServingThread::on_closed(Connection& connection) noexcept {
   connections_.erase(connections_.iterator_to(connection));
   delete &connection;
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Worker::on_tls_failure(const Connection& connection, std::string_view why) noexcept {
+void ServingThread::on_tls_failure(const Connection& connection, std::string_view why) noexcept {
   transport_.tls->note_failure(connection.peer(), why);
 }
 
-void Worker::go_away() noexcept {
+void ServingThread::go_away() noexcept {
   run([this] {
     going_ = true;
     for (Connection& connection : connections_) connection.go_away();
   });
 }
 
-void Worker::close_connections() noexcept {
+void ServingThread::close_connections() noexcept {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   run([this] {
     while (!connections_.empty()) connections_.front().shut_down();

@@ -1,4 +1,4 @@
-#include "backends/triton/model_server.h"
+#include "backends/triton/host_server.h"
 
 #include <gtest/gtest.h>
 
@@ -67,9 +67,9 @@ std::vector<std::string> answers_of(TRITONSERVER_Server& server) {
           text(server.metrics())};
 }
 
-TEST(ModelServer, AsksWhoIsThere) {
+TEST(HostServer, AsksWhoIsThere) {
   test::FakeHost host("triton");
-  ModelServer link(host);
+  HostServer link(host);
   ASSERT_TRUE(link.open().ok());
   const std::string nobody =
       "no plugin provides atoll.triton_server/1, which answers calls of backends to the server";
@@ -131,7 +131,7 @@ class DrainedLink : public ::testing::Test {
 
   test::FakeHost host_{"triton"};
   FakeServer server_;
-  ModelServer link_{host_};
+  HostServer link_{host_};
 };
 
 TEST_F(DrainedLink, AtTheServersEndItKeepsItUntilTheModelsGo) {

@@ -16,10 +16,10 @@ namespace atl::triton {
 /// each call goes to who is there, and is UNAVAILABLE where nobody is. At the server's end the provider drains before
 /// the frontends whose requests may still ask other models; it is kept until the models themselves are withdrawn.
 /// [any] but for open(), let_go() and close(), which are [control].
-class ModelServer final : public TRITONSERVER_Server {
+class HostServer final : public TRITONSERVER_Server {
  public:
-  explicit ModelServer(Host& host) : host_(host) {}
-  virtual ~ModelServer() { close(); }
+  explicit HostServer(Host& host) : host_(host) {}
+  virtual ~HostServer() { close(); }
   /// Errors: EventBus::subscribe()
   Status open() noexcept;
   /// From here on a provider that drains is not kept.
@@ -49,11 +49,11 @@ class ModelServer final : public TRITONSERVER_Server {
  private:
   enum class Keeping : uint8_t { kNotYet, kYes, kNoMore };
   struct OnService {
-    ModelServer& link;
+    HostServer& link;
     void operator()(const ServiceChanged& event) const noexcept { link.take(event); }
   };
   struct OnServerState {
-    ModelServer& link;
+    HostServer& link;
     void operator()(const ServerStateChanged& event) const noexcept { link.take(event); }
   };
 

@@ -1,4 +1,4 @@
-#include "backends/triton/model_server.h"
+#include "backends/triton/host_server.h"
 
 #include <optional>
 
@@ -14,24 +14,24 @@ Status nobody() {
 
 }  // namespace
 
-Status ModelServer::open() noexcept {
+Status HostServer::open() noexcept {
   renew();
   ATOLL_RETURN_IF_ERROR(services_changed_.open(host_.events(), {.depth = 4096}));
   return server_state_changed_.open(host_.events());
 }
 
-void ModelServer::let_go() noexcept {
+void HostServer::let_go() noexcept {
   keeping_ = Keeping::kNoMore;
   renew();
 }
 
-void ModelServer::close() noexcept {
+void HostServer::close() noexcept {
   server_state_changed_.reset();
   services_changed_.reset();
   server_.close();
 }
 
-void ModelServer::take(const ServiceChanged& event) noexcept {
+void HostServer::take(const ServiceChanged& event) noexcept {
   const std::string_view id = event.interface_id.view();
   if (id == TRITONSERVER_Server::kInterfaceId) renew();
   // The catalog drains after the frontends, so no client waits for an answer any more.
@@ -41,13 +41,13 @@ void ModelServer::take(const ServiceChanged& event) noexcept {
   }
 }
 
-void ModelServer::take(const ServerStateChanged& event) noexcept {
+void HostServer::take(const ServerStateChanged& event) noexcept {
   if (event.state == ServerStateChanged::State::kDraining && keeping_ == Keeping::kNotYet) {
     keeping_ = Keeping::kYes;
   }
 }
 
-void ModelServer::renew() noexcept {
+void HostServer::renew() noexcept {
   Result<Service<TRITONSERVER_Server>> found = host_.registry().find<TRITONSERVER_Server>();
   if (!found.ok() && keeping_ == Keeping::kYes) return;
   const Code code = found.status().code();
@@ -60,91 +60,91 @@ void ModelServer::renew() noexcept {
   server_.replace(found.ok() ? std::optional(std::move(found).value()) : std::nullopt);
 }
 
-Result<ModelRef> ModelServer::acquire(std::string_view model, int64_t version) noexcept {
+Result<ModelRef> HostServer::acquire(std::string_view model, int64_t version) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->acquire(model, version);
 }
 
-bool ModelServer::is_live() noexcept {
+bool HostServer::is_live() noexcept {
   auto server = server_.hold();
   return server && (*server)->is_live();
 }
 
-bool ModelServer::is_ready() noexcept {
+bool HostServer::is_ready() noexcept {
   auto server = server_.hold();
   return server && (*server)->is_ready();
 }
 
-Result<bool> ModelServer::is_model_ready(std::string_view model, int64_t version) noexcept {
+Result<bool> HostServer::is_model_ready(std::string_view model, int64_t version) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->is_model_ready(model, version);
 }
 
-Result<std::string> ModelServer::metadata() noexcept {
+Result<std::string> HostServer::metadata() noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->metadata();
 }
 
-Result<std::string> ModelServer::model_metadata(std::string_view model, int64_t version) noexcept {
+Result<std::string> HostServer::model_metadata(std::string_view model, int64_t version) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->model_metadata(model, version);
 }
 
-Result<std::string> ModelServer::model_config(std::string_view model, int64_t version) noexcept {
+Result<std::string> HostServer::model_config(std::string_view model, int64_t version) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->model_config(model, version);
 }
 
-Result<std::string> ModelServer::statistics(std::string_view model, int64_t version) noexcept {
+Result<std::string> HostServer::statistics(std::string_view model, int64_t version) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->statistics(model, version);
 }
 
-Result<std::string> ModelServer::index(bool ready_only) noexcept {
+Result<std::string> HostServer::index(bool ready_only) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->index(ready_only);
 }
 
-Status ModelServer::load(std::string_view model, const std::string* config,
-                         std::vector<RepositoryFile> files) noexcept {
+Status HostServer::load(std::string_view model, const std::string* config,
+                        std::vector<RepositoryFile> files) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->load(model, config, std::move(files));
 }
 
-Status ModelServer::unload(std::string_view model, bool with_dependents) noexcept {
+Status HostServer::unload(std::string_view model, bool with_dependents) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->unload(model, with_dependents);
 }
 
-Status ModelServer::poll() noexcept {
+Status HostServer::poll() noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->poll();
 }
 
-Status ModelServer::register_repository(std::string_view path,
-                                        std::span<const std::pair<std::string, std::string>> names) noexcept {
+Status HostServer::register_repository(std::string_view path,
+                                       std::span<const std::pair<std::string, std::string>> names) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->register_repository(path, names);
 }
 
-Status ModelServer::unregister_repository(std::string_view path) noexcept {
+Status HostServer::unregister_repository(std::string_view path) noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->unregister_repository(path);
 }
 
-Result<std::string> ModelServer::metrics() noexcept {
+Result<std::string> HostServer::metrics() noexcept {
   auto server = server_.hold();
   if (!server) return nobody();
   return (*server)->metrics();

@@ -24,10 +24,10 @@ struct TransportContext {
   TlsListener* tls = nullptr;  ///< null: connections have none
 };
 
-class Worker final : private ConnectionHome, private Timer {
+class ServingThread final : private ConnectionHome, private Timer {
  public:
-  explicit Worker(const TransportContext& transport);
-  ~Worker();
+  explicit ServingThread(const TransportContext& transport);
+  ~ServingThread();
 
   /// Before all else. Errors: RESOURCE_EXHAUSTED.
   Status open() noexcept;

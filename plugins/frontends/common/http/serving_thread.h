@@ -17,11 +17,11 @@ namespace atl::frontends::http {
 
 class Connection;
 
-class Worker final : public ServerThread, private Timer, private TurnEnd {
+class ServingThread final : public ServerThread, private Timer, private TurnEnd {
  public:
   /// \param count  of all workers' connections; those that end here are taken from it
-  Worker(const ServerContext& server, ConnectionCount& count);
-  ~Worker() override;
+  ServingThread(const ServerContext& server, ConnectionCount& count);
+  ~ServingThread() override;
 
   const ServerContext& server;
 

@@ -1,4 +1,4 @@
-#include "frontends/common/http/worker.h"
+#include "frontends/common/http/serving_thread.h"
 
 #include <pthread.h>
 #include <sys/socket.h>
@@ -30,15 +30,15 @@ void refuse(const Application& application, int fd) {
 
 }  // namespace
 
-Worker::Worker(const ServerContext& shared, ConnectionCount& count)
+ServingThread::ServingThread(const ServerContext& shared, ConnectionCount& count)
     : ServerThread(shared.host.clock()),
       server(shared),
       count_(count),
       handler_(shared.application.make_handler(*this)) {}
 
-Worker::~Worker() { stop(); }
+ServingThread::~ServingThread() { stop(); }
 
-void Worker::start(const std::string& thread_name) {
+void ServingThread::start(const std::string& thread_name) {
   thread_ = std::thread([this] {
     start_tick();
     loop.run();
@@ -46,7 +46,7 @@ void Worker::start(const std::string& thread_name) {
   pthread_setname_np(thread_.native_handle(), thread_name.c_str());
 }
 
-void Worker::stop() {
+void ServingThread::stop() {
   if (thread_.joinable()) {
     loop.stop();
     thread_.join();
@@ -55,17 +55,17 @@ void Worker::stop() {
   }
 }
 
-void Worker::run(std::function<void()> function) { PostedFunction::post(loop, std::move(function)); }
+void ServingThread::run(std::function<void()> function) { PostedFunction::post(loop, std::move(function)); }
 
 template <class Function>
-void Worker::for_each_connection(Function function) {
+void ServingThread::for_each_connection(Function function) {
   // From the back: one that is closed has the last one put in its place, which had its turn.
   for (size_t i = connections_.size(); i-- > 0;) {
     if (i < connections_.size()) function(*connections_[i]);
   }
 }
 
-void Worker::drain(int64_t deadline_ns, bool exiting) {
+void ServingThread::drain(int64_t deadline_ns, bool exiting) {
   drain_deadline_ns_ = deadline_ns;
   leave_by_ns_ = std::min(server.host.clock().now_ns() + server.options.leave_grace_ns, deadline_ns);
   stage_ = exiting ? Stage::kExiting : Stage::kLeaving;
@@ -75,7 +75,7 @@ void Worker::drain(int64_t deadline_ns, bool exiting) {
   });
 }
 
-void Worker::close_connections() {
+void ServingThread::close_connections() {
   if (!thread_.joinable()) return closed_.store(true, std::memory_order_release);  // it was never started
   run([this] {
     stage_ = Stage::kExiting;
@@ -84,11 +84,11 @@ void Worker::close_connections() {
   });
 }
 
-void Worker::adopt(int fd) {
+void ServingThread::adopt(int fd) {
   run([this, fd] { take(fd); });
 }
 
-void Worker::adopt_over_limit(int fd, std::function<void()> decided) {
+void ServingThread::adopt_over_limit(int fd, std::function<void()> decided) {
   run([this, fd, decided = std::move(decided)] {
     if (closed() || close_longest_idle()) {
       take(fd);
@@ -102,7 +102,7 @@ void Worker::adopt_over_limit(int fd, std::function<void()> decided) {
   });
 }
 
-void Worker::tell_refusal() {
+void ServingThread::tell_refusal() {
   constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
   const int64_t now = loop.now_ns();
   if (told_full_ns_ != 0 && now - told_full_ns_ <= kIntervalNs) return;
@@ -113,7 +113,7 @@ void Worker::tell_refusal() {
       "ones get 503");
 }
 
-void Worker::take(int fd) {
+void ServingThread::take(int fd) {
   if (closed()) {
     ::close(fd);
     return count_.remove();
@@ -124,7 +124,7 @@ void Worker::take(int fd) {
   connection->start();
 }
 
-bool Worker::close_longest_idle() {
+bool ServingThread::close_longest_idle() {
   Connection* longest = nullptr;
   for (const auto& connection : connections_) {
     if (longest != nullptr && connection->deadline_ns() >= longest->deadline_ns()) continue;
@@ -134,7 +134,7 @@ bool Worker::close_longest_idle() {
   return longest != nullptr;
 }
 
-void Worker::remove(Connection& connection) noexcept {
+void ServingThread::remove(Connection& connection) noexcept {
   const size_t index = connection.worker_index;
   if (index >= connections_.size() || connections_[index].get() != &connection) return;
   std::swap(connections_[index], connections_.back());
@@ -145,7 +145,7 @@ void Worker::remove(Connection& connection) noexcept {
   count_.remove();
 }
 
-void Worker::start_tick() {
+void ServingThread::start_tick() {
   const ServerOptions& options = server.options;
   const int64_t now = server.host.clock().now_ns();
   int64_t interval = std::min(options.header_timeout_ns, options.idle_timeout_ns) / kTicksPerTimeout;
@@ -156,7 +156,7 @@ void Worker::start_tick() {
   loop.set(*this, now + interval);
 }
 
-void Worker::on_time() noexcept {
+void ServingThread::on_time() noexcept {
   constexpr int64_t kUnusedNs = 10 * kNsPerSecond;
   const int64_t now = server.host.clock().now_ns();
   if (now - unused_since_ns_ >= kUnusedNs) {
