@@ -48,8 +48,8 @@ void check_entries(const std::vector<PlannedInstance>& instances, runtime::Probl
   runtime::check_addresses(entries, problems);
 }
 
-GraphNode node_of(const PlannedInstance& instance) {
-  GraphNode node;
+runtime::GraphNode node_of(const PlannedInstance& instance) {
+  runtime::GraphNode node;
   node.name = instance.config.name;
   node.use = instance.config.use;
   node.flags = instance.library->descriptor().flags;
@@ -107,10 +107,10 @@ Result<GenerationPlan> plan_generation(const Manifest& manifest,
     instances.push_back(std::move(instance));
   }
   check_entries(instances, problems);
-  std::vector<GraphNode> nodes;
+  std::vector<runtime::GraphNode> nodes;
   for (const PlannedInstance& instance : instances) nodes.push_back(node_of(instance));
   runtime::Problems graph_problems;
-  ServiceGraph graph = resolve_graph(
+  runtime::ServiceGraph graph = runtime::resolve_graph(
       nodes, graph_problems, [&](std::string_view id) { return runtime::providers_text(id, folders); });
   // A plugin that could not be mapped would only be reported again, as what others miss.
   if (all_mapped) problems.add_all(graph_problems);

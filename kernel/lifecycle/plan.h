@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/lifecycle/service_graph.h"
+#include "atoll/runtime/service_graph.h"
 #include "kernel/loader/plugin_loader.h"
 #include "kernel/manifest/manifest.h"
 #include "kernel/manifest/option_values.h"
@@ -21,7 +21,7 @@ struct PlannedInstance {
   std::unique_ptr<OptionValues> options;
   std::map<std::string, std::string> bindings;  ///< interface id -> instance, for acquire() without a name
   std::set<std::string> required;               ///< instances that required needs are bound to
-  std::string text() const { return plugin_text(config.name, config.use); }
+  std::string text() const { return runtime::plugin_text(config.name, config.use); }
 };
 
 /// In start order.

@@ -12,7 +12,7 @@
 #include "atoll/core/status.h"
 #include "atoll/runtime/problems.h"
 
-namespace atl::kernel {
+namespace atl::runtime {
 
 /// One enabled plugin instance.
 struct GraphNode {
@@ -22,7 +22,7 @@ struct GraphNode {
   std::span<const atoll_provided_v1> provides;
   std::span<const atoll_need_v1> needs;
   std::map<std::string, std::string> named;  ///< the manifest's `needs`: interface id -> instance
-  runtime::SourceLocation where;             ///< in the manifest
+  SourceLocation where;                      ///< in the manifest
 };
 
 /// By node, in the order of the nodes given.
@@ -42,7 +42,7 @@ std::string plugin_text(std::string_view name, std::string_view use);
 /// \param problems    gets every one found
 /// \param who_offers  names plugins that are not enabled and provide an interface; "": none is known
 /// \returns of no use if there were problems
-ServiceGraph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+ServiceGraph resolve_graph(std::span<const GraphNode> nodes, Problems& problems,
                            const std::function<std::string(std::string_view)>& who_offers = {});
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,10 +1,10 @@
-#include "kernel/lifecycle/service_graph.h"
+#include "atoll/runtime/service_graph.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 constexpr size_t kNone = SIZE_MAX;
@@ -19,7 +19,7 @@ const atoll_provided_v1* provided_row(const GraphNode& node, std::string_view id
 
 class Resolver {
  public:
-  Resolver(std::span<const GraphNode> nodes, runtime::Problems& problems,
+  Resolver(std::span<const GraphNode> nodes, Problems& problems,
            const std::function<std::string(std::string_view)>& who_offers)
       : nodes_(nodes), problems_(problems), who_offers_(who_offers), before_(nodes.size()) {
     graph_.bindings.resize(nodes.size());
@@ -226,7 +226,7 @@ class Resolver {
   }
 
   std::span<const GraphNode> nodes_;
-  runtime::Problems& problems_;
+  Problems& problems_;
   const std::function<std::string(std::string_view)>& who_offers_;
   bool failed_ = false;
   std::vector<std::set<size_t>> before_;               // by node: who must be active first
@@ -240,9 +240,9 @@ std::string plugin_text(std::string_view name, std::string_view use) {
   return cat("plugin '", name, "' (", use, ")");
 }
 
-ServiceGraph resolve_graph(std::span<const GraphNode> nodes, runtime::Problems& problems,
+ServiceGraph resolve_graph(std::span<const GraphNode> nodes, Problems& problems,
                            const std::function<std::string(std::string_view)>& who_offers) {
   return Resolver(nodes, problems, who_offers).run();
 }
 
-}  // namespace atl::kernel
+}  // namespace atl::runtime

@@ -1,11 +1,11 @@
-#include "kernel/lifecycle/service_graph.h"
+#include "atoll/runtime/service_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <vector>
 
-namespace atl::kernel {
+namespace atl::runtime {
 namespace {
 
 /// Builds nodes; the tables live as long as the builder.
@@ -32,7 +32,7 @@ class GraphTest : public testing::Test {
   }
   /// The names in their order, or what is wrong.
   std::string order() {
-    runtime::Problems problems;
+    Problems problems;
     ServiceGraph graph = resolve_graph(nodes, problems, [this](std::string_view) { return offers; });
     if (!problems.empty()) return std::string(problems.status().message());
     std::string names;
@@ -89,7 +89,7 @@ TEST_F(GraphTest, RanksAndNamesBind) {
   node("user", {}, {{"x/1", 0, 0}});
   node("wilful", {}, {{"x/1", 0, 0}}, {{"x/1", "low"}});
   node("many", {}, {{"x/1", 0, ATOLL_NEED_MANY}});
-  runtime::Problems problems;
+  Problems problems;
   ServiceGraph graph = resolve_graph(nodes, problems);
   ASSERT_TRUE(problems.empty()) << problems.status().text();
   EXPECT_EQ(graph.bindings[2].at("x/1"), "high");
@@ -103,7 +103,7 @@ TEST_F(GraphTest, ATooOldProviderIsPassedOver) {
   node("new", {{"x/1", 3, 0}}, {});
   node("old", {{"x/1", 1, 9}}, {});
   node("user", {}, {{"x/1", 2, 0}});
-  runtime::Problems problems;
+  Problems problems;
   ServiceGraph graph = resolve_graph(nodes, problems);
   ASSERT_TRUE(problems.empty()) << problems.status().text();
   EXPECT_EQ(graph.bindings[2].at("x/1"), "new");
@@ -151,4 +151,4 @@ TEST_F(GraphTest, AnOptionalNeedOfTwoThatAreAlikeIsAmbiguousToo) {
 }
 
 }  // namespace
-}  // namespace atl::kernel
+}  // namespace atl::runtime
