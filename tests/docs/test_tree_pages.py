@@ -1,0 +1,46 @@
+"""The pages that say where things are name what is there."""
+
+import re
+
+from support.server import ROOT
+
+PLUGINS = {f"{path.parent.parent.name}/{path.parent.name}" for path in (ROOT / "plugins").glob("*/*/plugin.cc")}
+
+
+def section(page, title):
+    text = (ROOT / page).read_text()
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def paths(text):
+    return re.findall(r"`((?:kernel|sdk|plugins|tests|bench|etc|docs)/[\w./-]*)`", text)
+
+
+def test_every_place_that_the_page_of_questions_names_is_there():
+    named = paths((ROOT / "docs/where-is-what.md").read_text())
+    assert len(named) > 50 and [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_table_of_the_tree_has_every_folder():
+    tree = section("docs/architecture.md", "The tree")
+    named = paths("".join(line.split("|")[1] for line in tree.splitlines() if line.startswith("| `")))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    there = {f"{folder}/" for folder in ("kernel", "tests", "bench", "docs")}
+    there |= {f"{path.relative_to(ROOT)}/" for top in ("sdk", "etc") for path in (ROOT / top).iterdir() if path.is_dir()}
+    there -= {"sdk/include/"}
+    assert there - set(named) == set()
+    row = next(line for line in tree.splitlines() if line.startswith("| `kernel/`"))
+    assert set(re.findall(r"`(\w+)`", row)) == {path.name for path in (ROOT / "kernel").iterdir() if path.is_dir()}
+
+
+def test_the_readme_names_every_plugin_beyond_the_default_manifest():
+    """Those of the default manifest are built by the quickstart; the others are named with what they serve."""
+    readme = (ROOT / "README.md").read_text()
+    default = set(re.findall(r'^use = "([^"]+)"', (ROOT / "etc/atoll.toml").read_text(), re.M))
+    assert len(PLUGINS) > 30 and {name for name in PLUGINS - default if f"`{name}`" not in readme} == set()
+
+
+def test_every_plugin_and_every_program_says_what_it_is():
+    folders = [ROOT / "plugins" / name for name in PLUGINS]
+    folders += [path for path in (ROOT / "etc/programs").iterdir() if path.is_dir()]
+    assert [str(path) for path in folders if not (path / "README.md").exists()] == []
