@@ -7,7 +7,7 @@
 namespace atl::runtime {
 namespace {
 
-constexpr size_t kNone = SIZE_MAX;
+constexpr size_t kNoNode = SIZE_MAX;
 constexpr uint32_t kSoftFlags = ATOLL_NEED_OPTIONAL | ATOLL_NEED_MANY;
 
 const atoll_provided_v1* provided_row(const GraphNode& node, std::string_view id) {
@@ -85,10 +85,10 @@ class Resolver {
     size_t provider =
         named == nodes_[i].named.end() ? best_provider(i, need) : named_provider(i, need, named->second);
     bool soft = (need.flags & kSoftFlags) != 0;
-    if (provider != kNone && (!soft || named != nodes_[i].named.end())) {
+    if (provider != kNoNode && (!soft || named != nodes_[i].named.end())) {
       graph_.bindings[i][need.id] = nodes_[provider].name;
     }
-    if (provider != kNone && !soft) {
+    if (provider != kNoNode && !soft) {
       graph_.required[i].push_back(provider);
       before_[i].insert(provider);
     }
@@ -110,16 +110,16 @@ class Resolver {
       } else {
         return j;
       }
-      return kNone;
+      return kNoNode;
     }
     problem(i, "needs ", need.id, " from '", name, "', which is not an enabled plugin");
-    return kNone;
+    return kNoNode;
   }
 
   // The provider of highest rank that is new enough. Only required needs turn the lack of one into a problem.
   size_t best_provider(size_t i, const atoll_need_v1& need) {
-    size_t best = kNone;
-    size_t tied = kNone;
+    size_t best = kNoNode;
+    size_t tied = kNoNode;
     std::string too_old;
     int32_t rank = 0;
     for (size_t j = 0; j < nodes_.size(); ++j) {
@@ -127,27 +127,27 @@ class Resolver {
       if (row == nullptr) continue;
       if (row->minor < need.minor) {
         too_old += cat(too_old.empty() ? "" : ", ", "'", nodes_[j].name, "' provides minor ", row->minor);
-      } else if (best == kNone || row->rank > rank) {
+      } else if (best == kNoNode || row->rank > rank) {
         best = j;
         rank = row->rank;
-        tied = kNone;
+        tied = kNoNode;
       } else if (row->rank == rank && (row->flags & ATOLL_PROVIDED_ALONE) == 0) {
         tied = j;
       }
     }
     if ((need.flags & ATOLL_NEED_MANY) != 0) return best;
-    if (best == kNone && (need.flags & ATOLL_NEED_OPTIONAL) != 0) return kNone;
-    if (best == kNone && !too_old.empty()) {
+    if (best == kNoNode && (need.flags & ATOLL_NEED_OPTIONAL) != 0) return kNoNode;
+    if (best == kNoNode && !too_old.empty()) {
       problem(i, "needs ", need.id, " of minor ", need.minor, " or newer, ", too_old);
-    } else if (best == kNone) {
+    } else if (best == kNoNode) {
       std::string offers = who_offers_ ? who_offers_(need.id) : std::string();
       problem(i, "needs ", need.id, ", no enabled plugin provides it",
               offers.empty() ? "" : "; these do: ", offers);
-    } else if (tied != kNone) {
+    } else if (tied != kNoNode) {
       problem(i, "needs ", need.id, ", '", nodes_[best].name, "' and '", nodes_[tied].name,
               "' provide it with the same rank ", rank, "; name one: needs = { \"", need.id, "\" = \"",
               nodes_[best].name, "\" }");
-      return kNone;
+      return kNoNode;
     }
     return best;
   }
