@@ -247,7 +247,8 @@ std::string Instance::held_by() const {
     if (std::string said = kernel_.holding_of(one.holder); !said.empty())
       add(cat(one.holder_name, " says: ", said));
   }
-  if (int64_t inside = gate_.count(); inside != 0) add(cat(inside, " passes through its gate"));
+  if (int64_t inside = gate_.count(); inside != 0)
+    add(cat(inside, inside == 1 ? " caller is" : " callers are", " inside it"));
   if (int64_t pending = tasks_->pending(); pending != 0) add(cat(pending, " tasks"));
   if (std::string said = holding(); !said.empty()) add(cat("it says: ", said));
   return held;

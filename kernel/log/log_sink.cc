@@ -88,7 +88,8 @@ void LogSink::write(LogLevel level, std::string_view instance, std::string_view 
   try {
     if (uint64_t lost = writer_.take_overflow(); lost != 0) {
       put(LogLevel::kWarning, "kernel",
-          cat(lost, " log records were dropped: they came faster than the log is read"));
+          cat(lost,
+              " log records were dropped: the log could not be written, or they came faster than it is read"));
     }
     put(level, instance, message);
   } catch (...) {

@@ -36,6 +36,7 @@ struct ServerConfig {
   int64_t trial_timeout_ns = 60'000'000'000;  ///< [atoll] trial_timeout
   std::vector<std::string> plugin_path;       ///< [atoll] plugin_path: folders searched for ROLE/NAME.so
   uint32_t worker_threads = 4;                ///< [atoll] worker_threads, 1..64
+  bool operator==(const ServerConfig&) const = default;
 };
 
 enum class LogFormat : uint32_t { kText = 0, kJson = 1 };
@@ -45,6 +46,7 @@ struct LogConfig {
   LogFormat format = LogFormat::kText;
   std::string time_format = "default";  ///< or "ISO8601"
   std::string file;                     ///< empty: standard error
+  bool operator==(const LogConfig&) const = default;
 };
 
 struct Manifest {

@@ -276,14 +276,14 @@ TEST_F(ManifestTest, LaterOverridesWin) {
                        {{"atoll.worker_threads", "2", "ATOLL__ATOLL__WORKER_THREADS"},
                         {"atoll.worker_threads", "3", "--set"},
                         {"atoll.plugin_path", "[\"/p\"]", "--set"},
-                        {"log.file", "/x=y #1", "--set"},
+                        {"log.file", folder_ + "x=y #1", "--set"},
                         {"plugin.\"a.b\".use", "d/e", "--set"},
                         {"plugin.a.needs.'atoll.q/1'", "z", "--set"},
                         {"plugin.a.enabled", "false", "--set"}});
   ASSERT_TRUE(manifest.ok()) << manifest.status().text();
   EXPECT_EQ(manifest->server.worker_threads, 3u);
   EXPECT_THAT(manifest->server.plugin_path, testing::ElementsAre("/p"));
-  EXPECT_EQ(manifest->log.file, "/x=y #1");
+  EXPECT_EQ(manifest->log.file, folder_ + "x=y #1");
   ASSERT_EQ(manifest->instances.size(), 2u);
   EXPECT_FALSE(manifest->instances[0].enabled);
   EXPECT_THAT(manifest->instances[0].needs, testing::ElementsAre(testing::Pair("atoll.q/1", "z")));

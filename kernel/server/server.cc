@@ -58,7 +58,7 @@ class Server {
         plan_generation(manifest_, arguments_.default_plugin_path, kernel_.loader(), std::move(problems_));
     if (!plan.ok()) {
       report(arguments_, kernel_.log(), plan.status());
-      return plan.status().code() == Code::kInvalidArgument ? kExitManifest : kExitFailed;
+      return kExitManifest;
     }
     Status status = kernel_.lifecycle().apply(std::move(plan).value(), drain_timeout_ns(),
                                               [this] { return end_requested(); });
@@ -153,6 +153,7 @@ class Server {
       (void)sink_.update(log_settings).ok();
       return status;
     }
+    const bool has_own_changes = manifest->server != manifest_.server || manifest->log != manifest_.log;
     manifest_ = std::move(manifest).value();
     drain_timeout_ns_.store(manifest_.server.drain_timeout_ns);
     kernel_.workers().resize(manifest_.server.worker_threads);
@@ -160,7 +161,8 @@ class Server {
     kernel_.log().info("reloaded: generation ", kernel_.lifecycle().generation(), ", ",
                        kernel_.lifecycle().instances().size(), " plugin instances in ",
                        (kernel_.clock().now_ns() - begun_ns) / kNsPerMs,
-                       " ms: ", kernel_.lifecycle().changes());
+                       has_own_changes ? " ms: [atoll] or [log] changed; plugins: " : " ms: ",
+                       kernel_.lifecycle().changes());
     return {};
   }
 

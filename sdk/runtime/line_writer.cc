@@ -29,20 +29,21 @@ struct Entry {
 };
 
 // In pieces that a pipe takes at once: poll() says that there is room for one, so no write waits for the
-// reader.
-bool write_all(int descriptor, std::string_view text, const std::atomic<bool>& ended) noexcept {
+// reader. \returns how much was written
+size_t write_all(int descriptor, std::string_view text, const std::atomic<bool>& ended) noexcept {
+  const size_t size = text.size();
   while (!text.empty()) {
     pollfd ready{descriptor, POLLOUT, 0};
     const int polled = ::poll(&ready, 1, kPollMs);
     if (polled == 0 && !ended.load()) continue;
-    if (polled <= 0 && (polled == 0 || errno != EINTR)) return false;
+    if (polled <= 0 && (polled == 0 || errno != EINTR)) break;
     if (polled < 0) continue;
     const ssize_t written = ::write(descriptor, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
     if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (written <= 0) return false;
+    if (written <= 0) break;
     text.remove_prefix(static_cast<size_t>(written));
   }
-  return true;
+  return size - text.size();
 }
 
 }  // namespace
@@ -59,7 +60,9 @@ struct LineWriter::Queue {
   std::deque<Entry> entries;
   size_t bytes = 0;
   bool overflowing = false;
-  uint64_t overflow = 0;  // lines, since take_overflow()
+  bool failing = false;                // the last line could not be written
+  std::weak_ptr<const LineFile> torn;  // has part of a line at its end
+  uint64_t overflow = 0;               // lines that were dropped since take_overflow()
   bool exited = false;
 };
 
@@ -103,11 +106,21 @@ void LineWriter::run(const std::shared_ptr<Queue>& queue) noexcept {
     if (queue->ended.load()) break;
     Entry entry = std::move(queue->entries.front());
     queue->entries.pop_front();
+    const size_t size = entry.line.size();
+    if (queue->torn.lock() == entry.file) entry.line.insert(0, 1, '\n');
     lock.unlock();
-    if (!write_all(entry.file->descriptor(), entry.line, queue->ended)) queue->dropped.fetch_add(1);
-    entry.file.reset();
+    const size_t written = write_all(entry.file->descriptor(), entry.line, queue->ended);
     lock.lock();
-    queue->bytes -= entry.line.size();
+    queue->failing = written != entry.line.size();
+    if (queue->failing) {
+      queue->dropped.fetch_add(1);
+      ++queue->overflow;
+      if (written != 0) queue->torn = entry.file;
+    } else if (queue->torn.lock() == entry.file) {
+      queue->torn.reset();
+    }
+    entry.file.reset();
+    queue->bytes -= size;
     if (queue->pending.fetch_sub(1) == 1) queue->changed.notify_all();
   }
   queue->exited = true;
@@ -116,7 +129,7 @@ void LineWriter::run(const std::shared_ptr<Queue>& queue) noexcept {
 
 void LineWriter::push(std::shared_ptr<const LineFile> file, std::string line) {
   if (!threaded_) {
-    if (!write_all(file->descriptor(), line, queue_->ended)) queue_->dropped.fetch_add(1);
+    if (write_all(file->descriptor(), line, queue_->ended) != line.size()) queue_->dropped.fetch_add(1);
     return;
   }
   std::lock_guard lock(queue_->mutex);
@@ -136,7 +149,8 @@ void LineWriter::push(std::shared_ptr<const LineFile> file, std::string line) {
 
 uint64_t LineWriter::take_overflow() noexcept {
   std::lock_guard lock(queue_->mutex);
-  return queue_->bytes > queue_->bytes_most / 2 ? 0 : std::exchange(queue_->overflow, 0);
+  const bool is_shut = queue_->failing || queue_->bytes > queue_->bytes_most / 2;
+  return is_shut ? 0 : std::exchange(queue_->overflow, 0);
 }
 
 bool LineWriter::flush(int64_t timeout_ms) noexcept {

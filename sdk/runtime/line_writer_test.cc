@@ -2,8 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -82,6 +86,32 @@ TEST(LineWriter, WhatCannotBeWrittenIsCounted) {
   writer.push(full.value(), "lost\n");
   EXPECT_TRUE(writer.flush(60'000));
   EXPECT_EQ(writer.dropped(), 1u);
+}
+
+TEST(LineWriter, WhatWasLostIsKnownWhenItGoesOn) {
+  const std::string path = testing::TempDir() + "atoll_torn_" + std::to_string(::getpid());
+  ::unlink(path.c_str());
+  Result<std::shared_ptr<LineFile>> file = LineFile::append_to(path);
+  ASSERT_TRUE(file.ok()) << file.status().text();
+  LineWriter writer;
+  // A file that has reached its largest size takes part of a line, and then nothing.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 10;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (const char* line : {"first\n", "second\n", "third\n"}) writer.push(file.value(), line);
+  EXPECT_TRUE(writer.flush(60'000));
+  EXPECT_EQ(writer.take_overflow(), 0u) << "nothing can be said yet";
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  writer.push(file.value(), "fourth\n");
+  EXPECT_TRUE(writer.flush(60'000));
+  EXPECT_EQ(writer.take_overflow(), 2u);
+  EXPECT_EQ(writer.dropped(), 2u);
+  std::ifstream read(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(read), {}), "first\nseco\nfourth\n");
 }
 
 TEST(LineWriter, EndsThoughNobodyReads) {

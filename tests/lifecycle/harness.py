@@ -46,9 +46,9 @@ class Server:
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
 
-    def write(self, instances):
+    def write(self, instances, **settings):
         temporary = self.path.with_suffix(".new")
-        temporary.write_text(manifest(instances, **self.settings))
+        temporary.write_text(manifest(instances, **{**self.settings, **settings}))
         temporary.rename(self.path)
 
     def _read(self):
@@ -68,9 +68,9 @@ class Server:
     def send(self, number):
         self.process.send_signal(number)
 
-    def reload(self, instances=None):
+    def reload(self, instances=None, **settings):
         if instances is not None:
-            self.write(instances)
+            self.write(instances, **settings)
         self.send(signal.SIGHUP)
 
     def wait(self):

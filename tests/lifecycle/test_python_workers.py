@@ -245,6 +245,7 @@ def test_a_finalize_that_hangs_is_ended(repository):
         server.wait_ready()
         client.unload_model("stays")
         eventually(lambda: len(children(server.pid)) == 1, timeout_s=30)
+        server.wait_for_line("worker 'stays_0' is killed because it has not finalised within 200 ms")
 
 
 def test_what_workers_print_is_in_the_log(repository):

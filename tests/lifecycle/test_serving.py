@@ -89,7 +89,7 @@ def test_overrun_at_the_end_exits_1(tmp_path):
         server.expect("active")
         server.send(signal.SIGTERM)
         line = server.expect("still draining")
-        assert re.fullmatch(r"plugin 'a' \(fixtures/stuck\): still draining after \d+ ms: 1 passes through its gate; "
+        assert re.fullmatch(r"plugin 'a' \(fixtures/stuck\): still draining after \d+ ms: 1 caller is inside it; "
                             r"it says: 1 request that never ends", line)
         server.expect("ended with plugins still draining")
         assert server.wait() == 1
@@ -109,6 +109,15 @@ def test_the_line_of_a_reload_says_what_changed(tmp_path):
             server.reload(instances)
             assert re.fullmatch(rf"reloaded: generation \d+, {len(instances)} plugin instances in \d+ ms: {re.escape(said)}",
                                 server.expect("^reloaded"))
+        server.send(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_settings_of_the_server_itself_are_said_too(tmp_path):
+    with Server(tmp_path, BOTH) as server:
+        server.expect("active")
+        server.reload(BOTH, atoll='drain_timeout = "12s"')
+        assert server.expect("^reloaded").endswith(" ms: [atoll] or [log] changed; plugins: nothing changed")
         server.send(signal.SIGTERM)
         assert server.wait() == 0
 

@@ -98,6 +98,7 @@ class ModelCheck {
     pbtxt::validate_instance_counts(named, settings_.instances_max, findings);
     report(Severity::kError, findings);
     check_tensors(named);
+    check_warmup_inputs(named);
     check_groups(named);
     check_versions(named);
     advise(named, options_.siblings, [&](const std::string& field, const std::string& text) {
@@ -123,6 +124,22 @@ class ModelCheck {
            cat("backend '", config.backend(),
                "' may complete max_batch_size, input, output and the scheduler from "
                "the model's files; it is not asked here"));
+  }
+
+  /// A sample is a request: it names inputs of the model. A backend may add inputs to none, and to no others.
+  void check_warmup_inputs(const ModelConfig& config) {
+    if (config.input().empty()) return;
+    const Severity severity = report_.may_be_completed ? Severity::kWarning : Severity::kError;
+    for (int i = 0; i < config.model_warmup_size(); ++i) {
+      for (const auto& [name, input] : config.model_warmup(i).inputs()) {
+        const bool is_known = std::any_of(config.input().begin(), config.input().end(),
+                                          [&](const auto& one) { return one.name() == name; });
+        if (!is_known)
+          tell_at(severity, cat("model_warmup[", i, "].inputs"),
+                  cat("warmup sample '", config.model_warmup(i).name(), "' has input '", name,
+                      "', which is no input of the model"));
+      }
+    }
   }
 
   /// Every GPU that is named is taken to be there.

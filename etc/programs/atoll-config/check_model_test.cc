@@ -168,6 +168,15 @@ sequence_batching { state { input_name: "s" output_name: "t" data_type: TYPE_INT
       "bytes, but the data provided from stateonly has 2 bytes\n");
 }
 
+TEST_F(CheckModelTest, WarmUpNamesInputsOfTheModel) {
+  EXPECT_EQ(
+      lines(std::string(kGood) +
+            "model_warmup { name: \"w\" batch_size: 1\n"
+            "  inputs { key: \"Q\" value { data_type: TYPE_FP32 dims: 2 zero_data: true } } }"),
+      "/m/config.pbtxt:4:3: model_warmup[0].inputs: warmup sample 'w' has input 'Q', which is no input of "
+      "the model\n");
+}
+
 TEST_F(CheckModelTest, WarnsOfAgentsThatTheServerMayNotHave) {
   EXPECT_EQ(
       lines(std::string(kGood) + "model_repository_agents { agents { name: 'checksum' } }"),

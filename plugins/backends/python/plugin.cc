@@ -7,7 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "atoll/core/file_check.h"
 #include "backends/python/option_table.h"
+#include "backends/python/process/system_user.h"
 #include "backends/python/python_backend.h"
 
 namespace atl::python {
@@ -41,7 +43,14 @@ class PythonPlugin final : public Plugin, public MetricSource {
   std::optional<PythonBackend> backend_;
 };
 
-void check_options(OptionCheck& check) { check.whole(PythonSettings::read(check.options())); }
+void check_options(OptionCheck& check) {
+  // A name may be found in the PATH of another moment.
+  const std::string& interpreter = check.options().get_string("interpreter");
+  if (interpreter.find('/') != std::string::npos) check.passes("interpreter", check_program(interpreter));
+  const std::string& user = check.options().get_string("run_as_user");
+  if (!user.empty()) check.passes("run_as_user", SystemUser::find(user));
+  check.whole(PythonSettings::read(check.options()));
+}
 
 }  // namespace
 

@@ -286,7 +286,7 @@ void ProcessLauncher::ended(const std::string& id) {
   Server& server = found->second;
   const bool is_expected = server.state == State::kEnding;
   const std::string log = server.folder + "/log", how = server.process.reap(), line = last_line(log);
-  Status reason = is_expected ? Status() : unavailable(how, line.empty() ? "" : ": ", line);
+  Status reason = is_expected ? Status() : unavailable(how, line.empty() ? "" : "; its log ends: ", line);
   std::error_code failed;
   if (!is_expected) {
     // For people who look for the cause; the next failure of the same instance replaces it.

@@ -84,6 +84,7 @@ void Catalog::server_state_changed(ServerStateChanged::State state) {
   if (state == ServerStateChanged::State::kActive) server_is_active_.store(true, std::memory_order_release);
   if (state != ServerStateChanged::State::kDraining) return;
   ServerPhase expected = ServerPhase::kServing;
+  exit_began_ns_.store(host_.clock().now_ns(), std::memory_order_release);
   if (phase_.compare_exchange_strong(expected, ServerPhase::kExiting)) lifecycle_.stop_accepting();
 }
 

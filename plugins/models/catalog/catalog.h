@@ -66,6 +66,7 @@ class Catalog final : public ModelCatalog, public Startup {
   bool live() const noexcept override;
   bool ready() const noexcept override;
   bool exiting() const noexcept override;
+  int64_t exit_began_ns() const noexcept override { return exit_began_ns_.load(std::memory_order_acquire); }
   Result<std::vector<int64_t>> ready_versions(std::string_view name) const noexcept override;
   Result<std::vector<ModelStatistics>> statistics(std::string_view name,
                                                   int64_t version) const noexcept override;
@@ -101,6 +102,7 @@ class Catalog final : public ModelCatalog, public Startup {
   std::atomic<bool> strict_readiness_;
   ReaderShards shards_;
   std::atomic<ServerPhase> phase_{ServerPhase::kNotReady};
+  std::atomic<int64_t> exit_began_ns_{0};
   std::atomic<bool> startup_complete_{false};
   std::atomic<bool> server_is_active_{false};  ///< every plugin has started
   AdmissionPoint admission_;

@@ -21,6 +21,7 @@ class NamespacedCatalog final : public ModelCatalog {
   bool live() const noexcept override { return catalog_.live(); }
   bool ready() const noexcept override { return catalog_.ready(); }
   bool exiting() const noexcept override { return catalog_.exiting(); }
+  int64_t exit_began_ns() const noexcept override { return catalog_.exit_began_ns(); }
   Result<std::vector<int64_t>> ready_versions(std::string_view name) const noexcept override;
   Result<std::vector<ModelStatistics>> statistics(std::string_view name,
                                                   int64_t version) const noexcept override;

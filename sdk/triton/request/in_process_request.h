@@ -121,9 +121,10 @@ class RequestUse final : public Request, public ResponseSink {
  public:
   /// Filled with what the handle says, whose reference it has from here on.
   static RequestUse& make(TRITONSERVER_InferenceRequest& of) noexcept;
-  /// \param pass   of the server that it was sent to, left when the use is over
-  /// \param given  a trace that was taken; null: not traced. After a failure nobody is called back, and the use is over.
-  Status infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept;
+  /// \param in_flight  of the server that it was sent to, which it is in until the use is over; null: nobody waits for that
+  /// \param given      a trace that was taken; null: not traced
+  /// Errors: UNAVAILABLE in_flight is closed; as Model::infer(). After a failure nobody is called back, and the use is over.
+  Status infer(Gate* in_flight, TRITONSERVER_InferenceTrace* given) noexcept;
 
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept;

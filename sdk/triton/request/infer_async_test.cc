@@ -91,6 +91,17 @@ TEST_F(InferAsync, ARefusalLeavesTheRequestWithTheCaller) {
   EXPECT_EQ(request.responses().size(), 1u);
 }
 
+TEST_F(InferAsync, WhoComesWhenTheServerHasBegunToStopIsRefused) {
+  Gate in_flight;
+  server.in_flight = &in_flight;
+  ProgramRequest request(server, allocator);
+  request.add_input("INPUT0", "abc");
+  in_flight.close();
+  expect_error(request.infer(), TRITONSERVER_ERROR_UNAVAILABLE, "Server exiting");
+  EXPECT_EQ(request.releases(), 0) << "the caller has the request";
+  EXPECT_TRUE(request.responses().empty()) << "the model has never had it";
+}
+
 TEST_F(InferAsync, FailuresAreResponses) {
   model.respond = [](Request& request) { fail_request(request, unavailable("later")); };
   ProgramRequest request(server, allocator);

@@ -112,8 +112,10 @@ TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(TRITONSERVER_Server* server,
   RequestUse& use = RequestUse::make(*inference_request);
   inference_request->replace_latest_use(use);
   if (server->is_for_backends()) use.call_flags |= atl::kIsStep;
-  atl::Gate* in_flight = server->requests_in_flight();
-  atl::Status status = use.infer(in_flight == nullptr ? atl::Pass() : atl::Pass(*in_flight), trace);
+  // A request that is refused lets go of its model in this call, which may be the last that anybody has of it.
+  atl::Gate* calls = server->calls();
+  const atl::Pass inside = calls == nullptr ? atl::Pass() : atl::Pass(*calls);
+  atl::Status status = use.infer(server->requests_in_flight(), trace);
   // After success the request may be deleted, or sent again, already.
   if (status.ok()) return nullptr;
   return guarded([&] { return to_error(status); });

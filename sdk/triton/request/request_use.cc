@@ -71,14 +71,16 @@ void RequestUse::fill_tensors() noexcept {
   for (const ReusedText& one : handle_->outputs) add_output().name = arena().copy_text(one.text);
 }
 
-Status RequestUse::infer(Pass pass, TRITONSERVER_InferenceTrace* given) noexcept {
-  pass_ = std::move(pass);
+Status RequestUse::infer(Gate* in_flight, TRITONSERVER_InferenceTrace* given) noexcept {
+  if (in_flight != nullptr) pass_ = Pass(*in_flight);
+  // Nobody would wait for it: the server could end, and its plugins be unmapped, while they have it.
+  const bool is_too_late = in_flight != nullptr && !pass_;
   if (given != nullptr) {
     program_trace_ = given->outlives_begin() ? given : nullptr;
     trace = given->begin(model_->info(), id);
     trace_parts_.open(kFinalPart | kReleasePart);
   }
-  Status status = model_->infer(*this);
+  Status status = is_too_late ? unavailable("Server exiting") : model_->infer(*this);
   if (!status.ok()) {
     end_flight();
     handle_->drop_holder();  // the caller has the request

@@ -86,6 +86,7 @@ class ProgramServer final : public TRITONSERVER_Server, public LogFollower {
     return call([&] { return inner_->metrics(); });
   }
   Gate* requests_in_flight() noexcept override { return &requests_; }
+  Gate* calls() noexcept override { return &gate_; }
   void follow_log(const LogChoices& choices) noexcept override;
 
  private:

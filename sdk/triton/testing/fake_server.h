@@ -25,6 +25,7 @@ struct FakeServer final : TRITONSERVER_Server {
     if (!found.ok()) return std::move(found).status();
     return (*found)->ready();
   }
+  Gate* requests_in_flight() noexcept override { return in_flight; }
   Result<std::string> metadata() noexcept override { return answer("metadata"); }
   Result<std::string> model_metadata(std::string_view model, int64_t version) noexcept override {
     return answer(cat("metadata of ", model, " ", version));
@@ -60,6 +61,7 @@ struct FakeServer final : TRITONSERVER_Server {
   }
   Result<std::string> metrics() noexcept override { return answer("metrics"); }
 
+  Gate* in_flight = nullptr;  ///< what requests_in_flight() gives
   atl::test::FakeModelCatalog catalog;
   Status failure;
   std::vector<std::string> calls;

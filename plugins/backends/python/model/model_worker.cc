@@ -89,19 +89,23 @@ void ModelWorker::wait_a_moment(uint64_t batch, int64_t time_ns) noexcept {
   short_wait_.add_wait(has_come());
 }
 
-void ModelWorker::finalize(int64_t timeout_ns) noexcept {
+std::string ModelWorker::finalize(int64_t timeout_ns) {
   RingMessage message;
   message.type = MessageType::kFinalize;
   const bool is_asked = worker_->send_work(message);
+  std::string why;
   std::unique_lock lock(mutex_);
   const auto ended = [this] { return has_ended_; };
   const auto finalized = [this] { return is_finalized_ || has_ended_; };
   if (!is_asked || !changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), finalized)) {
-    worker_->kill(cat("is killed because it has not finalised within ", timeout_ns / kNsPerMs, " ms"));
+    why = cat("is killed because it has not finalised within ", timeout_ns / kNsPerMs, " ms");
   } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(std::min(timeout_ns, kExitNs)), ended)) {
-    worker_->kill("is killed because it goes on after finalize() has returned");
+    why = "is killed because it goes on after finalize() has returned";
   }
+  if (has_ended_) why.clear();
+  if (!why.empty()) worker_->kill(why);
   changed_.wait(lock, ended);
+  return why;
 }
 
 Status ModelWorker::on_message(const RingMessage& message) noexcept {

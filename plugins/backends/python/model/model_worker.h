@@ -48,7 +48,8 @@ class ModelWorker final : private WorkerListener, private MetricNews {
   /// As BackendInstance::execute(), once it is initialised. One call at a time.
   Status execute(std::span<Request* const> requests, int64_t start_ns) noexcept;
   /// Asks it to finalise; it ends then, or is killed after the timeout. Returns when it is gone. Not on its threads.
-  void finalize(int64_t timeout_ns) noexcept;
+  /// \returns why it was killed: "is killed because ..."; empty: it was not
+  std::string finalize(int64_t timeout_ns);
   void kill(std::string reason) noexcept { worker_->kill(std::move(reason)); }
   int64_t running_since_ns() const noexcept { return executions_->running_since_ns(); }
   /// Batches that have returned.

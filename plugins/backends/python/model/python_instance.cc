@@ -62,7 +62,8 @@ PythonInstance::~PythonInstance() {
       context_.loop.cancel(timer);
   });
   if (std::shared_ptr<ModelWorker> last = worker(); last != nullptr) {
-    last->finalize(plan_.stop_timeout_ns);
+    if (const std::string why = last->finalize(plan_.stop_timeout_ns); !why.empty())
+      context_.log.warning("worker '", plan_.worker.name, "' ", why);
     std::lock_guard lock(mutex_);
     worker_.reset();
   }

@@ -9,16 +9,17 @@ namespace atl::frontends {
 namespace {
 
 constexpr int64_t kLookIntervalNs = 20 * kNsPerMs;
-constexpr int64_t kMostLeftNs = kNsPerSecond;
+constexpr int64_t kMostLeftNs = 5 * kNsPerSecond;
 
 }  // namespace
 
 void SequenceDrain::begin(const ModelCatalog& catalog, int64_t deadline_ns, std::function<void()> drain) {
   drain_ = std::move(drain);
   catalog_ = &catalog;
-  const int64_t left_ns = deadline_ns - host_.clock().now_ns();
-  until_ns_ = deadline_ns - std::min(kMostLeftNs, left_ns / 10);
-  if (left_ns <= 0 || !catalog.exiting() || catalog.open_sequences() == 0) return end();
+  const int64_t now_ns = host_.clock().now_ns(), began_ns = catalog.exit_began_ns();
+  const int64_t all_ns = deadline_ns - (began_ns == 0 ? now_ns : began_ns);
+  until_ns_ = deadline_ns - std::min(kMostLeftNs, all_ns / 5);
+  if (now_ns >= until_ns_ || !catalog.exiting() || catalog.open_sequences() == 0) return end();
   Result<SerialExecutorPtr> made = host_.executors().create("sequence-drain", {});
   if (!made.ok()) return end();
   executor_ = std::move(made).value();

@@ -20,7 +20,8 @@ class SequenceDrain {
   ~SequenceDrain() { cancel(); }
 
   /// Calls `drain` once: at once, unless the server exits and sequences are open; then when the last of them has
-  /// ended, or when only a tenth of the time until the deadline, or a second, is left for what is in flight.
+  /// ended, or when only a fifth of the time from the exit to the deadline, and at most 5 s, is left: for what is in
+  /// flight, and for models that take their time to unload.
   /// \param catalog  outlives the wait, until cancel()
   void begin(const ModelCatalog& catalog, int64_t deadline_ns, std::function<void()> drain);
   /// It is not called any more.

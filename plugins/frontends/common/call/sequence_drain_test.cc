@@ -54,18 +54,30 @@ TEST_F(SequenceDrainTest, ItWaitsUntilTheLastOneHasEnded) {
 
 TEST_F(SequenceDrainTest, TimeIsLeftForWhatIsInFlight) {
   exit_with(1, 30 * kNsPerSecond);
-  pass(28 * kNsPerSecond);
+  pass(24 * kNsPerSecond);
   EXPECT_EQ(drained_, 0);
   pass(kNsPerSecond + kNsPerSecond / 10);
-  EXPECT_EQ(drained_, 1) << "a second before the end";
+  EXPECT_EQ(drained_, 1) << "five seconds before the end";
 }
 
-TEST_F(SequenceDrainTest, OfLittleTimeATenthIsLeft) {
+TEST_F(SequenceDrainTest, OfLittleTimeAFifthIsLeft) {
   exit_with(1, kNsPerSecond);
-  pass(850 * kNsPerMs);
+  pass(750 * kNsPerMs);
   EXPECT_EQ(drained_, 0);
   pass(100 * kNsPerMs);
   EXPECT_EQ(drained_, 1);
+}
+
+TEST_F(SequenceDrainTest, TheNextFrontendDoesNotWaitAgain) {
+  catalog_.exit_began = host_.clock().now_ns();
+  const int64_t deadline_ns = host_.clock().now_ns() + 10 * kNsPerSecond;
+  exit_with(1, 10 * kNsPerSecond);
+  pass(8 * kNsPerSecond + kNsPerSecond / 10);
+  ASSERT_EQ(drained_, 1);
+  int next_drained = 0;
+  SequenceDrain next(host_);
+  next.begin(catalog_, deadline_ns, [&] { ++next_drained; });
+  EXPECT_EQ(next_drained, 1) << "two seconds are left for everything else";
 }
 
 TEST_F(SequenceDrainTest, WithoutTimeItIsDrainedAtOnce) {

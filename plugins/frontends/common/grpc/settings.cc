@@ -49,9 +49,8 @@ void check_grpc_options(OptionCheck& check) {
   check.passes("header_forward_pattern",
                HeaderForward::compile(options.get_string("header_forward_pattern")));
   check.passes("tenant_header", TenantHeader::parse(options.get_string("tenant_header")));
-  Result<TlsSettings> tls = TlsSettings::read(options);
-  const bool are_named = check.passes({}, tls);
-  if (are_named && tls->use_ssl) check_tls_files(tls.value(), check);
+  check.passes({}, TlsSettings::read(options));
+  if (const TlsSettings tls = TlsSettings::given(options); tls.use_ssl) check_tls_files(tls, check);
   check.whole(read_grpc_settings(options));
 }
 

@@ -51,11 +51,13 @@ Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept {
 }
 
 void check_tls_files(const TlsSettings& settings, OptionCheck& check) {
-  std::string content;
-  check.passes({}, read_pem("server_cert", settings.server_cert, "CERTIFICATE", &content));
-  check.passes({}, read_pem("server_key", settings.server_key, "PRIVATE KEY", &content));
-  if (!settings.root_cert.empty())
-    check.passes({}, read_pem("root_cert", settings.root_cert, "CERTIFICATE", &content));
+  auto look = [&](std::string_view key, const std::string& path, std::string_view block) {
+    std::string content;
+    if (!path.empty()) check.passes({}, read_pem(key, path, block, &content));
+  };
+  look("server_cert", settings.server_cert, "CERTIFICATE");
+  look("server_key", settings.server_key, "PRIVATE KEY");
+  look("root_cert", settings.root_cert, "CERTIFICATE");
 }
 
 Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why) {
@@ -65,13 +67,18 @@ Status unusable_tls_files(const ListenAddress& address, const TlsSettings& setti
                           why.empty() ? "" : ": ", why);
 }
 
-Result<TlsSettings> TlsSettings::read(const Options& options) noexcept {
+TlsSettings TlsSettings::given(const Options& options) noexcept {
   TlsSettings settings;
   settings.mutual = options.get_bool("use_ssl_mutual");
   settings.use_ssl = options.get_bool("use_ssl") || settings.mutual;
   settings.server_cert = options.get_string("server_cert");
   settings.server_key = options.get_string("server_key");
   settings.root_cert = options.get_string("root_cert");
+  return settings;
+}
+
+Result<TlsSettings> TlsSettings::read(const Options& options) noexcept {
+  TlsSettings settings = given(options);
   if (!settings.use_ssl) return settings;
   const std::string_view wanted = settings.mutual ? "use_ssl_mutual" : "use_ssl";
   auto missing = [wanted](std::string_view key) -> Status {

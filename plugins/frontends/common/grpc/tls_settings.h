@@ -19,6 +19,8 @@ struct TlsSettings {
   std::string server_key;
   std::string root_cert;
 
+  /// Whatever is written, be it enough or not.
+  static TlsSettings given(const Options& options) noexcept;
   /// Errors: INVALID_ARGUMENT a file that is needed is not named.
   static Result<TlsSettings> read(const Options& options) noexcept;
 };
@@ -34,7 +36,7 @@ struct TlsFiles {
 /// certificate or key; the text names the option and the file, never what is in it.
 Result<TlsFiles> read_tls_files(const TlsSettings& settings) noexcept;
 
-/// Reports each of them that read_tls_files() refuses.
+/// Reports each file that is named and that read_tls_files() refuses.
 void check_tls_files(const TlsSettings& settings, OptionCheck& check);
 /// What to say of files that were read but do not serve. \param why  in addition; empty: not known
 Status unusable_tls_files(const ListenAddress& address, const TlsSettings& settings, std::string_view why);

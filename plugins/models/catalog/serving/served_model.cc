@@ -109,7 +109,7 @@ void ServedModel::drop_reference() noexcept {
 
 uint64_t ServedModel::holders() const noexcept {
   ReaderShards::Write lock(context_.shards);
-  const int64_t sum = references(lock);
+  const int64_t sum = references(lock) - ensembles_.load();
   return sum > 0 ? static_cast<uint64_t>(sum) : 0;
 }
 

@@ -90,7 +90,7 @@ class ServedModel final : public Model {
 
   const ModelParts& parts() const noexcept { return parts_; }
   const Validator& validator() const noexcept { return path_.validator(); }
-  /// References held by requests, and other holders than the table. A moment's value.
+  /// References held by others than the table and ensembles, which are requests. A moment's value.
   uint64_t holders() const noexcept;
   void stop_accepting() noexcept { parts_.scheduler->stop_accepting(); }
   /// Its configuration has sequence_batching, or that of one of its members.

@@ -46,6 +46,7 @@ TEST_F(EnsemblesTest, LoadsItsMembersFirst) {
   EXPECT_THAT(bench_.index(), ElementsAre("leaf/1 READY", "middle/1 READY", "top/1 READY"));
   EXPECT_EQ(scheduler_.live, 2);
   EXPECT_EQ(bench_.backend.loads().size(), 1U);
+  EXPECT_EQ(bench_.plugin->holding(), "") << "what an ensemble holds of its members is no request";
 }
 
 TEST_F(EnsemblesTest, WaitsForMembersOfTheSameCall) {

@@ -37,6 +37,9 @@ inline Status check(const std::string& path, std::string_view expected, bool fol
 inline Status check_readable_file(const std::string& path) {
   return file_check_detail::check(path, "a file that can be read", false, R_OK);
 }
+inline Status check_program(const std::string& path) {
+  return file_check_detail::check(path, "a program that can be executed", false, X_OK);
+}
 inline Status check_folder(const std::string& path) {
   return file_check_detail::check(path, "a folder that can be read", true, R_OK | X_OK);
 }

@@ -204,6 +204,9 @@ class ModelCatalog {
   /// [any] Sequences of all models that are open. When the server ends, frontends go on as long as there are
   /// any and time is left.
   virtual uint64_t open_sequences() const noexcept { return 0; }
+  /// [any] When exiting() became true, on the host's clock, in nanoseconds; 0: it is false, or nobody knows. Frontends that drain
+  /// one after the other reckon from it, so that they wait for sequences once and not one after the other.
+  virtual int64_t exit_began_ns() const noexcept { return 0; }
 
  protected:
   ~ModelCatalog() = default;

@@ -45,7 +45,8 @@ class LineWriter {
   /// Never waits. Once the queue was full nothing is taken until half of it is written, so that gaps are few.
   /// Throws std::bad_alloc; then nothing was done.
   void push(std::shared_ptr<const LineFile> file, std::string line);
-  /// Lines that did not fit since the last call; 0 until there is room again. For a line that says so.
+  /// Lines that did not fit, or could not be written, since the last call; 0 until there is room again and a line was
+  /// written. For a line that says so.
   uint64_t take_overflow() noexcept;
   /// Waits until all that was pushed is written, or given up. \returns false: the time was not enough.
   bool flush(int64_t timeout_ms) noexcept;

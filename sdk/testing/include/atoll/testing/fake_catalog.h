@@ -229,6 +229,7 @@ class FakeModelCatalog final : public ModelCatalog {
     return {};
   }
   uint64_t open_sequences() const noexcept override { return open_count; }
+  int64_t exit_began_ns() const noexcept override { return exit_began; }
 
   void set_exiting(bool exiting) noexcept { exiting_ = exiting; }
   /// What load_model() was asked for while `holds_loads`, in order. Further ones are held as long as that says.
@@ -258,6 +259,7 @@ class FakeModelCatalog final : public ModelCatalog {
   std::atomic<bool> is_ready{true};
   std::atomic<bool> startup_complete{false};
   std::atomic<uint64_t> open_count{0};  ///< of sequences, in all models
+  std::atomic<int64_t> exit_began{0};
   /// Loads of load_model() end when end_loads() says so.
   std::atomic<bool> holds_loads{false};
   /// Answers index() in the place of the models that were added. Set before the calls.
