@@ -52,7 +52,7 @@ def test_errors_of_a_start_are_there_when_the_pipe_is_read(stalled):
     process, reading, _ = stalled({"x": 'use = "fixtures/nobody"'})
     with open(reading, errors="replace") as pipe:
         text = pipe.read()
-    assert process.wait(WAIT_S) == 1
+    assert process.wait(WAIT_S) == 2
     assert "no file fixtures/nobody.so in the plugin path" in text, text
 
 

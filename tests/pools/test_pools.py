@@ -230,7 +230,7 @@ def test_an_instance_that_can_not_be_started_says_why(tmp_path, models):
         pools.create("broken", instance={"runtime": "broken"})
         pools.create("large", instance={"cpus": 10_000})
         pools.create("unknown", instance={"runtime": "none"})
-        for pool, text in (("broken", "it exited with status 3: no licence"),
+        for pool, text in (("broken", "it exited with status 3; its log ends: no licence"),
                            ("large", "it asks for 10000 CPU cores, and all servers together may have "),
                            ("unknown", "runtime 'none' is none of the launcher's option 'runtimes'")):
             with pytest.raises(Refused) as refused:

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 
 from support.server import BUILD, ROOT
@@ -44,6 +45,9 @@ class BuiltTree:
         folder.mkdir(exist_ok=True)
         for name in ("bench", "docs", "etc", "plugins", "sdk"):
             (folder / name).symlink_to(ROOT / name)
+        # The Python environment that the quickstart makes.
+        (folder / "build").mkdir(exist_ok=True)
+        (folder / "build" / "venv").symlink_to(sys.prefix)
         # What configuring leaves there.
         plugins = BUILD / "lib" / "atoll" / "plugins"
         for file in [*plugins.rglob("*.missing"), BUILD / "etc" / "atoll" / "atoll.toml",

@@ -132,7 +132,7 @@ TEST_F(ProcessLauncherTest, AServerThatEndsByItselfSaysWhyAndKeepsItsLog) {
   launcher_->launch(spec("a", "broken"), servers_);
   ASSERT_TRUE(ends("a"));
   EXPECT_EQ(servers_.reason(), Code::kUnavailable);
-  EXPECT_TRUE(log_.contains("it exited with status 3: the disk is full"));
+  EXPECT_TRUE(log_.contains("it exited with status 3; its log ends: the disk is full"));
   EXPECT_EQ(text_of("fraud-i0.failed.log"), "starting\nthe disk is full\n");
   EXPECT_FALSE(std::filesystem::exists(directory_.path() / "a"));
   launcher_->launch(spec("b", "nothing"), servers_);
