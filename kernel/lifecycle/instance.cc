@@ -241,9 +241,9 @@ bool Instance::quiescent() {
 std::string Instance::held_by() const {
   std::string held;
   auto add = [&](std::string_view what) { held += cat(held.empty() ? "" : "; ", what); };
-  if (std::string holders_text = holdings_text(holders()); !holders_text.empty())
-    add(cat("services held by ", holders_text));
-  for (const Holding& one : holders()) {
+  const std::vector<Holding> all = holders();
+  if (!all.empty()) add(cat("services held by ", holdings_text(all)));
+  for (const Holding& one : all) {
     if (std::string said = kernel_.holding_of(one.holder); !said.empty())
       add(cat(one.holder_name, " says: ", said));
   }

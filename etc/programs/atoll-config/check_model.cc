@@ -126,7 +126,8 @@ class ModelCheck {
                "the model's files; it is not asked here"));
   }
 
-  /// A sample is a request: it names inputs of the model. A backend may add inputs to none, and to no others.
+  /// A warm-up sample is a request, so each of its inputs has to be one of the model's. Where the configuration has no input at
+  /// all nothing is said, because the backend may complete them.
   void check_warmup_inputs(const ModelConfig& config) {
     if (config.input().empty()) return;
     const Severity severity = report_.may_be_completed ? Severity::kWarning : Severity::kError;

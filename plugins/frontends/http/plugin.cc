@@ -17,7 +17,7 @@ ATOLL_PLUGIN(HttpFrontend,
               // Who was given something to call when a load ends may still be returning from it.
               .flags = ATOLL_PLUGIN_RESIDENT,
               .provides = {provide<MetricSource>()},
-              .needs = {need<ModelCatalog>(), optional<ModelControl>(), optional<ModelDemand>(),
+              .needs = {need<ModelCatalog>().minor(3), optional<ModelControl>(), optional<ModelDemand>(),
                         optional<RemoteModels>(), optional<ModelRouter>(), optional<SharedMemory>(),
                         optional<Tracing>(), optional<LogControl>(), optional<RequestMemory>(),
                         optional<Access>(), optional<Listeners>(), many<Memory>(), many<HttpRoutes>()},

@@ -112,7 +112,8 @@ TRITONSERVER_Error* TRITONSERVER_ServerInferAsync(TRITONSERVER_Server* server,
   RequestUse& use = RequestUse::make(*inference_request);
   inference_request->replace_latest_use(use);
   if (server->is_for_backends()) use.call_flags |= atl::kIsStep;
-  // A request that is refused lets go of its model in this call, which may be the last that anybody has of it.
+  // A refused request gives its reference to the model back in this call. If that is the last reference, the server may end
+  // at once: the pass keeps the plugins mapped until the call has returned.
   atl::Gate* calls = server->calls();
   const atl::Pass inside = calls == nullptr ? atl::Pass() : atl::Pass(*calls);
   atl::Status status = use.infer(server->requests_in_flight(), trace);

@@ -73,7 +73,7 @@ void RequestUse::fill_tensors() noexcept {
 
 Status RequestUse::infer(Gate* in_flight, TRITONSERVER_InferenceTrace* given) noexcept {
   if (in_flight != nullptr) pass_ = Pass(*in_flight);
-  // Nobody would wait for it: the server could end, and its plugins be unmapped, while they have it.
+  // The stop does not wait for a request that comes after it has begun: plugins could be unmapped while they execute it.
   const bool is_too_late = in_flight != nullptr && !pass_;
   if (given != nullptr) {
     program_trace_ = given->outlives_begin() ? given : nullptr;

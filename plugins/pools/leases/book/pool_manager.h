@@ -44,16 +44,17 @@ struct LeasePlan {
   std::vector<Candidate> instances;  ///< all, by number
 };
 
-/// Each call is a whole change or none: what it answers with success is on the disk. Everything happens on the executor
-/// of its context. [that executor], but for the listener of the launcher
+/// Each call is a whole change or none: what it answers with success is on the disk. Every function is called on the executor
+/// of the PoolContext, but for those of LauncherListener.
 class PoolManager final : public LauncherListener, private PoolOwner, private LeaseOwner {
  public:
   /// \param with  whose launcher_listener is this
   PoolManager(const PoolContext& with, Store& store, PoolEvents& events);
-  /// Who knows what leases are used for; null, as before: nobody does.
+  /// Sets who knows what leases are used for. Null, which holds until the first call: nobody knows.
   void set_use(const LeaseUse* use) noexcept { use_ = use; }
   const LeaseUse* use() const noexcept { return use_; }
-  /// Whom requests ask where leased models are; null, as before: nobody. Outlives this.
+  /// Sets whom requests ask where leased models are. Null, which holds until the first call: nobody is asked.
+  /// \param routes  outlives this
   void set_routes(LeaseRoutes* routes) noexcept { routes_ = routes; }
   PoolManager(const PoolManager&) = delete;
   PoolManager& operator=(const PoolManager&) = delete;

@@ -48,8 +48,8 @@ struct TRITONSERVER_Server {
   virtual atl::Gate* requests_in_flight() noexcept { return nullptr; }
   /// Whether requests are sent to it by backends, as steps of those that they execute.
   virtual bool is_for_backends() const noexcept { return false; }
-  /// What is called about its models holds passes while it runs, so that plugins stay mapped until it has returned; null:
-  /// whoever calls sees to that.
+  /// A call that uses a model of this server holds a pass while it runs, so that the plugins stay mapped until it has
+  /// returned; null: the caller keeps the plugins mapped by other means.
   virtual atl::Gate* calls() noexcept { return nullptr; }
 
  protected:
