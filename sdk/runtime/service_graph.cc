@@ -74,7 +74,7 @@ class Resolver {
   void check_named(size_t i) {
     for (const auto& [id, instance] : nodes_[i].named) {
       bool known = std::any_of(nodes_[i].needs.begin(), nodes_[i].needs.end(),
-                               [&](const auto& need) { return id == need.id; });
+                               [&id = id](const auto& need) { return id == need.id; });
       if (!known)
         problem(i, "the manifest binds ", id, " to '", instance, "', but the plugin does not need it");
     }
