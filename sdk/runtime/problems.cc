@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLinesMax = 100;
 constexpr size_t kLineBytesMax = 500;
 constexpr size_t kWordBytesMax = 64;
-constexpr size_t kCutBytesMin = 4;
+constexpr size_t kCutBytesMin = 4, kStemBytesMin = 3;
 
 /// Levenshtein's distance.
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -95,7 +95,10 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
     const size_t start = common_start(word, candidate);
     // What was cut short is a hint of one edit: "backends/onnx" for "backends/onnxruntime".
     const bool is_cut = start == word.size() && start >= kCutBytesMin && candidate.size() > start;
-    const size_t distance = is_cut ? 1 : edit_distance(word, candidate);
+    // So is one with an ending: "loging" for "log".
+    const bool is_longer =
+        start == candidate.size() && start >= kStemBytesMin && word.size() <= 2 * candidate.size();
+    const size_t distance = is_cut || is_longer ? 1 : edit_distance(word, candidate);
     // A word that shares nothing with a short candidate is within two edits of it, and no hint.
     if (distance >= candidate.size() || distance > best) continue;
     // Of several that are as near, the one that begins alike: TYPE_FP32 for TYPE_FLOAT32, not TYPE_UINT32.

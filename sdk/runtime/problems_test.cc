@@ -52,6 +52,10 @@ TEST(SuggestionTest, OnlyNearWords) {
 TEST(SuggestionTest, WhatWasCutShortAndWhatBeginsAlike) {
   const std::string_view known[] = {"python", "onnxruntime", "TYPE_UINT32", "TYPE_FP32"};
   EXPECT_EQ(suggestion("onnx", known), ", did you mean 'onnxruntime'?");
+  const std::string_view sections[] = {"atoll", "log", "plugin"};
+  EXPECT_EQ(suggestion("loging", sections), ", did you mean 'log'?");
+  EXPECT_EQ(suggestion("plugins", sections), ", did you mean 'plugin'?");
+  EXPECT_EQ(suggestion("logistics", sections), "");
   EXPECT_EQ(suggestion("TYPE_FLOAT32", known), ", did you mean 'TYPE_FP32'?");
 }
 

@@ -320,7 +320,8 @@ FOUND = [
     (25, 11, "plugin.http2.address: found '127.0.0.1', expected host:port or [ipv6]:port, such as 127.0.0.1:8000"),
     (28, 11, "plugin.metrics.address: found '127.0.0.1:8002', at whose port [plugin.grpc] listens (address = '0.0.0.0:8002')"),
     (29, 1, "plugin.grpc.server_cert: is empty, expected the path of a PEM file, because 'use_ssl' is true"),
-    (35, 10, "plugin.trace.level: invalid value for trace level option: TIMESTAMP"),
+    (35, 10, "plugin.trace.level: invalid value for trace level option: found 'TIMESTAMP', "
+     "expected OFF, TIMESTAMPS or TENSORS"),
     (36, 20, "plugin.trace.resource: has 'c', expected key=value"),
     (38, 7, "plugin 'onnx' (backends/onnxrutime): no file backends/onnxrutime.so in the plugin path ({plugins}), did you mean "
             "'backends/onnxruntime'?"),

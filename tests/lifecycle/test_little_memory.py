@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from support import models
+from support import models, python_models
 from support.server import SANITIZED, Server
+from support.waiting import eventually
 from tritonclient.utils import InferenceServerException
 
 # A sanitizer maps terabytes of shadow memory and has an allocator that ends the process when it is refused.
@@ -69,11 +70,20 @@ def one_client(server, number):
     return answered, refused
 
 
+def write_model(repository, backend):
+    more = "dynamic_batching {}\ninstance_group { count: 2 }"
+    if backend == "python":
+        python_models.write(repository, "m", python_models.IDENTITY, max_batch_size=8, extra=more)
+    else:
+        models.write_model(repository, "m", models.identity_config("m", dims=(-1,), max_batch_size=8, extra=more))
+
+
+@pytest.mark.parametrize("backend", ["identity", "python"])
 @pytest.mark.parametrize("more_mib", MORE_MIB)
-def test_what_there_is_no_memory_for_fails_and_the_rest_goes_on(tmp_path, more_mib):
-    models.write_model(tmp_path, "m", models.identity_config("m", dims=(-1,), max_batch_size=8,
-                                                             extra="dynamic_batching {}\ninstance_group { count: 2 }"))
-    with Server(tmp_path, 'plugin.control.use="control/explicit"', 'plugin.control.load_model=["m"]') as server:
+def test_what_there_is_no_memory_for_fails_and_the_rest_goes_on(tmp_path, more_mib, backend):
+    write_model(tmp_path, backend)
+    with Server(tmp_path, python_models.INTERPRETER, 'plugin.control.use="control/explicit"',
+                'plugin.control.load_model=["m"]') as server:
         server.wait_ready()
         unlimited = resource.getrlimit(resource.RLIMIT_AS)[1]
         set_limit(server.process, mapped_bytes(server.process) + more_mib * MIB)
@@ -81,6 +91,13 @@ def test_what_there_is_no_memory_for_fails_and_the_rest_goes_on(tmp_path, more_m
             list(pool.map(lambda number: one_client(server, number), range(CLIENTS)))
         assert server.process.poll() is None, "the server ended"
         set_limit(server.process, unlimited)
+        # A worker that was started meanwhile had as little memory: the next one is waited for.
+        eventually(lambda: is_ready(server))
         with server.client() as client, server.http_client() as other:
             infer(grpcclient, client, 700_000)
             infer(httpclient, other, 700_000)
+
+
+def is_ready(server):
+    with server.client() as client:
+        return client.is_model_ready("m")

@@ -294,7 +294,7 @@ def test_another_protocol_is_refused(packet, text):
 
 def test_it_is_not_started_by_hand():
     done = subprocess.run([sys.executable, FOLDER / "atoll_worker"], capture_output=True, text=True, timeout=20)
-    assert done.returncode == 2 and done.stderr == "usage: atoll_worker FD [--all-cpus-when-ready]; the server starts it\n"
+    assert done.returncode == 2 and done.stderr == "usage: atoll_worker FD [--all-cpus-when-ready] [--name=NAME]; the server starts it\n"
 
 
 TOUR = async_model("""

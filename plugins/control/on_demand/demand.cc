@@ -262,7 +262,8 @@ bool Demand::list() {
     }
     return false;
   }
-  list_failure_.clear();
+  if (!std::exchange(list_failure_, {}).empty())
+    host_.log().info("the model repositories can be listed again");
   std::vector<UnloadChoice> gone;
   {
     std::scoped_lock lock(mutex_);

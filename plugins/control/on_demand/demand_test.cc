@@ -311,6 +311,9 @@ TEST_F(OnDemandTest, TheRepositoryIsLookedAtAgain) {
                               "the model repositories cannot be listed: /srv: Input/output error"),
             1u);
   EXPECT_EQ(answer("b"), "version 1") << "what is known stays";
+  repository_.fail(Code::kOk);
+  host_.run_for(60 * kNsPerSecond);
+  EXPECT_EQ(host_.log().count(LogLevel::kInfo, "the model repositories can be listed again"), 1u);
 }
 
 TEST_F(OnDemandTest, ARepositoryThatIsNotThereAtStartIsWaitedFor) {

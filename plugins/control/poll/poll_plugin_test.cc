@@ -115,6 +115,7 @@ TEST_F(PollPluginTest, ARepositoryThatCanNotBeListedChangesNothing) {
   repository_.fail(Code::kOk);
   repository_.remove("a");
   EXPECT_EQ(calls(kInterval + kSettle), Calls{"unload a"});
+  EXPECT_EQ(host_.log().count(LogLevel::kInfo, "the model repositories can be listed again"), 1u);
 }
 
 TEST_F(PollPluginTest, ARepositoryThatIsNotThereAtStartIsWaitedFor) {

@@ -61,7 +61,8 @@ void Poller::poll() {
     unsettled_.clear();
     return finish(all, status);
   }
-  list_failure_.clear();
+  if (!std::exchange(list_failure_, {}).empty())
+    host_.log().info("the model repositories can be listed again");
   Decision decision = watch_.decide(sights, now_ns, all, at_once);
   sights_ = std::move(sights);
   unsettled_ = std::move(decision.unsettled);

@@ -49,6 +49,8 @@ class WeightedRouting final : public Plugin {
     }
     catalog_ = std::move(catalog).value();
     router_->use(*catalog_, shadows_ ? &*shadows_ : nullptr);
+    // While the server starts, models are still to come. A reload is where a misspelt name takes the place of a rollout.
+    if (catalog_->ready()) warn_of_unserved_models();
     return {};
   }
 
@@ -67,6 +69,14 @@ class WeightedRouting final : public Plugin {
   }
 
  private:
+  void warn_of_unserved_models() {
+    for (const std::string& model : router_->unserved_models()) {
+      host_.log().warning(
+          "the manifest routes requests for model '", model,
+          "', and no version of it is ready: its labels, weights and shadows do nothing until one is");
+    }
+  }
+
   Host& host_;
   ShadowBudget budget_;
   Service<ModelCatalog> catalog_;

@@ -54,6 +54,20 @@ TEST_F(WeightedRoutingTest, AWrongRouteIsRefusedBeforeAnythingRuns) {
             R"(option 'weights': "m.stable" = "1": 'stable' is neither a version nor a label of model 'm')");
 }
 
+TEST_F(WeightedRoutingTest, ARouteOfAModelThatIsNotThereIsTold) {
+  set({{}, {{"m.1", "1"}, {"n.1", "1"}}, {}});
+  test::PluginRunner runner(host_);
+  ASSERT_TRUE(runner.create_and_start().ok());
+  const auto records = host_.log().records();
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].level, LogLevel::kWarning);
+  EXPECT_EQ(
+      records[0].message,
+      "the manifest routes requests for model 'n', and no version of it is ready: its labels, weights and "
+      "shadows do nothing until one is");
+  runner.stop();
+}
+
 TEST_F(WeightedRoutingTest, WithoutACatalogItDoesNotStart) {
   host_.registry().withdraw(std::string(ModelCatalog::kInterfaceId), "models");
   test::PluginRunner runner(host_);

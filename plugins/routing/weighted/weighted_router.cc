@@ -13,6 +13,15 @@ bool WeightedRouter::has_shadows() const noexcept {
                      [](const auto& entry) { return !entry.second.shadows.empty(); });
 }
 
+std::vector<std::string> WeightedRouter::unserved_models() const {
+  std::vector<std::string> unserved;
+  for (const auto& entry : routes_) {
+    const Result<std::vector<int64_t>> versions = catalog_->ready_versions(entry.first);
+    if (!versions.ok() || versions.value().empty()) unserved.push_back(entry.first);
+  }
+  return unserved;
+}
+
 std::optional<int64_t> WeightedRouter::labelled(std::string_view model,
                                                 std::string_view label) const noexcept {
   auto route = routes_.find(model);

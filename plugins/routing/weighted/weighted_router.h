@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "atoll/core/metrics.h"
 #include "atoll/models/model.h"
@@ -26,6 +28,9 @@ class WeightedRouter final : public ModelRouter, public MetricSource {
     catalog_ = &catalog;
     shadows_ = shadows;
   }
+
+  /// The models of the table of which no version is READY. After use().
+  std::vector<std::string> unserved_models() const;
 
   // --- ModelRouter ---
   std::optional<int64_t> labelled(std::string_view model, std::string_view label) const noexcept override;

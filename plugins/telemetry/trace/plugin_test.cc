@@ -98,8 +98,9 @@ TEST_F(TracePluginTest, ACollectorThatDoesNotAnswerDelaysTheStopByABound) {
 
 TEST_F(TracePluginTest, BadOptionsAreRefusedBeforeAnythingRuns) {
   host_.options().set_strings("level", {"LOUD"});
-  EXPECT_EQ(test::PluginRunner(host_).create().message(),
-            "option 'level': invalid value for trace level option: LOUD");
+  EXPECT_EQ(
+      test::PluginRunner(host_).create().message(),
+      "option 'level': invalid value for trace level option: found 'LOUD', expected OFF, TIMESTAMPS or TENSORS");
   host_.options()
       .set_strings("level", {"OFF"})
       .set_string("mode", "opentelemetry")

@@ -23,7 +23,8 @@ Result<uint32_t> read_level(const std::vector<std::string>& words) {
     } else if (word == "TENSORS") {
       level |= kTensors;
     } else {
-      return invalid_argument("invalid value for trace level option: ", word);
+      return invalid_argument("invalid value for trace level option: found '", word,
+                              "', expected OFF, TIMESTAMPS or TENSORS");
     }
   }
   return off ? uint32_t{kOff} : level;

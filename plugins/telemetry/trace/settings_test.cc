@@ -42,7 +42,8 @@ TEST_F(TraceOptions, Levels) {
   EXPECT_EQ(level({"TENSORS", "OFF"}), kOff);
   EXPECT_EQ(level({"false", "TIMESTAMPS"}), kOff);
   options_.set_strings("level", {"LOUD"});
-  EXPECT_EQ(error(), "invalid value for trace level option: LOUD");
+  EXPECT_EQ(error(),
+            "invalid value for trace level option: found 'LOUD', expected OFF, TIMESTAMPS or TENSORS");
 }
 
 TEST_F(TraceOptions, CombinationsThatCanNotTrace) {

@@ -186,5 +186,7 @@ TEST(FakeRegistry, FindsByNameAndByRank) {
   EXPECT_EQ(registry.list("x/1").size(), 2u);
 }
 
+TEST(Fakes, ACodeIsPrintedByName) { EXPECT_EQ(::testing::PrintToString(Code::kNotFound), "NOT_FOUND"); }
+
 }  // namespace
 }  // namespace atl::test

@@ -158,6 +158,7 @@ WorkerSpec ModelProgram::worker(const std::string& name, std::span<const uint32_
   WorkerSpec spec;
   spec.name = name;
   spec.process = process;
+  spec.process.words.push_back(cat("--name=", name));
   std::vector<uint32_t>& its_cores = spec.process.limits.cpu_cores;
   if (!cores.empty()) its_cores.assign(cores.begin(), cores.end());
   if (its_cores.empty()) take_all_cpus_when_ready(cpus_library, spec.process);

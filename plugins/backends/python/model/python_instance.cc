@@ -212,7 +212,9 @@ void PythonInstance::on_gone(const std::string& how, bool has_worked) noexcept {
                     ? how
                     : cat("worker '", plan_.worker.name, "' cannot be initialised: ", initialized_.message());
     reason_ = last_end_;
-    if (was_ready_) reason_ += cat("; the next one is started in ", pause_ns(failures_) / kNsPerSecond, " s");
+    const int64_t pause = pause_ns(failures_);
+    const std::string when = pause == 0 ? "at once" : cat("in ", pause / kNsPerSecond, " s");
+    if (was_ready_) reason_ += "; the next one is started " + when;
   }
   is_busy_.store(false, std::memory_order_release);
   set_state(pause_ns(failures_) == 0 ? State::kStarting : State::kWaiting);

@@ -251,5 +251,5 @@ class Double {
 }  // namespace
 }  // namespace atl::python
 
-/// -u FOLDER DESCRIPTOR [--all-cpus-when-ready], as an interpreter of workers has them.
+/// -u FOLDER DESCRIPTOR [--all-cpus-when-ready] [--name=NAME], as an interpreter of workers has them.
 int main(int count, char** words) { return count < 4 ? 2 : atl::python::Double(std::atoi(words[3])).run(); }

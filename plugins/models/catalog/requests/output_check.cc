@@ -45,7 +45,7 @@ class WatchedSink final : public SinkInterposer {
       : check_(check), wanted_(wanted) {}
 
   void send(Response* response, uint32_t flags) noexcept override {
-    if (response != nullptr && response->error.ok()) check_->look(*response, wanted_);
+    if (response != nullptr) check_->look(*response, wanted_);
     SinkInterposer::send(response, flags);
   }
 
@@ -104,6 +104,10 @@ void OutputCheck::watch(Request& request) noexcept {
 void OutputCheck::unwatch(Request& request) noexcept {
   if (auto* watched = dynamic_cast<WatchedSink*>(request.sink); watched != nullptr)
     watched->withdraw(request);
+}
+
+void OutputCheck::look_at_failure(const Response& response) noexcept {
+  if (response.error.code() == Code::kInternal) warn(failed_, "a request failed: ", response.error.message());
 }
 
 void OutputCheck::look_closer(Response& response, std::span<const RequestedOutput> wanted) noexcept {

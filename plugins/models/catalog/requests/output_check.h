@@ -1,4 +1,4 @@
-/// What a backend answers otherwise than the configuration of its model says.
+/// What is wrong with the responses of a backend: they differ from the configuration of its model, or say INTERNAL.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,11 @@ class OutputCheck {
   /// Undoes it, for a request that the instance has not touched.
   static void unwatch(Request& request) noexcept;
 
-  /// A response without an error. One whose bytes do not fit its shape becomes a failure: no client can read it.
+  /// A response whose bytes do not fit its shape becomes a failure: no client can read it. Of failures only INTERNAL ones are
+  /// logged, because they are the backend's own (what it threw, for example) and only the client saw their text.
   /// \param wanted  what its request asked for
   void look(Response& response, std::span<const RequestedOutput> wanted) noexcept {
+    if (!response.error.ok()) return look_at_failure(response);
     if (!is_right(response, wanted)) look_closer(response, wanted);
   }
 
@@ -49,6 +51,7 @@ class OutputCheck {
 
   Expected* find(std::string_view name, size_t guess) noexcept;
   bool is_right(const Response& response, std::span<const RequestedOutput> wanted) const noexcept;
+  void look_at_failure(const Response& response) noexcept;
   void look_closer(Response& response, std::span<const RequestedOutput> wanted) noexcept;
   static bool is_as_expected(const OutputTensor& output, const Expected& expected) noexcept;
   Status tell_differences(const OutputTensor& output, Expected& expected) noexcept;
@@ -62,7 +65,7 @@ class OutputCheck {
   const std::string subject_;       ///< begins every record
   const bool decoupled_;            ///< each response has the outputs that it likes
   std::vector<Expected> expected_;  ///< in the order of ModelInfo::outputs
-  LogInterval unknown_{kIntervalNs};
+  LogInterval unknown_{kIntervalNs}, failed_{kIntervalNs};
 };
 
 }  // namespace atl::models

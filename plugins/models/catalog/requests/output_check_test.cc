@@ -130,12 +130,17 @@ TEST_F(OutputCheckTest, ResponsesOfDecoupledModelsHaveWhatTheyLike) {
   EXPECT_EQ(answer({{"OUTPUT0", DataType::kInt32, {1, 4}, 16}}).size(), 1u);
 }
 
-TEST_F(OutputCheckTest, FailuresAreNotLookedAt) {
+TEST_F(OutputCheckTest, OfFailuresTheBackendsOwnAreTold) {
   load();
   bench_.backend.behavior.respond = [](Request& request) {
     request.sink->new_response()->send_error(unavailable("not today"));
   };
   EXPECT_TRUE(ask().empty());
+  bench_.backend.behavior.respond = [](Request& request) {
+    request.sink->new_response()->send_error(internal_error("the backend threw: out of luck"));
+  };
+  EXPECT_EQ(ask(), told("a request failed: the backend threw: out of luck"));
+  EXPECT_TRUE(ask().empty());  // the next one in a minute
 }
 
 /// Of an iterative sequence: however often it is executed, one looks at its responses.

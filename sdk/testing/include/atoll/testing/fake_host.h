@@ -15,6 +15,7 @@
 #include "atoll/testing/fake_log.h"
 #include "atoll/testing/fake_options.h"
 #include "atoll/testing/fake_registry.h"
+#include "atoll/testing/print.h"
 #include "atoll/testing/thread_executor.h"
 
 namespace atl::test {

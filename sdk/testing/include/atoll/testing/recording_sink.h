@@ -19,6 +19,7 @@
 
 #include "atoll/models/model.h"
 #include "atoll/request/request.h"
+#include "atoll/testing/print.h"
 #include "atoll/testing/tensor_bytes.h"
 
 namespace atl::test {

@@ -1,4 +1,4 @@
-"""python3 -u atoll_worker FD [--all-cpus-when-ready], started by the server."""
+"""python3 -u atoll_worker FD [--all-cpus-when-ready] [--name=NAME], started by the server. Lists of processes show the name."""
 
 import os
 import sys
@@ -11,13 +11,14 @@ def start():
     # The model's own folders come first, and no module of the package must be found without its package's name.
     sys.path[0] = folder
     words = sys.argv[1:]
-    if not words or not words[0].isdigit() or words[1:] not in ([], [ALL_CPUS]):
-        print(f"usage: atoll_worker FD [{ALL_CPUS}]; the server starts it", file=sys.stderr)
+    options = [word for word in words[1:] if not word.startswith("--name=")]
+    if not words or not words[0].isdigit() or options not in ([], [ALL_CPUS]):
+        print(f"usage: atoll_worker FD [{ALL_CPUS}] [--name=NAME]; the server starts it", file=sys.stderr)
         return 2
     from atoll_worker.worker import main
     sys.argv = [sys.argv[0]]
     sys.path.append(sys.path.pop(0))
-    return main(int(words[0]), len(words) == 2)
+    return main(int(words[0]), bool(options))
 
 
 if __name__ == "__main__":
