@@ -17,7 +17,6 @@ class MemoryGroups {
   /// \param directory  the group's; empty: there are no limits
   explicit MemoryGroups(std::string directory) : directory_(std::move(directory)) {}
 
-  bool has_limits() const noexcept { return !directory_.empty(); }
   /// A process that has not begun gets its limit. Errors: UNAVAILABLE names file and reason.
   Status limit(std::string_view id, pid_t process, uint64_t bytes) const;
   /// Once its process has ended. Does nothing if there is none.

@@ -226,12 +226,6 @@ void Worker::kill(std::string reason) noexcept {
   });
 }
 
-void Worker::ask_to_end() noexcept {
-  context_.loop.post([self = self_] {
-    if (*self != nullptr) (*self)->process_.signal(SIGTERM);
-  });
-}
-
 // --- what comes, on the reader's thread ---
 
 bool Worker::look() noexcept {

@@ -95,8 +95,6 @@ class Worker final : private SlabTable::Sender {
   void send_side(const RingMessage& message, const Block* sent_block = nullptr) noexcept;
   /// [any] The end, unless it has come; the reason is what listener and log are told instead of how the process ended.
   void kill(std::string reason) noexcept;
-  /// [any] SIGTERM.
-  void ask_to_end() noexcept;
 
   const std::shared_ptr<WorkerMemory>& memory() const noexcept { return memory_; }
   BlockAllocator& blocks() noexcept { return memory_->blocks; }

@@ -138,10 +138,6 @@ class SequenceTable {
   const SequenceList& ready(uint32_t instance) const noexcept { return ready_[instance]; }
   /// Who has the slot; null: nobody.
   Sequence* at(const SequenceSlot& slot) const noexcept;
-  /// Rows of the instance that were ever given out: those behind are free.
-  uint32_t used_rows(uint32_t instance) const noexcept {
-    return static_cast<uint32_t>(rows_[instance].size());
-  }
 
   /// Whether requests without the START flag are taken for it.
   bool is_open(const SequenceId& id) const noexcept { return find(id) != nullptr; }
