@@ -1,16 +1,24 @@
-#include <algorithm>
-#include <cmath>
+#include "atoll/lib/custom_metrics.h"
 
+#include <atomic>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "atoll/triton/host.h"
 #include "atoll/triton/status.h"
 #include "error.h"
 #include "request/parameter.h"
-#include "server/metric_registry.h"
 
+using atl::CustomLabels;
+using atl::CustomMetric;
+using atl::CustomMetrics;
 using atl::MetricKind;
 using namespace atl::triton;
 
 struct TRITONSERVER_MetricFamily {
-  MetricFamilyEntry* entry;
+  std::shared_ptr<CustomMetrics::Family> entry;
   std::atomic<uint64_t> metrics{0};  ///< made of it and not deleted
 };
 
@@ -21,12 +29,18 @@ struct TRITONSERVER_MetricArgs {
 
 struct TRITONSERVER_Metric {
   TRITONSERVER_MetricFamily* family;
-  MetricSeries* series;
+  std::shared_ptr<CustomMetric> series;
 
-  MetricKind kind() const noexcept { return family->entry->kind; }
+  MetricKind kind() const noexcept { return family->entry->kind(); }
 };
 
 namespace {
+
+/// Of the whole process, because they are not bound to a server. No destructor runs for it: foreign threads may count until the end.
+CustomMetrics& process_metrics() {
+  static auto* const metrics = new CustomMetrics;
+  return *metrics;
+}
 
 /// +Inf as the last bound says what is so without it.
 std::vector<double> bounds_of(const TRITONSERVER_MetricArgs* args) {
@@ -36,16 +50,16 @@ std::vector<double> bounds_of(const TRITONSERVER_MetricArgs* args) {
   return bounds;
 }
 
-TRITONSERVER_Error* read_labels(const TRITONSERVER_Parameter** from, uint64_t count, MetricLabels* labels) {
+TRITONSERVER_Error* read_labels(const TRITONSERVER_Parameter** from, uint64_t count, CustomLabels* labels) {
   for (uint64_t i = 0; i < count; ++i) {
     if (from[i] == nullptr) return invalid_argument("label ", i, " of a metric is null");
     if (from[i]->type != TRITONSERVER_PARAMETER_STRING) {
       return invalid_argument("Parameter [", from[i]->name,
                               "] must have a type of TRITONSERVER_PARAMETER_STRING to be added as a label.");
     }
-    labels->emplace_back(from[i]->name, from[i]->text);
+    if (!labels->emplace(from[i]->name, from[i]->text).second)
+      return invalid_argument("label '", from[i]->name, "' is there twice");
   }
-  std::sort(labels->begin(), labels->end());
   return nullptr;
 }
 
@@ -80,9 +94,9 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily** fam
     return invalid_argument("Unsupported kind passed to MetricFamily constructor.");
   }
   return guarded([&]() -> TRITONSERVER_Error* {
-    auto entry = MetricRegistry::instance().family(name, description, static_cast<MetricKind>(kind));
+    auto entry = process_metrics().family(name, description, static_cast<MetricKind>(kind));
     if (!entry.ok()) return to_error(entry.status());
-    *family = new TRITONSERVER_MetricFamily{*entry};
+    *family = new TRITONSERVER_MetricFamily{std::move(*entry)};
     return nullptr;
   });
 }
@@ -100,7 +114,7 @@ TRITONSERVER_Error* TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily* f
 TRITONSERVER_Error* TRITONSERVER_GetMetricFamilyKind(TRITONSERVER_MetricFamily* family,
                                                      TRITONSERVER_MetricKind* kind) {
   if (any_null(family, kind)) return null_argument(__func__);
-  *kind = static_cast<TRITONSERVER_MetricKind>(family->entry->kind);
+  *kind = static_cast<TRITONSERVER_MetricKind>(family->entry->kind());
   return nullptr;
 }
 
@@ -142,13 +156,13 @@ TRITONSERVER_Error* TRITONSERVER_MetricNewWithArgs(TRITONSERVER_Metric** metric,
   if (any_null(metric, family) || (labels == nullptr && label_count != 0)) return null_argument(__func__);
   *metric = nullptr;
   return guarded([&]() -> TRITONSERVER_Error* {
-    if (TRITONSERVER_Error* error = check_args(family->entry->kind, args)) return error;
-    MetricLabels names;
+    if (TRITONSERVER_Error* error = check_args(family->entry->kind(), args)) return error;
+    CustomLabels names;
     if (TRITONSERVER_Error* error = read_labels(labels, label_count, &names)) return error;
     auto made = std::make_unique<TRITONSERVER_Metric>();
-    auto series = MetricRegistry::instance().take(*family->entry, names, bounds_of(args));
+    auto series = process_metrics().metric(*family->entry, names, bounds_of(args));
     if (!series.ok()) return to_error(series.status());
-    *made = {family, *series};
+    *made = {family, std::move(*series)};
     family->metrics.fetch_add(1, std::memory_order_relaxed);
     *metric = made.release();
     return nullptr;
@@ -157,9 +171,9 @@ TRITONSERVER_Error* TRITONSERVER_MetricNewWithArgs(TRITONSERVER_Metric** metric,
 
 TRITONSERVER_Error* TRITONSERVER_MetricDelete(TRITONSERVER_Metric* metric) {
   if (metric == nullptr) return null_argument(__func__);
-  MetricRegistry::instance().give_back(*metric->family->entry, *metric->series);
-  metric->family->metrics.fetch_sub(1, std::memory_order_release);
+  TRITONSERVER_MetricFamily* const family = metric->family;
   delete metric;
+  family->metrics.fetch_sub(1, std::memory_order_release);
   return nullptr;
 }
 
@@ -201,3 +215,38 @@ TRITONSERVER_Error* TRITONSERVER_GetMetricKind(TRITONSERVER_Metric* metric, TRIT
   *kind = static_cast<TRITONSERVER_MetricKind>(metric->kind());
   return nullptr;
 }
+
+namespace atl::triton {
+
+void collect_metrics(MetricSink& sink) noexcept { process_metrics().collect(sink); }
+
+struct MetricScopes {
+  static constinit inline std::mutex mutex;
+  static constinit inline MetricScope* oldest = nullptr;
+
+  /// Where it hangs, or would be hung.
+  static MetricScope** place_of(const MetricScope* scope) noexcept {
+    MetricScope** at = &oldest;
+    while (*at != scope) at = &(*at)->newer_;
+    return at;
+  }
+};
+
+MetricScope::MetricScope() noexcept {
+  std::lock_guard lock(MetricScopes::mutex);
+  *MetricScopes::place_of(nullptr) = this;
+}
+MetricScope::~MetricScope() {
+  std::lock_guard lock(MetricScopes::mutex);
+  *MetricScopes::place_of(this) = newer_;
+}
+
+void MetricScope::collect(MetricSink& sink) const noexcept {
+  {
+    std::lock_guard lock(MetricScopes::mutex);
+    if (MetricScopes::oldest != this) return;
+  }
+  collect_metrics(sink);
+}
+
+}  // namespace atl::triton

@@ -14,8 +14,8 @@ uint32_t number_in(const nlohmann::json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<uint32_t>() : UINT32_MAX;
 }
 
-MetricLabels labels_in(const nlohmann::json& object) {
-  MetricLabels labels;
+CustomLabels labels_in(const nlohmann::json& object) {
+  CustomLabels labels;
   const auto found = object.find("labels");
   if (found == object.end() || !found->is_object()) return labels;
   for (const auto& [name, value] : found->items()) {
