@@ -1,12 +1,26 @@
-/// The event bus: news of the control plane. An event is news, the registry and the catalog are the truth;
-/// never one per request.
+/// The event bus: news of the control plane, such as "model resnet50 is READY". An event is only
+/// news; what is true now is in the registry and in the catalog. There is never an event per
+/// request.
 ///
-/// Events are trivially copyable structs with `static constexpr std::string_view kEventId`
-/// ("atoll.model_state/1") and a `key()` that names what the event is about. Delivery is queued: one order
-/// for all, on the control thread, with no lock held, so handlers may publish, subscribe and unsubscribe. A
-/// publisher never waits. Queues are bounded: with Overflow::kCoalesce an event replaces the queued one of
-/// the same key, with kDropOldest the oldest goes and is counted. A new subscriber to a state-like event
-/// first gets the present state of every key, then the changes.
+///     struct OnModel {
+///       void operator()(const ModelStateChanged& event) const { ... }  // on the control thread
+///     };
+///     Subscription<ModelStateChanged, OnModel> changes_{OnModel{}};
+///     Status start() override { return changes_.open(host_.events()); }
+///     void stop() override { changes_.reset(); }
+///
+/// An event is a trivially copyable struct with `static constexpr std::string_view kEventId`
+/// ("atoll.model_state/1") and a function `key()` that names what the event is about. Those of the
+/// server are in events.h and pools/pool_events.h; a plugin may publish its own.
+///
+/// Delivery is queued. All handlers run on the control thread, one after the other, in the order in
+/// which the events were published. No lock is held meanwhile, so that a handler may publish,
+/// subscribe and unsubscribe. A publisher never waits for a handler.
+///
+/// Each subscription has a queue of limited depth. With Overflow::kCoalesce a new event takes the
+/// place of a queued event with the same key. In a full queue the oldest event is dropped and
+/// counted. A new subscriber first gets the present state: the retained event of each key. Then it
+/// gets the changes.
 #pragma once
 
 #include <cstdint>
@@ -19,47 +33,74 @@
 
 namespace atl {
 
+/// What a subscription does with an event whose key is in its queue already: kCoalesce replaces the
+/// older event, which suits states; kDropOldest keeps both, for those who want each change.
 enum class Overflow : uint32_t { kCoalesce = 0, kDropOldest = 1 };
 
 struct SubscriptionOptions {
-  uint32_t depth = 256;  ///< events queued at most, 1..65536
+  /// How many events may wait in the queue, 1..65536. The present states that a new subscription
+  /// gets at first do not count.
+  uint32_t depth = 256;
   Overflow overflow = Overflow::kCoalesce;
 };
 
-/// What the bus as a whole has done since the start.
+/// What the bus as a whole has done since the server's start, over all plugins and subscriptions.
+/// The metrics frontend shows these numbers as atoll_event_bus_*.
 struct EventBusStatistics {
-  uint64_t published = 0;      ///< events given to the bus
-  uint64_t delivered = 0;      ///< handler calls
-  uint64_t dropped = 0;        ///< events lost to full queues, over all subscriptions
-  uint64_t queued = 0;         ///< waiting now, over all subscriptions
-  uint64_t subscriptions = 0;  ///< open now
+  /// Events that were given to the bus.
+  uint64_t published = 0;
+  /// Calls of handlers.
+  uint64_t delivered = 0;
+  /// Events that were lost to full queues.
+  uint64_t dropped = 0;
+  /// Events that wait for their delivery now.
+  uint64_t queued = 0;
+  /// Subscriptions that are open now.
+  uint64_t subscriptions = 0;
 };
 
+/// Called with the context that was given at subscribe_raw(), and a copy of the event, which is
+/// valid during the call. What a handler throws is caught, counted and logged.
 using EventHandler = void (*)(void* context, const void* event);
 
-/// [any] except that handlers run on the control thread.
+/// The bus as one plugin instance sees it, from Host::events(). All functions may be called from
+/// any thread; they take the bus's one lock for a moment. [any]
 class EventBus {
  public:
-  /// \param size    bytes of the event struct, at most 4096; copied.
-  /// \param key     what the event is about, for coalescing and for the present state; borrowed during the
-  /// call. \param retain  keep the event as the present state of its key, for later subscribers.
+  /// Puts a copy of the event into the queue of every subscription to the id. An event that cannot
+  /// be published is logged as an error: its size is not 1..4096 bytes, or differs from the size
+  /// that other users of the id have. Most plugins call publish() instead.
+  /// \param event_id  "atoll.model_state/1"
+  /// \param key  what the event is about; the bus coalesces and keeps states by it; borrowed during
+  /// the call
+  /// \param event  the struct, which is copied as bytes
+  /// \param size  bytes of the struct, at most 4096
+  /// \param retain  whether the bus keeps the event as the present state of its key, for later
+  /// subscribers; it keeps the states of at most 65536 keys of one id
   virtual void publish_raw(std::string_view event_id, std::string_view key, const void* event, uint32_t size,
                            bool retain) noexcept = 0;
-  /// Forgets the retained state of a key.
+  /// Forgets the retained state of a key, as when the thing that it is about is gone. Events that
+  /// are queued already are still delivered.
   virtual void forget(std::string_view event_id, std::string_view key) noexcept = 0;
-  /// Errors: INVALID_ARGUMENT depth out of range, or the event's size differs from that of other users.
+  /// Opens a subscription. Most plugins use the class Subscription instead.
+  /// \returns the number for unsubscribe()
+  /// Errors: INVALID_ARGUMENT if the depth is out of range, the handler is null, or the event's
+  /// size differs from that of other users of the id.
   virtual Result<uint64_t> subscribe_raw(std::string_view event_id, uint32_t size,
                                          const SubscriptionOptions& options, EventHandler handler,
                                          void* context) noexcept = 0;
-  /// Returns when no handler of the subscription runs and none will; from inside the handler it returns at
+  /// Ends a subscription; what waits in its queue is discarded. When the call returns, the
+  /// subscription's handler neither runs nor will run. From inside a handler the call returns at
   /// once.
   virtual void unsubscribe(uint64_t subscription) noexcept = 0;
-  /// Events lost to kDropOldest by this subscription.
+  /// How many events this subscription has lost because its queue was full; 0 for one that is not
+  /// open.
   virtual uint64_t dropped(uint64_t subscription) const noexcept = 0;
   virtual EventBusStatistics statistics() const noexcept = 0;
 
-  /// With retain (states) the event is kept for later subscribers until forget(); news that is no state says
-  /// false.
+  /// Publishes an event under its own id and key.
+  /// \param retain  true for states: the event is kept for later subscribers until forget(). News
+  /// that describes no state, such as "a lease was refused", passes false
   template <class Event>
   void publish(const Event& event, bool retain = true) noexcept {
     static_assert(std::is_trivially_copyable_v<Event> && sizeof(Event) <= 4096);
@@ -70,7 +111,9 @@ class EventBus {
   ~EventBus() = default;
 };
 
-/// A subscription that ends with this object. Handler: void(const Event&), run on the control thread.
+/// A subscription that ends with this object. The handler is any callable void(const Event&); it
+/// runs on the control thread. The object must stay at its address while it is open, and has to be
+/// reset or destroyed before the plugin's stop() returns. [any]
 template <class Event, class Handler>
 class Subscription {
  public:
@@ -79,6 +122,9 @@ class Subscription {
   Subscription& operator=(const Subscription&) = delete;
   ~Subscription() { reset(); }
 
+  /// Begins to deliver events to the handler, the present states first. Call it once, and again
+  /// only after reset().
+  /// Errors: as EventBus::subscribe_raw().
   Status open(EventBus& bus, const SubscriptionOptions& options = {}) noexcept {
     Result<uint64_t> id = bus.subscribe_raw(
         Event::kEventId, sizeof(Event), options,
@@ -93,6 +139,7 @@ class Subscription {
     id_ = id.value();
     return {};
   }
+  /// Ends the subscription as EventBus::unsubscribe() does. Does nothing if there is none.
   void reset() noexcept {
     if (bus_ != nullptr) bus_->unsubscribe(id_);
     bus_ = nullptr;

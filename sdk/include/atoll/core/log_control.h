@@ -1,5 +1,10 @@
-/// What the log shows, changeable while the server runs. Service "atoll.log_control/1", provided by the
-/// kernel.
+/// What the log shows, changeable while the server runs. This is the log extension of KServe's
+/// protocol: `POST v2/logging`, and LogSettings of the gRPC service. Service "atoll.log_control/1",
+/// provided by the kernel and used by the frontends.
+///
+///     LogSettings settings = log_control->settings();
+///     settings.verbose_level = 1;
+///     Status updated = log_control->update(settings);
 #pragma once
 
 #include <cstdint>
@@ -10,25 +15,36 @@
 
 namespace atl {
 
-/// The log settings of the protocol. Levels are switched one by one; `verbose_level` above 0 shows debug
-/// records, above 1 trace records too.
+/// The log settings of the protocol. Levels are switched one by one, unlike in the manifest, whose
+/// `level` names the lowest one that is shown.
 struct LogSettings {
-  std::string file;  ///< empty: standard error; changed only by the manifest
+  /// `log_file`: where records go; empty: standard error. Only the manifest changes it.
+  std::string file;
+  /// `log_info`: whether records of level info are shown.
   bool info = true;
+  /// `log_warning`: whether records of level warning are shown.
   bool warning = true;
+  /// `log_error`: whether records of level error are shown.
   bool error = true;
+  /// `log_verbose_level`: above 0, debug records are shown; above 1, trace records too.
   uint32_t verbose_level = 0;
-  std::string format = "default";  ///< "default" or "ISO8601": how text records show the time
+  /// `log_format`: how text records show the time. "default" has microseconds, "ISO8601" whole
+  /// seconds; both are UTC.
+  std::string format = "default";
 };
 
-/// [any]
+/// The settings of the one log that all plugins of a server share. [any]
 class LogControl {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.log_control/1";
 
+  /// A copy of the settings that apply now.
   virtual LogSettings settings() const noexcept = 0;
-  /// Until the next change, here or by a reload of the manifest. `file` must be the present one.
-  /// Errors: INVALID_ARGUMENT format; UNIMPLEMENTED another file.
+  /// Applies all settings at once, from the next record on. They last until the next change, which
+  /// comes through here or by a reload of the manifest that changes the same setting.
+  /// \param settings  the complete settings; `file` must be the present one
+  /// Errors, of which nothing changes: INVALID_ARGUMENT if the format is none of the two;
+  /// UNIMPLEMENTED if the file is another one.
   virtual Status update(const LogSettings& settings) noexcept = 0;
 
  protected:

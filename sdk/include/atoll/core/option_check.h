@@ -1,4 +1,5 @@
-/// What a plugin says about its options before an instance is made of them.
+/// What a plugin says about its options before an instance is made of them, beyond what the option
+/// table (option_table.h) can say.
 ///
 ///     void check_options(atl::OptionCheck& check) {
 ///       const atl::Options& options = check.options();
@@ -11,9 +12,10 @@
 ///
 ///     ATOLL_PLUGIN(Mine, {..., .options = kOptions, .check = &check_options});
 ///
-/// `atoll --check`, a start and a reload ask every plugin of the manifest, tell all problems at once with the
-/// place in the manifest, and go no further if there is one. So what reads an option is written once: the check
-/// calls it for what it refuses, the instance for what it makes.
+/// `atoll --check`, a start and a reload ask every plugin of the manifest. They report all problems
+/// at once, each with its file, line and column in the manifest, and go no further if there is one.
+/// So a function that reads an option is written once: the check calls it for the failure, and the
+/// instance for the value.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +32,19 @@
 
 namespace atl {
 
-/// A text about an option, without the beginning that names it: "option 'address' is 'x'", "options 'a' and
-/// 'b' ...", "option 'address': found 'x'".
+/// A text about an option, split into the option's name and what is said of it. Failures of
+/// functions that read options often begin with the name: "option 'address' is 'x'", "options 'a'
+/// and 'b' exclude each other", "option 'address': found 'x'". A problem is then shown at the place
+/// of that option.
 struct OptionText {
-  std::string_view key;   ///< empty: the text does not begin so
-  std::string_view rest;  ///< "is 'x'", "found 'x'"; of several options the whole text
+  /// The first option that the text begins with; empty if it begins with none.
+  std::string_view key;
+  /// What follows: "is 'x'", "found 'x'". Of a text that names several options, the whole text.
+  std::string_view rest;
 
+  /// Both parts are borrowed from `text`. [any]
   static OptionText split(std::string_view text) {
+    // The two beginnings that functions which read options use.
     const bool several = text.starts_with("options '");
     if (!several && !text.starts_with("option '")) return {{}, text};
     const size_t begin = text.find('\'') + 1;
@@ -49,24 +57,32 @@ struct OptionText {
   }
 };
 
-/// The options have passed their table's check; one that has not is its default here. Checks may read files,
-/// and leave everything as it is: no thread, no connection, nothing written, nothing locked. [control]
+/// What a check is given: the options, and the place to report to. The values have passed the
+/// option table's check; a value that has not is replaced by its default here, and problems of it
+/// are not shown a second time. A check may read files, and leaves everything as it was: it starts
+/// no thread, opens no connection, writes nothing and locks nothing. It may be called any number of
+/// times. [control]
 class OptionCheck {
  public:
+  /// The options as the instance would get them. Valid during the check.
   virtual const Options& options() const noexcept = 0;
-  /// \param key      an option of the table; empty: the one that the text begins with (OptionText), if it does,
-  ///                 else the instance as a whole
-  /// \param element  the key of a map's member, or a list's index in digits; empty: the option as a whole
-  /// \param text     "found 'x', expected y"
+  /// Reports one problem. Checks mostly call one of the functions below instead.
+  /// \param key  an option of the table; empty: the option that the text begins with (OptionText),
+  /// or else the instance as a whole
+  /// \param element  the key of a map's member, or the digits of a list's index; empty: the option
+  /// as a whole
+  /// \param text  "found 'x', expected y"
   virtual void report(std::string_view key, std::string_view element, std::string_view text) noexcept = 0;
-  /// Nothing was reported so far.
+  /// True as long as nothing was reported.
   virtual bool passed() const noexcept = 0;
 
+  /// Reports a problem of one option; the parts are joined as cat() does.
   template <class... Parts>
   void problem(std::string_view key, const Parts&... parts) {
     report(key, {}, cat(parts...));
   }
-  /// Reports the failure of a Status or a Result. \returns whether there was none
+  /// Reports the failure of a Status or a Result, if it is one.
+  /// \returns whether it was a success
   template <class Outcome>
   bool passes(std::string_view key, const Outcome& outcome, std::string_view element = {}) {
     if (outcome.ok()) return true;
@@ -77,19 +93,23 @@ class OptionCheck {
     }
     return false;
   }
-  /// Reports the failure of what reads all options, unless its reason has been reported already.
+  /// Reports the failure of a function that reads all options, unless a problem was reported
+  /// before: the failure would most likely repeat it.
   template <class Outcome>
   void whole(const Outcome& outcome) {
     if (passed()) passes({}, outcome);
   }
-  /// Reports every text of a list that `reads` refuses beside those before it.
-  /// \param reads  takes a list, gives a Status or a Result
-  /// \returns the others
+  /// Reports each element of a list that a function refuses when it is given together with the good
+  /// elements before it. So every wrong element is found in one check, with its own place.
+  /// \param reads  takes a list, and returns a Status or a Result
+  /// \returns the elements that are good
   template <class Reads>
   std::vector<std::string> list(std::string_view key, Reads&& reads) {
     const std::vector<std::string>& texts = options().get_strings(key);
     if (texts.empty()) passes(key, reads(texts));
     if (texts.empty() || reads(texts).ok()) return texts;
+    // Without those that were refused, or one wrong element would be reported again with each that
+    // follows.
     std::vector<std::string> good;
     for (size_t i = 0; i < texts.size(); ++i) {
       good.push_back(texts[i]);
@@ -97,8 +117,10 @@ class OptionCheck {
     }
     return good;
   }
+  /// A value of the type ATOLL_OPTION_STRING_MAP.
   using Members = std::map<std::string, std::string>;
-  /// Reports every member of a map that `reads` refuses beside those before it. \returns the others
+  /// The same for each member of a map, in the order of the keys.
+  /// \returns the members that are good
   template <class Reads>
   Members map(std::string_view key, Reads&& reads) {
     const Members& members = options().get_map(key);
@@ -116,23 +138,32 @@ class OptionCheck {
   ~OptionCheck() = default;
 };
 
-/// Collects the problems as one failure, one line each: "option 'address': found 'x', expected ...".
+/// Collects all problems into one failure, with one line each: "option 'address': found 'x',
+/// expected ...". This is what an instance's `create` makes of its check, and what unit tests of a
+/// check use.
 class ProblemLines final : public OptionCheck {
  public:
+  /// \param options  borrowed; outlives this object
   explicit ProblemLines(const Options& options) : options_(options) {}
   virtual ~ProblemLines() = default;
 
+  /// OptionCheck's functions; `element` is not shown.
   const Options& options() const noexcept override { return options_; }
   bool passed() const noexcept override { return lines_.empty(); }
   void report(std::string_view key, std::string_view /*element*/, std::string_view text) noexcept override {
+    // A text that begins with the option's name, as "option 'a': found ...", does not get the name
+    // twice.
     const bool names_it = key.empty() || OptionText::split(text).key == key;
     lines_ += cat(lines_.empty() ? "" : "\n", names_it ? "" : cat("option '", key, "': "), text);
   }
+  /// Success if nothing was reported.
   /// Errors: INVALID_ARGUMENT with every line.
   Status status() const { return lines_.empty() ? Status() : Status(Code::kInvalidArgument, lines_); }
 
  private:
+  /// What the check looks at.
   const Options& options_;
+  /// All problems so far, with a line break between two.
   std::string lines_;
 };
 

@@ -1,4 +1,14 @@
-/// Memory of GPUs for plugins whose own code runs on the CPU: what they copy by, whoever provides it.
+/// Memory of GPUs for plugins whose own code runs on the CPU: how they copy tensors from and to
+/// devices, whoever provides that memory.
+///
+///     DeviceMemory memory_{host_};                        // .needs = {many<Memory>()}
+///     Status start() override { return memory_.open(); }
+///     void stop() override { memory_.close(); }
+///     ...
+///     Status copied = memory_.copy(mine_on_the_cpu, input_that_may_be_on_a_gpu);
+///
+/// Such a plugin works with CUDA shared memory (KServe's extension "cuda_shared_memory") and with
+/// outputs on devices, and knows nothing of CUDA.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +24,33 @@
 
 namespace atl {
 
-/// Follows the provider of kGpu memory, which may come, be replaced and go while the server runs; most
-/// servers have none. The plugin declares `many<Memory>()`. The address must stay the same between open() and
+/// Follows the provider of kGpu memory (memory/memory.h), which may come, be replaced and go while
+/// the server runs. Most servers have none; there, each use is one check. The plugin declares
+/// `many<Memory>()` among its needs. The object must stay at its address between open() and
 /// close().
 class DeviceMemory {
  public:
+  /// \param host  of the plugin; outlives this object
+  /// \param changed  called on the control thread after each change of the provider; may be null
   explicit DeviceMemory(Host& host, std::function<void()> changed = {})
       : memory_(
             host, [&host] { return memory_of(host.registry(), MemoryKind::kGpu, Memory::kDevicesMinor); },
             std::move(changed)) {}
 
-  Status open() noexcept { return memory_.open(); }  ///< [control] Errors: as Followed::open()
-  void close() noexcept { memory_.close(); }         ///< [control]
-  /// [any] A load of a pointer.
+  /// Takes the provider that is there, if any. In the plugin's start(). [control]
+  /// Errors: as Followed::open().
+  Status open() noexcept { return memory_.open(); }
+  /// Lets the provider go, and waits for those who hold it. In the plugin's stop(). [control]
+  void close() noexcept { memory_.close(); }
+  /// Whether there is a provider now. Costs the load of a pointer. [any]
   bool is_present() const noexcept { return memory_.is_present(); }
-  /// [request] Empty: there is no provider.
+  /// The provider, for other functions than copy(). Empty if there is none. [request]
   Followed<Memory>::Hold hold() const noexcept { return memory_.hold(); }
 
-  /// Memory::copy() between any two buffers, also between two of the host; blocks. [request]
-  /// Errors: as there; INVALID_ARGUMENT one is in device memory and there is no provider.
+  /// Memory::copy() between any two buffers, also between two of the host. Blocks until the source
+  /// is ready and the bytes have arrived. [request]
+  /// Errors: as Memory::copy(); INVALID_ARGUMENT if one buffer is in device memory and there is no
+  /// provider.
   Status copy(const Buffer& to, const Buffer& from) const noexcept {
     if (to.kind == MemoryKind::kGpu || from.kind == MemoryKind::kGpu) {
       if (const auto memory = hold()) return memory->copy(to, from);
@@ -44,10 +62,11 @@ class DeviceMemory {
   Followed<Memory> memory_;
 };
 
-/// Tensors that are copied into one block begin at multiples of it.
+/// Tensors that are copied into one block of CPU memory begin at multiples of this number of bytes.
 inline constexpr uint64_t kTensorBlockAlignment = 64;
 
-/// What the bytes of these buffers take in such a block, all of one tensor; nothing if no number holds it.
+/// How many bytes one tensor takes in such a block: the sum of its buffers, rounded up to the
+/// alignment. Nothing if the sum is more than 64 bits can hold. [any]
 inline std::optional<uint64_t> block_bytes(std::span<const Buffer> buffers) noexcept {
   uint64_t bytes = kTensorBlockAlignment - 1;
   for (const Buffer& buffer : buffers) {
@@ -56,9 +75,12 @@ inline std::optional<uint64_t> block_bytes(std::span<const Buffer> buffers) noex
   return bytes / kTensorBlockAlignment * kTensorBlockAlignment;
 }
 
-/// Copies the buffers one after the other, as DeviceMemory::copy(). \param devices  null: nothing reaches
-/// device memory \param to  in CPU memory, has room for all of them
-/// \returns the copy as one buffer.
+/// Copies the buffers of one tensor one after the other. Blocks, as DeviceMemory::copy() does.
+/// [request]
+/// \param devices  null: no buffer may be in device memory
+/// \param to  in CPU memory, with room for all of them
+/// \returns the copy as one buffer, which borrows `to`.
+/// Errors: as DeviceMemory::copy(); what was copied before stays in the block.
 inline Result<Buffer> copy_to_block(const DeviceMemory* devices, std::span<const Buffer> buffers,
                                     std::byte* to) noexcept {
   Buffer whole;
@@ -73,8 +95,8 @@ inline Result<Buffer> copy_to_block(const DeviceMemory* devices, std::span<const
   return whole;
 }
 
-/// For a sink that drops a response: blocks until no device writes to its outputs any more, so that their
-/// memory may be freed.
+/// For a sink (request/request.h) that drops a response instead of sending it. Blocks until no
+/// device writes to the response's outputs any more, so that their memory may be freed. [any]
 inline void wait_for_outputs(const Response& response) noexcept {
   for (const OutputTensor& output : response.outputs) (void)wait_until_ready(output.buffer).ok();
 }

@@ -1,6 +1,11 @@
-/// Models that other servers serve for the clients of this one. A frontend asks here for what its catalog does not have,
-/// and passes the call on as it came: nothing of it is read or written anew.
-/// Service "atoll.remote_models/1"; frontends work without one.
+/// Models that other servers serve for the clients of this one. A frontend asks here for a model
+/// that its catalog does not have, and passes the call on as it came: nothing of the call is read
+/// or written anew. Service "atoll.remote_models/1", provided by pools/leases; frontends work
+/// without one.
+///
+///     Result<RemoteServer> server = remote->find("resnet50", header(RemoteModels::kLeaseHeader));
+///     if (!server.ok()) return refuse(std::move(server).status());
+///     pass_on(call, server->http);
 #pragma once
 
 #include <string>
@@ -15,30 +20,42 @@ namespace atl {
 /// Where a call goes.
 struct RemoteServer {
   HostPort http;
-  HostPort grpc;  ///< no host: it has no gRPC
+  /// Empty host: the server has no gRPC.
+  HostPort grpc;
 };
 
 /// One model of one lease.
 struct RemoteModel {
+  /// The name by which clients ask for the model.
   std::string name;
-  std::string lease;                     ///< id
-  std::vector<std::string> lease_names;  ///< that stand for it now
+  /// The lease's id.
+  std::string lease;
+  /// Names that stand for this lease now: a client may send one of them instead of the id.
+  std::vector<std::string> lease_names;
+  /// Whether calls are passed on now.
   bool is_ready = false;
-  std::string reason;   ///< why it is not ready
-  RemoteServer server;  ///< of one that is ready
+  /// Why the model is not ready; empty if it is.
+  std::string reason;
+  /// The server of a model that is ready; otherwise of no meaning.
+  RemoteServer server;
 };
 
+/// All leased models that there are. Frontends ask for each call, so the answer takes a look-up and
+/// no wait.
 class RemoteModels {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.remote_models/1";
-  /// HTTP header and gRPC metadata by which a client chooses the lease.
+  /// The HTTP header and gRPC metadata by which a client chooses the lease.
   static constexpr std::string_view kLeaseHeader = "atoll-lease";
 
-  /// The server that serves the model. A call that was begun there ends there, wherever later ones go. [request]
-  /// \param lease  id or name; empty: the oldest one that has the model and is ready
-  /// Errors: NOT_FOUND no such lease, or none with such a model; UNAVAILABLE it is not ready.
+  /// The server that serves the model now. A call that has begun at a server ends there, wherever
+  /// later calls go. [request]
+  /// \param model  a name, as the client has sent it
+  /// \param lease  a lease's id or name; empty: the oldest lease that has the model and is ready
+  /// Errors: NOT_FOUND if there is no such lease, or none with such a model; UNAVAILABLE if the
+  /// model is not ready.
   virtual Result<RemoteServer> find(std::string_view model, std::string_view lease) noexcept = 0;
-  /// All of them, those of the oldest lease first. [any]
+  /// All models of all leases, those of the oldest lease first. For the repository index. [any]
   virtual std::vector<RemoteModel> list() noexcept = 0;
 
  protected:
