@@ -10,6 +10,9 @@
 ///     input.name = request.arena().copy_text(name);  // valid until the request is reset
 ///     input.shape = request.arena().copy(std::span<const int64_t>(dims));
 ///
+/// An arena saves the calls of the heap, and the time that threads would wait for each other there. What it
+/// costs is that nothing can be given back before the request's end.
+///
 /// Arena and ArenaList are header-only and need nothing but the C++ standard library.
 #pragma once
 
