@@ -69,7 +69,8 @@ Status read_elements(const InputTensor& input, size_t count, Place&& place) noex
 /// is in memory of a GPU. INTERNAL, UNAVAILABLE a device has lost the bytes.
 inline Result<std::vector<std::string>> input_texts(const Request& request, std::string_view name);
 
-/// The bytes that the texts take as a tensor, lengths included.
+/// The bytes that the texts take as a tensor: 4 for the length of each, and its own. The sum is not checked
+/// for overflow; texts in memory cannot reach it.
 /// \param texts  a range of anything that converts to std::string_view
 template <class Texts>
 uint64_t encoded_size_bytes(const Texts& texts) noexcept;
