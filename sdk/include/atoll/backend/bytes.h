@@ -49,7 +49,8 @@ inline constexpr uint64_t kLengthBytes = 4;
 /// element before its length was compared with the bytes that there are.
 ///
 ///     Status status = backends::read_elements(*input, count, [&](size_t index, uint32_t size) {
-///       return Result<char*>(rows[index].reserve(size));
+///       rows[index].resize(size);
+///       return Result<char*>(rows[index].data());
 ///     });
 ///
 /// To learn the sizes alone, let `place` note them and return null.

@@ -43,9 +43,8 @@ class Room {
   /// In execute(), for all requests that the instance takes. What was taken for a request that fails at once
   /// is given back like any other.
   void take(uint32_t weight) noexcept { left_.fetch_sub(weight, std::memory_order_acq_rel); }
-  /// For a request that is about to be released. Give back before the release: after it the request must not
-  /// be touched, and a scheduler that hears of the release counts on the room. Calls every listener before it
-  /// returns.
+  /// For a request that is about to be released. Give back before the release, because after it the request
+  /// must not be touched. Calls every listener before it returns.
   void give_back(uint32_t weight) noexcept {
     left_.fetch_add(weight, std::memory_order_acq_rel);
     std::lock_guard lock(mutex_);
@@ -68,7 +67,7 @@ class Room {
  private:
   std::atomic<uint32_t> left_;
   /// Held while listeners are called, so that none is called after it was removed.
-  std::mutex mutex_;  // held while listeners are told, so that none is told after it was removed
+  std::mutex mutex_;
   std::vector<RoomListener*> listeners_;
 };
 

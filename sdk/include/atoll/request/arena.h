@@ -59,28 +59,27 @@ class Arena {
   /// \param size_bytes  together with `alignment` it must not overflow size_t
   /// \param alignment  a power of two; the default suits every fundamental type
   void* allocate(size_t size_bytes, size_t alignment = alignof(std::max_align_t)) noexcept {
+    // The next address of this alignment.
     auto at = (cursor_ + alignment - 1) & ~(alignment - 1);
     if (head_ == nullptr || at + size_bytes > end_) {
+      // With room for the padding that the alignment may need at the block's beginning.
       add_block(size_bytes + alignment);
       at = (cursor_ + alignment - 1) & ~(alignment - 1);
     }
     cursor_ = at + size_bytes;
     return reinterpret_cast<void*>(at);
   }
-  /// One T, made of the arguments. Never null.
-  template <class T, class... Args>
   /// Constructs one T from the arguments, in memory of the arena. Never null.
+  template <class T, class... Args>
   T* make(Args&&... args) noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
     return new (allocate(sizeof(T), alignof(T))) T(std::forward<Args>(args)...);
   }
-  /// Value-initialised: zeros, if T is trivial. Null for count 0.
-  /// \param count  sizeof(T) * count must not overflow: check numbers that a client sent before
-  template <class T>
   /// Constructs `count` value-initialised items (zeros, if T is a number or a plain struct) one after the
   /// other. Returns null for a count of 0.
   /// \param count  sizeof(T) * count must not overflow: check numbers that a client sent before they come
   /// here
+  template <class T>
   T* make_array(size_t count) noexcept {
     static_assert(std::is_trivially_destructible_v<T>);
     if (count == 0) return nullptr;
@@ -88,10 +87,9 @@ class Arena {
     for (size_t i = 0; i < count; ++i) new (items + i) T();
     return items;
   }
-  /// A copy that may be written; empty, with null as data, for no items.
-  template <class T>
   /// Copies the items into the arena. The caller may write to the copy. For no items the result is empty and
   /// its data() is null.
+  template <class T>
   std::span<T> copy(std::span<const T> items) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
     if (items.empty()) return {};
@@ -113,6 +111,7 @@ class Arena {
   void reset() noexcept {
     if (head_ == nullptr) return;
     Block* keep = nullptr;
+    // Blocks of another size are freed, so that one large request does not keep its memory for good.
     for (Block* block = head_; block != nullptr; block = block->next) {
       if (block->size_bytes == first_block_bytes_) keep = block;
     }
@@ -164,11 +163,6 @@ class Arena {
   size_t first_block_bytes_;
 };
 
-/// A growable list of trivial items inside an arena, which it is given by each add(): always the same one.
-/// add() may move the items: a reference from an earlier add() then points to memory that is still valid but
-/// no longer part of the list. Copying the list copies where the items are, not the items. Threads: as the
-/// arena.
-template <class T>
 /// A growable list of trivial items inside an arena. Request::inputs, Request::outputs and Response::outputs
 /// are such lists.
 ///
@@ -181,6 +175,7 @@ template <class T>
 /// add() may move the items to a larger place. A reference from an earlier add() then still points to valid
 /// memory, but what is written there is not seen in the list any more. Copying a list copies where the items
 /// are, not the items: both lists refer to the same ones. Threads: as the arena.
+template <class T>
 class ArenaList {
  public:
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -191,6 +186,7 @@ class ArenaList {
   T& add(Arena& arena) noexcept {
     if (size_ == capacity_) {
       capacity_ = capacity_ == 0 ? 4 : capacity_ * 2;
+      // The old places stay in the arena: references to them remain valid, but are out of date.
       T* grown = arena.make_array<T>(capacity_);
       for (uint32_t i = 0; i < size_; ++i) grown[i] = items_[i];
       items_ = grown;
@@ -225,8 +221,10 @@ class ArenaList {
   }
 
  private:
+  /// In the arena; null: the list has never had an item.
   T* items_ = nullptr;
   uint32_t size_ = 0;
+  /// Items that fit in before the list moves.
   uint32_t capacity_ = 0;
 };
 

@@ -11,7 +11,7 @@
 ///       sink->discard(response);
 ///       return fail_request(request, std::move(status));
 ///     }
-///     std::memcpy(output.buffer.data, &sum, 4);  // memory of the CPU, as was asked for
+///     std::memcpy(output.buffer.data, &sum, 4);  // if buffer.kind says that the CPU may write there
 ///     response->send(kFinal);
 ///     (void)request.release();
 ///
