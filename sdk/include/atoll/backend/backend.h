@@ -224,7 +224,8 @@ class PendingModel {
 class Backend {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.backend/1";
-  /// The first minor version that has the functions marked with it.
+  /// Minor versions of the interface. A service of a lower minor lacks the functions that came with them:
+  /// serves() and begin_load() with the first, BackendInstance::unready_reason() with the second.
   static constexpr uint32_t kAnyNameMinor = 1;
   static constexpr uint32_t kUnreadyReasonMinor = 2;
 

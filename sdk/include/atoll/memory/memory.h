@@ -71,8 +71,9 @@ struct DeviceMemoryUsage {
 class Memory {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.memory/1";
-  /// The first minor version that has the functions marked with it. memory_of() takes one of these, so that a
-  /// caller gets no provider which lacks what it needs.
+  /// Minor versions of the interface. A provider of a lower minor lacks the functions that stand below "since
+  /// minor" with the same number. memory_of() takes such a number, so that a caller gets no provider which
+  /// lacks what it needs.
   static constexpr uint32_t kDevicesMinor = 1;
   static constexpr uint32_t kGrowableMinor = 2;
   static constexpr uint32_t kUsageMinor = 3;

@@ -36,7 +36,8 @@ struct ModelControlParameter {
 class ModelControl {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.model_control/1";
-  static constexpr bool kOneProvider = true;  ///< two would load and unload against each other
+  /// A manifest may have one provider: two would load and unload against each other.
+  static constexpr bool kOneProvider = true;
   using Done = std::function<void(Status)>;
 
   /// "none", "poll", "explicit" or "on_demand". Constant.

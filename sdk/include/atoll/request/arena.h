@@ -160,6 +160,7 @@ class Arena {
   uintptr_t cursor_ = 0;
   /// Address behind the last byte of that block.
   uintptr_t end_ = 0;
+  /// Bytes of every block that no larger allocation has asked for.
   size_t first_block_bytes_;
 };
 

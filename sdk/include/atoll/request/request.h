@@ -50,10 +50,13 @@ struct ExecutionTimes;
 
 /// Bits that say what a sent response is.
 enum ResponseFlags : uint32_t {
-  kFinal = 1,  ///< it is the last one of its request
-  /// With kFinal: it comes ahead of its bytes. All outputs with bytes are in memory whose events the sink gave
-  /// (ResponseSink::allocate) and the sender has recorded; the request is released when they are reached, and not
-  /// before. It may come from inside of execute(), where its receiver is not to begin other executions.
+  /// The response is the last one of its request.
+  kFinal = 1,
+  /// With kFinal: the response comes ahead of its bytes, which a device will write. All outputs with bytes
+  /// are in memory with events that the sink gave (ResponseSink::allocate()) and that the sender has recorded
+  /// behind its work. The sender releases the request when these events are reached, and not before. Such a
+  /// response may come from inside of execute(), so its receiver must not begin other executions on that
+  /// thread.
   kAhead = 2
 };
 /// Who gets a request that its holder is done with. kReleaseAll gives it back to its maker;

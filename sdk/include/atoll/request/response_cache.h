@@ -42,12 +42,13 @@ class CacheWaiter {
   /// cancelled request is resumed, too: who comes next answers it.
   virtual void resume(Request& request) noexcept = 0;
 
-  // What is counted. Each is called at most once for a request, and one of them for each that could be looked up.
-
-  /// The request is about to be answered by the provider.
+  /// The request is about to be answered by the provider. For the statistics; called at most once for a
+  /// request.
   /// \param duration_ns  that finding the answer took
   virtual void report_hit(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
-  /// The request's answer was computed. Called before its final response goes on to the client.
+  /// The request's answer was computed. For the statistics; called at most once for a request, before its
+  /// final response goes on to the client. Requests that cannot be looked up are reported as neither hit nor
+  /// miss.
   /// \param duration_ns  that looking for the answer and keeping it took
   virtual void report_miss(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
 

@@ -69,11 +69,12 @@ enum class FailureReason : uint32_t { kRejected = 0, kCanceled = 1, kBackend = 2
 /// Where schedulers and backends report what became of requests. May be called from any thread [any], and
 /// outlives the model's scheduler and instances. A call does not make threads wait for each other, because
 /// they count in cells of their own. Requests with kShadow are left out of all counts but those of batches
-/// and of the cache. What is reported of a sampled request also goes to its trace.
+/// and of the cache.
 class InferenceReporter {
  public:
   /// Reports one executed request, before it is released. With success=false only the failure is counted,
-  /// with the reason kBackend, and the times are not looked at.
+  /// with the reason kBackend, and the times are not looked at. The times of a success also go to the
+  /// request's trace, if it has one.
   ///
   /// A request that goes through several executions (kReleaseReschedule) is reported with the last one; those
   /// before it count in their batches only.
