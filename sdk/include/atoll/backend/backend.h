@@ -67,7 +67,8 @@ static_assert(sizeof(Batch) == 32);  // see ATOLL_SDK_LAYOUT
 /// Called when room() of an instance has grown: whoever sends the instance batches.
 class RoomListener {
  public:
-  /// Must not block, and must not call the instance: note it, or post a task. Called on any thread [any].
+  /// Must not block, and must not execute anything on the instance: note it, or post a task. Called on any
+  /// thread [any].
   virtual void on_room() noexcept = 0;
 
  protected:
@@ -229,7 +230,7 @@ class Backend {
   static constexpr uint32_t kAnyNameMinor = 1;
   static constexpr uint32_t kUnreadyReasonMinor = 2;
 
-  /// Constant, for all models of this backend.
+  /// For all models that begin_load() does not take; asked at each load.
   virtual BackendTraits traits() const noexcept = 0;
   /// Returns the configuration completed from the model's files: max_batch_size, inputs, outputs, scheduling
   /// if there is none, decoupled. Returns the same bytes if there is nothing to add. Called only with

@@ -28,8 +28,9 @@ class RequestBudgetRef;
 /// The count of what requests have reserved, and its limit. No code of the provider belongs to it (no virtual
 /// function, no deleter), so whoever keeps it may use and destroy it after the provider was unmapped.
 ///
-/// Every function may be called from any thread, and none blocks or takes a lock [any]: a reservation costs
-/// two atomic operations. Reservations are not attributed to anybody, so give back exactly what you took.
+/// Every function may be called from any thread, and none blocks or takes a lock [any]: a reservation and its
+/// release cost an atomic operation each. Reservations are not attributed to anybody, so give back exactly
+/// what you took.
 class RequestBudget final {
  public:
   /// Mostly made by RequestBudgetRef.

@@ -53,7 +53,7 @@ struct CancelLink {
 ///
 /// All functions may be called from any thread [any], with these limits: one listener at a time, and reset()
 /// only while nobody else can reach the object. cancel() touches the object until it returns, so its caller
-/// keeps the request's context from being reused meanwhile. It stays cancelled until reset().
+/// keeps the request's context from being reused meanwhile. A Cancellation stays cancelled until reset().
 class Cancellation {
  public:
   /// Whether cancel() was called. A cancelled request is answered like any other, with CANCELLED if its
