@@ -33,8 +33,9 @@ enum class TraceActivity : uint32_t {
 };
 
 /// The trace of one request. Owned by the request's maker, outlives the request, and ends with release(). All
-/// functions may be called from any thread [any]; each takes a lock that is the trace's alone, or none.
-/// Timestamps are of the host's steady clock (Clock::now_ns()), in nanoseconds; 0 means now.
+/// functions may be called from any thread [any]; each takes at most a lock that this trace shares only with
+/// the traces made of it by spawn_child(). Timestamps are of the host's steady clock (Clock::now_ns()), in
+/// nanoseconds; 0 means now.
 ///
 /// A trace keeps a bounded number of moments and bytes; what is beyond that is dropped and counted.
 class Trace {
@@ -54,9 +55,9 @@ class Trace {
   /// The W3C trace context ("traceparent") to send along with a call that continues this trace in another
   /// server; empty: there is none. Valid until release().
   virtual std::string_view traceparent() const noexcept = 0;
-  /// Makes the trace of a request that is made on behalf of this one, such as an ensemble's step. It has a
-  /// life of its own and needs its own release(), also after this one's. Null: nothing is to be recorded. The
-  /// texts are copied.
+  /// Makes the trace of a request that is made on behalf of this one, such as an ensemble's step. The child
+  /// needs its own release(), and may be used after this trace was released. Null: nothing is to be recorded.
+  /// The texts are copied.
   virtual Trace* spawn_child(std::string_view model, int64_t version,
                              std::string_view request_id) noexcept = 0;
   /// The owner's last call; the trace may be gone when it returns. What was recorded is exported when all

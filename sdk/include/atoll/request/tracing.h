@@ -31,7 +31,7 @@ struct TraceStart {
   /// an OpenTelemetry collector, such a request is traced as a part of the client's trace, whatever
   /// trace_rate says.
   std::string_view traceparent;
-  /// The client's header "tracestate", which belongs to it.
+  /// The client's header "tracestate", which belongs to its "traceparent".
   std::string_view tracestate;
 };
 
