@@ -1,5 +1,6 @@
-/// Which repositories there are, changed while the server runs. Service "atoll.repository_paths/1", minor 1, provided by
-/// repository plugins that can; a server may have none.
+/// Which repositories there are, changed while the server runs. Service "atoll.repository_paths/1", minor 1,
+/// provided by repositories/filesystem; a server may have none. A program that has the server inside uses it
+/// through Triton's C API (TRITONSERVER_ServerRegisterModelRepository and ...UnregisterModelRepository).
 #pragma once
 
 #include <span>
@@ -11,29 +12,34 @@
 
 namespace atl {
 
-/// A directory of a repository whose model has another name.
+/// A directory of a repository whose model has another name than the directory.
 struct NamedDirectory {
+  /// The directory's own name, directly below the repository.
   std::string directory;
-  std::string model;  ///< also where the configuration says another one
+  /// The model's name, also where the configuration in the directory says another one.
+  std::string model;
 };
 
-/// [worker] May touch the disk. What is loaded stays loaded, whatever is added or removed.
+/// Functions may touch the disk and block [worker]. What is loaded stays loaded, whatever is added or
+/// removed.
 class RepositoryPaths {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.repository_paths/1";
 
-  /// From now on the repository's models are listed and opened with the others. A directory that is named is not found
-  /// under its own name, but may have several; a name that is given so is no other directory's, in any repository.
-  /// Errors: INVALID_ARGUMENT "failed to register '<path>', repository not found", "failed to register '<path>', there is
-  /// a conflicting mapping for '<model>'" that two directories are to have, a name or path that cannot be meant;
-  /// ALREADY_EXISTS "model repository '<path>' has already been registered", "failed to register '<model>', there is a
-  /// conflicting mapping for '<model>'".
+  /// Adds a repository: from now on its models are listed and opened with the others. A directory in `names`
+  /// is not found under its own name, but may have several names. A name that is given to a directory is no
+  /// other directory's, in any repository.
+  /// Errors: INVALID_ARGUMENT "failed to register '<path>', repository not found", "failed to register
+  /// '<path>', there is a conflicting mapping for '<model>'" if two directories are to have this name, a name
+  /// or path that cannot be one; ALREADY_EXISTS "model repository '<path>' has already been registered",
+  /// "failed to register '<model>', there is a conflicting mapping for '<model>'".
   virtual Status add(std::string_view path, std::span<const NamedDirectory> names) noexcept = 0;
-  /// The opposite; those of the start, too. Errors: INVALID_ARGUMENT "failed to unregister '<path>', repository not found".
+  /// Removes a repository, be it one that was added or one of the options.
+  /// Errors: INVALID_ARGUMENT "failed to unregister '<path>', repository not found".
   virtual Status remove(std::string_view path) noexcept = 0;
 
   // --- since minor 1 ---
-  /// Those there are now, as RepositoryEntry::repository names them. [any]
+  /// The repositories that there are now, as RepositoryEntry::repository names them. [any]
   virtual std::vector<std::string> paths() const noexcept { return {}; }
 
  protected:

@@ -1,8 +1,17 @@
-/// Admission of executions: which model instances may execute at the same time, over all models.
+/// Admission of executions: which model instances may execute at the same time, over all models. Service
+/// "atoll.execution_admission/1", provided by admission/rate_limiter; a server may have none. It serves the
+/// `rate_limiter` settings of a configuration's instance groups.
 ///
 /// The catalog adds an instance when it is loaded, before its first execution, and takes it away at its end.
-/// Whoever runs batches on it asks before each execution and says when the execution has ended. Nothing asks
-/// where no plugin provides this.
+/// Whoever runs batches on the instance (the scheduler, and the catalog at a warm-up) asks before each
+/// execution and says when the execution has ended:
+///
+///     if (admitted.ask(*this, slot, /*insists=*/false)) {
+///       instance.execute(batch);
+///       admitted.end(/*executed=*/true);
+///     }  // else: AdmissionListener::admitted() is called when it may execute
+///
+/// Without a provider nothing is asked. An instance that names no resources is always admitted.
 #pragma once
 
 #include <cstdint>
@@ -14,60 +23,78 @@
 
 namespace atl {
 
-/// So many copies of a resource are held by each execution of an instance.
+/// A resource that each execution of an instance holds, with the number of its copies: an entry of
+/// `rate_limiter.resources` in the configuration.
 struct ExecutionResource {
   std::string name;
   uint32_t count = 0;
-  bool global = false;  ///< of the server's one pool, not of the one of the instance's device
+  /// The copies are taken from one pool of the whole server; otherwise from the pool of the instance's
+  /// device.
+  bool global = false;
 };
 
-/// An instance, as admission sees it.
+/// An instance as admission sees it.
 struct ExecutionDemand {
   std::string model;
   int64_t version = 0;
-  std::string instance;                      ///< its name, "<group>_<n>"
-  int32_t device_id = 0;                     ///< InstanceSpec::device_id
-  uint32_t priority = 0;                     ///< 2 is given half the chances of 1; 0 counts as 1
-  std::vector<ExecutionResource> resources;  ///< one entry a name and scope; empty: none are needed
+  /// The instance's name, "<group>_<n>".
+  std::string instance;
+  /// InstanceSpec::device_id.
+  int32_t device_id = 0;
+  /// `rate_limiter.priority` of the configuration: an instance with 2 gets half as many turns as one with 1.
+  /// 0 counts as 1.
+  uint32_t priority = 0;
+  /// Empty: the instance needs none. If a resource is named several times, the largest count is taken.
+  std::vector<ExecutionResource> resources;
 };
 
-/// Who waits for an admission.
+/// Called when an instance that waits is admitted.
 class AdmissionListener {
  public:
-  /// What ask() or ask_again() asked for has come. On the thread of whoever made it possible, which may hold
-  /// locks of its own: hand the work to another thread and return, take no lock but for that, and do not call
-  /// the AdmittedInstance.
+  /// The execution that ask() or ask_again() asked for may begin. Called on the thread of whoever made it
+  /// possible, which may hold locks of its own. So hand the work to another thread and return: take no lock
+  /// but the one for that, and do not call the AdmittedInstance.
+  /// \param context  what ask() was given
   virtual void admitted(void* context) noexcept = 0;
 
  protected:
   ~AdmissionListener() = default;
 };
 
-/// One instance. [any], but one call at a time for one instance, withdraw(), insist() and turn() excepted. At
-/// any moment it holds nothing, waits, or is admitted. Its destructor gives back what it holds; not while it
-/// waits.
+/// One instance's account with the admission. At any moment the instance holds nothing, waits, or is admitted
+/// (for one execution at a time). Functions may be called from any thread [any], but one at a time for one
+/// instance; withdraw(), insist() and turn() may be called beside the others.
+///
+/// The destructor gives back what the instance holds. It must not be called while the instance waits:
+/// withdraw() first.
 class AdmittedInstance {
  public:
   virtual ~AdmittedInstance() = default;
-  /// Whether an execution holds anything. Constant.
+  /// Whether an execution of this instance holds any resources. Constant. Requests that are executed on an
+  /// instance for which this is true get kHoldsResources.
   virtual bool holds_resources() const noexcept = 0;
 
-  /// Asks for an execution. True: admitted. False: it waits, and the listener is told once, maybe before this
-  /// returns, unless withdraw() is quicker.
-  /// \param insists  it is admitted in any case, even beyond what there is: its caller may hold that, and
-  ///                 waits for it (kCallerHoldsResources of a request)
+  /// Asks for one execution.
+  /// \param insists  the instance is admitted in any case, even beyond the copies that there are. For a
+  /// request with kCallerHoldsResources: the execution that waits for it may hold what it lacks, and would
+  /// never end
+  /// \returns true: it may execute now. False: it waits, and the listener is called once, maybe before this
+  /// returns, unless withdraw() comes first.
   virtual bool ask(AdmissionListener& listener, void* context, bool insists) noexcept = 0;
-  /// end(true) and ask() in one step, so that this instance and those that wait are compared as they are.
+  /// Does end(true) and ask() in one step, so that this instance takes no precedence over those that wait.
   virtual bool ask_again(AdmissionListener& listener, void* context, bool insists) noexcept = 0;
-  /// What was admitted has ended. \param executed  false: it was not made use of, and does not count
+  /// Says that the admitted execution has ended, and gives back what it held. Others that wait may be
+  /// admitted by it, so their listeners are called before this returns.
+  /// \param executed  false: the admission was not used and does not count as a turn
   virtual void end(bool executed) noexcept = 0;
-  /// Asks no more. True: the listener will not be told. False: the instance was not waiting, or is admitted;
-  /// the listener has returned by then.
+  /// Stops waiting. \returns true: the instance was waiting, and the listener will not be called. False: it
+  /// was not waiting, or is admitted; the listener has returned by then.
   virtual bool withdraw() noexcept = 0;
-  /// If the instance waits, it is admitted now, as by ask() with `insists`.
+  /// Admits the instance now if it waits, as ask() with `insists` would. The listener is called before this
+  /// returns.
   virtual void insist() noexcept = 0;
-  /// Of the idle instances of a model the one with the lowest turn is to be asked for first. Grows with each
-  /// execution by the priority.
+  /// How many turns the instance has had: its executions times its priority. Of several idle instances of a
+  /// model, ask for the one with the lowest value first.
   virtual uint64_t turn() const noexcept = 0;
 };
 
@@ -76,8 +103,9 @@ class ExecutionAdmission {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.execution_admission/1";
 
-  /// [worker] Never null. What it gives must end before the service is let go.
-  /// Errors: INVALID_ARGUMENT the demand can never be met, or contradicts that of another instance.
+  /// Adds an instance; never null. The result has to be destroyed before the service is let go. [worker]
+  /// Errors: INVALID_ARGUMENT the demand can never be met (it names more copies than the server's options
+  /// give), or it uses a resource as global that another instance uses by device, or the other way round.
   virtual Result<std::unique_ptr<AdmittedInstance>> add_instance(const ExecutionDemand& demand) noexcept = 0;
 
  protected:

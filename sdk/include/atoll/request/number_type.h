@@ -1,4 +1,18 @@
 /// From a tensor's datatype, known at run time, to the C++ type of its elements.
+///
+/// Code that works on numbers of any type is written once, as a template, and called through
+/// visit_number_type(). The sum of a tensor's elements, for example:
+///
+///     double sum = visit_number_type(
+///         tensor.datatype,
+///         [&]<class T>(std::type_identity<T>) {
+///           double total = 0;
+///           for (T value : std::span(static_cast<const T*>(data), count)) total += static_cast<double>(value);
+///           return total;
+///         },
+///         [] { return 0.0; });
+///
+/// The other direction, from a C++ type to the datatype, is data_type_of() in atoll/backend/values.h.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +22,17 @@
 
 namespace atl {
 
-/// Calls `with` with std::type_identity<T> of the elements' type T, or `otherwise` with nothing for datatypes
-/// that C++ has no numbers for: FP16, BF16, BYTES and kInvalid. \returns what that returns; both return the same type
+/// Calls `with` with std::type_identity<T>, where T is the C++ type of the elements: bool for BOOL, int8_t to
+/// int64_t, uint8_t to uint64_t, float for FP32, double for FP64. Calls `otherwise` without arguments for the
+/// datatypes that C++ has no numbers for: FP16, BF16, BYTES and kInvalid, and for numbers that are no
+/// DataType.
 ///
-///     visit_number_type(type, []<class T>(std::type_identity<T>) { return sizeof(T); }, [] { return size_t{0}; });
+/// Nothing is checked or copied: T says only how the elements are laid out. Elements of a tensor may lie at
+/// any address (a client chooses where they begin), so copy them with memcpy, or ask
+/// atl::backends::input_values() for aligned ones, before reading them as T. BOOL is one byte an element; a
+/// byte other than 0 and 1 that a client sent must not be read as bool.
+/// \param with  callable for each of the eleven types above
+/// \returns what the called function returns; both have to return the same type
 template <class With, class Otherwise>
 auto visit_number_type(DataType type, With&& with, Otherwise&& otherwise) {
   switch (type) {

@@ -1,18 +1,23 @@
 /// Whether a client's request may go to its scheduler now: quotas, overload protection, deny lists. Service
-/// "atoll.request_admission/1".
+/// "atoll.request_admission/1", provided by admission/quotas among others; docs/guide-admission.md builds one
+/// from nothing.
 ///
-/// The model catalog asks every active provider, the one of the highest rank first, the first by instance
-/// name of equal ones, once for every valid request before it goes to its scheduler; the next is asked when
-/// the one before has admitted it, which may have made it wait. The first that refuses ends it. Each that
-/// admitted a request is told once when that has ended, be it that a later one refused it. A provider that
-/// comes is asked for requests that come after it; one that goes is still asked for those that came before,
-/// and the server waits for their ends. Requests with kIsStep are not asked for: the request they are steps
-/// of was. Without a provider, or with inactive ones only, a request costs one load and one branch.
+/// Who is asked. The model catalog asks every active provider, once for each valid request, before the
+/// request goes to its scheduler. The provider of the highest rank is asked first; of equal ranks, the one
+/// whose instance's name is first. The next one is asked when the one before has admitted the request, which
+/// may have made it wait. The first that refuses ends the request. At most 8 providers are asked.
 ///
-/// What a provider sees of a request is all of it: model, inputs, tenant, and parameters. The headers that
-/// the frontends are told to forward (their option `header_forward_pattern`) are string parameters there,
-/// under the header's name. Clients can write parameters of any name into their requests, so what a proxy in
-/// front vouches for is a header that it replaces and a name that it lets no client use, or the tenant.
+/// What is owed. Each provider that admitted a request is told once when the request has ended (ended()),
+/// also if a later provider refused it. A provider that comes is asked for requests that come after it. One
+/// that goes is still asked for those that came before, and the server waits for their ends.
+///
+/// Who is not asked for. Requests with kIsStep: the request that they are steps of was admitted. Answers of
+/// the response cache: they cost nothing. Without an active provider a request pays one load and one branch.
+///
+/// What a provider sees. All of the request: model, inputs, tenant, caller and parameters. Headers that the
+/// frontends are told to forward (their option `header_forward_pattern`) are string parameters under the
+/// header's name. Clients can write parameters of any name into their requests, so trust a header only if a
+/// proxy replaces it and its name is one that the proxy lets no client use; the same holds for the tenant.
 #pragma once
 
 #include <cstdint>
@@ -23,47 +28,54 @@
 
 namespace atl {
 
-/// What a provider wants to know again when an admitted request ends; only the provider reads it.
+/// What a provider wants to know again when an admitted request ends. Only the provider that filled it in
+/// reads it.
 struct AdmissionTicket {
   uint64_t data[3] = {};
 };
 
+/// kAdmitted: the request goes on, and ended() is owed. kWaits: AdmissionWaiter::resume() is owed.
 enum class AdmissionOutcome : uint32_t { kAdmitted = 0, kWaits = 1 };
 
-/// Who has asked for one request.
+/// Who has asked for one request: the catalog.
 class AdmissionWaiter {
  public:
-  /// The wait is over: once for each request that waits, on a thread of the provider's, with no lock held.
-  /// OK: it is admitted, and ended() is owed. A failure is the request's answer. Resumed requests of one
-  /// tenant and priority come one after the other, in the order in which they were asked for.
+  /// Ends the wait of a request. Called once for each request that waits, on a thread of the provider, with
+  /// no lock held. Resumed requests of one tenant and priority come one after the other, in the order in
+  /// which they were asked for. The request goes to its scheduler in here and may be executed on this thread.
+  /// \param outcome  OK: the request is admitted, and ended() is owed. A failure is the request's answer
+  /// \param ticket  as of ask(); read if the outcome is OK
   virtual void resume(Request& request, Status outcome, const AdmissionTicket& ticket) noexcept = 0;
 
  protected:
   ~AdmissionWaiter() = default;
 };
 
+/// Service "atoll.request_admission/1".
 class RequestAdmission {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.request_admission/1";
 
-  /// False: nothing is limited, and nobody need ask. Never changes while the service is held. [any]
+  /// False: nothing is limited, so nobody need ask. Must not change while the service is held. [any]
   virtual bool active() const noexcept = 0;
 
-  /// May this request go on? [request], or on the thread of a provider before this one that resumes it.
-  /// \param priority  the level that counts for its model, 1 being the highest; 0: neither says one
+  /// May this request go on? Must not block. [request], or on the thread of a provider before this one that
+  /// resumes the request.
+  /// \param priority  the level that counts for the request's model, 1 being the highest; 0: neither the
+  /// request nor the model says one
   /// \param waiter    lives as long as the request
-  /// \param ticket    set when the outcome is kAdmitted; ended() is owed
+  /// \param ticket    set it when the outcome is kAdmitted
   /// \returns kAdmitted, or kWaits: the request belongs to the provider until resume(), which may be called
-  /// before this returns. Until then the provider listens to the request's cancellation and may use `next`,
-  /// `links`, which are empty again afterwards, and the arena.
+  /// before this returns. Until then the provider listens to the request's cancellation, answers in time when
+  /// its deadline passes, and may use `next`, the arena, and `links`, which are empty again afterwards.
   /// Errors, with request.retry_after_ms set where trying again makes sense; the request stays with the
-  /// caller: PERMISSION_DENIED it may not at all; RESOURCE_EXHAUSTED the tenant is over a quota; UNAVAILABLE
-  /// the server is overloaded; DEADLINE_EXCEEDED; CANCELLED.
+  /// caller: PERMISSION_DENIED it may not be made at all; RESOURCE_EXHAUSTED the tenant is over a quota;
+  /// UNAVAILABLE the server is overloaded; DEADLINE_EXCEEDED; CANCELLED.
   virtual Result<AdmissionOutcome> ask(Request& request, uint64_t priority, AdmissionWaiter& waiter,
                                        AdmissionTicket* ticket) noexcept = 0;
 
-  /// An admitted request is answered and released, or was refused by a later provider and stays with its
-  /// maker. Once; the request itself may be gone. [any]
+  /// An admitted request has been answered and released, or was refused by a later provider. Called once for
+  /// each admitted request. The request itself may be gone. [any]
   virtual void ended(const AdmissionTicket& ticket) noexcept = 0;
 
  protected:

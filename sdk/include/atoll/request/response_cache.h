@@ -1,13 +1,18 @@
-/// Answers that were given before. Service "atoll.response_cache/1"; models are served without one.
+/// Answers that were given before. Service "atoll.response_cache/1", provided by caches/local, caches/redis
+/// and caches/triton; models are served without one, too.
 ///
 /// The model catalog asks the provider of the highest rank, before admission, for each valid request of a
-/// model whose configuration has `response_cache { enable: true }`, steps of ensembles included, unless it is part of
-/// a sequence or a shadow (kShadow). What is a hit, how answers are kept and what is never kept (errors, answers of
-/// several responses) is the provider's business. It sees answers by standing before the request's sink, and holds a
-/// pass of its gate until such a request, or one that waits, has ended: it is replaced while requests run.
+/// model whose configuration has `response_cache { enable: true }`. Steps of ensembles are asked for, too;
+/// requests of sequences and shadows (kShadow) are not.
 ///
-/// Two loads of one model may answer differently: ModelInfo::load_id tells them apart. So may two requests that differ
-/// in a parameter of ModelInfo::cache_parameters.
+/// What is a hit, how answers are kept and what is never kept (failures, answers of several responses) is the
+/// provider's business. It sees answers by standing before the request's sink
+/// (atoll/request/sink_interposer.h). It holds a pass of its host's gate until each such request, and each
+/// that waits, has ended: so it can be replaced while requests run.
+///
+/// The key of an answer has to tell apart whatever may change the answer. Two loads of one model may answer
+/// differently: ModelInfo::load_id, or for caches that servers share ModelInfo::content_id, says which it is.
+/// Request parameters whose names are in ModelInfo::cache_parameters may do so, too.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +22,48 @@
 
 namespace atl {
 
+/// What a look-up came to.
 enum class CacheOutcome : uint32_t {
-  kMiss =
-      0,  ///< the request goes on; if it is interposed (atoll/request/sink_interposer.h) its answer can be kept
-  kHit = 1,    ///< the request is answered and released, or will be: the caller does not touch it again
-  kWaits = 2,  ///< it is not known yet: the waiter is told
+  /// The request goes on to admission and scheduler. If the provider has interposed a sink, its answer can be
+  /// kept.
+  kMiss = 0,
+  /// The provider has answered and released the request, or will do so: the caller does not touch it again.
+  kHit = 1,
+  /// It is not known yet, for example because an equal request is being computed: the provider answers the
+  /// request, or calls CacheWaiter::resume().
+  kWaits = 2,
 };
 
-/// Who has asked for one request. [any]
+/// Who has asked for one request: the catalog. May be called from any thread [any].
 class CacheWaiter {
  public:
-  /// It was a miss after all; a hit is answered by the provider. Once for a request that waits and is no hit,
-  /// on a thread of the provider's with no lock held. A cancelled request is a miss: who comes next answers.
+  /// Ends the wait of a request as a miss: it goes on to admission and scheduler, perhaps on this thread.
+  /// Called once for a request that waits and is no hit, on a thread of the provider, with no lock held. A
+  /// cancelled request is resumed, too: who comes next answers it.
   virtual void resume(Request& request) noexcept = 0;
 
-  // What is counted. Each is called at most once for a request, and one of them for each that could be looked up.
-
-  /// The request is about to be answered by the provider. \param duration_ns  that finding the answer took
+  /// The request is about to be answered by the provider. For the statistics; called at most once for a
+  /// request.
+  /// \param duration_ns  that finding the answer took
   virtual void report_hit(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
-  /// The request's answer was computed; before its final response goes on.
-  /// \param duration_ns  that looking for it and keeping it took
+  /// The request's answer was computed. For the statistics; called at most once for a request, before its
+  /// final response goes on to the client. Requests that cannot be looked up are reported as neither hit nor
+  /// miss.
+  /// \param duration_ns  that looking for the answer and keeping it took
   virtual void report_miss(const Request& /*request*/, uint64_t /*duration_ns*/) noexcept {}
 
  protected:
   ~CacheWaiter() = default;
 };
 
+/// Service "atoll.response_cache/1".
 class ResponseCache {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.response_cache/1";
 
-  /// Never fails: a provider that cannot look is a provider that does not have it. Until it answers or the
-  /// waiter is told the request belongs to the provider, which may use its arena and `links`. [request]
+  /// Looks for the answer of a request. Must not block, and never fails: a provider that cannot look reports
+  /// a miss. If the outcome is kWaits the request belongs to the provider, which may use its arena and
+  /// `links`, until it is answered or resumed. [request]
   /// \param waiter  lives as long as the request
   virtual CacheOutcome look_up(Request& request, CacheWaiter& waiter) noexcept = 0;
 

@@ -1,37 +1,50 @@
-/// Schedulers turn requests into batches for model instances. A provider makes one Scheduler a loaded model
-/// version.
+/// Schedulers turn requests into batches for model instances. Service "atoll.scheduler/1". A provider makes
+/// one Scheduler for each loaded model version. docs/guide-scheduler.md builds one from nothing.
 ///
-/// Whatever its policy, a scheduler owes what follows; the suite atoll/testing/conformance/scheduler.h looks.
-/// What a configuration asks for and a provider does not do, create() refuses with UNIMPLEMENTED.
+/// The smallest right scheduler executes each request by itself; its heart is
 ///
-/// - One end. A request that enqueue() took is executed once, or answered by the scheduler: fail_request(),
-///   after InferenceReporter::report_failure(). If execute() fails, all of its batch are (kBackend). Backends
-///   report what they took.
-/// - One at a time. No instance is entered while it is inside execute(). One that is_bound() is executed on
-///   a thread of its own with its placement().
-/// - Room. Where an instance answers later, no batch is larger than its room(), and requests wait until there
-///   is enough (BackendInstance::add_room_listener). A scheduler that does not look leaves it to the backend.
-/// - What shares a batch. The weights (Request::batch_weight) add up to max(1, max_batch_size) at most.
+///     Request* const requests[] = {&request};
+///     Status status = instance.execute({requests, request.batch_weight(), request.times.deadline_ns});
+///     if (!status.ok()) {  // the backend did not take it
+///       reporter.report_failure(request, FailureReason::kBackend);
+///       fail_request(request, std::move(status));
+///     }
+///
+/// Whatever its policy, a scheduler owes its requests what follows; the suite
+/// atoll/testing/conformance/scheduler.h checks it. If a configuration asks for something that a provider
+/// does not do, create() refuses it with UNIMPLEMENTED.
+///
+/// - One end. A request that enqueue() took is executed once, or the scheduler answers it:
+///   InferenceReporter::report_failure(), then fail_request(). If execute() fails, the scheduler so answers
+///   all requests of the batch (kBackend). Backends report the requests that they took.
+/// - One at a time. An instance is not entered while it is inside execute(). An instance that is_bound() is
+///   executed on a thread of its own that has the instance's placement().
+/// - Room. Where an instance answers after execute() has returned, no batch is larger than its room(), and
+///   requests wait until there is enough (BackendInstance::add_room_listener()). A scheduler that does not
+///   look at room() leaves that to the backend's execute().
+/// - What shares a batch. The weights (Request::batch_weight()) add up to at most max(1, max_batch_size).
 ///   Inputs with a variable dimension (-1 in `dims`) have the same shape but for the batch dimension, unless
-///   `allow_ragged_batch`; shape tensors the same shape and values; where an input is `optional`, all
-///   requests give the same inputs. Inputs of fixed dimensions always fit. Batches of one request are always
-///   right.
-/// - Admission. If `admissions` is not empty, execute() on instance i runs only between a successful ask() of
-///   admissions[i] and its end(). A scheduler that does not ask refuses to be created. Requests executed on
-///   an instance that holds_resources() are given kHoldsResources before, and for those with
-///   kCallerHoldsResources the scheduler insists.
-/// - Cancellation (Request::cancellation). A request that waits leaves at once, also while every instance is
-///   busy, and is answered CANCELLED with an empty text (kCanceled) on a thread other than the one that
-///   cancels, which still uses it. One that is executing sees the flag; it is the backend's.
-/// - Deadline (times.deadline_ns). When a request's turn comes after it, it is not executed and is answered
-///   likewise: its client has given up.
-/// - Priority. 1 is the highest level, 0 the model's default. It means what `dynamic_batching` says of
-///   priority_levels; without those a scheduler ignores it.
-/// - Timeout (timeout_us). Counts where a queue policy allows it (`allow_timeout_override`), and shortens the
-///   policy's own: UNAVAILABLE "Request timeout expired" (kRejected), or the request is served after those in
-///   time. Without a queue policy a scheduler ignores it.
-/// - Times. times.queue_start_ns is set by who calls enqueue(); a scheduler sets it where it is 0, and the
-///   backend reports the time from then to its execution as queueing.
+///   the input has `allow_ragged_batch`. Shape tensors have the same shape and values. Where an input is
+///   `optional`, all requests give the same inputs. Inputs of fixed dimensions always fit together. A batch
+///   of one request is always right.
+/// - Admission. If SchedulerContext::admissions is not empty, execute() on instance i runs only between a
+///   successful ask() of admissions[i] and its end(). A scheduler that cannot ask refuses to be created.
+///   Requests that are executed on an instance that holds_resources() get kHoldsResources before, and for
+///   requests with kCallerHoldsResources the scheduler insists.
+/// - Cancellation (Request::cancellation). A request that waits leaves its queue at once, also while every
+///   instance is busy, and is answered CANCELLED with an empty text (kCanceled). The answer comes from
+///   another thread than the one that cancels, because that one still uses the request. A request that is
+///   being executed has the flag set; whether to stop is up to the backend.
+/// - Deadline (times.deadline_ns). If it has passed when the request's turn comes, the request is not
+///   executed and is answered in the same way: its client has given up.
+/// - Priority. 1 is the highest level, 0 means the model's default level. Levels mean what
+///   `dynamic_batching.priority_levels` of the configuration says; without those a scheduler ignores them.
+/// - Timeout (timeout_us). It counts where a queue policy allows it (`allow_timeout_override`), and can
+///   shorten the policy's own timeout. When it has passed, the request is answered UNAVAILABLE "Request
+///   timeout expired" (kRejected), or served after those that are in time, as the policy says. Without a
+///   queue policy a scheduler ignores it.
+/// - Times. times.queue_start_ns is set by who calls enqueue(); where it is 0 the scheduler sets it. The
+///   backend reports the time from then to the execution as queueing.
 #pragma once
 
 #include <cstdint>
@@ -51,86 +64,107 @@
 
 namespace atl {
 
-/// One instance a scheduler may run batches on.
+/// One instance that a scheduler may run batches on. Both pointers outlive the scheduler.
 struct ScheduledInstance {
   BackendInstance* backend = nullptr;
   const InstanceSpec* spec = nullptr;
 };
 
-/// What a scheduler works with; everything outlives the scheduler. Time and threads come from here, so the
-/// scheduler that serves is the one that is simulated.
+/// What a scheduler works with. Everything here outlives the scheduler. Time and threads come from here and
+/// from nowhere else, so the scheduler that serves is the one that the tests run in a simulation.
 struct SchedulerContext {
   std::string model_name;
   int64_t model_version = 0;
-  std::string_view config;  ///< serialized inference.ModelConfig, final
+  /// A serialized inference.ModelConfig: completed, normalised and validated.
+  std::string_view config;
+  /// The local folder that holds config.pbtxt and the folders of the versions.
   std::string model_directory;
-  uint32_t max_batch_size = 0;                   ///< 0: the model does not batch
-  std::span<const ScheduledInstance> instances;  ///< not passive; at least one, none for ensembles
+  /// 0: the model does not batch, and every batch has one request.
+  uint32_t max_batch_size = 0;
+  /// The instances that are not passive; at least one, but none for an ensemble.
+  std::span<const ScheduledInstance> instances;
+  /// Counts what becomes of requests (atoll/request/statistics.h).
   InferenceReporter* reporter = nullptr;
   Clock* clock = nullptr;
+  /// Makes the scheduler's threads.
   ExecutorFactory* executors = nullptr;
-  /// Of each of the instances, in their order; empty: every execution is admitted, and nobody is to be asked.
+  /// The admission of each of the instances, in their order. Empty: every execution is admitted, and nobody
+  /// is to be asked.
   std::span<AdmittedInstance* const> admissions;
-  /// What serves each step of `ensemble_scheduling`, in their order; held as long as the scheduler lives, so
-  /// that all requests of an ensemble's version meet the same versions of its members: when one of those
-  /// changes, the ensemble is made anew. Empty: the model is not an ensemble.
+  /// What serves each step of `ensemble_scheduling`, in the order of the steps. All requests of an ensemble's
+  /// version meet the same versions of its members: when a member changes, the ensemble gets a new scheduler.
+  /// Empty: the model is not an ensemble.
   std::span<Model* const> members;
 };
 
-/// [request] unless said otherwise.
+/// The queue of one model version. Functions are called by many threads at once and must not block [request],
+/// unless said otherwise. The destructor joins the scheduler's threads; it is called only while in_flight()
+/// is 0.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  /// Takes a validated request, or refuses it and leaves it with the caller. May run it on this very thread.
-  /// Errors: UNAVAILABLE queue full, or "Server is stopping, scheduler for model has stopped accepting new
-  /// inference requests".
+  /// Takes a validated request, or refuses it and leaves it with the caller. May execute it on this very
+  /// thread, so that it may be answered and gone when this returns.
+  /// Errors: UNAVAILABLE the queue is full, or "Server is stopping, scheduler for model has stopped accepting
+  /// new inference requests".
   virtual Status enqueue(Request& request) noexcept = 0;
-  /// [any] No new requests from now on (of running sequences and steps of other requests, kIsStep, excepted, which
-  /// what was accepted waits for); what is queued is still served.
+  /// Takes no new requests from now on; what is queued is still served. Requests of running sequences and
+  /// steps of other requests (kIsStep) are still taken, because what was accepted may wait for them. [any]
   virtual void stop_accepting() noexcept = 0;
-  /// [any] Requests queued or inside an execute() that has not returned. Backends that answer later are not
-  /// counted: the frontend's ModelRef keeps the model for those.
+  /// How many requests are queued or inside an execute() that has not returned. Requests that a backend
+  /// answers later are not counted: the frontend's ModelRef keeps the model for those. [any]
   virtual uint64_t in_flight() const noexcept = 0;
 
   // --- of those that know sequences ---
 
-  /// [any] Sequences that more requests may come to. A version that is replaced or unloaded is kept for a while
-  /// as long as there are any.
+  /// Sequences that more requests may come to. A version that is replaced or unloaded is kept for a while as
+  /// long as there are any. [any]
   virtual uint64_t open_sequences() const noexcept { return 0; }
-  /// [request] Whether it is one of them.
+  /// Whether this sequence is open here.
   virtual bool has_sequence(const SequenceId& /*id*/) const noexcept { return false; }
-  /// [any] Their time is over: what waits of them is answered UNAVAILABLE, and nothing new is taken.
+  /// Ends all sequences: their time is over. Requests of theirs that wait are answered UNAVAILABLE, and
+  /// nothing new is taken. [any]
   virtual void end_sequences() noexcept {}
 };
 
-/// The levels of a queue: 1, which is served first, to `count`.
+/// The priority levels of a queue: from 1, which is served first, to `count`.
 struct PriorityLevels {
-  uint64_t count = 0;     ///< 0: it has none
-  uint64_t standard = 0;  ///< of requests that name none, or one that there is not
+  /// 0: the queue has no levels.
+  uint64_t count = 0;
+  /// The level of requests that name none, or one that does not exist.
+  uint64_t standard = 0;
 };
 
-/// What a model's configuration asks of its scheduler.
+/// What a model's configuration asks of its scheduler. Borrowed during the call.
 struct SchedulingDemand {
-  std::string_view config;    ///< serialized inference.ModelConfig, final
-  std::string_view kind;      ///< one of kSchedulerKinds, as the fields of the configuration say
-  PriorityLevels priorities;  ///< of `dynamic_batching`; none without it
+  /// A serialized inference.ModelConfig: completed, normalised and validated.
+  std::string_view config;
+  /// One of kSchedulerKinds, as the fields of the configuration say.
+  std::string_view kind;
+  /// Those of `dynamic_batching`; none without it.
+  PriorityLevels priorities;
 };
 
-/// The kinds that fields of the configuration ask for: neither batching nor sequences, `dynamic_batching`,
-/// `sequence_batching` of one or the other strategy, `ensemble_scheduling`.
+/// The kinds that fields of a configuration ask for. "default": neither batching nor sequences. "dynamic":
+/// `dynamic_batching`. "sequence_direct", "sequence_oldest": `sequence_batching` with one or the other
+/// strategy. "ensemble": `ensemble_scheduling`.
 inline constexpr std::string_view kSchedulerKinds[] = {"default", "dynamic", "sequence_direct",
                                                        "sequence_oldest", "ensemble"};
 
-/// How well a scheduler serves a model. Of several the most fit one does; more than kFits says who is made for
-/// just such configurations.
+/// How well a scheduler serves a model. Of several schedulers the fittest one gets it. A scheduler that is
+/// made for just such configurations may return more than kFits.
 enum Fitness : uint32_t {
-  kDoesNotFit = 0,   ///< answers would be other ones
-  kFitsIfNamed = 1,  ///< a model that names it
-  kStandsIn = 2,     ///< answers are right, and something is missing that the log tells
+  /// Its answers would be wrong ones.
+  kDoesNotFit = 0,
+  /// It serves a model that names it, and no other.
+  kFitsIfNamed = 1,
+  /// Answers are right, but something is missing that the configuration asks for (batches, for example); the
+  /// log says so.
+  kStandsIn = 2,
   kFits = 16,
 };
 
-/// Whether it is one of kSchedulerKinds.
+/// Whether a kind is one of kSchedulerKinds.
 constexpr bool is_asked_for(std::string_view kind) noexcept {
   for (std::string_view known : kSchedulerKinds) {
     if (kind == known) return true;
@@ -138,9 +172,11 @@ constexpr bool is_asked_for(std::string_view kind) noexcept {
   return false;
 }
 
-/// What the kind of a provider alone says. Requests without sequences are answered alike by "default" and
-/// "dynamic", one for itself; the other kinds change what is answered, and have no substitute. A kind that no
-/// field asks for serves whoever names it.
+/// The Fitness that follows from the kinds alone. "default" and "dynamic" answer requests without sequences
+/// alike, so "default" stands in for "dynamic". Each of the other kinds changes what is answered, and has no
+/// substitute. A provider of a kind that no field asks for serves whatever model names it.
+/// \param kind  the provider's
+/// \param demanded  the model's
 constexpr uint32_t fitness_of_kind(std::string_view kind, std::string_view demanded) noexcept {
   if (kind == demanded) return kFits;
   if (kind == "default" && demanded == "dynamic") return kStandsIn;
@@ -148,29 +184,33 @@ constexpr uint32_t fitness_of_kind(std::string_view kind, std::string_view deman
   return is_asked_for(kind) ? kDoesNotFit : kFitsIfNamed;
 }
 
-/// Service "atoll.scheduler/1". Models are served by the provider whose instance name their configuration has
-/// in its parameter "scheduler" (`parameters { key: "scheduler" value { string_value: "lifo" } }`); those
-/// that name none, by the one that is most fit (serves()), the one of the highest rank if there are several.
-/// Loaded models follow providers that come, are replaced, or go.
+/// Service "atoll.scheduler/1". A model that names a scheduler in its configuration is served by the provider
+/// whose instance has that name:
+///
+///     parameters { key: "scheduler" value { string_value: "lifo" } }
+///
+/// A model that names none is served by the provider that fits best (serves()); of equal ones, by the one of
+/// the highest rank. Loaded models follow when providers come, are replaced, or go.
 class SchedulerProvider {
  public:
   static constexpr std::string_view kInterfaceId = "atoll.scheduler/1";
 
-  /// What it is, in error texts and for serves(): one of kSchedulerKinds, or a text of its own ("lifo").
-  /// Constant. [any]
+  /// What kind of scheduler it is, for texts of errors and for serves(): one of kSchedulerKinds, or a word of
+  /// its own ("lifo"). Constant. [any]
   virtual std::string_view kind() const noexcept = 0;
-  /// [worker] Destroying the scheduler joins its threads; only when in_flight() is 0. The instances may have
-  /// another scheduler at the same time, while a model moves from one to the other. Never null.
-  /// Errors: INVALID_ARGUMENT the configuration; UNIMPLEMENTED it asks for what this one does not do.
+  /// Makes the scheduler of one model version; never null. The instances may have another scheduler at the
+  /// same time, while a model moves from one to the other. [worker]
+  /// Errors: INVALID_ARGUMENT the configuration is wrong; UNIMPLEMENTED it asks for something that this
+  /// scheduler does not do.
   virtual Result<std::unique_ptr<Scheduler>> create(const SchedulerContext& context) noexcept = 0;
 
-  /// How well it serves such a model: a Fitness, or more than kFits. Asked for every model that is loaded when a
-  /// scheduler comes or goes, with locks held: it looks at the demand and at nothing else. [any]
+  /// How well it serves such a model: a Fitness, or more than kFits. Asked for every loaded model when a
+  /// scheduler comes or goes, while the caller holds locks: it looks at the demand and at nothing else. [any]
   virtual uint32_t serves(const SchedulingDemand& demand) const noexcept {
     return fitness_of_kind(kind(), demand.kind);
   }
-  /// The levels of the queue that it makes for such a model, for those who have to know a request's priority
-  /// before it is in the queue. [worker]
+  /// The levels of the queue that it makes for such a model. Admission needs them, which has to know a
+  /// request's level before the request is in the queue. [worker]
   virtual PriorityLevels priorities(const SchedulingDemand& demand) const noexcept {
     return demand.priorities;
   }
