@@ -1,3 +1,4 @@
+import os
 import pathlib
 import sys
 
@@ -7,6 +8,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from support.control import PROTOCOLS, Control  # noqa: E402
 from support.grpc_frontends import GRPC_FRONTENDS  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "as_root: its server runs models as other users; etc/dev/test takes sudo for it")
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("as_root"):
+        assert os.geteuid() == 0, "the server of this test has to be root's: etc/dev/test runs it with sudo"
 
 
 @pytest.fixture(params=PROTOCOLS)

@@ -183,7 +183,7 @@ def mask_of(cpus):
     return sum(1 << cpu for cpu in cpus)
 
 
-@pytest.mark.parametrize("user", ["", "nobody"])
+@pytest.mark.parametrize("user", ["", pytest.param("nobody", marks=pytest.mark.as_root)])
 def test_the_first_cpu_is_left_to_others_while_a_model_loads(repository, place, user):
     python_models.write(repository, "loads", LOADS, extra=parameter("run_as_user", user) if user else "")
     with served(repository, place=place) as (_, client):
@@ -214,9 +214,9 @@ def test_cores_that_are_said_hold_while_a_model_loads_and_later(repository, cpus
 BOMB = "[os.fork() or time.sleep(600) for _ in range(2000)]"
 
 
+@pytest.mark.as_root
 def test_processes_of_root_are_counted(repository):
     write(repository, "forks", BOMB, parameter("processes", "40"))
-    assert os.geteuid() == 0, "this test is for workers of root"
     with served(repository) as (_, client):
         message = refusal(client, "forks")
         assert "is killed because it has " in message and message.endswith(" processes and threads, more than 40")
@@ -224,6 +224,7 @@ def test_processes_of_root_are_counted(repository):
         serves_again(client, "forks")
 
 
+@pytest.mark.as_root
 def test_processes_of_a_user_are_refused(repository, place):
     write(repository, "forks", BOMB, parameter("processes", "40") + parameter("run_as_user", "65321"))
     with served(repository, place=place) as (_, client):
@@ -231,6 +232,7 @@ def test_processes_of_a_user_are_refused(repository, place):
         assert ask(client, "good")
 
 
+@pytest.mark.as_root
 def test_what_a_bomb_has_started_goes_with_its_worker(repository, monkeypatch):
     monkeypatch.setenv("MARK_OF_BOMB", f"x{os.getpid()}")
     write(repository, "forks", BOMB, parameter("processes", "40"))
@@ -240,6 +242,7 @@ def test_what_a_bomb_has_started_goes_with_its_worker(repository, monkeypatch):
         eventually(lambda: len(processes_with(f"MARK_OF_BOMB=x{os.getpid()}")) <= 3)  # server and two workers
 
 
+@pytest.mark.as_root
 def test_another_user(repository, place):
     nobody = pwd.getpwnam("nobody")
     about = """raise ValueError(json.dumps({"ids": [os.getuid(), os.getgid(), os.geteuid()], "groups": os.getgroups(),
@@ -257,6 +260,7 @@ def test_another_user(repository, place):
         assert ask(client, "other")
 
 
+@pytest.mark.as_root
 def test_the_user_of_the_option_stays(repository, place):
     write(repository, "climbs", "pass", parameter("run_as_user", "root"))
     write(repository, "nobodys", "raise ValueError(os.getuid())", "")
@@ -301,6 +305,7 @@ def group_folder():
     return None
 
 
+@pytest.mark.as_root
 def test_a_control_group_bounds_the_worker_and_all_that_it_starts(repository):
     escapes = "[os.fork() or (os.setsid(), time.sleep(600)) for _ in range(2000)]"
     write(repository, "forks", escapes, parameter("processes", "40"))

@@ -84,10 +84,12 @@ def test_the_servers_calls_go_on(stalled, tmp_path):
             return float(re.search(r"^atoll_log_dropped_total (\S+)$", answer.read().decode(), re.M).group(1))
 
     # A load whose failure is told with as much text as a record may have: the queue fills with few of them.
-    long = json.dumps({"parameters": {"config": "x" * 60_000}}).encode()
+    platform = "x" * 60_000
+    long = json.dumps({"parameters": {"config": json.dumps({"platform": platform})}}).encode()
     while dropped() == 0:
-        with pytest.raises(urllib.error.HTTPError):
+        with pytest.raises(urllib.error.HTTPError) as failure:
             post("/v2/repository/models/m/load", long)
+        assert platform in failure.value.read().decode()
         post("/v2/repository/models/m/unload")
         assert post("/v2/repository/models/m/load") == 200
     assert post("/v2/logging", b'{"log_verbose_level": 2}') == 200
