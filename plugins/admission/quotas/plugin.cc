@@ -59,8 +59,7 @@ constexpr OptionTable kOptions{
         "Quotas of tenants, \"NAME:weight=2,concurrency=8,rate=100/s,burst=20,queue=50\" each, with any of "
         "the parts. Which header names a request's tenant is an option of the frontends."),
     option_string("default_tenant", "")
-        .help("The quota, of the same parts, of requests whose tenant is not among tenants; empty: not "
-              "limited."),
+        .help("Quota of requests whose tenant is not in 'tenants', in the same form; empty: no limit."),
     option_string("unknown_tenants", "shared")
         .choices("shared|separate")
         .help("Whether requests of tenants that are not named share one quota, or have one for each name."),
@@ -76,13 +75,13 @@ constexpr OptionTable kOptions{
         .help("The longest that a request waits for its turn; then it is refused. 0s: as long as it takes."),
     option_int("overload_in_flight", 0)
         .range(0, 1000000000)
-        .help("When so many requests run or wait, further ones are refused. Priority 1 may fill all of it, 2 "
-              "90 %, 3 80 %, and so on, but never less than 50 %. 0: any number."),
+        .help("Largest number of requests that run or wait; further ones are refused. Priority 1 may "
+              "use all of it, priority 2 90 %, priority 3 80 %, and so on, but at least 50 %. 0: no "
+              "limit."),
     option_duration("overload_queue_delay", "0s")
         .range("0s", "1h")
-        .help(
-            "If every request of the last overload_interval waited longer than this for its turn, new ones are "
-            "refused until one waits less. Needs request_concurrency. 0s: any wait."),
+        .help("New requests are refused while waits have stayed above this for overload_interval. "
+              "Needs request_concurrency. 0s: never."),
     option_duration("overload_interval", "100ms")
         .range("1ms", "1h")
         .help(

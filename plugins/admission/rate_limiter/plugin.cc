@@ -31,10 +31,9 @@ class RateLimiterPlugin final : public Plugin, public MetricSource {
 
 constexpr OptionTable kOptions{
     option_string_list("resources")
-        .help(
-            "Copies of the resources that instance groups name, \"NAME:COUNT\" for every device or "
-            "\"NAME:COUNT:DEVICE\". If the list is not empty, resources that it does not name have no copies. "
-            "If it is empty, each resource has as many as the loaded instance that needs most of it."),
+        .help("Copies of each resource, \"NAME:COUNT\" for every device or \"NAME:COUNT:DEVICE\". "
+              "Resources that a list does not name have none. Empty: each has what the most demanding "
+              "loaded instance needs."),
     option_moved("tenants", "admission/quotas"),
     option_moved("default_tenant", "admission/quotas"),
     option_moved("unknown_tenants", "admission/quotas"),

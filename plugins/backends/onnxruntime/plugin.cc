@@ -24,14 +24,17 @@ constexpr OptionTable kOptions{
         .help("Threads that run operators side by side in parallel execution mode, for models that do not "
               "say; 0: one a CPU."),
     option_bool("allow_spinning", false)
-        .help("Let a session's idle threads burn CPU for a moment to wake up faster."),
+        .help("Idle threads of a session spin briefly: faster wake-up for more CPU."),
     option_bytes("scratch_keep", "64MiB")
         .at_least("0")
-        .help("Bytes of gather buffer that an instance keeps between batches; a larger one is given back."),
+        .help("Gather buffer that an instance keeps between batches; larger buffers are freed after "
+              "their batch."),
     option_string("library", "")
-        .help("The file of another ONNX Runtime than the server's own, such as one with the CUDA provider."),
+        .help("File of another ONNX Runtime library, such as one with the CUDA provider; empty: the "
+              "server's own."),
     option_string_list("cuda_libraries", {})
-        .help("What the CUDA provider is linked with: files, or folders where those of CUDA are looked for."),
+        .help("Libraries that the CUDA provider needs: files, or folders in which CUDA's libraries "
+              "are looked up."),
     option_string("log_level", "warning")
         .choices("verbose|info|warning|error")
         .help("Least severe message of ONNX Runtime that reaches the log."),

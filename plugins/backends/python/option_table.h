@@ -22,36 +22,30 @@ inline constexpr OptionTable kPythonOptions{
         .help(
             "Most memory that one worker shares with the server, for the tensors of requests and responses. 0: any."),
     option_bytes("memory_limit", "0")
-        .help(
-            "Most memory that one worker may have: in use where option cgroup counts it, else in addresses (RLIMIT_AS), of which libraries "
-            "reserve some that they never use. 0: any."),
+        .help("Most memory of one worker. With 'cgroup' this is memory in use, otherwise address "
+              "space (RLIMIT_AS), of which libraries reserve more than they use. 0: no limit."),
     option_int("open_files", 0)
         .range(0, 1048576)
         .help("Most file descriptors of one worker. 0: as many as the server."),
     option_int("processes", 0)
         .range(0, 1048576)
-        .help(
-            "Most processes and threads: of one worker where option cgroup counts them or workers run as root, else of the workers' user "
-            "(RLIMIT_NPROC). 0: any."),
+        .help("Most processes and threads of one worker (with 'cgroup', or as root), otherwise of the "
+              "workers' user (RLIMIT_NPROC). 0: no limit."),
     option_string("cpu_cores", "")
         .help("CPU cores that workers may use, such as 0-3,8; empty: all of the server's."),
     option_string("run_as_user", "")
         .help("User that workers run as, by name or number, if the server may choose; empty: the server's."),
     option_string("cgroup", "")
-        .help(
-            "Folder of cgroup v2 that the server may write: each worker gets a group there for its limits of memory, processes and CPU time. "
-            "Empty: they are resource limits."),
+        .help("Folder of control groups, version 2, that is delegated to the server: each worker gets "
+              "a group for memory, processes and CPU time. Empty: resource limits are used."),
     option_bool("watch", false)
         .help(
             "Development mode: a model whose program is saved is loaded anew; if that fails, what was loaded before goes on."),
     option_string_list("directories")
-        .help(
-            "Directories with a folder for each backend that is a Python program, <directory>/<backend>/model.py: it runs the models of a "
-            "backend that is the name of no instance, as with Triton's --backend-directory."),
+        .help("Directories with <backend>/model.py for backends that are Python programs, as Triton's "
+              "--backend-directory."),
     option_string_list("environment")
-        .help(
-            "Names of variables that workers get of the server's environment beside those that programs need to find their files; "
-            "a '*' at the end stands for any rest."),
+        .help("More environment variables that workers get; '*' at the end matches any ending."),
 };
 
 }  // namespace atl::python

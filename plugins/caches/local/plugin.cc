@@ -10,12 +10,11 @@ namespace {
 constexpr OptionTable kOptions{
     option_bytes("size", "64MiB")
         .range("1KiB", "1024TiB")
-        .help(
-            "Memory for all answers together, with what it takes to find them. The one that nobody has asked for "
-            "for longest makes way."),
+        .help("Memory for all answers and their index; the least recently used answer is evicted "
+              "first."),
     option_duration("ttl", "0s")
         .range("0s", "8760h")
-        .help("An answer is given for so long after it was computed. 0s: as long as it is kept."),
+        .help("Time after which an answer is no longer given. 0s: no limit."),
 };
 
 class LocalCachePlugin final : public Plugin, public OptionsFollower {

@@ -20,7 +20,9 @@ inline constexpr OptionTable kRedisOptions{
     option_string("tls_client_key", "").help("File of that certificate's private key, PEM."),
     option_string("tls_server_name", "")
         .help("Name that the server's certificate has to be for; empty: the host of 'address'."),
-    option_int("connections", 4).range(1, 64).help("Connections, each with many commands on their way."),
+    option_int("connections", 4)
+        .range(1, 64)
+        .help("Number of connections, each with many commands in flight."),
     option_duration("timeout", "50ms")
         .range("1ms", "60s")
         .help("A request does not wait longer for Redis: after that its answer is computed."),
@@ -39,7 +41,8 @@ inline constexpr OptionTable kRedisOptions{
     option_string("key_prefix", "atoll:").help("Every key in Redis begins with it."),
     option_int("failure_threshold", 5)
         .range(1, 1000)
-        .help("So many failures in a row, and Redis is left alone for a while: the circuit breaker is open."),
+        .help("Failures in a row after which Redis is not asked for 'retry_after' (the circuit "
+              "breaker opens)."),
     option_duration("retry_after", "1s")
         .range("10ms", "10m")
         .help(

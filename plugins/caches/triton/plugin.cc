@@ -17,9 +17,8 @@ constexpr OptionTable kOptions{
     option_string_map("settings").help("Settings of the cache, \"<setting>\" = \"<value>\"."),
     option_int("threads", 4)
         .range(0, 64)
-        .help(
-            "Threads on which the cache is called; calls with one key share one. 0: those of the requests, for as "
-            "long as it takes."),
+        .help("Threads that call the cache; calls with one key use one thread. 0: requests' own "
+              "threads, without a time limit."),
     option_duration("timeout", "1s")
         .range("1ms", "60s")
         .help("A request does not wait longer for the cache: after that its answer is computed."),

@@ -14,7 +14,7 @@ constexpr OptionTable kOptions{
               "code."),
     option_bytes("max_override_bytes", "1GiB")
         .at_least("1MiB")
-        .help("Most bytes of configurations and files that all loads in hand may have brought."),
+        .help("Most bytes of configurations and files in all running load calls together."),
 };
 
 }  // namespace

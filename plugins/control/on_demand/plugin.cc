@@ -9,7 +9,7 @@ namespace {
 constexpr OptionTable kOptions{
     option_duration("unload_after", "10m")
         .range("0s", "8760h")
-        .help("How long nobody has asked for a model when it is unloaded; 0s: it stays."),
+        .help("A model is unloaded when no request has asked for it for this long; 0s: never."),
     option_bytes("memory_budget", "0")
         .at_least("0")
         .help("Most bytes that loaded models may take, as estimated; beyond, the least recently used ones "
@@ -23,8 +23,8 @@ constexpr OptionTable kOptions{
         .help("How long a request waits for its model at most; its own deadline counts too."),
     option_duration("retry_after", "1s")
         .range("0s", "1h")
-        .help("How long a model that failed to load is not tried again; doubled by each further failure, up "
-              "to 64 times."),
+        .help("A model that failed to load is not tried again for this long; doubled by each further "
+              "failure, up to 64 times as long."),
     option_duration("interval", "15s")
         .range("0s", "24h")
         .help("Time between two polls of which models the repository has; 0s: one at start only."),

@@ -12,8 +12,8 @@ constexpr OptionTable kOptions{
         .help("Time between the end of one poll of the repository and the next; 0s: one at start only."),
     option_duration("settle_time", "1s")
         .range("0s", "1h")
-        .help("How long a change must not have changed further before it is followed, so that nothing is "
-              "loaded that is still being copied."),
+        .help("A change is followed when nothing has changed further for this long, so that "
+              "half-copied models are not loaded."),
 };
 
 }  // namespace

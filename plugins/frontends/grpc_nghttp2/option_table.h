@@ -23,9 +23,8 @@ inline constexpr OptionTable kOptions = grpc_options(
         .help("Time that a client has for the start of a connection, and for the headers of a call."),
     option_duration("write_stall_timeout", "30s")
         .range("100ms", "86400s")
-        .help(
-            "Time in which a client's socket has to take 16 KiB of what it is sent, or all of it, before its "
-            "connection is closed."),
+        .help("A connection is closed if the client takes less than 16 KiB (or the rest) in this "
+              "time."),
     option_duration("call_stall_timeout", "300s")
         .range("1s", "86400s")
         .help(
@@ -37,8 +36,8 @@ inline constexpr OptionTable kOptions = grpc_options(
     option_int("reset_rate", 100)
         .range(1, 1000000)
         .help(
-            "Calls without an answer that the client of one connection may reset in a second before they were "
-            "read whole, after as many as it may have open; with more the connection is closed."),
+            "Unanswered calls that one connection may reset in a second before they were read, after as many as it may have "
+            "open; beyond it the connection is closed."),
     option_int("overhead_rate", 1000)
         .range(10, 1000000)
         .help(
@@ -47,6 +46,6 @@ inline constexpr OptionTable kOptions = grpc_options(
             "as many at once, the connection is closed."),
     option_int("inline_budget", 64)
         .range(1, 10000)
-        .help("Calls that a thread begins before it writes what was answered."));
+        .help("Calls that a thread starts before it writes finished responses."));
 
 }  // namespace atl::frontends::grpc_nghttp2

@@ -42,8 +42,8 @@ inline constexpr OptionTable kOptions{
     option_string("tenant_header", "")
         .help("Header that names the tenant of an inference request, such as x-tenant; empty: none does."),
     option_string_list("cors_allowed_origins", {})
-        .help("Origins of web pages whose scripts may call this server and read its answers, such as "
-              "https://app.example; null for pages of files, * for every page; empty: none."),
+        .help("Origins whose web pages may call this server, such as https://app.example; \"null\": "
+              "pages from files; \"*\": all; empty: none."),
     option_moved("restricted_apis", "security/keys"),
 };
 

@@ -11,11 +11,10 @@ inline constexpr OptionTable kOptions{
         .help("Address and port to listen on, as host:port or [ipv6]:port; port 0 takes a free one."),
     option_bool("listen", true)
         .listens()
-        .help("Whether the page is served at the address; if not, only other plugins get it."),
+        .help("Whether the page is served at 'address'; false: only to other plugins."),
     option_duration("interval", "2s")
         .range("1ms", "3600s")
-        .help(
-            "Processor and memory use, and the windows of the summaries, are sampled every half of this time."),
+        .help("CPU and memory use and summary windows are sampled twice in this time."),
     option_bool("cpu_metrics", true).help("Exposes processor and memory use of the machine (nv_cpu_*)."),
     option_bool("counter_latencies", true)
         .help("Exposes the durations of requests as counters (nv_*_duration_us, nv_cache_*_per_model)."),

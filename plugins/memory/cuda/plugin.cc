@@ -95,7 +95,7 @@ constexpr OptionTable kOptions{
     option_bytes("limit", "0").help("Most bytes in use of a GPU at a time; 0: no limit."),
     option_string_map("limit_by_device").help("The same for single GPUs: {\"0\" = \"4GiB\"}."),
     option_bytes("kept", "64MiB")
-        .help("Freed memory that a GPU keeps for later instead of giving it back to others."),
+        .help("Freed memory that a GPU keeps for later allocations; the rest goes back to the driver."),
     option_string_map("kept_by_device").help("The same for single GPUs: {\"0\" = \"1GiB\"}."),
 };
 

@@ -73,10 +73,8 @@ constexpr OptionTable kOptions{
         .help("Memory that all requests together may take: bytes as a size (4GiB), or a share of what the "
               "process may use (50%); 0: no limit. Further requests are refused."),
     option_bool("give_back", true)
-        .help(
-            "Memory that requests have left behind in the process's allocator is given back to the system when it "
-            "is 24 MiB or more, has stopped growing, and the process is quiet; at most every 20 s to 600 s while "
-            "it is busy."),
+        .help("Returns memory that requests left in the allocator to the system: 24 MiB or more, when "
+              "the process is quiet, or at most every 20 s to 600 s."),
 };
 
 void check_options(OptionCheck& check) {

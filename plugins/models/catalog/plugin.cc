@@ -14,7 +14,8 @@ namespace {
 
 constexpr OptionTable kOptions{
     option_bool("strict_readiness", true)
-        .help("Whether the server is ready only while no version has failed and those that serve can."),
+        .help("The server is ready only while no model has failed and all instances of READY models "
+              "can serve."),
     option_bool("auto_complete_config", true)
         .help("Whether config.pbtxt may be missing or incomplete and backends fill it in from the model's "
               "files."),
@@ -34,9 +35,8 @@ constexpr OptionTable kOptions{
               "and the version stays in memory until it has answered. 0s: for ever."),
     option_duration("sequence_drain", "20s")
         .range("0s", "24h")
-        .help("How long a version that is replaced or unloaded goes on with the sequences that began on it; "
-              "those that are still open then are ended. 0s: they end with the version. Of use below "
-              "drain_timeout of [atoll]."),
+        .help("How long a replaced or unloaded version continues its open sequences; then they are "
+              "ended. Keep it below [atoll] drain_timeout. 0s: they end at once."),
     option_string_map("host_policies")
         .help("Where instances run, \"<policy>.cpu-cores\" = \"0-3,8\" and \"<policy>.numa-node\" = \"0\". "
               "Instances that name no policy have 'cpu', 'gpu_<id>' or 'model', by their kind."),

@@ -15,15 +15,13 @@ inline constexpr OptionTable kPoolOptions{
     option_string_map("pools").help(
         "Pools that are there from the start, by name, each in JSON as POST /v2/pools takes it: fraud = '{\"quota\": 8, "
         "\"max_instances\": 4}'. min_instances and max_instances may be changed later, the rest only of a pool that was deleted."),
-    option_duration("default_duration", "1h")
-        .at_least("1s")
-        .help("Of leases that are asked for without one."),
+    option_duration("default_duration", "1h").at_least("1s").help("Duration of leases that do not name one."),
     option_duration("min_duration", "1s").at_least("1ms").help("Leases for a shorter time are refused."),
     option_duration("max_duration", "0s").help("Leases for a longer time are refused. 0s: any."),
     option_duration("history", "1h").range("0s", "8760h").help("Leases are known so long after their end."),
     option_duration("idle_timeout", "60s")
         .range("0s", "8760h")
-        .help("An instance without leases ends after that, if its pool has more than it keeps up."),
+        .help("An instance without leases ends after this, unless the pool's min_instances needs it."),
     option_duration("start_timeout", "5m")
         .range("1s", "24h")
         .help("An instance that is not ready so long after its launch has failed."),
@@ -54,11 +52,11 @@ inline constexpr OptionTable kPoolOptions{
         .help("Time over which it is reckoned how much of its instance a lease uses."),
     option_float("overuse_factor", 2.0)
         .range(0, 1000)
-        .help(
-            "lease.overuse is told of a lease that uses more than so many times what its quota is for. 0: never."),
+        .help("The event lease.overuse is sent when a lease uses more than this many times its "
+              "quota's share; 0: never."),
     option_bool("unknown_needs_new_instance", false)
-        .help(
-            "A lease with a model that was never deployed gets a new instance, even where one waits that has hosted nothing."),
+        .help("A lease with a model that was never deployed gets a new instance, even if an unused "
+              "one waits."),
     option_int("max_pools", 1'000).range(1, 1'000'000).help("Pools at most."),
     option_int("max_leases", 100'000)
         .range(1, 10'000'000)

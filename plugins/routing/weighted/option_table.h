@@ -21,7 +21,7 @@ inline constexpr OptionTable kOptions{
         .range("1KiB", "64GiB")
         .help("Memory for the tensors of all copies together; copies that find none left are not made."),
     option_int("seed", 0).at_least(0).help(
-        "Of the random choices, for repeatable tests; 0: another one at each start."),
+        "Seed of random choices, for repeatable tests; 0: a new one at each start."),
 };
 
 }  // namespace atl::routing

@@ -35,9 +35,9 @@ constexpr OptionTable kOptions{
               "0: any number."),
     option_duration("light_execution", "100us")
         .range("0us", "1s")
-        .help("An idle instance most of whose recent executions took less is run on the thread that brought "
-              "the request; where the process may use one CPU only, ten times this counts. 0us: always on "
-              "the instance's own thread."),
+        .help("Instances whose recent executions were mostly shorter run on the request's thread, "
+              "which saves a thread switch. "
+              "A process that may use one CPU takes ten times this. 0us: never."),
 };
 
 }  // namespace

@@ -36,8 +36,8 @@ constexpr OptionTable kOptions{
               "the limits of its configuration; further ones are refused as UNAVAILABLE. 0: any number."),
     option_duration("light_execution", "100us")
         .range("0us", "1s")
-        .help("An idle instance most of whose recent executions took less is run on the thread that "
-              "completed the batch. 0us: always on the instance's own thread."),
+        .help("Instances whose recent executions were mostly shorter run on the request's thread, "
+              "which saves a thread switch; 0us: never."),
     option_string("backend_directory", "")
         .help("Folder with a folder for each backend, where batchstrategy.so is looked for if neither the "
               "model nor its version has one. Empty: nowhere."),

@@ -12,9 +12,8 @@ constexpr OptionTable kOptions{
         .help("Most requests that may wait for their turn in one ensemble; further ones are refused as "
               "UNAVAILABLE. 0: any number."),
     option_bytes("tensor_memory", "1GiB")
-        .help(
-            "What the tensors between the steps of one ensemble may take. Requests wait where more of them would "
-            "need more; an output that does not fit fails its request. 0: no limit."),
+        .help("Most memory of tensors between the steps of one ensemble; requests wait for it, and an "
+              "output that does not fit fails its request. 0: no limit."),
     option_bytes("kept_memory", "64MiB")
         .help("Memory of such tensors that all ensembles together keep for the next ones. 0: none."),
 };

@@ -13,7 +13,7 @@ constexpr OptionTable kOptions{
     option_string("library", kNvmlLibrary).help("NVML: a name that the loader looks for, or a path."),
     option_duration("interval", "2s")
         .range("1ms", "3600s")
-        .help("GPUs are read when metrics are asked for, and not again before this time has passed."),
+        .help("Shortest time between two readings of the GPUs."),
 };
 
 class NvmlPlugin final : public Plugin {

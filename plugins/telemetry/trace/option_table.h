@@ -11,8 +11,8 @@ inline constexpr OptionTable kOptions{
               "means OFF; an OFF wins."),
     option_int("rate", 1000)
         .range(0, 4294967295)
-        .help("Every how many requests one is traced; 0: only requests that bring a trace context "
-              "(opentelemetry)."),
+        .help("One request in this many is traced; 0 (mode opentelemetry): only requests with a trace "
+              "context."),
     option_int("count", -1).range(-1, 2147483647).help("Traces still to be taken; -1: any number."),
     option_string("mode", "triton")
         .choices("triton|opentelemetry")

@@ -31,12 +31,11 @@ inline constexpr OptionTable kSequenceOptions{
             "are refused as UNAVAILABLE. 0: any number."),
     option_duration("light_execution", "100us")
         .range("0us", "1s")
-        .help("An idle instance most of whose recent executions took less is run on the thread that brought "
-              "the request. 0us: always on the instance's own thread."),
+        .help("Instances whose recent executions were mostly shorter run on the request's thread, "
+              "which saves a thread switch; 0us: never."),
     option_bytes("growable_state", "1GiB")
-        .help(
-            "Addresses reserved for each state with use_growable_memory, which grows within them without "
-            "being copied; only what it has is used of the memory. 0: none are, and it is copied as it grows."),
+        .help("Address space reserved for each state with use_growable_memory, so that it grows "
+              "without copying; 0: states are copied as they grow."),
 };
 
 /// Of all models of a plugin.
