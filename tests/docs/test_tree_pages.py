@@ -44,3 +44,26 @@ def test_every_plugin_and_every_program_says_what_it_is():
     folders = [ROOT / "plugins" / name for name in PLUGINS]
     folders += [path for path in (ROOT / "etc/programs").iterdir() if path.is_dir()]
     assert [str(path) for path in folders if not (path / "README.md").exists()] == []
+
+
+def test_the_drawing_of_the_architecture_has_every_plugin():
+    words = set(re.findall(r"\w+", re.sub(r"<[^>]*>", " ", (ROOT / "docs/architecture.svg").read_text())))
+    assert {name for name in PLUGINS if not set(name.split("/")[1:]) <= words} == set()
+
+
+def test_the_table_of_interfaces_has_every_interface_and_who_provides_it():
+    text = section("docs/architecture.md", "Plugins and interfaces")
+    providers = dict(re.findall(r"^\| `(atoll\.\w+/\d+)`[^|]*\| ([^|]*) \|", text, re.M))
+    ids = {}
+    for header in [*(ROOT / "sdk/include/atoll").rglob("*.h"), *(ROOT / "sdk/triton/include").rglob("*.h")]:
+        class_name = ""
+        for line in header.read_text().splitlines():
+            if found := re.match(r"(?:class|struct) (\w+)", line):
+                class_name = found[1]
+            elif found := re.search(r'kInterfaceId = "([^"]+)"', line):
+                ids[class_name] = found[1]
+    assert len(ids) > 30 and set(providers) == set(ids.values())
+    for name in PLUGINS:
+        for class_name in re.findall(r"\bprovide<(\w+)", (ROOT / "plugins" / name / "plugin.cc").read_text()):
+            if class_name in ids and "any plugin" not in providers[ids[class_name]]:
+                assert f"`{name}`" in providers[ids[class_name]], (name, ids[class_name])
