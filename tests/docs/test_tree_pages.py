@@ -60,7 +60,7 @@ def test_the_table_of_interfaces_has_every_interface_and_who_provides_it():
         for line in header.read_text().splitlines():
             if found := re.match(r"(?:class|struct) (\w+)", line):
                 class_name = found[1]
-            elif found := re.search(r'kInterfaceId = "([^"]+)"', line):
+            elif found := re.match(r'\s*static constexpr .*kInterfaceId = "([^"]+)"', line):
                 ids[class_name] = found[1]
     assert len(ids) > 30 and set(providers) == set(ids.values())
     for name in PLUGINS:
