@@ -32,7 +32,7 @@ void InferCall::begin(CallThread& thread, CallStream& stream, Message message) {
 }
 
 void InferCall::run(CallStream& stream, Message message) {
-  InferContext::begin(kStreamPart | kAnswerPart);
+  infer_.begin(kStreamPart | kAnswerPart);
   stream.attach(*this);
   stream_ = &stream;
   metadata_.emplace(stream);
@@ -47,8 +47,8 @@ void InferCall::run(CallStream& stream, Message message) {
 }
 
 void InferCall::on_posted() noexcept {
-  if (is_waiting()) {
-    resume();
+  if (path_.is_waiting()) {
+    path_.resume();
     return;
   }
   switch (stage_) {
@@ -64,12 +64,12 @@ void InferCall::on_posted() noexcept {
 void InferCall::on_gone() noexcept {
   stream_ = nullptr;
   // The answer may come while this cancels; this stays, as its stream's part is open.
-  request.cancellation.cancel();
+  infer_.request.cancellation.cancel();
   if (remote_ != nullptr) {
     std::exchange(remote_, nullptr)->cancel();
-    done(kAnswerPart);
+    infer_.done(kAnswerPart);
   }
-  done(kStreamPart);
+  infer_.done(kStreamPart);
 }
 
 // --- another server answers ---
@@ -101,7 +101,7 @@ void InferCall::on_client_end(ClientEnd end) noexcept {
     // What came in a buffer of its own was counted as it came.
     const uint64_t bytes = remote_answer_->bytes.size();
     const uint64_t counted_bytes = remote_answer_->charge.bytes();
-    Status counted = bytes > counted_bytes ? charge(bytes - counted_bytes) : Status();
+    Status counted = bytes > counted_bytes ? infer_.memory.add(bytes - counted_bytes) : Status();
     if (counted.ok()) counted = forward_answer(&*remote_answer_, this);
     if (!counted.ok()) return answer_error(counted);
     (void)compress(encoding_);
@@ -116,7 +116,7 @@ void InferCall::on_client_end(ClientEnd end) noexcept {
 void InferCall::answer(Response& response) noexcept {
   Status status =
       write_response(response, [this](V2InferResponse& message) { return write(message, encoding_); });
-  drop_outputs(response);
+  infer_.outputs.drop(response);
   if (!status.ok()) return answer_error(status);
   code_ = 0;
   deliver();
@@ -124,7 +124,7 @@ void InferCall::answer(Response& response) noexcept {
 
 void InferCall::answer_error(const Status& status) noexcept {
   free_tensors();
-  const Status told = told_to_client(status, deadline_ns_, frontend_.host.clock());
+  const Status told = client_status(status, deadline_ns_, frontend_.host.clock());
   code_ = grpc_code(told.code());
   text_ = shortened(client_text(told));
   deliver();
@@ -144,31 +144,31 @@ void InferCall::send_answer() noexcept {
   if (stream == nullptr) {
     free_tensors();
   } else if (code_ == 0) {
-    trace("GRPC_SEND_START");
+    infer_.trace("GRPC_SEND_START");
     stream->set_answer_encoding(encoding_);
     stream->answer(*this);
   } else {
-    trace("GRPC_SEND_START");
-    if (request.retry_after_ms != 0) {
-      for (const auto& [name, value] : retry_metadata(request.retry_after_ms))
+    infer_.trace("GRPC_SEND_START");
+    if (infer_.request.retry_after_ms != 0) {
+      for (const auto& [name, value] : retry_metadata(infer_.request.retry_after_ms))
         stream->add_trailer(name, value);
     }
     stream->finish(code_, text_);
-    trace("GRPC_SEND_END");
-    done(kStreamPart);
+    infer_.trace("GRPC_SEND_END");
+    infer_.done(kStreamPart);
   }
-  done(kAnswerPart);
+  infer_.done(kAnswerPart);
 }
 
 void InferCall::on_sent() noexcept {
-  trace("GRPC_SEND_END");
+  infer_.trace("GRPC_SEND_END");
   free_tensors();
-  done(kStreamPart);
+  infer_.done(kStreamPart);
 }
 
 void InferCall::recycle() noexcept {
   received_.clear();
-  reset_request();
+  infer_.reset();
   stage_ = Stage::kRest;
   if (thread_.loop.is_current()) {
     rest();

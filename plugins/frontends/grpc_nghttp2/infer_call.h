@@ -35,8 +35,8 @@ class InferCall final : public V2UnaryCall<ReceivedBytes>,
 
  private:
   enum TransportPart : uint32_t {
-    kStreamPart = kTransportPart,     ///< the stream needs nothing of this any more
-    kAnswerPart = kTransportPart * 2  ///< the answer is given to the stream, or dropped
+    kStreamPart = InferContext::kTransportPart,     ///< the stream needs nothing of this any more
+    kAnswerPart = InferContext::kTransportPart * 2  ///< the answer is given to the stream, or dropped
   };
 
   void run(CallStream& stream, Message message);

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "atoll/core/gate.h"
+#include "frontends/common/call/call_path.h"
 #include "frontends/common/call/output_memory.h"
-#include "frontends/common/call/unary_infer_context.h"
+#include "frontends/common/call/single_response.h"
 #include "frontends/common/codec/classification.h"
 #include "frontends/common/codec/v2_infer_request.h"
 #include "frontends/common/codec/v2_infer_response.h"
@@ -27,15 +28,15 @@ inline Status check_grpc_output(uint64_t size_bytes) noexcept {
 /// \tparam Received  the bytes of the request: uncounted_bytes(), open_small(), open(), parse(), version(), message(),
 /// clear() and set_charge() as frontends/grpc's ReceivedMessage has them
 template <class Received>
-class V2UnaryCall : public UnaryInferContext {
+class V2UnaryCall : private CallSteps, private ResponseReceiver {
  protected:
   explicit V2UnaryCall(GrpcCallContext& frontend) : frontend_(frontend) {
-    regions.set_source(*frontend.server.shared_memory, frontend.settings.copy_limit(),
-                       frontend.server.device_memory.get());
-    memory.set_source(*frontend.server.request_memory);
-    received_.set_charge(memory);
+    infer_.regions.set_source(*frontend.server.shared_memory, frontend.settings.copy_limit(),
+                              frontend.server.device_memory.get());
+    infer_.memory.set_source(*frontend.server.request_memory);
+    received_.set_charge(infer_.memory);
   }
-  ~V2UnaryCall() override = default;
+  virtual ~V2UnaryCall() = default;
 
   /// What came before the message. Null: the client has gone, and what it sent with it. [own thread]
   virtual const CallMetadata* metadata() const noexcept = 0;
@@ -46,51 +47,35 @@ class V2UnaryCall : public UnaryInferContext {
 
   /// It is known whether the call may be made, and its message is complete.
   void on_settled() noexcept {
-    Status refusal = take_access(&request.caller);
+    Status refusal = take_access(&infer_.request.caller);
     if (refusal.ok()) {
       pass_ = frontend_.calls.enter();
       if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);
     }
-    if (refusal.ok()) refusal = charge(kRequestBytes + received_.uncounted_bytes());
+    if (refusal.ok()) {
+      refusal = infer_.memory.add(InferContext::kRequestBytes + received_.uncounted_bytes());
+    }
     if (!refusal.ok()) {
       received_.clear();
-      refuse_call(refusal);
+      path_.refuse(refusal);
       return;
     }
     Result<bool> read_here = read();
-    if (!read_here.ok() || read_here.value()) find(std::move(read_here).status());
+    if (!read_here.ok() || read_here.value()) find_model(std::move(read_here).status());
   }
   /// As AccessCheck::take().
   virtual Status take_access(std::string_view* caller) noexcept = 0;
-
-  // --- UnaryInferContext ---
-  Status read_large() noexcept final {
-    ATOLL_RETURN_IF_ERROR(received_.open(max_message_bytes()));
-    return received_.parse(request.arena());
-  }
-  Result<bool> parse_request() noexcept final {
-    if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
-    ATOLL_RETURN_IF_ERROR(
-        reason(received_.message().fill(request, regions, frontend_.settings.copy_limit())));
-    return true;
-  }
-  Status read_head() noexcept final {
-    if (metadata() == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata(), model->info(), request));
-    trace("GRPC_WAITREAD_START", wait_start_ns_);
-    trace("GRPC_WAITREAD_END", wait_end_ns_);
-    return {};
-  }
-  Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept final {
-    return check_grpc_output(size_bytes);
-  }
+  /// Writes the answer, which has no error; it is reclaimed afterwards. The memory of large outputs is the
+  /// writer's from here on.
+  virtual void answer(Response& response) noexcept = 0;
+  virtual void answer_error(const Status& status) noexcept = 0;
   /// Calls `write(message)`, which gives a status, with what is to be sent. Errors: why it cannot be.
   template <class Write>
   Status write_response(Response& response, Write write) noexcept {
-    const ModelInfo& info = model->info();
-    ATOLL_RETURN_IF_ERROR(regions.check());
-    ATOLL_RETURN_IF_ERROR(classify_outputs(info, request, response));
-    V2InferResponse message(info.name, info.version_text, request, response, kInlineBytes);
+    const ModelInfo& info = infer_.model->info();
+    ATOLL_RETURN_IF_ERROR(infer_.regions.check());
+    ATOLL_RETURN_IF_ERROR(classify_outputs(info, infer_.request, response));
+    V2InferResponse message(info.name, info.version_text, infer_.request, response, kInlineBytes);
     if (message.total_bytes() > kMaxGrpcMessageBytes) {
       return Status(Code::kInvalidArgument, messages::response_too_large(message.total_bytes()));
     }
@@ -98,6 +83,8 @@ class V2UnaryCall : public UnaryInferContext {
   }
 
   GrpcCallContext& frontend_;
+  InferContext infer_{*this};
+  CallPath path_{infer_, *this};
   Received received_;
   Pass pass_;
   int64_t wait_start_ns_ = 0;  ///< 0: requests are not traced
@@ -107,36 +94,68 @@ class V2UnaryCall : public UnaryInferContext {
   /// Has another server answer, if that has the model. \returns false: none has
   bool pass_on() noexcept {
     const CallMetadata* head = metadata();
-    if (head == nullptr || request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
+    if (head == nullptr || infer_.request.cancellation.cancelled())
+      return path_.refuse(Status(Code::kCancelled, {}));
     Result<std::optional<HostPort>> found =
         remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
-    if (!found.ok()) return refuse_call(found.status());
+    if (!found.ok()) return path_.refuse(found.status());
     if (!found.value()) return false;
     begin_remote(*found.value());
-    abandon();
+    infer_.abandon();
     return true;
   }
   uint64_t max_message_bytes() const noexcept {
     return static_cast<uint64_t>(frontend_.settings.max_message_bytes);
   }
-  /// Opens and parses the message. \returns false: that is done elsewhere, and find() goes on
+  /// Opens and parses the message. \returns false: that is done elsewhere, and find_model() goes on
   Result<bool> read() noexcept {
     Result<bool> opened = received_.open_small(max_message_bytes());
-    if (!opened.ok()) return reason(std::move(opened).status());
-    if (!opened.value()) {
-      return read_elsewhere(*frontend_.large_work, static_cast<Next>(&V2UnaryCall::find));
-    }
-    ATOLL_RETURN_IF_ERROR(received_.parse(request.arena()));
+    if (!opened.ok()) return infer_.memory.reason(std::move(opened).status());
+    if (!opened.value()) return path_.read_elsewhere(*frontend_.large_work);
+    ATOLL_RETURN_IF_ERROR(received_.parse(infer_.request.arena()));
     return true;
   }
-  /// The message is read, or cannot be.
-  bool find(Status read) noexcept {
-    if (!read.ok()) return refuse_call(read);
-    request.times.deadline_ns = deadline_ns();
+
+  // --- CallSteps ---
+  bool find_model(Status read) noexcept final {
+    if (!read.ok()) return path_.refuse(read);
+    infer_.request.times.deadline_ns = deadline_ns();
     if (has_remote_models(frontend_.server) && pass_on()) return true;
-    return begin_call({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
+    return path_.find({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
                       received_.message().model_name(), received_.version(frontend_.server));
   }
+  Status read_large() noexcept final {
+    ATOLL_RETURN_IF_ERROR(received_.open(max_message_bytes()));
+    return received_.parse(infer_.request.arena());
+  }
+  Result<bool> parse_request() noexcept final {
+    if (infer_.model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
+    ATOLL_RETURN_IF_ERROR(infer_.memory.reason(
+        received_.message().fill(infer_.request, infer_.regions, frontend_.settings.copy_limit())));
+    return true;
+  }
+  Status read_head() noexcept final {
+    if (metadata() == nullptr) return Status(Code::kCancelled, {});
+    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata(), infer_.model->info(), infer_.request));
+    infer_.trace("GRPC_WAITREAD_START", wait_start_ns_);
+    infer_.trace("GRPC_WAITREAD_END", wait_end_ns_);
+    return {};
+  }
+  void refuse(const Status& status) noexcept final { answer_error(status); }
+
+  // --- ResponseReceiver ---
+  Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept final {
+    return check_grpc_output(size_bytes);
+  }
+  void on_response(Response* response, uint32_t flags) noexcept final {
+    if (!single_.add(infer_, response, flags)) return;
+    Result<Response*> only = single_.take_only(infer_);
+    if (!only.ok()) return answer_error(only.status());
+    answer(*only.value());
+    infer_.reclaim(only.value());
+  }
+
+  SingleResponse single_;
 };
 
 }  // namespace atl::frontends

@@ -20,7 +20,7 @@ void GrpcInferCall::arm(InferQueue& queue) {
 }
 
 void GrpcInferCall::wait() {
-  begin(kWritePart | kEndPart);
+  infer_.begin(kWritePart | kEndPart);
   wait_start_ns_ = queue_.trace_time_ns();
   context_.emplace();
   head_.emplace(*context_);
@@ -53,7 +53,7 @@ void GrpcInferCall::begin_remote(const HostPort& server) noexcept {
 
 void GrpcInferCall::on_remote_answer(bool) {
   remote_->pass_back(&*context_);
-  Status counted = remote_->status().ok() ? charge(remote_->answer().Length()) : Status();
+  Status counted = remote_->status().ok() ? infer_.memory.add(remote_->answer().Length()) : Status();
   if (!counted.ok()) return answer_error(counted);
   set_compression(queue_.frontend.settings, &*context_);
   if (remote_->status().ok()) {
@@ -68,39 +68,39 @@ void GrpcInferCall::answer(Response& response) noexcept {
     grpc_slice head = grpc_slice_malloc(message.head_bytes());
     grpc::ByteBuffer buffer = to_buffer(head, message.write(GRPC_SLICE_START_PTR(head)));
     set_compression(queue_.frontend.settings, &*context_);
-    trace("GRPC_SEND_START");
+    infer_.trace("GRPC_SEND_START");
     writer_->Finish(buffer, grpc::Status::OK, written_.tag());
     return {};
   });
-  drop_outputs(response);
+  infer_.outputs.drop(response);
   if (!status.ok()) answer_error(status);
 }
 
 void GrpcInferCall::answer_error(const Status& status) noexcept {
-  trace("GRPC_SEND_START");
-  add_retry_after(*context_, request.retry_after_ms);
-  const Status told = told_to_client(status, request.times.deadline_ns, queue_.frontend.host.clock());
+  infer_.trace("GRPC_SEND_START");
+  add_retry_after(*context_, infer_.request.retry_after_ms);
+  const Status told = client_status(status, infer_.request.times.deadline_ns, queue_.frontend.host.clock());
   writer_->FinishWithError(to_grpc(told), written_.tag());
 }
 
 void GrpcInferCall::on_written(bool) {
-  trace("GRPC_SEND_END");
-  done(kWritePart);
+  infer_.trace("GRPC_SEND_END");
+  infer_.done(kWritePart);
 }
 
 void GrpcInferCall::on_end(bool) {
   if (context_->IsCancelled()) {
-    request.cancellation.cancel();
+    infer_.request.cancellation.cancel();
     if (remote_ != nullptr) remote_->cancel();
   }
-  done(kEndPart);
+  infer_.done(kEndPart);
 }
 
 void GrpcInferCall::recycle() noexcept {
   // The pass goes last: with it the instance may be stopped, and the queue with it.
   Pass pass = std::move(pass_);
   received_.clear();
-  reset_request();
+  infer_.reset();
   remote_.reset();
   writer_.reset();
   head_.reset();

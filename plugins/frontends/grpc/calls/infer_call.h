@@ -30,22 +30,23 @@ class GrpcInferCall final : public V2UnaryCall<ReceivedMessage> {
   ~GrpcInferCall() override = default;
 
  private:
-  enum TransportPart : uint32_t { kWritePart = kTransportPart, kEndPart = kTransportPart * 2 };
+  enum TransportPart : uint32_t {
+    kWritePart = InferContext::kTransportPart,
+    kEndPart = InferContext::kTransportPart * 2
+  };
 
   void wait();
   void on_start(bool ok);
   void on_access(bool) { on_settled(); }
   void on_written(bool ok);
   void on_end(bool ok);
-  void on_woken(bool) { resume(); }
+  void on_woken(bool) { path_.resume(); }
   void on_remote_answer(bool ok);
   // --- V2UnaryCall ---
   const CallMetadata* metadata() const noexcept override { return &*head_; }
   int64_t deadline_ns() const noexcept override;
   Status take_access(std::string_view* caller) noexcept override { return access_.take(caller); }
   void begin_remote(const HostPort& server) noexcept override;
-
-  // --- UnaryInferContext ---
   void to_own_thread() noexcept override { wake_up_.send(*queue_.queue, woken_); }
   void answer(Response& response) noexcept override;
   void answer_error(const Status& status) noexcept override;
