@@ -93,7 +93,7 @@ void InferCall::on_client_message(Message message) noexcept {
 
 void InferCall::on_client_end(ClientEnd end) noexcept {
   remote_.reset();
-  for (const auto& [name, value] : end.trailers) stream_->add_trailer(name, value);
+  for (const auto& [name, value] : end.trailers) stream_->writer().add_trailer(name, value);
   if (end.code == 0 && !remote_answer_) {
     return answer_error(internal_error("the other server has sent no answer"));
   }
@@ -145,13 +145,13 @@ void InferCall::send_answer() noexcept {
     free_tensors();
   } else if (code_ == 0) {
     trace("GRPC_SEND_START");
-    stream->set_answer_encoding(encoding_);
+    stream->writer().set_encoding(encoding_);
     stream->answer(*this);
   } else {
     trace("GRPC_SEND_START");
     if (request.retry_after_ms != 0) {
       for (const auto& [name, value] : retry_metadata(request.retry_after_ms))
-        stream->add_trailer(name, value);
+        stream->writer().add_trailer(name, value);
     }
     stream->finish(code_, text_);
     trace("GRPC_SEND_END");
