@@ -1,4 +1,4 @@
-/// ModelInfer, whatever transport brings it: the way from a message to its model, and what may be answered.
+/// ModelInfer, whatever transport brings it: the way from a message to its model, and what is answered.
 #pragma once
 
 #include <string_view>
@@ -14,6 +14,7 @@
 #include "frontends/common/grpc/call_metadata.h"
 #include "frontends/common/grpc/message_limit.h"
 #include "frontends/common/grpc/remote_target.h"
+#include "frontends/common/grpc/status_text.h"
 
 namespace atl::frontends {
 
@@ -24,29 +25,52 @@ inline Status check_grpc_output(uint64_t size_bytes) noexcept {
   return Status(Code::kInvalidArgument, messages::response_too_large(size_bytes));
 }
 
+/// The service's half of a unary ModelInfer: access, memory, reading, the way to the model, and what is answered. The
+/// other half is the transport's call, which has this as a member, brings the message, and sends what it is given.
+///
 /// \tparam Received  the bytes of the request: uncounted_bytes(), open_small(), open(), parse(), version(), message(),
 /// clear() and set_charge() as frontends/grpc's ReceivedMessage has them
-template <class Received>
-class V2UnaryCall : public UnaryInferContext {
- protected:
-  explicit V2UnaryCall(GrpcCallContext& frontend) : frontend_(frontend) {
+/// \tparam Transport  the transport's call, which does for this, on its own thread where nothing else is said:
+/// - `Status take_access(std::string_view* caller)`: as AccessCheck::take()
+/// - `const CallMetadata* metadata()`: what came before the message; null: the client has gone, and what it sent with it
+/// - `int64_t deadline_ns()`: on the host's clock; 0: none
+/// - `void begin_remote(const HostPort&)`: has another server answer, with the message's bytes as they are
+/// - `void to_own_thread()` [any]: calls resume() there, soon
+/// - `Status write(V2InferResponse&)` [any]: makes a message of the answer, whose large outputs are the transport's
+///   from here on
+/// - `void send()` [any]: sends what was written
+/// - `void send_error(const Status&, uint32_t retry_after_ms)` [any]: 0: nothing is said of another try
+/// - `void recycle()` [any]: all parts are done; calls reset(), and may begin() again
+template <class Transport, class Received>
+class V2UnaryCall final : private UnaryInferContext {
+ public:
+  static constexpr uint32_t kTransportPart = UnaryInferContext::kTransportPart;
+
+  /// \param transport  has this
+  V2UnaryCall(GrpcCallContext& frontend, Transport& transport) : frontend_(frontend), transport_(transport) {
     regions.set_source(*frontend.server.shared_memory, frontend.settings.copy_limit(),
                        frontend.server.device_memory.get());
     memory.set_source(*frontend.server.request_memory);
     received_.set_charge(memory);
   }
-  ~V2UnaryCall() override = default;
+  virtual ~V2UnaryCall() = default;
 
-  /// What came before the message. Null: the client has gone, and what it sent with it. [own thread]
-  virtual const CallMetadata* metadata() const noexcept = 0;
-  /// On the host's clock; 0: none.
-  virtual int64_t deadline_ns() const noexcept = 0;
-  /// Has another server answer, with the message's bytes as they are. [own thread]
-  virtual void begin_remote(const HostPort& server) noexcept = 0;
+  // --- the transport's call ---
+  using UnaryInferContext::begin;
+  using UnaryInferContext::charge;
+  using UnaryInferContext::done;
+  using UnaryInferContext::is_waiting;
+  using UnaryInferContext::resume;
+  using UnaryInferContext::trace;
 
+  /// Where the message's bytes belong.
+  Received& received() noexcept { return received_; }
+  /// For traces: since when the message was waited for, and when it had come. 0: requests are not traced
+  void set_wait_start(int64_t time_ns) noexcept { wait_start_ns_ = time_ns; }
+  void set_wait_end(int64_t time_ns) noexcept { wait_end_ns_ = time_ns; }
   /// It is known whether the call may be made, and its message is complete.
   void on_settled() noexcept {
-    Status refusal = take_access(&request.caller);
+    Status refusal = transport_.take_access(&request.caller);
     if (refusal.ok()) {
       pass_ = frontend_.calls.enter();
       if (!pass_) refusal = unavailable(messages::kGrpcShuttingDown);
@@ -60,62 +84,24 @@ class V2UnaryCall : public UnaryInferContext {
     Result<bool> read_here = read();
     if (!read_here.ok() || read_here.value()) find(std::move(read_here).status());
   }
-  /// As AccessCheck::take().
-  virtual Status take_access(std::string_view* caller) noexcept = 0;
-
-  // --- UnaryInferContext ---
-  Status read_large() noexcept final {
-    ATOLL_RETURN_IF_ERROR(received_.open(max_message_bytes()));
-    return received_.parse(request.arena());
+  /// The client has gone.
+  void cancel() noexcept { request.cancellation.cancel(); }
+  /// The answer is an error: of the other server's, or of the way to it.
+  void answer_error(const Status& status) noexcept override {
+    const int64_t deadline_ns =
+        request.times.deadline_ns != 0 ? request.times.deadline_ns : transport_.deadline_ns();
+    const Status told = told_to_client(status, deadline_ns, frontend_.host.clock());
+    transport_.send_error(told, request.retry_after_ms);
   }
-  Result<bool> parse_request() noexcept final {
-    if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
-    ATOLL_RETURN_IF_ERROR(
-        reason(received_.message().fill(request, regions, frontend_.settings.copy_limit())));
-    return true;
+  /// Lets go of everything. \returns what the transport is to let go of last: with it the instance may be stopped
+  Pass reset() noexcept {
+    received_.clear();
+    reset_request();
+    return std::move(pass_);
   }
-  Status read_head() noexcept final {
-    if (metadata() == nullptr) return Status(Code::kCancelled, {});
-    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *metadata(), model->info(), request));
-    trace("GRPC_WAITREAD_START", wait_start_ns_);
-    trace("GRPC_WAITREAD_END", wait_end_ns_);
-    return {};
-  }
-  Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept final {
-    return check_grpc_output(size_bytes);
-  }
-  /// Calls `write(message)`, which gives a status, with what is to be sent. Errors: why it cannot be.
-  template <class Write>
-  Status write_response(Response& response, Write write) noexcept {
-    const ModelInfo& info = model->info();
-    ATOLL_RETURN_IF_ERROR(regions.check());
-    ATOLL_RETURN_IF_ERROR(classify_outputs(info, request, response));
-    V2InferResponse message(info.name, info.version_text, request, response, kInlineBytes);
-    if (message.total_bytes() > kMaxGrpcMessageBytes) {
-      return Status(Code::kInvalidArgument, messages::response_too_large(message.total_bytes()));
-    }
-    return write(message);
-  }
-
-  GrpcCallContext& frontend_;
-  Received received_;
-  Pass pass_;
-  int64_t wait_start_ns_ = 0;  ///< 0: requests are not traced
-  int64_t wait_end_ns_ = 0;
 
  private:
-  /// Has another server answer, if that has the model. \returns false: none has
-  bool pass_on() noexcept {
-    const CallMetadata* head = metadata();
-    if (head == nullptr || request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
-    Result<std::optional<HostPort>> found =
-        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
-    if (!found.ok()) return refuse_call(found.status());
-    if (!found.value()) return false;
-    begin_remote(*found.value());
-    abandon();
-    return true;
-  }
+  // --- the way to the model ---
   uint64_t max_message_bytes() const noexcept {
     return static_cast<uint64_t>(frontend_.settings.max_message_bytes);
   }
@@ -132,11 +118,72 @@ class V2UnaryCall : public UnaryInferContext {
   /// The message is read, or cannot be.
   bool find(Status read) noexcept {
     if (!read.ok()) return refuse_call(read);
-    request.times.deadline_ns = deadline_ns();
+    request.times.deadline_ns = transport_.deadline_ns();
     if (has_remote_models(frontend_.server) && pass_on()) return true;
     return begin_call({*frontend_.server.router, *frontend_.server.catalog, frontend_.host.registry()},
                       received_.message().model_name(), received_.version(frontend_.server));
   }
+  /// Has another server answer, if that has the model. \returns false: none has
+  bool pass_on() noexcept {
+    const CallMetadata* head = transport_.metadata();
+    if (head == nullptr || request.cancellation.cancelled()) return refuse_call(Status(Code::kCancelled, {}));
+    Result<std::optional<HostPort>> found =
+        remote_of_inference(frontend_.server, received_.message(), head->first(RemoteModels::kLeaseHeader));
+    if (!found.ok()) return refuse_call(found.status());
+    if (!found.value()) return false;
+    transport_.begin_remote(*found.value());
+    abandon();
+    return true;
+  }
+
+  // --- UnaryInferContext ---
+  Status read_large() noexcept override {
+    ATOLL_RETURN_IF_ERROR(received_.open(max_message_bytes()));
+    return received_.parse(request.arena());
+  }
+  Result<bool> parse_request() noexcept override {
+    if (model->info().decoupled) return unimplemented(messages::kGrpcDecoupled);
+    ATOLL_RETURN_IF_ERROR(
+        reason(received_.message().fill(request, regions, frontend_.settings.copy_limit())));
+    return true;
+  }
+  Status read_head() noexcept override {
+    const CallMetadata* head = transport_.metadata();
+    if (head == nullptr) return Status(Code::kCancelled, {});
+    ATOLL_RETURN_IF_ERROR(read_call_metadata(frontend_, *head, model->info(), request));
+    trace("GRPC_WAITREAD_START", wait_start_ns_);
+    trace("GRPC_WAITREAD_END", wait_end_ns_);
+    return {};
+  }
+  void to_own_thread() noexcept override { transport_.to_own_thread(); }
+  Status check_output(const OutputTensor&, uint64_t size_bytes) noexcept override {
+    return check_grpc_output(size_bytes);
+  }
+  void answer(Response& response) noexcept override {
+    const Status status = write(response);
+    drop_outputs(response);
+    if (!status.ok()) return answer_error(status);
+    transport_.send();
+  }
+  /// Errors: why it cannot be sent.
+  Status write(Response& response) noexcept {
+    const ModelInfo& info = model->info();
+    ATOLL_RETURN_IF_ERROR(regions.check());
+    ATOLL_RETURN_IF_ERROR(classify_outputs(info, request, response));
+    V2InferResponse message(info.name, info.version_text, request, response, kInlineBytes);
+    if (message.total_bytes() > kMaxGrpcMessageBytes) {
+      return Status(Code::kInvalidArgument, messages::response_too_large(message.total_bytes()));
+    }
+    return transport_.write(message);
+  }
+  void recycle() noexcept override { transport_.recycle(); }
+
+  GrpcCallContext& frontend_;
+  Transport& transport_;
+  Received received_;
+  Pass pass_;
+  int64_t wait_start_ns_ = 0;
+  int64_t wait_end_ns_ = 0;
 };
 
 }  // namespace atl::frontends
